@@ -1,0 +1,67 @@
+"""Metadata of the package; read by pip and by colcon (ament_python) alike."""
+
+from glob import glob
+
+from setuptools import find_packages, setup
+
+NAME = "uncertainty_depth"
+ROS = [
+    "ros-rclpy[fastrtps]>=7.1",
+    "ros-sensor-msgs>=5.3",
+    "ros-std-srvs>=5.3",
+    "ros-diagnostic-msgs>=5.3",
+    "ros-rosgraph-msgs>=2.0",
+]
+TEST = [
+    "pytest>=7.4",
+    "pytest-timeout>=2.2",
+    "pytest-xdist>=3.5",
+    "hypothesis>=6.90",
+    "scikit-learn>=1.3",
+    "uncertainty-toolbox>=0.1.1",
+    "ruff>=0.4",
+]
+
+setup(
+    name=NAME,
+    version="0.1.0",
+    description="Monocular depth with an error bar in ROS 2, and the scores that tell whether to trust it.",
+    license="Apache-2.0",
+    maintainer="The uncertainty_depth developers",
+    maintainer_email="maintainers@uncertainty-depth.invalid",
+    packages=find_packages(include=[NAME, f"{NAME}.*"]),
+    package_data={NAME: ["py.typed", "models/*/*", "report.html.j2"]},
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
+        (f"share/{NAME}", ["package.xml"]),
+        (f"share/{NAME}/launch", glob("launch/*.launch.py")),
+        (f"share/{NAME}/config", glob("config/*")),
+    ],
+    options={"develop": {"script_dir": f"$base/lib/{NAME}"}, "install": {"install_scripts": f"$base/lib/{NAME}"}},
+    python_requires=">=3.10",
+    install_requires=[
+        "setuptools",
+        "numpy>=1.26",
+        "scipy>=1.10",
+        "torch>=2.2",
+        "transformers>=4.48",
+        "safetensors>=0.4",
+        "opencv-python-headless>=4.8",
+        "rosbags>=0.10.10",
+        "rosbags-image>=0.10",
+        "mcap>=1.1",
+        "matplotlib>=3.7",
+        "jinja2>=3.1",
+        "pyyaml>=6.0",
+        "tqdm>=4.65",
+    ],
+    extras_require={"ros": ROS, "test": TEST},
+    entry_points={
+        "console_scripts": [
+            "uncertainty-depth = uncertainty_depth.cli:main",
+            "depth_node = uncertainty_depth.ros.depth_node:main",
+            "evaluator_node = uncertainty_depth.ros.evaluator_node:main",
+        ]
+    },
+    zip_safe=True,
+)

@@ -1,0 +1,59 @@
+"""Every option can be set by a mapping and on the command line, and nothing wrong is taken silently."""
+
+import argparse
+import dataclasses
+
+import pytest
+
+from uncertainty_depth import config
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.options import add_arguments, from_arguments, from_mapping, to_mapping
+
+KINDS = [kind for kind in vars(config).values() if dataclasses.is_dataclass(kind)]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_defaults_pass_their_own_checks_and_survive_a_round_trip(kind):
+    assert from_mapping(kind, to_mapping(kind())) == kind()
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_the_command_line_without_flags_gives_the_defaults(kind):
+    parser = argparse.ArgumentParser()
+    add_arguments(parser, kind)
+    assert from_arguments(kind, parser.parse_args([])) == kind()
+    assert all(
+        item.metadata["help"] in " ".join(parser.format_help().split()) for item in dataclasses.fields(kind) if "-" not in item.metadata["help"]
+    )
+
+
+def test_flags_reach_the_config():
+    parser = argparse.ArgumentParser()
+    add_arguments(parser, config.NetworkConfig)
+    add_arguments(parser, config.TrainingConfig)
+    arguments = parser.parse_args(["--input-size", "32", "64", "--no-augment", "--learning-rate", "0.5"])
+    assert from_arguments(config.NetworkConfig, arguments).input_size == (32, 64)
+    assert from_arguments(config.TrainingConfig, arguments).augment is False
+    assert from_arguments(config.TrainingConfig, arguments).learning_rate == 0.5
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"sampels": 3}, ["sampels", "samples"]),
+        ({"samples": "3"}, ["samples", "'3'", "int"]),
+        ({"samples": True}, ["samples", "True"]),
+        ({"samples": 0}, ["samples", "0", "at least 1"]),
+        ({"precision": "fp8"}, ["precision", "fp8", "bf16"]),
+    ],
+)
+def test_what_is_wrong_is_named(values, words):
+    with pytest.raises(ConfigError) as caught:
+        from_mapping(config.PredictorConfig, values)
+    assert all(word in str(caught.value) for word in words)
+
+
+def test_integers_and_lists_become_what_the_field_asks_for():
+    made = from_mapping(config.LidarConfig, {"lidar_to_camera": [0, 0, 1, 0, 0, 0, 1], "max_time_difference": 1})
+    assert made.lidar_to_camera == (0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+    assert isinstance(made.max_time_difference, float)

@@ -1,0 +1,132 @@
+"""Every option of the package, once: frozen dataclasses that hold the only defaults.
+
+The command line, YAML files and ROS parameters are all made from these (see `options`), so an option means the same wherever it is set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from uncertainty_depth.options import option
+
+METHODS = ("deterministic", "mc_dropout", "multi_epochs")
+DEVICES = ("auto", "cpu", "cuda")
+PRECISIONS = ("fp32", "fp16", "bf16")
+LOSSES = ("l1", "berhu", "log_l1", "nll")
+HEADS = ("none", "laplace", "gaussian")
+
+
+@dataclass(frozen=True)
+class PredictorConfig:
+    """How a model folder is run on an image."""
+
+    method: str = option("", "how sigma is made; empty takes the model folder's own method", choices=("", *METHODS), read_only=True)
+    samples: int = option(8, "stochastic passes of mc_dropout, or the most snapshots used of multi_epochs", minimum=1, maximum=1024)
+    chunk: int = option(8, "samples run at once: bounds the memory, does not change the maps", minimum=1, maximum=1024)
+    seed: int = option(0, "seed of mc_dropout, together with the frame's stamp", minimum=0)
+    device: str = option("auto", "where the network runs; auto takes the GPU when there is one", choices=DEVICES, read_only=True)
+    precision: str = option("fp32", "floating point format of the network", choices=PRECISIONS, read_only=True)
+
+
+@dataclass(frozen=True)
+class LidarConfig:
+    """How a LiDAR cloud becomes ground truth in a camera image."""
+
+    lidar_to_camera: tuple[float, ...] = option(
+        (), "transform from the LiDAR to the camera optical frame: x y z qx qy qz qw, metres; empty takes tf", read_only=True
+    )
+    max_time_difference: float = option(0.05, "longest time between an image and the cloud that scores it, seconds", minimum=0.0)
+    occlusion_tolerance: float = option(
+        0.1, "a LiDAR point this share deeper than a nearer point around it is taken as hidden from the camera; 0 keeps all", minimum=0.0
+    )
+    occlusion_window: int = option(7, "height and width of the neighbourhood searched for nearer points, pixels, odd", minimum=1, maximum=63)
+
+
+@dataclass(frozen=True)
+class SourceConfig(LidarConfig):
+    """What to read from a bag; a camera or LiDAR that is alone in the bag need not be named."""
+
+    image_topic: str = option("", "camera image topic; empty takes the only one")
+    camera_info_topic: str = option("", "camera info topic; empty takes the one beside the image topic, or the only one")
+    lidar_topic: str = option("", "point cloud topic; empty takes the only one")
+
+
+@dataclass(frozen=True)
+class EvaluationConfig:
+    """What is scored, and how."""
+
+    min_depth: float = option(0.1, "ground truth nearer than this is not scored, metres", minimum=0.0)
+    max_depth: float = option(80.0, "ground truth farther than this is not scored, metres", minimum=0.0)
+    alpha: float = option(0.95, "share of the pixels that n-MeRCI asks the error bars to cover", minimum=0.01, maximum=1.0)
+    depth_interval: float = option(0.1, "width of the depth intervals of the per-depth figures, metres", minimum=0.01)
+    pictures: int = option(6, "frames shown side by side in the report", minimum=0, maximum=100)
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """The hourglass network: an encoder and four up-projections."""
+
+    backbone: str = option("resnet18", "encoder: resnet10 ... resnet200, tiny, a folder with a saved backbone, or a hub id of pretrained weights")
+    skip_connections: bool = option(True, "feed the encoder's feature maps of each scale into the decoder")
+    decoder_width: int = option(256, "channels after the first up-projection; halved by each further one", minimum=16, maximum=2048)
+    dropout: float = option(0.2, "dropout rate after each of the first three up-projections", minimum=0.0, maximum=0.9)
+    head: str = option("none", "likelihood of a second output channel, the predicted scale of the error", choices=HEADS)
+    input_size: tuple[int, ...] = option((160, 128), "width and height the network sees, pixels", minimum=32, maximum=4096)
+    depth_range: tuple[float, ...] = option((0.3, 12.0), "least and greatest depth the network can give, metres", minimum=1e-3, maximum=1e4)
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How a network is trained."""
+
+    method: str = option("multi_epochs", "what the model is made for; empty options of `predict` and the nodes fall back to it", choices=METHODS)
+    loss: str = option("", "l1, berhu, log_l1 or nll; empty takes nll with a head, log_l1 without", choices=("", *LOSSES))
+    epochs: int = option(40, "most passes over the training frames", minimum=1)
+    batch_size: int = option(16, "frames per step", minimum=1)
+    learning_rate: float = option(1e-3, "step size, the same from first to last: no schedule", minimum=0.0)
+    weight_decay: float = option(1e-4, "decoupled weight decay (AdamW)", minimum=0.0)
+    snapshots: int = option(8, "weights kept for multi_epochs: one each epoch once the validation error stopped improving", minimum=1, maximum=1024)
+    patience: int = option(3, "epochs without a better validation error that count as having stopped improving", minimum=1)
+    freeze_encoder: bool = option(False, "train the decoder alone: snapshots then share one encoder pass")
+    validation_share: float = option(0.1, "share of the frames held out for validation", minimum=0.01, maximum=0.9)
+    augment: bool = option(True, "random flips, and changes of brightness, contrast and colour")
+    seed: int = option(0, "seed of initial weights, order, augmentation and split", minimum=0)
+    device: str = option("auto", "where to train; auto takes the GPU when there is one", choices=DEVICES)
+    max_frames: int = option(0, "use at most this many frames, evenly spread; 0 uses all", minimum=0)
+
+
+@dataclass(frozen=True)
+class SynthesisConfig:
+    """The synthetic world, and the robot that drives through it."""
+
+    worlds: int = option(4, "rooms and corridors to render, each with a drive through it", minimum=1)
+    frames: int = option(20, "camera frames per world", minimum=1)
+    seed: int = option(0, "worlds of different seeds differ", minimum=0)
+    test_objects: bool = option(False, "add the object class that training worlds never contain")
+    width: int = option(320, "camera image width, pixels", minimum=16)
+    height: int = option(240, "camera image height, pixels", minimum=16)
+    rate: float = option(10.0, "camera frames and LiDAR turns per second", minimum=0.1)
+    rings: int = option(32, "LiDAR rings", minimum=1)
+    noise: float = option(1.0, "sensor noise, as a multiple of a typical camera's and LiDAR's", minimum=0.0)
+
+
+@dataclass(frozen=True)
+class DepthNodeConfig(PredictorConfig):
+    """The depth node's parameters."""
+
+    model: str = option("", "model folder", read_only=True)
+    max_frame_age: float = option(0.5, "frames older than this when their turn comes are dropped and counted, seconds; 0 keeps all", minimum=0.0)
+    reliable_input: bool = option(False, "ask for reliable instead of best-effort camera images", read_only=True)
+    compressed_input: bool = option(False, "subscribe to image/compressed instead of image", read_only=True)
+    queue_size: int = option(1, "newest camera images kept while the network is busy; older ones are dropped and counted", minimum=1, read_only=True)
+    color_max_depth: float = option(10.0, "depth shown as the far end of the colour scale, metres", minimum=0.01)
+    color_max_sigma: float = option(1.0, "standard deviation shown as the far end of the colour scale, metres", minimum=0.001)
+
+
+@dataclass(frozen=True)
+class EvaluatorNodeConfig(EvaluationConfig, LidarConfig):
+    """The evaluator node's parameters."""
+
+    use_ground_truth_image: bool = option(False, "score against ground_truth/image instead of lidar/points", read_only=True)
+    queue_size: int = option(30, "predictions and clouds kept while they wait for each other; older ones are counted as unmatched", minimum=2)
+    output: str = option("", "folder the report is written to on shutdown or ~/save; empty writes none on shutdown", read_only=True)
