@@ -1,0 +1,1 @@
+"""The hourglass network and the folder a trained model lives in."""

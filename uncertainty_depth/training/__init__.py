@@ -1,0 +1,1 @@
+"""How a network is trained, and how its snapshots are taken."""

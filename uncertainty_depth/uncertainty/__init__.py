@@ -1,0 +1,1 @@
+"""The ways to get a sigma: one file each behind one small protocol."""
