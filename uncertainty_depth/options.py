@@ -86,18 +86,20 @@ def add_arguments(parser: argparse.ArgumentParser, kind: type) -> None:
     for item in dataclasses.fields(kind):
         flag, scalar = "--" + item.name.replace("_", "-"), element_type(kind, item.name)
         shared: dict[str, Any] = {"dest": item.name, "default": argparse.SUPPRESS}
-        text = f"{item.metadata['help']} (default: {_shown(item.default)})".replace("%", "%%")
+        text = (item.metadata["help"] + _shown(item.default)).replace("%", "%%")
         if scalar is bool:
             group.add_argument(flag, action=argparse.BooleanOptionalAction, help=text, **shared)
         elif isinstance(item.default, tuple):
             group.add_argument(flag, type=scalar, nargs="*", help=text, metavar=scalar.__name__.upper(), **shared)
         else:
-            choices = item.metadata["choices"]
+            choices = [choice for choice in item.metadata["choices"] or () if choice] or None
             group.add_argument(flag, type=scalar, choices=choices, help=text, metavar=None if choices else scalar.__name__.upper(), **shared)
 
 
 def _shown(default: Any) -> str:
-    return " ".join(map(str, default)) if isinstance(default, tuple) and default else repr(default) if default in ("", ()) else str(default)
+    if default in ("", ()):
+        return ""
+    return f" (default: {' '.join(map(str, default)) if isinstance(default, tuple) else default})"
 
 
 def from_arguments(kind: type[ConfigT], arguments: argparse.Namespace) -> ConfigT:
