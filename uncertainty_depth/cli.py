@@ -31,7 +31,7 @@ def train(arguments: argparse.Namespace) -> None:
 
 def evaluate(arguments: argparse.Namespace) -> None:
     """Score a model on every frame of a source, without ROS, and write a report."""
-    from uncertainty_depth import report
+    from uncertainty_depth import report, summary
     from uncertainty_depth.data.prediction_bag import prediction_sink
     from uncertainty_depth.data.source import open_source
     from uncertainty_depth.evaluate import run
@@ -44,7 +44,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
         sinks = [stack.enter_context(prediction_sink(arguments.write_bag))] if arguments.write_bag else []
         evaluation = run(source, predictor, from_arguments(EvaluationConfig, arguments), sinks)
     page = report.write(evaluation, arguments.output, report.Context(arguments.source, predictor.describe(), tuple(source.notes)))
-    print(report.table(evaluation))
+    print(summary.table(evaluation.summary()))
     print(f"report: {page}")
 
 
