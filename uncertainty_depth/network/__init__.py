@@ -1,1 +1,11 @@
 """The hourglass network and the folder a trained model lives in."""
+
+import importlib.util
+
+from uncertainty_depth.errors import UncertaintyDepthError
+
+for _library in ("torch", "transformers", "safetensors"):
+    if importlib.util.find_spec(_library) is None:
+        raise UncertaintyDepthError(
+            f"the network needs {_library}, which is not installed; run: python -m pip install torch transformers safetensors"
+        )

@@ -1,0 +1,249 @@
+"""A model on disk: a folder with `model.json` and `.safetensors` members. No pickle is written or read.
+
+`model.json` holds the format's number, the network's and the backbone's config, the method, the names of the members, and how it was trained.
+Member `NAME` is `NAME.safetensors`. Members that share a frozen encoder hold the decoder alone; `encoder.safetensors` holds the encoder, once.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from uncertainty_depth.config import METHODS, NetworkConfig
+from uncertainty_depth.errors import ConfigError, ModelError
+from uncertainty_depth.network.backbone import backbone_from_mapping
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.options import from_mapping, to_mapping
+
+FORMAT = 1
+ARCHITECTURE = "hourglass"
+ENCODER = "encoder"
+KEYS: dict[str, type] = {
+    "architecture": str,
+    "network": dict,
+    "backbone": dict,
+    "method": str,
+    "members": list,
+    "shared_encoder": bool,
+    "training": dict,
+}
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """What `model.json` says, checked. `load` and `load_all` bring the weights."""
+
+    path: Path
+    network: NetworkConfig
+    backbone: dict[str, Any]
+    method: str
+    members: tuple[str, ...]
+    shared_encoder: bool
+    training: dict[str, Any]
+
+    def build(self) -> Hourglass:
+        """The network with random weights; nothing but the folder is needed.
+
+        Raises:
+            ModelError: the backbone's config is of no use.
+        """
+        try:
+            return Hourglass(self.network, backbone_from_mapping(self.backbone))
+        except ConfigError as error:
+            raise ModelError(f"{self.path / 'model.json'} describes no network: {error}") from error
+
+    def load(self, member: str) -> Hourglass:
+        """The network with the weights of one member, float32, in evaluation mode.
+
+        Raises:
+            ModelError: the member is missing, damaged or of another architecture.
+        """
+        return self._fill(self.build(), member)
+
+    def load_all(self, members: Sequence[str]) -> list[Hourglass]:
+        """One network per member. Where the encoder is shared, all have the same encoder object."""
+        first = self.load(members[0])
+        shared = {id(first.encoder): first.encoder} if self.shared_encoder else {}
+        return [first, *(self._fill(copy.deepcopy(first, dict(shared)), member, with_encoder=not self.shared_encoder) for member in members[1:])]
+
+    def _fill(self, network: Hourglass, member: str, with_encoder: bool = True) -> Hourglass:
+        parts = [member, ENCODER] if self.shared_encoder and with_encoder else [member]
+        for part in parts:
+            path = self.path / f"{part}.safetensors"
+            prefix = "" if not self.shared_encoder else "encoder." if part == ENCODER else "decoder."
+            tensors = _read_tensors(path)
+            _check_tensors(path, tensors, {key: value for key, value in network.state_dict().items() if key.startswith(prefix)})
+            network.load_state_dict(tensors, strict=False)
+        if self.shared_encoder:
+            network.freeze_encoder()
+        return network.eval()
+
+
+def create(folder: Path | str, network: Hourglass, training: Mapping[str, Any]) -> None:
+    """Start a model folder for networks like `network`: `model.json` without members yet. `training` is kept as it is (JSON).
+
+    Raises:
+        ModelError: the folder already holds a model.
+    """
+    folder = Path(folder)
+    if (folder / "model.json").exists():
+        raise ModelError(f"{folder} already holds a model; expected a new or empty folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    config, backbone = to_mapping(network.config), network.backbone_config
+    content = {"architecture": ARCHITECTURE, "network": config, "backbone": backbone, "method": "deterministic", "members": []}
+    _write_json(folder, {"format": FORMAT, **content, "shared_encoder": network.encoder_is_frozen, "training": dict(training)})
+
+
+def write_member(folder: Path | str, name: str, network: Hourglass) -> Path:
+    """Write the weights of one member, whole or not at all; of a network with a frozen encoder the decoder, and the encoder if it is not there yet.
+
+    Raises:
+        ModelError: the name is no file name, or the frozen encoder is another than the one the folder holds.
+    """
+    folder = Path(folder)
+    if not re.fullmatch(r"[\w-][\w.-]*", name) or name == ENCODER:
+        raise ModelError(f"member name {name!r} cannot be used; expected letters, digits, '.', '_', '-', and not {ENCODER!r}")
+    state = network.state_dict()
+    if network.encoder_is_frozen:
+        _write_shared_encoder(folder, {key: value for key, value in state.items() if key.startswith("encoder.")})
+        state = {key: value for key, value in state.items() if key.startswith("decoder.")}
+    return _write_tensors(folder / f"{name}.safetensors", state)
+
+
+def set_members(folder: Path | str, names: Sequence[str], method: str, training: Mapping[str, Any] | None = None) -> None:
+    """Say in `model.json`, at once, which members make the model (the last is the one a single network is taken from) and what it is made for.
+
+    Raises:
+        ModelError: the folder holds no `model.json` that can be read.
+    """
+    content = _read_json(Path(folder))
+    content |= {"members": list(names), "method": method}
+    if training is not None:
+        content["training"] = dict(training)
+    _write_json(Path(folder), content)
+
+
+def read(folder: Path | str) -> ModelFolder:
+    """The model in `folder`, checked as far as is possible without its weights.
+
+    Raises:
+        ModelError: the folder or a file is missing, `model.json` is broken, of a newer format or of another architecture, or there are no members.
+    """
+    path = Path(folder)
+    content = _read_json(path)
+    try:
+        network = from_mapping(NetworkConfig, content["network"])
+    except ConfigError as error:
+        raise ModelError(f"{path / 'model.json'} describes no network: {error}") from error
+    if content["method"] not in METHODS:
+        raise ModelError(f"{path / 'model.json'} has method {content['method']!r}; expected one of {', '.join(METHODS)}")
+    members = tuple(map(str, content["members"]))
+    if not members:
+        raise ModelError(f"{path} holds no trained member yet; expected at least one in model.json")
+    for name in (*members, *([ENCODER] if content["shared_encoder"] else [])):
+        if not (path / f"{name}.safetensors").is_file():
+            raise ModelError(f"{path / f'{name}.safetensors'} is missing; model.json names it")
+    return ModelFolder(path, network, content["backbone"], content["method"], members, content["shared_encoder"], content["training"])
+
+
+def export_half(folder: Path | str, output: Path | str) -> Path:
+    """Copy a model with its weights stored in float16, half the size; loading brings them back to float32. Biases and BatchNorm stay float32."""
+    model, output = read(folder), Path(output)
+    if (output / "model.json").exists():
+        raise ModelError(f"{output} already holds a model; expected a new or empty folder")
+    output.mkdir(parents=True, exist_ok=True)
+    for name in (*model.members, *([ENCODER] if model.shared_encoder else [])):
+        tensors = _read_tensors(model.path / f"{name}.safetensors")
+        _write_tensors(output / f"{name}.safetensors", {key: value.half() if value.ndim > 1 else value for key, value in tensors.items()})
+    _write_json(output, _read_json(model.path))
+    return output
+
+
+def _write_shared_encoder(folder: Path, state: dict[str, Tensor]) -> None:
+    path = folder / f"{ENCODER}.safetensors"
+    if not path.exists():
+        _write_tensors(path, state)
+        return
+    kept = _read_tensors(path)
+    if kept.keys() != state.keys() or any(not torch.equal(kept[key], value.cpu()) for key, value in state.items()):
+        raise ModelError(f"{path} holds another encoder than the network's; expected snapshots that share it")
+
+
+def _read_tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except FileNotFoundError as error:
+        raise ModelError(f"{path} is missing; model.json names it") from error
+    except (SafetensorError, OSError) as error:
+        raise ModelError(f"{path} is truncated or damaged: {error}") from error
+
+
+def _check_tensors(path: Path, tensors: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
+    for name in (*expected, *tensors):
+        if name not in tensors:
+            raise ModelError(f"{path} is of another architecture than model.json: it lacks tensor {name}")
+        if name not in expected:
+            raise ModelError(f"{path} is of another architecture than model.json: nothing takes its tensor {name}")
+        if tensors[name].shape != expected[name].shape:
+            found, wanted = tuple(tensors[name].shape), tuple(expected[name].shape)
+            raise ModelError(f"{path} is of another architecture than model.json: tensor {name} has shape {found}, expected {wanted}")
+
+
+def _write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> Path:
+    return _write(path, save({key: value.detach().cpu().contiguous() for key, value in tensors.items()}))
+
+
+def _write_json(folder: Path, content: Mapping[str, Any]) -> None:
+    _write(folder / "model.json", (json.dumps(content, indent=2) + "\n").encode())
+
+
+def _write(path: Path, content: bytes) -> Path:
+    """Whole or not at all: under another name first, then renamed."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def _read_json(folder: Path) -> dict[str, Any]:
+    path = folder / "model.json"
+    if not folder.is_dir():
+        raise ModelError(f"model folder {folder} does not exist")
+    if not path.is_file():
+        raise ModelError(f"{folder} is no model folder: it has no model.json")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise ModelError(f"{path} is no JSON that can be read: {error}") from error
+    _check_json(path, content)
+    return content
+
+
+def _check_json(path: Path, content: Any) -> None:
+    number = content.get("format") if isinstance(content, dict) else None
+    if type(number) is not int:
+        raise ModelError(f"{path} has format {number!r}; expected {FORMAT}")
+    if number > FORMAT:
+        raise ModelError(f"{path} has format {number}, newer than {FORMAT}, the newest this version reads; update uncertainty_depth")
+    for key, kind in KEYS.items():
+        if not isinstance(content.get(key), kind):
+            raise ModelError(f"{path} has {key} = {content.get(key)!r}; expected a {kind.__name__}")
+    if content["architecture"] != ARCHITECTURE:
+        raise ModelError(f"{path} has architecture {content['architecture']!r}; expected {ARCHITECTURE!r}")
