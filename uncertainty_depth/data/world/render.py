@@ -1,0 +1,121 @@
+"""Ray casting: which solid each ray meets first, and the light that comes back from there. Vectors are (3, N) float32."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.data.world.scene import Lamp, Scene
+from uncertainty_depth.data.world.solids import Solid, Surface
+from uncertainty_depth.data.world.texture import Material, noise
+
+Floats = NDArray[np.float32]
+NOTHING = -1
+SOFTENING = 0.25  # square metres; keeps the irradiance beside a lamp finite
+MAP_ROWS, MAP_COLUMNS = 128, 256  # directions a lamp looks in, polar angle by azimuth
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """Where N rays end.
+
+    Attributes:
+        t: (N,) ray parameter, inf where nothing is hit.
+        solid: (N,) int16 index of the solid, `NOTHING` where nothing is hit.
+    """
+
+    t: Floats
+    solid: NDArray[np.int16]
+
+
+def cast(scene: Scene, origin: Floats, directions: Floats) -> Hits:
+    """The first solid along each ray `origin + t * directions`; directions need not be unit vectors.
+
+    Solids whose bounding sphere lies outside a ray's reach are never asked: a ray meets the sphere only if its angle to the
+    centre is small enough, which one matrix product decides for all rays and solids.
+    """
+    lengths = np.linalg.norm(directions, axis=0)
+    t, solid = np.full(directions.shape[1], np.inf, np.float32), np.full(directions.shape[1], NOTHING, np.int16)
+    offsets = scene.centres - origin
+    tangent = np.sqrt(np.maximum(np.sum(offsets**2, axis=1) - scene.bounds**2, 0))
+    within = offsets @ directions >= tangent[:, None] * lengths
+    surrounded = np.linalg.norm(offsets, axis=1) <= scene.bounds
+    for k, candidate in enumerate(scene.solids):
+        rays = slice(None) if surrounded[k] else np.flatnonzero(within[k])
+        _keep_nearer(candidate, k, origin, directions, rays, t, solid)
+    return Hits(t, solid)
+
+
+def _keep_nearer(candidate: Solid, k: int, origin: Floats, directions: Floats, rays, t: Floats, solid: NDArray[np.int16]) -> None:  # noqa: ANN001
+    enter = candidate.intersect(origin, directions[:, rays])
+    nearer = enter < t[rays]
+    t[rays] = np.where(nearer, enter, t[rays])
+    solid[rays] = np.where(nearer, np.int16(k), solid[rays])
+
+
+class LampView:
+    """What a lamp sees: the index of the first solid in each direction. All solids are convex, so a point is lit if its solid is the one seen."""
+
+    def __init__(self, scene: Scene, lamp: Lamp) -> None:
+        polar, azimuth = np.meshgrid((np.arange(MAP_ROWS) + 0.5) * np.pi / MAP_ROWS, (np.arange(MAP_COLUMNS) + 0.5) * 2 * np.pi / MAP_COLUMNS, indexing="ij")
+        directions = np.stack([np.sin(polar) * np.cos(azimuth), np.sin(polar) * np.sin(azimuth), np.cos(polar)]).reshape(3, -1)
+        self._seen = cast(scene, np.asarray(lamp.position, np.float32), directions.astype(np.float32)).solid
+
+    def lit(self, offsets: Floats, solid: NDArray[np.int16]) -> Floats:
+        """Share of light, 0 to 1, that reaches points `offsets` away from the lamp on the given solids; bilinear, so shadows have soft edges."""
+        row = np.arctan2(np.hypot(offsets[0], offsets[1]), offsets[2]) * np.float32(MAP_ROWS / np.pi) - np.float32(0.5)
+        column = np.arctan2(offsets[1], offsets[0]) * np.float32(MAP_COLUMNS / (2 * np.pi)) - np.float32(0.5)
+        row0, column0 = np.floor(row), np.floor(column)
+        down, right = row - row0, column - column0
+        rows = [np.clip(row0.astype(np.int32) + k, 0, MAP_ROWS - 1) * MAP_COLUMNS for k in (0, 1)]
+        columns = [(column0.astype(np.int32) + k) % MAP_COLUMNS for k in (0, 1)]
+        top, bottom = ([self._seen[r + c] == solid for c in columns] for r in rows)
+        return (top[0] * (1 - right) + top[1] * right) * (1 - down) + (bottom[0] * (1 - right) + bottom[1] * right) * down
+
+
+class Renderer:
+    """Renders one scene; what its lamps see is worked out once."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self._lamps = [(lamp, LampView(scene, lamp)) for lamp in scene.lamps]
+
+    def radiance(self, origin: Floats, directions: Floats, hits: Hits, pixel: float) -> Floats:
+        """Linear RGB light along each ray, (3, N); `pixel` is the angle of a pixel, radians. Rays that hit nothing are black."""
+        albedo, normals, emission = self._surfaces(origin, directions, hits, pixel)
+        points = origin[:, None] + directions * np.where(np.isfinite(hits.t), hits.t, 0)
+        light = np.repeat((np.float32(self.scene.ambient) * (np.float32(0.85) + np.float32(0.15) * normals[2]))[None], 3, axis=0)
+        for lamp, view in self._lamps:
+            light += _from_lamp(lamp, view, points, normals, hits.solid)
+        return albedo * (light + emission)
+
+    def reflection(self, origin: Floats, directions: Floats, hits: Hits) -> tuple[Floats, Floats]:
+        """Mean albedo at the hits, and the cosine between each unit ray and the normal there, both (N,)."""
+        albedo, normals, _ = self._surfaces(origin, directions, hits, 0.005)
+        return albedo.mean(axis=0), np.abs(np.einsum("ij,ij->j", normals, directions))
+
+    def _surfaces(self, origin: Floats, directions: Floats, hits: Hits, pixel: float) -> tuple[Floats, Floats, Floats]:
+        """(albedo, normals, emission) at the hits, solid by solid."""
+        albedo, normals = np.zeros_like(directions), np.zeros_like(directions)
+        emission = np.zeros(directions.shape[1], np.float32)
+        order = np.argsort(hits.solid, kind="stable")
+        first, starts = np.unique(hits.solid[order], return_index=True)
+        for k, rays in zip(first, np.split(order, starts[1:]), strict=True):
+            if k != NOTHING:
+                along, solid = directions[:, rays], self.scene.solids[k]
+                surface = solid.surface(origin[:, None] + hits.t[rays] * along, along)
+                width = np.float32(pixel) * hits.t[rays] * np.sqrt(1 + surface.slopes**2)
+                albedo[:, rays], normals[:, rays] = solid.material.albedo(surface.uv, width), surface.normals
+                emission[rays] = solid.material.emission
+        return albedo, normals, emission
+
+
+def _from_lamp(lamp: Lamp, view: LampView, points: Floats, normals: Floats, solid: NDArray[np.int16]) -> Floats:
+    """Irradiance of one lamp: inverse square law and Lambert's cosine."""
+    offsets = points - np.asarray(lamp.position, np.float32)[:, None]
+    square = np.einsum("ij,ij->j", offsets, offsets)
+    cosine = np.maximum(-np.einsum("ij,ij->j", offsets, normals), 0) / np.sqrt(square)
+    strength = np.float32(lamp.power) * cosine / (square + np.float32(SOFTENING)) * view.lit(offsets, solid)
+    return np.asarray(lamp.colour, np.float32)[:, None] * strength
