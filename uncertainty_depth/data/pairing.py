@@ -1,0 +1,109 @@
+"""Which cloud scores which camera image: nearest in time, decided the same way in a bag and live."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class Outcome(NamedTuple):
+    """What was decided of one reference: `cloud` is None where none is near enough."""
+
+    stamp_ns: int
+    reference: Any
+    cloud: Any | None
+
+
+@dataclass
+class _Cloud:
+    stamp_ns: int
+    item: Any
+    used: bool = False
+
+
+class Pairer:
+    """Pairs references (camera images or predictions) with the cloud of the nearest stamp.
+
+    A reference is decided once a cloud at or after it has come, so as long as each stream is in order the outcome does not depend on how the
+    two interleave. Where a stream's time jumps back (a bag that loops) what waits is decided with what is there, and pairing starts anew.
+
+    Attributes:
+        counts: references `paired` and `unmatched` (every reference is one of them once flushed), those `pushed_out` of a full queue
+            before a later cloud came, `clouds_unmatched`, and the backward jumps in time of each stream.
+    """
+
+    def __init__(self, max_time_difference_s: float, queue_size: int) -> None:
+        self._tolerance_ns = round(max_time_difference_s * 1e9)
+        self._queue_size = queue_size
+        self._references: deque[tuple[int, Any]] = deque()
+        self._clouds: deque[_Cloud] = deque()  # in order of arrival
+        self._newest_reference: int | None = None
+        self._newest_cloud: int | None = None
+        names = ("paired", "unmatched", "pushed_out", "clouds_unmatched", "reference_time_jumps", "cloud_time_jumps")
+        self.counts = dict.fromkeys(names, 0)
+
+    def add_reference(self, stamp_ns: int, item: Any) -> list[Outcome]:
+        """Take in a reference; returns the references that this decides, perhaps the new one too."""
+        outcomes = []
+        if self._jumped(self._newest_reference, stamp_ns):
+            self.counts["reference_time_jumps"] += 1
+            outcomes = self._decide(len(self._references))
+            self._newest_reference = self._newest_cloud = None  # clouds seen before the jump do not tell that those after it have come
+        self._newest_reference = max(stamp_ns, self._newest_reference or stamp_ns)
+        self._references.append((stamp_ns, item))
+        outcomes += self._decide_ready()
+        overflow = max(0, len(self._references) - self._queue_size)
+        self.counts["pushed_out"] += overflow
+        return outcomes + self._decide(overflow)
+
+    def add_cloud(self, stamp_ns: int, item: Any) -> list[Outcome]:
+        """Take in a cloud; returns the references that this decides."""
+        outcomes = []
+        if self._jumped(self._newest_cloud, stamp_ns):
+            self.counts["cloud_time_jumps"] += 1
+            outcomes = self._decide(len(self._references))
+            self._newest_cloud = None
+        self._newest_cloud = max(stamp_ns, self._newest_cloud or stamp_ns)
+        self._clouds.append(_Cloud(stamp_ns, item))
+        if len(self._clouds) > self._queue_size:
+            self._forget_cloud()
+        return outcomes + self._decide_ready()
+
+    def flush(self) -> list[Outcome]:
+        """Decide what still waits and forget the clouds: nothing more will come."""
+        outcomes = self._decide(len(self._references))
+        while self._clouds:
+            self._forget_cloud()
+        self._newest_reference = self._newest_cloud = None
+        return outcomes
+
+    def _jumped(self, newest_ns: int | None, stamp_ns: int) -> bool:
+        """Whether time went back by more than the disorder that is taken as one stream's jitter."""
+        return newest_ns is not None and stamp_ns < newest_ns - self._tolerance_ns
+
+    def _decide_ready(self) -> list[Outcome]:
+        count = 0
+        for stamp_ns, _ in self._references:
+            if self._newest_cloud is None or stamp_ns > self._newest_cloud:
+                break
+            count += 1
+        return self._decide(count)
+
+    def _decide(self, count: int) -> list[Outcome]:
+        return [self._outcome(*self._references.popleft()) for _ in range(count)]
+
+    def _outcome(self, stamp_ns: int, item: Any) -> Outcome:
+        # The earlier of two stamps equally near; of equal stamps the cloud that came last.
+        nearest = min(reversed(self._clouds), key=lambda cloud: (abs(cloud.stamp_ns - stamp_ns), cloud.stamp_ns), default=None)
+        if nearest is None or abs(nearest.stamp_ns - stamp_ns) > self._tolerance_ns:
+            nearest = None
+        else:
+            nearest.used = True
+        self.counts["unmatched" if nearest is None else "paired"] += 1
+        while self._clouds and self._clouds[0].stamp_ns < stamp_ns - self._tolerance_ns:
+            self._forget_cloud()  # too old for every later reference
+        return Outcome(stamp_ns, item, nearest and nearest.item)
+
+    def _forget_cloud(self) -> None:
+        self.counts["clouds_unmatched"] += not self._clouds.popleft().used

@@ -1,0 +1,142 @@
+"""A recording of messages, whatever kind of bag holds it: rosbag2 (sqlite3, MCAP), a bare storage file, or a ROS 1 bag."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rosbags import rosbag1, rosbag2
+from rosbags.typesys import Stores, get_typestore
+
+from uncertainty_depth.data.mcap_stream import StreamedMcap, begins_as_mcap, is_truncated, read_summary
+from uncertainty_depth.errors import SourceError
+
+SUFFIXES = (".mcap", ".db3", ".bag")
+
+
+class Topic(NamedTuple):
+    """What a recording has under one topic name: message type, as `package/msg/Name`, and messages."""
+
+    kind: str
+    count: int
+
+
+class Recording:
+    """Messages of a bag in the order of recording. Each iteration opens the files anew and reads them once.
+
+    The message types read here have been the same in every ROS 2 distribution, so definitions inside the bag are not needed.
+
+    Attributes:
+        topics: name to `Topic`.
+        notes: sentences about what could not be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            raise SourceError(f"no such bag: {path}")
+        self.path = path
+        self.notes: list[str] = []
+        self._readers = _readers(path)
+        self.topics = self._read_topics()
+
+    def messages(self, topics: Collection[str]) -> Iterator[tuple[str, Any | None]]:
+        """Topic and message, for each message on `topics`; None in place of a message that cannot be deserialised."""
+        with ExitStack() as stack:
+            for reader in self._readers:
+                yield from self._messages_of(stack.enter_context(reader), topics)
+
+    def first(self, topic: str) -> Any | None:
+        """The first message on `topic` that can be read, None where there is none."""
+        return next((message for _, message in self.messages([topic]) if message is not None), None)
+
+    def _read_topics(self) -> dict[str, Topic]:
+        topics: dict[str, Topic] = {}
+        try:
+            for reader in self._readers:
+                with reader:
+                    for connection in reader.connections:
+                        earlier = topics.get(connection.topic, Topic(connection.msgtype, 0))
+                        topics[connection.topic] = Topic(connection.msgtype, earlier.count + connection.msgcount)
+                    self._note_losses(reader)
+        except Exception as error:  # rosbags lets those of sqlite3, YAML, struct ... through
+            raise SourceError(f"{self.path} cannot be read as a bag: {error}") from error
+        return topics
+
+    def _note_losses(self, reader: Any) -> None:
+        if not isinstance(reader, StreamedMcap):
+            return
+        count = sum(connection.msgcount for connection in reader.connections)
+        if is_truncated(reader.path):
+            size = reader.path.stat().st_size
+            self.note(f"{reader.path.name} is truncated: {count} messages were recovered from its {size} bytes, the rest is lost")
+        if reader.damaged_chunks:
+            self.note(f"{reader.path.name} has {reader.damaged_chunks} damaged chunks: their messages are lost")
+
+    def note(self, sentence: str) -> None:
+        """Keep a sentence about a loss, once."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+    def _messages_of(self, reader: Any, topics: Collection[str]) -> Iterator[tuple[str, Any | None]]:
+        connections = [connection for connection in reader.connections if connection.topic in topics]
+        records = reader.messages(connections) if connections else iter(())
+        is_ros1 = isinstance(reader, rosbag1.Reader)
+        while True:
+            try:
+                connection, _, data = next(records)
+            except StopIteration:
+                return
+            except Exception as error:  # a damaged file: what was read so far counts, the loss is said
+                self.note(f"reading {self.path} stopped early: {error}")
+                return
+            yield connection.topic, _deserialized(data, connection.msgtype, is_ros1)
+
+
+def _deserialized(data: bytes, kind: str, is_ros1: bool) -> Any | None:
+    store = _typestore(is_ros1)
+    try:
+        return (store.deserialize_ros1 if is_ros1 else store.deserialize_cdr)(data, kind)
+    except Exception:  # the generated code raises whatever the damaged bytes lead it to
+        return None
+
+
+@cache
+def _typestore(is_ros1: bool) -> Any:
+    return get_typestore(Stores.ROS1_NOETIC if is_ros1 else Stores.LATEST)
+
+
+def _readers(path: Path) -> list[Any]:
+    """One reader for a whole rosbag2, or one per file where its metadata is missing or a file is cut."""
+    if not path.is_dir():
+        return [_file_reader(path)]
+    files = sorted((item for item in path.iterdir() if item.suffix in SUFFIXES), key=_natural_order)
+    if (path / "metadata.yaml").exists() and not any(_needs_stream(file) for file in files):
+        return [rosbag2.Reader(path)]
+    if not files:
+        raise SourceError(f"{path} is no bag: it has no metadata.yaml and no file that ends in {', '.join(SUFFIXES)}")
+    return [_file_reader(file) for file in files]
+
+
+def _file_reader(path: Path) -> Any:
+    if path.suffix not in SUFFIXES:
+        raise SourceError(f"{path} is no bag: expected a rosbag2 folder, or a file that ends in {', '.join(SUFFIXES)}")
+    if path.suffix == ".bag":
+        return rosbag1.Reader(path)
+    return StreamedMcap(path) if _needs_stream(path) else rosbag2.Reader(path)
+
+
+def _needs_stream(path: Path) -> bool:
+    """Whether an MCAP has no chunk index: it was cut, or written for speed. rosbags reads such a file only where its times ascend."""
+    if path.suffix != ".mcap" or not begins_as_mcap(path):
+        return False
+    summary = read_summary(path)
+    return summary is None or not summary.chunk_indexes
+
+
+def _natural_order(path: Path) -> list[int | str]:
+    """bag_10.mcap after bag_9.mcap."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)]
