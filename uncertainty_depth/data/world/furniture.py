@@ -121,7 +121,10 @@ def cabinet(rng: Random) -> Piece:
     colour = materials.wood(rng) if rng.random() < 0.5 else materials.paint(rng)
     doors = Blocks(width / int(rng.integers(1, 4)), height / int(rng.integers(1, 5)), 0.015, 0.0, 0.1, colour, materials.scaled(colour, 0.3))
     look = Material(doors, (width / 2, height / 2))
-    return Piece([block(0, 0, 0, width, depth, height, look), block(0, 0.01, height, width + 0.04, depth + 0.04, 0.03, look)], (width / 2 + 0.02, depth / 2 + 0.03))
+    return Piece(
+        [block(0, 0, 0, width, depth, height, look), block(0, 0.01, height, width + 0.04, depth + 0.04, 0.03, look)],
+        (width / 2 + 0.02, depth / 2 + 0.03),
+    )
 
 
 def sofa(rng: Random) -> Piece:

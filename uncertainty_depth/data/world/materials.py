@@ -18,7 +18,7 @@ def hsv(rng: Random, hue: tuple[float, float], saturation: tuple[float, float], 
 
 def paint(rng: Random) -> Colour:
     """A light, muted wall colour."""
-    return hsv(rng, (0, 1), (0.0, 0.4), (0.4, 0.85))
+    return hsv(rng, (0, 1) if rng.random() < 0.5 else (0.03, 0.2), (0.0, 0.15) if rng.random() < 0.5 else (0.1, 0.45), (0.4, 0.85))
 
 
 def vivid(rng: Random) -> Colour:

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.data.world.scene import Lamp, Scene
-from uncertainty_depth.data.world.solids import Solid, Surface
-from uncertainty_depth.data.world.texture import Material, noise
 
 Floats = NDArray[np.float32]
 NOTHING = -1
 SOFTENING = 0.25  # square metres; keeps the irradiance beside a lamp finite
+CORNER_REACH = 0.22  # metres over which a corner brightens
 MAP_ROWS, MAP_COLUMNS = 128, 256  # directions a lamp looks in, polar angle by azimuth
 
 
@@ -34,44 +33,48 @@ def cast(scene: Scene, origin: Floats, directions: Floats) -> Hits:
     """The first solid along each ray `origin + t * directions`; directions need not be unit vectors.
 
     Solids whose bounding sphere lies outside a ray's reach are never asked: a ray meets the sphere only if its angle to the
-    centre is small enough, which one matrix product decides for all rays and solids.
+    centre is small enough, which one product of vectors decides for all rays.
     """
-    lengths = np.linalg.norm(directions, axis=0)
     t, solid = np.full(directions.shape[1], np.inf, np.float32), np.full(directions.shape[1], NOTHING, np.int16)
+    units = directions / np.sqrt(np.einsum("ij,ij->j", directions, directions))
     offsets = scene.centres - origin
-    tangent = np.sqrt(np.maximum(np.sum(offsets**2, axis=1) - scene.bounds**2, 0))
-    within = offsets @ directions >= tangent[:, None] * lengths
-    surrounded = np.linalg.norm(offsets, axis=1) <= scene.bounds
+    tangents = np.sum(offsets**2, axis=1) - scene.bounds**2
     for k, candidate in enumerate(scene.solids):
-        rays = slice(None) if surrounded[k] else np.flatnonzero(within[k])
-        _keep_nearer(candidate, k, origin, directions, rays, t, solid)
+        if tangents[k] <= 0:
+            enter = candidate.intersect(origin, directions)
+            rays = np.flatnonzero(enter < t)
+            enter = enter[rays]
+        else:
+            rays = np.flatnonzero(offsets[k] @ units >= np.sqrt(tangents[k]))
+            enter = candidate.intersect(origin, directions.take(rays, axis=1))
+            nearer = enter < t[rays]
+            rays, enter = rays[nearer], enter[nearer]
+        t[rays], solid[rays] = enter, k
     return Hits(t, solid)
 
 
-def _keep_nearer(candidate: Solid, k: int, origin: Floats, directions: Floats, rays, t: Floats, solid: NDArray[np.int16]) -> None:  # noqa: ANN001
-    enter = candidate.intersect(origin, directions[:, rays])
-    nearer = enter < t[rays]
-    t[rays] = np.where(nearer, enter, t[rays])
-    solid[rays] = np.where(nearer, np.int16(k), solid[rays])
-
-
 class LampView:
-    """What a lamp sees: the index of the first solid in each direction. All solids are convex, so a point is lit if its solid is the one seen."""
+    """What a lamp sees: the first solid in each direction, and how far it is. All solids are convex, so a point is lit if its own solid is
+    seen there, or one farther away.
+    """
 
     def __init__(self, scene: Scene, lamp: Lamp) -> None:
-        polar, azimuth = np.meshgrid((np.arange(MAP_ROWS) + 0.5) * np.pi / MAP_ROWS, (np.arange(MAP_COLUMNS) + 0.5) * 2 * np.pi / MAP_COLUMNS, indexing="ij")
+        polar, azimuth = np.meshgrid(
+            (np.arange(MAP_ROWS) + 0.5) * np.pi / MAP_ROWS, (np.arange(MAP_COLUMNS) + 0.5) * 2 * np.pi / MAP_COLUMNS, indexing="ij"
+        )
         directions = np.stack([np.sin(polar) * np.cos(azimuth), np.sin(polar) * np.sin(azimuth), np.cos(polar)]).reshape(3, -1)
-        self._seen = cast(scene, np.asarray(lamp.position, np.float32), directions.astype(np.float32)).solid
+        self._seen = cast(scene, np.asarray(lamp.position, np.float32), directions.astype(np.float32))
 
     def lit(self, offsets: Floats, solid: NDArray[np.int16]) -> Floats:
         """Share of light, 0 to 1, that reaches points `offsets` away from the lamp on the given solids; bilinear, so shadows have soft edges."""
-        row = np.arctan2(np.hypot(offsets[0], offsets[1]), offsets[2]) * np.float32(MAP_ROWS / np.pi) - np.float32(0.5)
+        row = np.arctan2(np.sqrt(offsets[0] ** 2 + offsets[1] ** 2), offsets[2]) * np.float32(MAP_ROWS / np.pi) - np.float32(0.5)
         column = np.arctan2(offsets[1], offsets[0]) * np.float32(MAP_COLUMNS / (2 * np.pi)) - np.float32(0.5)
         row0, column0 = np.floor(row), np.floor(column)
         down, right = row - row0, column - column0
         rows = [np.clip(row0.astype(np.int32) + k, 0, MAP_ROWS - 1) * MAP_COLUMNS for k in (0, 1)]
         columns = [(column0.astype(np.int32) + k) % MAP_COLUMNS for k in (0, 1)]
-        top, bottom = ([self._seen[r + c] == solid for c in columns] for r in rows)
+        distance = np.sqrt(np.einsum("ij,ij->j", offsets, offsets))
+        top, bottom = ([(self._seen.solid[r + c] == solid) | (self._seen.t[r + c] > distance) for c in columns] for r in rows)
         return (top[0] * (1 - right) + top[1] * right) * (1 - down) + (bottom[0] * (1 - right) + bottom[1] * right) * down
 
 
@@ -86,10 +89,11 @@ class Renderer:
         """Linear RGB light along each ray, (3, N); `pixel` is the angle of a pixel, radians. Rays that hit nothing are black."""
         albedo, normals, emission = self._surfaces(origin, directions, hits, pixel)
         points = origin[:, None] + directions * np.where(np.isfinite(hits.t), hits.t, 0)
+        unshaded = _corner_darkening(points, normals, self.scene.extent)
         light = np.repeat((np.float32(self.scene.ambient) * (np.float32(0.85) + np.float32(0.15) * normals[2]))[None], 3, axis=0)
         for lamp, view in self._lamps:
-            light += _from_lamp(lamp, view, points, normals, hits.solid)
-        return albedo * (light + emission)
+            _add_lamp(light, lamp, view, points, normals, hits.solid)
+        return albedo * (light * unshaded + emission)
 
     def reflection(self, origin: Floats, directions: Floats, hits: Hits) -> tuple[Floats, Floats]:
         """Mean albedo at the hits, and the cosine between each unit ray and the normal there, both (N,)."""
@@ -104,7 +108,7 @@ class Renderer:
         first, starts = np.unique(hits.solid[order], return_index=True)
         for k, rays in zip(first, np.split(order, starts[1:]), strict=True):
             if k != NOTHING:
-                along, solid = directions[:, rays], self.scene.solids[k]
+                along, solid = directions.take(rays, axis=1), self.scene.solids[k]
                 surface = solid.surface(origin[:, None] + hits.t[rays] * along, along)
                 width = np.float32(pixel) * hits.t[rays] * np.sqrt(1 + surface.slopes**2)
                 albedo[:, rays], normals[:, rays] = solid.material.albedo(surface.uv, width), surface.normals
@@ -112,10 +116,23 @@ class Renderer:
         return albedo, normals, emission
 
 
-def _from_lamp(lamp: Lamp, view: LampView, points: Floats, normals: Floats, solid: NDArray[np.int16]) -> Floats:
-    """Irradiance of one lamp: inverse square law and Lambert's cosine."""
+def _add_lamp(light: Floats, lamp: Lamp, view: LampView, points: Floats, normals: Floats, solid: NDArray[np.int16]) -> None:
+    """Add the irradiance of one lamp: inverse square law and Lambert's cosine."""
     offsets = points - np.asarray(lamp.position, np.float32)[:, None]
+    projection = -np.einsum("ij,ij->j", offsets, normals)
+    facing = np.flatnonzero(projection > 0)
+    offsets = offsets.take(facing, axis=1)
     square = np.einsum("ij,ij->j", offsets, offsets)
-    cosine = np.maximum(-np.einsum("ij,ij->j", offsets, normals), 0) / np.sqrt(square)
-    strength = np.float32(lamp.power) * cosine / (square + np.float32(SOFTENING)) * view.lit(offsets, solid)
-    return np.asarray(lamp.colour, np.float32)[:, None] * strength
+    strength = np.zeros_like(projection)
+    strength[facing] = projection[facing] / np.sqrt(square) / (square + np.float32(SOFTENING)) * view.lit(offsets, solid[facing])
+    light += np.asarray(lamp.colour, np.float32)[:, None] * np.float32(lamp.power) * strength
+
+
+def _corner_darkening(points: Floats, normals: Floats, extent: NDArray[np.float32]) -> Floats:
+    """Share of light left near the corners of the building, where walls, floor and ceiling stand in each other's light."""
+    left = np.ones(points.shape[1], np.float32)
+    for axis in range(3):
+        grazing = np.float32(0.45) * (1 - np.abs(normals[axis]))
+        for side in extent[:, axis]:
+            left *= 1 - grazing * np.exp(np.abs(points[axis] - side) * np.float32(-1 / CORNER_REACH))
+    return left

@@ -30,16 +30,33 @@ class Room:
 
     @property
     def centre(self) -> tuple[float, float]:
+        """The middle, metres."""
         return (self.x0 + self.x1) / 2, (self.y0 + self.y1) / 2
 
     @property
+    def corner(self) -> tuple[float, float, float]:
+        """The least corner, on the floor."""
+        return self.x0, self.y0, 0.0
+
+    @property
+    def far_corner(self) -> tuple[float, float, float]:
+        """The greatest corner, under the ceiling."""
+        return self.x1, self.y1, self.height
+
+    @property
     def size(self) -> tuple[float, float]:
+        """Extent along x and y, metres."""
         return self.x1 - self.x0, self.y1 - self.y0
 
     def walls(self) -> list[Wall]:
         """The walls this room has."""
         (x, y), (width, length) = self.centre, self.size
-        sides = {"west": (self.x0, y, 1, 0, length), "east": (self.x1, y, -1, 0, length), "south": (x, self.y0, 0, 1, width), "north": (x, self.y1, 0, -1, width)}
+        sides = {
+            "west": (self.x0, y, 1, 0, length),
+            "east": (self.x1, y, -1, 0, length),
+            "south": (x, self.y0, 0, 1, width),
+            "north": (x, self.y1, 0, -1, width),
+        }
         return [Wall(*sides[side], self.height) for side in sides if side not in self.open_sides]
 
 
@@ -112,7 +129,7 @@ def _door(rng: Random, wall: Wall, along: float) -> list[Solid]:
 
 def _window(rng: Random, wall: Wall, along: float) -> list[Solid]:
     width, height, look = rng.uniform(0.8, 1.3), rng.uniform(0.9, 1.2), materials.furniture(rng)
-    sky = materials.glowing(materials.hsv(rng, (0.5, 0.65), (0.05, 0.4), (0.6, 0.95)), rng.uniform(0.3, 0.9))
+    sky = materials.glowing(materials.hsv(rng, (0.5, 0.65), (0.05, 0.4), (0.6, 0.95)), rng.uniform(0.15, 0.6))
     return [
         wall.slab(along, 1.5, width + 0.12, height + 0.12, 0.03, look, "window"),
         *[wall.slab(along + i * (width + 0.04) / 4, 1.5, (width - 0.04) / 2, height, 0.035, sky, "window") for i in (-1, 1)],
@@ -177,6 +194,9 @@ def _partition(rng: Random, width: float, y: float, height: float, openings: tup
 def _through(width: float, near: float, far: float, first: float, second: float) -> NDArray[np.float64]:
     low, high = near - min(near / 2, 1.8), near + far / 2
     across = np.linspace(first, second, int(np.ceil((second - first) / 0.8)) + 1)
-    up, down = np.array([[first, near - 0.5], [first, near], [first, near + 0.5]]), np.array([[second, near + 0.5], [second, near], [second, near - 0.5]])
+    up, down = (
+        np.array([[first, near - 0.5], [first, near], [first, near + 0.5]]),
+        np.array([[second, near + 0.5], [second, near], [second, near - 0.5]]),
+    )
     there, back = (np.stack([xs, np.full_like(xs, y)], axis=1) for xs, y in ((across, high), (across[::-1], low)))
     return smooth_loop(np.concatenate([up, there, down, back]))

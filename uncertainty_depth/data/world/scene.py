@@ -38,12 +38,14 @@ class Scene:
         lamps: the point lights.
         ambient: irradiance that comes from everywhere.
         drive: where the robot is at a time.
+        extent: (2, 3), least and greatest corner of the rooms, metres.
     """
 
     solids: list[Solid]
     lamps: list[Lamp]
     ambient: float
     drive: Drive
+    extent: NDArray[np.float32]
 
     @cached_property
     def centres(self) -> NDArray[np.float32]:
@@ -70,7 +72,8 @@ def build(seed: int, number: int, test_objects: bool = False) -> Scene:
         _stand_round_objects(np.random.default_rng([seed, number, 1]), furnishing)
     _furnish(rng, furnishing)
     drive = Drive(rooms.path, rng.uniform(0.5, 0.8), rng.uniform(0, 100))
-    return Scene(solids + furnishing.solids, lamps + furnishing.lamps, rng.uniform(0.03, 0.15), drive)
+    extent = np.array([rooms.rooms[0].corner, rooms.rooms[-1].far_corner], np.float32)
+    return Scene(solids + furnishing.solids, lamps + furnishing.lamps, rng.uniform(0.02, 0.12), drive, extent)
 
 
 class Furnishing:
@@ -80,7 +83,9 @@ class Furnishing:
         self.rooms, self.path = rooms.rooms, rooms.path
         self.solids: list[Solid] = []
         self.lamps: list[Lamp] = []
-        self._taken = np.concatenate([_outline(solid.centre[0], solid.centre[1], *solid.half[:2], 0.0) for solid in rooms.partitions] or [np.empty((0, 2))])  # type: ignore[attr-defined]
+        self._taken = np.concatenate(
+            [_outline(solid.centre[0], solid.centre[1], *solid.half[:2], 0.0) for solid in rooms.partitions] or [np.empty((0, 2))]
+        )  # type: ignore[attr-defined]
 
     def stand(self, piece: Piece, x: float, y: float, yaw: float) -> bool:
         """Stand the piece there if there is room for it."""
@@ -114,11 +119,11 @@ def _furnish(rng: Random, furnishing: Furnishing) -> None:
     clutter = rng.uniform(0.5, 1.3)
     for room in furnishing.rooms:
         for wall in room.walls():
-            for _ in range(int(round(clutter * wall.length / 2))):
+            for _ in range(round(clutter * wall.length / 2)):
                 piece = ALONG_WALLS[int(rng.integers(len(ALONG_WALLS)))](rng)
                 reach = max(wall.length / 2 - piece.half[0], 0)
                 _try(furnishing, piece, [(*wall.point(rng.uniform(-reach, reach), piece.half[1] + 0.05), wall.yaw) for _ in range(TRIES)])
-        for _ in range(int(round(clutter * np.prod(room.size) / 5))):
+        for _ in range(round(clutter * np.prod(room.size) / 5)):
             _try(furnishing, IN_THE_OPEN[int(rng.integers(len(IN_THE_OPEN)))](rng), _anywhere(rng, room))
         if rng.random() < 0.5:
             _stand_lamp(rng, furnishing, room)
@@ -159,7 +164,10 @@ def _ceiling_lamps(rng: Random, room: Room) -> tuple[list[Solid], list[Lamp]]:
         centre = np.array([x, y]) + rng.uniform(-0.1, 0.1, 2) * size
         centre[long] = (room.x0, room.y0)[long] + (k + 0.5) / count * size[long]
         fixture, lamp = _globe(float(centre[0]), float(centre[1]), room.height - rng.uniform(0.3, 0.6), rng.uniform(0.1, 0.18), colour, power)
-        solids += [fixture, block(centre[0], centre[1], fixture.centre[2] + fixture.radius, 0.015, 0.015, 2.0, materials.glowing((0.1, 0.1, 0.1), 0), "lamp")]
+        solids += [
+            fixture,
+            block(centre[0], centre[1], fixture.centre[2] + fixture.radius, 0.015, 0.015, 2.0, materials.glowing((0.1, 0.1, 0.1), 0), "lamp"),
+        ]
         lamps.append(lamp)
     return solids, lamps
 

@@ -18,7 +18,7 @@ TURN = 900  # directions per turn of the LiDAR
 LIDAR_RANGE = (0.3, 12.0)  # metres
 RANGE_NOISE, LOSS = 0.015, 0.02  # standard deviation in metres; share of returns lost at any surface
 MIDDLE_GREY = 0.2  # mean linear brightness the automatic exposure aims at
-SAMPLES = ((0.25, 0.1), (-0.1, 0.25), (-0.25, -0.1), (0.1, -0.25))  # where in a pixel edges are sampled, pixels from its middle
+SAMPLES = np.array([(0.375, 0.125), (-0.125, 0.375), (-0.375, -0.125), (0.125, -0.375)])  # where in a pixel edges are sampled, from its middle
 
 
 def make_camera(width: int, height: int) -> Camera:
@@ -80,7 +80,8 @@ class CameraView:
         shape = (camera.height, camera.width)
         self.depth_m, self.solid = np.where(hits.solid == NOTHING, np.float32(np.nan), hits.t).reshape(shape), hits.solid.reshape(shape)
         edges = np.flatnonzero(_edges(self.solid))
-        radiance[:, edges] = np.mean([self._sample(u[edges] + du, v[edges] + dv)[1] for du, dv in SAMPLES], axis=0)
+        shifted = u[edges] + SAMPLES[:, :1], v[edges] + SAMPLES[:, 1:]
+        radiance[:, edges] = self._sample(*(axis.ravel() for axis in shifted))[1].reshape(3, len(SAMPLES), -1).mean(axis=1)
         self.radiance = np.ascontiguousarray(radiance.T).reshape(*shape, 3)
 
     def _sample(self, u: NDArray, v: NDArray) -> tuple[Hits, Floats]:
@@ -109,7 +110,7 @@ def expose(radiance: Floats, noise: float, rng: np.random.Generator, look: np.ra
         look: draws what this camera's pictures have in common: brightness, tint, vignette, blur.
     """
     height, width = radiance.shape[:2]
-    brightness, tint = look.uniform(0.75, 1.35), look.uniform(0.93, 1.07, 3).astype(np.float32)
+    brightness, tint = look.uniform(0.65, 1.5), look.uniform(0.93, 1.07, 3).astype(np.float32)
     y, x = np.ogrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]
     vignette = (1 - look.uniform(0.05, 0.3) * (x * x + y * y) / 2).astype(np.float32)[..., None]
     exposure = np.float32(brightness * MIDDLE_GREY / max(np.median(radiance), 1e-4))

@@ -76,6 +76,7 @@ class Plain:
     colour: Colour
 
     def __call__(self, uv: Floats, width: Floats) -> Floats:
+        """See `Texture`."""
         return np.repeat(np.asarray(self.colour, np.float32)[:, None], uv.shape[1], axis=1)
 
 
@@ -88,6 +89,7 @@ class Checker:
     second: Colour
 
     def __call__(self, uv: Floats, width: Floats) -> Floats:
+        """See `Texture`."""
         waves = 2 * pulse(uv / (2 * np.float32(self.size)), width / (2 * np.float32(self.size)), 0.5) - 1
         return mix(self.first, self.second, 0.5 - 0.5 * waves[0] * waves[1])
 
@@ -105,6 +107,7 @@ class Blocks:
     mortar: Colour
 
     def __call__(self, uv: Floats, width: Floats) -> Floats:
+        """See `Texture`."""
         v, wv = uv[1] / np.float32(self.height), width[1] / np.float32(self.height)
         row = np.floor(v)
         u, wu = uv[0] / np.float32(self.length) + row * np.float32(self.shift), width[0] / np.float32(self.length)
@@ -124,6 +127,7 @@ class Stripes:
     second: Colour
 
     def __call__(self, uv: Floats, width: Floats) -> Floats:
+        """See `Texture`."""
         return mix(self.first, self.second, pulse(uv[self.axis] / np.float32(self.period), width[self.axis] / np.float32(self.period), self.duty))
 
 
@@ -137,6 +141,7 @@ class Dots:
     second: Colour
 
     def __call__(self, uv: Floats, width: Floats) -> Floats:
+        """See `Texture`."""
         cell = uv / np.float32(self.period)
         offset = cell - np.floor(cell) - np.float32(0.5)
         blur = np.maximum(width.max(axis=0) / np.float32(self.period), np.float32(1e-3))
@@ -155,6 +160,7 @@ class Mottled:
     second: Colour
 
     def __call__(self, uv: Floats, width: Floats) -> Floats:
+        """See `Texture`."""
         weight = noise(uv[0] / np.float32(self.grain * self.stretch), uv[1] / np.float32(self.grain))
         return mix(self.first, self.second, np.clip(0.5 + 0.3 * weight * (0.3 + 0.7 * fade(4 * self.grain, width[1])), 0, 1))
 
@@ -169,6 +175,7 @@ class Picture:
     frame: Colour
 
     def __call__(self, uv: Floats, width: Floats) -> Floats:
+        """See `Texture`."""
         rng = np.random.default_rng(self.seed)
         u, v = uv / np.asarray(self.size, np.float32)[:, None] + np.float32(0.5)
         blur = np.maximum((width / np.asarray(self.size, np.float32)[:, None]).max(axis=0), np.float32(1e-3))
