@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -16,7 +15,7 @@ from uncertainty_depth.data.camera_info import camera_from_info
 from uncertainty_depth.data.clouds import cloud_points
 from uncertainty_depth.data.images import decode_image
 from uncertainty_depth.data.pairing import Outcome, Pairer
-from uncertainty_depth.data.recording import Recording
+from uncertainty_depth.data.recording import OpenRecording, Recording
 from uncertainty_depth.data.topics import choose_topics, transform_topics
 from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
@@ -42,30 +41,39 @@ class BagSource:
         self._config = config
         self._recording = Recording(path)
         self.notes = self._recording.notes
-        self._topics = choose_topics(self.name, self._recording.topics, config)
-        self._camera, self._camera_frame = self._read_camera()
-        self._transforms = _read_transforms(self._recording)
         self._extrinsics: dict[tuple[str, str], NDArray[np.float64]] = {}
-        self._check_extrinsics()
+        try:
+            with self._recording.open() as bag:
+                self._set_up(bag)
+        except SourceError as error:
+            raise SourceError("; ".join([str(error), *self.notes])) from error
+
+    def _set_up(self, bag: OpenRecording) -> None:
+        self._topics = choose_topics(self.name, bag.topics, self._config)
+        self._count = bag.topics[self._topics.image].count
+        self._camera, self._camera_frame = self._read_camera(bag)
+        self._transforms = self._read_transforms(bag)
+        self._check_extrinsics(bag)
 
     def __len__(self) -> int:
-        """Camera images in the bag, those that can be read where it is truncated."""
-        return self._recording.topics[self._topics.image].count
+        """Camera images in the bag; where it is truncated, those that can be read."""
+        return self._count
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         """Every camera image once, as a frame or as the reason why it cannot be scored."""
         pairer = Pairer(self._config.max_time_difference, QUEUE_SIZE)
-        damaged: Counter[str] = Counter()
-        for topic, message in self._recording.messages([self._topics.image, self._topics.lidar]):
-            if message is not None:
-                add = pairer.add_reference if topic == self._topics.image else pairer.add_cloud
-                yield from self._frames(add(_stamp_ns(message), message))
-            elif topic == self._topics.image:
-                yield Skipped(None, "image_message_damaged", f"an image message on {topic} cannot be deserialised")
-            else:
-                damaged[topic] += 1
+        damaged_clouds = 0
+        with self._recording.open() as bag:
+            for topic, message in bag.messages([self._topics.image, self._topics.lidar]):
+                if message is not None:
+                    add = pairer.add_reference if topic == self._topics.image else pairer.add_cloud
+                    yield from self._frames(add(_stamp_ns(message), message))
+                elif topic == self._topics.image:
+                    yield Skipped(None, "image_message_damaged", f"an image message on {topic} cannot be deserialised")
+                else:
+                    damaged_clouds += 1
         yield from self._frames(pairer.flush())
-        self._note_counts(pairer.counts, damaged)
+        self._note_counts(pairer.counts, damaged_clouds)
 
     def _frames(self, outcomes: Iterable[Outcome]) -> Iterator[Frame | Skipped]:
         for outcome in outcomes:
@@ -98,8 +106,8 @@ class BagSource:
                 raise MessageError("no_extrinsics", str(error)) from error
         return self._extrinsics[frames]
 
-    def _read_camera(self) -> tuple[Camera, str]:
-        message = self._recording.first(self._topics.camera_info)
+    def _read_camera(self, bag: OpenRecording) -> tuple[Camera, str]:
+        message = bag.first(self._topics.camera_info)
         if message is None:
             raise SourceError(f"{self.name} has no readable message on {self._topics.camera_info}")
         try:
@@ -107,37 +115,36 @@ class BagSource:
         except MessageError as error:
             raise SourceError(f"{self._topics.camera_info} in {self.name}: {error}") from error
 
-    def _check_extrinsics(self) -> None:
+    def _read_transforms(self, bag: OpenRecording) -> TransformTree:
+        tree, topics = TransformTree(), transform_topics(bag.topics)
+        count = sum(bag.topics[topic].count for topic in topics)
+        for topic, message in islice(bag.messages(topics), count):  # stops reading at the last one: they come first in most bags
+            try:
+                if message is not None:
+                    tree.add_message(message)
+            except ConfigError as error:
+                raise SourceError(f"{topic} in {self.name}: {error}") from error
+        return tree
+
+    def _check_extrinsics(self, bag: OpenRecording) -> None:
         """Say at once, not once per frame, that camera and LiDAR are not connected."""
-        image, cloud = (self._recording.first(topic) for topic in (self._topics.image, self._topics.lidar))
+        image, cloud = (bag.first(topic) for topic in (self._topics.image, self._topics.lidar))
         if image is not None and cloud is not None:
             try:
                 self._lidar_to_camera(image, cloud)
             except MessageError as error:
                 raise SourceError(f"{self.name}: {error}") from error
 
-    def _note_counts(self, counts: dict[str, int], damaged: Counter[str]) -> None:
+    def _note_counts(self, counts: dict[str, int], damaged_clouds: int) -> None:
         jumps = counts["reference_time_jumps"] + counts["cloud_time_jumps"]
         sentences = {
             f"{counts['clouds_unmatched']} clouds belong to no image": counts["clouds_unmatched"],
             f"time jumped back {jumps} times (images and clouds counted each): pairing started anew": jumps,
-            f"{sum(damaged.values())} cloud messages cannot be deserialised": sum(damaged.values()),
+            f"{damaged_clouds} cloud messages cannot be deserialised": damaged_clouds,
         }
         for sentence, count in sentences.items():
             if count:
                 self._recording.note(f"{self.name}: {sentence}")
-
-
-def _read_transforms(recording: Recording) -> TransformTree:
-    tree, topics = TransformTree(), transform_topics(recording.topics)
-    count = sum(recording.topics[topic].count for topic in topics)
-    for topic, message in islice(recording.messages(topics), count):  # stops reading at the last one: they come first in most bags
-        try:
-            if message is not None:
-                tree.add_message(message)
-        except ConfigError as error:
-            raise SourceError(f"{topic} in {recording.path}: {error}") from error
-    return tree
 
 
 def _stamp_ns(message: Any) -> int:

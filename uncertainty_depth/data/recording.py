@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from contextlib import ExitStack
-from functools import cache
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,45 +26,37 @@ class Topic(NamedTuple):
 
 
 class Recording:
-    """Messages of a bag in the order of recording. Each iteration opens the files anew and reads them once.
-
-    The message types read here have been the same in every ROS 2 distribution, so definitions inside the bag are not needed.
+    """A bag on disk, whatever kind. The message types read here have been the same in every ROS 2 distribution: definitions are not needed.
 
     Attributes:
-        topics: name to `Topic`.
+        path: the folder or file.
         notes: sentences about what could not be read.
     """
 
     def __init__(self, path: Path) -> None:
+        """Raises `SourceError` where `path` does not exist or is no bag."""
         if not path.exists():
             raise SourceError(f"no such bag: {path}")
         self.path = path
         self.notes: list[str] = []
-        self._readers = _readers(path)
-        self.topics = self._read_topics()
+        self._make_readers = _reader_makers(path)
 
-    def messages(self, topics: Collection[str]) -> Iterator[tuple[str, Any | None]]:
-        """Topic and message, for each message on `topics`; None in place of a message that cannot be deserialised."""
+    @contextmanager
+    def open(self) -> Iterator[OpenRecording]:
+        """Open the files, each time anew. Raises `SourceError` where that fails."""
         with ExitStack() as stack:
-            for reader in self._readers:
-                yield from self._messages_of(stack.enter_context(reader), topics)
+            try:
+                readers = [stack.enter_context(make()) for make in self._make_readers]
+            except Exception as error:  # rosbags lets those of sqlite3, YAML, struct ... through
+                raise SourceError(f"{self.path} cannot be read as a bag: {error}") from error
+            for reader in readers:
+                self._note_losses(reader)
+            yield OpenRecording(readers, self)
 
-    def first(self, topic: str) -> Any | None:
-        """The first message on `topic` that can be read, None where there is none."""
-        return next((message for _, message in self.messages([topic]) if message is not None), None)
-
-    def _read_topics(self) -> dict[str, Topic]:
-        topics: dict[str, Topic] = {}
-        try:
-            for reader in self._readers:
-                with reader:
-                    for connection in reader.connections:
-                        earlier = topics.get(connection.topic, Topic(connection.msgtype, 0))
-                        topics[connection.topic] = Topic(connection.msgtype, earlier.count + connection.msgcount)
-                    self._note_losses(reader)
-        except Exception as error:  # rosbags lets those of sqlite3, YAML, struct ... through
-            raise SourceError(f"{self.path} cannot be read as a bag: {error}") from error
-        return topics
+    def note(self, sentence: str) -> None:
+        """Keep a sentence about a loss, once."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
 
     def _note_losses(self, reader: Any) -> None:
         if not isinstance(reader, StreamedMcap):
@@ -76,14 +68,34 @@ class Recording:
         if reader.damaged_chunks:
             self.note(f"{reader.path.name} has {reader.damaged_chunks} damaged chunks: their messages are lost")
 
-    def note(self, sentence: str) -> None:
-        """Keep a sentence about a loss, once."""
-        if sentence not in self.notes:
-            self.notes.append(sentence)
+
+class OpenRecording:
+    """The messages of a recording whose files are open, in the order they were recorded.
+
+    Attributes:
+        topics: name to `Topic`.
+    """
+
+    def __init__(self, readers: Sequence[Any], recording: Recording) -> None:
+        self._readers = readers
+        self._recording = recording
+        self.topics: dict[str, Topic] = {}
+        for connection in (connection for reader in readers for connection in reader.connections):
+            earlier = self.topics.get(connection.topic, Topic(connection.msgtype, 0))
+            self.topics[connection.topic] = Topic(connection.msgtype, earlier.count + connection.msgcount)
+
+    def messages(self, topics: Collection[str]) -> Iterator[tuple[str, Any | None]]:
+        """Topic and message, for each message on `topics`; None in place of a message that cannot be deserialised."""
+        for reader in self._readers:
+            yield from self._messages_of(reader, topics)
+
+    def first(self, topic: str) -> Any | None:
+        """The first message on `topic` that can be read, None where there is none."""
+        return next((message for _, message in self.messages([topic]) if message is not None), None)
 
     def _messages_of(self, reader: Any, topics: Collection[str]) -> Iterator[tuple[str, Any | None]]:
         connections = [connection for connection in reader.connections if connection.topic in topics]
-        records = reader.messages(connections) if connections else iter(())
+        records = iter(reader.messages(connections) if connections else ())
         is_ros1 = isinstance(reader, rosbag1.Reader)
         while True:
             try:
@@ -91,7 +103,7 @@ class Recording:
             except StopIteration:
                 return
             except Exception as error:  # a damaged file: what was read so far counts, the loss is said
-                self.note(f"reading {self.path} stopped early: {error}")
+                self._recording.note(f"reading {self._recording.path} stopped early: {error}")
                 return
             yield connection.topic, _deserialized(data, connection.msgtype, is_ros1)
 
@@ -109,24 +121,25 @@ def _typestore(is_ros1: bool) -> Any:
     return get_typestore(Stores.ROS1_NOETIC if is_ros1 else Stores.LATEST)
 
 
-def _readers(path: Path) -> list[Any]:
+def _reader_makers(path: Path) -> list[Callable[[], Any]]:
     """One reader for a whole rosbag2, or one per file where its metadata is missing or a file is cut."""
     if not path.is_dir():
-        return [_file_reader(path)]
+        return [_file_reader_maker(path)]
     files = sorted((item for item in path.iterdir() if item.suffix in SUFFIXES), key=_natural_order)
     if (path / "metadata.yaml").exists() and not any(_needs_stream(file) for file in files):
-        return [rosbag2.Reader(path)]
+        return [partial(rosbag2.Reader, path)]
     if not files:
         raise SourceError(f"{path} is no bag: it has no metadata.yaml and no file that ends in {', '.join(SUFFIXES)}")
-    return [_file_reader(file) for file in files]
+    return [_file_reader_maker(file) for file in files]
 
 
-def _file_reader(path: Path) -> Any:
+def _file_reader_maker(path: Path) -> Callable[[], Any]:
     if path.suffix not in SUFFIXES:
         raise SourceError(f"{path} is no bag: expected a rosbag2 folder, or a file that ends in {', '.join(SUFFIXES)}")
-    if path.suffix == ".bag":
-        return rosbag1.Reader(path)
-    return StreamedMcap(path) if _needs_stream(path) else rosbag2.Reader(path)
+    if _needs_stream(path):
+        streamed = StreamedMcap(path)  # what it learnt of the file is kept
+        return lambda: streamed
+    return partial(rosbag1.Reader if path.suffix == ".bag" else rosbag2.Reader, path)
 
 
 def _needs_stream(path: Path) -> bool:

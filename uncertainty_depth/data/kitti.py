@@ -1,0 +1,139 @@
+"""Frames from a KITTI raw drive (Geiger et al., IJRR 2013): the left colour camera `image_02` and the Velodyne scan of the same number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.config import LidarConfig
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.geometry import Camera, ground_truth_from_cloud, parameters_from, transform_from
+from uncertainty_depth.records import Frame, Skipped
+
+
+class KittiDrive:
+    """The files of one drive: `DATE/DATE_drive_NNNN_sync`, with the calibration files in the folder of the date above it.
+
+    Attributes:
+        names: image file stems, in order; the scan of an image has the same stem.
+        stamps_ns: time of each image.
+        size: width and height of the images, pixels.
+        intrinsics: (3, 3), the left part of P_rect_02.
+        lidar_to_camera: (4, 4), Velodyne to the optical frame of camera 2.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Raises `SourceError` for what is missing or malformed."""
+        self.folder = folder
+        if not folder.is_dir():
+            raise SourceError(f"no such KITTI drive: {folder}")
+        self.names = [file.stem for file in sorted((folder / "image_02" / "data").glob("*.png"))]
+        if not self.names:
+            raise SourceError(f"{folder} is no KITTI drive: it has no image_02/data/*.png")
+        self.stamps_ns = _stamps(folder / "image_02" / "timestamps.txt", self.names)
+        projection = _calibration(folder.parent / "calib_cam_to_cam.txt", "P_rect_02", (3, 4))
+        self.size = tuple(int(value) for value in _calibration(folder.parent / "calib_cam_to_cam.txt", "S_rect_02", (2,)))
+        self.intrinsics = projection[:, :3]
+        self.lidar_to_camera = lidar_to_camera(folder.parent, projection)
+
+    def image(self, index: int) -> NDArray[np.uint8]:
+        """(H, W, 3) uint8 RGB. Raises `SourceError` for a file that is no image."""
+        path = self.folder / "image_02" / "data" / f"{self.names[index]}.png"
+        image = cv2.imread(str(path), cv2.IMREAD_COLOR)
+        if image is None:
+            raise SourceError(f"{path} cannot be read as an image")
+        return cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+
+    def camera(self, image: NDArray[np.uint8]) -> Camera:
+        """The camera at the size of `image`, which for a few drives differs from the calibration's by pixels cut off at the right and below."""
+        return Camera(image.shape[1], image.shape[0], self.intrinsics)
+
+    def scan(self, index: int) -> NDArray[np.float32] | None:
+        """(N, 4) float32 x y z reflectance; None where the Velodyne missed this frame, as happens in some drives."""
+        path = self.folder / "velodyne_points" / "data" / f"{self.names[index]}.bin"
+        if not path.exists():
+            return None
+        data = np.fromfile(path, dtype="<f4")
+        return data[: data.size // 4 * 4].reshape(-1, 4)
+
+
+class KittiSource:
+    """The frames of one drive. A `Source`."""
+
+    def __init__(self, folder: Path, config: LidarConfig) -> None:
+        """Raises `SourceError` where `folder` is no KITTI raw drive."""
+        self.name = f"kitti:{folder}"
+        self.notes: list[str] = []
+        self._drive = KittiDrive(folder)
+        self._config = config
+
+    def __len__(self) -> int:
+        """Images in the drive."""
+        return len(self._drive.names)
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        """Each image once, in order."""
+        return map(self._frame, range(len(self)))
+
+    def _frame(self, index: int) -> Frame | Skipped:
+        drive = self._drive
+        stamp_ns, name = drive.stamps_ns[index], drive.names[index]
+        try:
+            image = drive.image(index)
+        except SourceError as error:
+            return Skipped(stamp_ns, "image_undecodable", str(error))
+        scan = drive.scan(index)
+        if scan is None:
+            return Skipped(stamp_ns, "no_lidar_within_max_time_difference", f"frame {name} of {drive.folder} has no Velodyne scan")
+        camera = drive.camera(image)
+        ground_truth_m = ground_truth_from_cloud(scan[:, :3], drive.lidar_to_camera, camera, self._config)
+        if np.isnan(ground_truth_m).all():
+            return Skipped(stamp_ns, "no_lidar_point_in_view", f"no LiDAR point falls into frame {name} of {drive.folder}")
+        return Frame(stamp_ns, image, camera, ground_truth_m, name)
+
+
+def lidar_to_camera(calibration: Path, projection: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(4, 4) from the Velodyne to the optical frame of the camera with the (3, 4) `projection`.
+
+    KITTI projects with x = P_rect R_rect_00 [R|T] X. The last column of P_rect, the camera's offset from camera 0, goes into the transform,
+    so that K = P_rect[:, :3] remains. Its rotation, printed with seven digits, is made one exactly, as it will be in a bag.
+    """
+    rectify, velodyne, offset = np.eye(4), np.eye(4), np.eye(4)
+    rectify[:3, :3] = _calibration(calibration / "calib_cam_to_cam.txt", "R_rect_00", (3, 3))
+    velodyne[:3, :3] = _calibration(calibration / "calib_velo_to_cam.txt", "R", (3, 3))
+    velodyne[:3, 3] = _calibration(calibration / "calib_velo_to_cam.txt", "T", (3,))
+    offset[:3, 3] = np.linalg.solve(projection[:, :3], projection[:, 3])
+    return transform_from(*parameters_from(offset @ rectify @ velodyne))
+
+
+def _calibration(path: Path, key: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    if not path.exists():
+        raise SourceError(f"no such KITTI calibration file: {path}")
+    lines = dict(line.split(":", 1) for line in path.read_text().splitlines() if ":" in line)
+    try:
+        return np.array(lines[key].split(), dtype=np.float64).reshape(shape)
+    except (KeyError, ValueError):
+        raise SourceError(f"{path} has {key}: {lines.get(key, 'nothing').strip()!r}; expected {int(np.prod(shape))} numbers") from None
+
+
+def _stamps(path: Path, names: list[str]) -> list[int]:
+    """Nanoseconds since 1970 of each named frame: the line of `timestamps.txt` that its number says."""
+    if not path.exists():
+        raise SourceError(f"no such KITTI time stamps: {path}")
+    lines = path.read_text().splitlines()
+    try:
+        return [_nanoseconds(lines[int(name)]) for name in names]
+    except (IndexError, ValueError) as error:
+        raise SourceError(f"{path} has {len(lines)} lines that do not give every image 0000000000.png ... its time: {error}") from error
+
+
+def _nanoseconds(line: str) -> int:
+    """`2011-09-26 13:02:25.964389445`, taken as UTC, in nanoseconds since 1970."""
+    date, _, fraction = line.strip().partition(".")
+    seconds = int(datetime.strptime(date, "%Y-%m-%d %H:%M:%S").replace(tzinfo=timezone.utc).timestamp())
+    return seconds * 1_000_000_000 + int(fraction[:9].ljust(9, "0") or 0)

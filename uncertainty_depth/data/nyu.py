@@ -1,0 +1,84 @@
+"""Frames from a folder of NYU Depth v2 (Silberman et al., ECCV 2012): `rgb/NNNN.jpg`, `depth/NNNN.png`, `train.txt`, `test.txt`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.geometry import Camera
+from uncertainty_depth.records import Frame, Skipped
+
+SPLITS = ("train", "test")
+FRAME_PERIOD_NS = 100_000_000  # nominal: the set has no times
+_SIZE = (320, 240)
+_INTRINSICS = np.array([[259.43, 0.0, 162.79], [0.0, 259.73, 126.87], [0.0, 0.0, 1.0]])  # of the Kinect's colour camera, at 320x240
+_CROP = (slice(22, 236), slice(20, 301))  # rows 22-235, columns 20-300 at 320x240: the usual evaluation crop, without the white border
+
+
+class NyuSource:
+    """The labelled images of a folder, of one official split or of both in order. A `Source`.
+
+    Depth is millimetres in 16 bits, 0 = none. Outside the usual evaluation crop it is taken as unknown: the images have a white border there.
+    Stamps are nominal, the image's official index times 0.1 s.
+    """
+
+    def __init__(self, folder: Path, split: str = "") -> None:
+        """Raises `SourceError` where the folder, its split files or its images are missing. `split`: train, test, or empty for both."""
+        self.name = f"nyu:{folder}" + (f":{split}" if split else "")
+        self.notes: list[str] = []
+        self._folder = folder
+        if not folder.is_dir():
+            raise SourceError(f"no such NYU folder: {folder}")
+        for part in ("rgb", "depth"):
+            if not (folder / part).is_dir():
+                raise SourceError(f"{folder} is no NYU folder: it has no {part}/")
+        self._names = sorted(name for part in ([split] if split else SPLITS) for name in _read_split(folder, part))
+
+    def __len__(self) -> int:
+        """Images in the split."""
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        """Each image of the split once, in the order of the official index."""
+        return map(self._frame, self._names)
+
+    def _frame(self, name: str) -> Frame | Skipped:
+        stamp_ns = int(name) * FRAME_PERIOD_NS
+        image = cv2.imread(str(self._folder / "rgb" / f"{name}.jpg"), cv2.IMREAD_COLOR)
+        depth_mm = cv2.imread(str(self._folder / "depth" / f"{name}.png"), cv2.IMREAD_UNCHANGED)
+        if image is None:
+            return Skipped(stamp_ns, "image_undecodable", f"{self._folder}/rgb/{name}.jpg cannot be read")
+        if depth_mm is None or depth_mm.dtype != np.uint16 or depth_mm.shape != image.shape[:2]:
+            found = "cannot be read" if depth_mm is None else f"is {depth_mm.dtype} {depth_mm.shape}"
+            return Skipped(stamp_ns, "depth_undecodable", f"{self._folder}/depth/{name}.png {found}; expected uint16 {image.shape[:2]}")
+        height, width = image.shape[:2]
+        camera = Camera(*_SIZE, _INTRINSICS).scaled(width, height)
+        return Frame(stamp_ns, cv2.cvtColor(image, cv2.COLOR_BGR2RGB), camera, ground_truth(depth_mm), name)
+
+
+def ground_truth(depth_mm: NDArray[np.uint16]) -> NDArray[np.float32]:
+    """(H, W) float32 metres inside the evaluation crop, scaled to the map's size; NaN outside and where the depth is 0."""
+    height, width = depth_mm.shape
+    rows, columns = (
+        slice(round(part.start * size / reference), round(part.stop * size / reference))
+        for part, size, reference in zip(_CROP, (height, width), _SIZE[::-1], strict=True)
+    )
+    depth_m = np.full(depth_mm.shape, np.nan, dtype=np.float32)
+    inside = depth_mm[rows, columns]
+    depth_m[rows, columns] = np.where(inside > 0, inside / np.float32(1000), np.float32(np.nan))
+    return depth_m
+
+
+def _read_split(folder: Path, split: str) -> list[str]:
+    path = folder / f"{split}.txt"
+    if not path.exists():
+        raise SourceError(f"{folder} has no {split}.txt that lists the {split} images")
+    names = path.read_text().split()
+    if not names or not all(name.isdigit() for name in names):
+        raise SourceError(f"{path} lists {len(names)} images; expected one number per line, as the images are named")
+    return names
