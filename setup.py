@@ -59,8 +59,8 @@ setup(
     entry_points={
         "console_scripts": [
             "uncertainty-depth = uncertainty_depth.cli:main",
-            "depth_node = uncertainty_depth.ros.depth_node:main",
-            "evaluator_node = uncertainty_depth.ros.evaluator_node:main",
+            "depth_node = uncertainty_depth.ros.main:depth_node",
+            "evaluator_node = uncertainty_depth.ros.main:evaluator_node",
         ]
     },
     zip_safe=True,

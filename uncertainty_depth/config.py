@@ -20,7 +20,7 @@ HEADS = ("none", "laplace", "gaussian")
 class PredictorConfig:
     """How a model folder is run on an image."""
 
-    method: str = option("", "how sigma is made; empty takes the model folder's own method", choices=("", *METHODS), read_only=True)
+    method: str = option("", "how sigma is made; empty takes the model folder's own method", choices=("", *METHODS))
     samples: int = option(8, "stochastic passes of mc_dropout, or the most snapshots used of multi_epochs", minimum=1, maximum=1024)
     chunk: int = option(8, "samples run at once: bounds the memory, does not change the maps", minimum=1, maximum=1024)
     seed: int = option(0, "seed of mc_dropout, together with the frame's stamp", minimum=0)
@@ -32,9 +32,7 @@ class PredictorConfig:
 class LidarConfig:
     """How a LiDAR cloud becomes ground truth in a camera image."""
 
-    lidar_to_camera: tuple[float, ...] = option(
-        (), "transform from the LiDAR to the camera optical frame: x y z qx qy qz qw, metres; empty takes tf", read_only=True
-    )
+    lidar_to_camera: tuple[float, ...] = option((), "transform from the LiDAR to the camera optical frame: x y z qx qy qz qw, metres; empty takes tf")
     max_time_difference: float = option(0.05, "longest time between an image and the cloud that scores it, seconds", minimum=0.0)
     occlusion_tolerance: float = option(
         0.1, "a LiDAR point this share deeper than a nearer point around it is taken as hidden from the camera; 0 keeps all", minimum=0.0
@@ -108,6 +106,7 @@ class SynthesisConfig:
     rate: float = option(10.0, "camera frames and LiDAR turns per second", minimum=0.1)
     rings: int = option(32, "LiDAR rings", minimum=1)
     noise: float = option(1.0, "sensor noise, as a multiple of a typical camera's and LiDAR's", minimum=0.0)
+    dense: bool = option(False, "give the exact depth of every pixel: as a source instead of the LiDAR's, in a bag as a depth image besides")
 
 
 @dataclass(frozen=True)
@@ -116,9 +115,9 @@ class DepthNodeConfig(PredictorConfig):
 
     model: str = option("", "model folder", read_only=True)
     max_frame_age: float = option(0.5, "frames older than this when their turn comes are dropped and counted, seconds; 0 keeps all", minimum=0.0)
-    reliable_input: bool = option(False, "ask for reliable instead of best-effort camera images", read_only=True)
-    compressed_input: bool = option(False, "subscribe to image/compressed instead of image", read_only=True)
-    queue_size: int = option(1, "newest camera images kept while the network is busy; older ones are dropped and counted", minimum=1, read_only=True)
+    reliable_input: bool = option(False, "ask for reliable instead of best-effort camera images")
+    compressed_input: bool = option(False, "subscribe to image/compressed instead of image")
+    queue_size: int = option(1, "newest camera images kept while the network is busy; older ones are dropped and counted", minimum=1)
     color_max_depth: float = option(10.0, "depth shown as the far end of the colour scale, metres", minimum=0.01)
     color_max_sigma: float = option(1.0, "standard deviation shown as the far end of the colour scale, metres", minimum=0.001)
 
@@ -127,6 +126,21 @@ class DepthNodeConfig(PredictorConfig):
 class EvaluatorNodeConfig(EvaluationConfig, LidarConfig):
     """The evaluator node's parameters."""
 
-    use_ground_truth_image: bool = option(False, "score against ground_truth/image instead of lidar/points", read_only=True)
+    use_ground_truth_image: bool = option(False, "score against ground_truth/image instead of lidar/points")
+    reliable_input: bool = option(False, "ask for reliable instead of best-effort clouds, or ground truth images")
     queue_size: int = option(30, "predictions and clouds kept while they wait for each other; older ones are counted as unmatched", minimum=2)
-    output: str = option("", "folder the report is written to on shutdown or ~/save; empty writes none on shutdown", read_only=True)
+    output: str = option("", "folder the report is written to on shutdown or ~/save; empty writes none on shutdown")
+    color_max_depth: float = option(10.0, "depth shown as the far end of the colour scale, metres", minimum=0.01)
+    color_max_error: float = option(2.0, "error shown as the far end of the colour scale, metres", minimum=0.001)
+
+
+@dataclass(frozen=True)
+class PlayerConfig:
+    """How a bag is published into ROS 2."""
+
+    rate: float = option(1.0, "speed, as a multiple of the recording's", minimum=1e-3, maximum=1e3)
+    clock: bool = option(False, "publish /clock, for nodes with use_sim_time")
+    loop: bool = option(False, "start again at the end, until interrupted")
+    wait_for_subscribers: float = option(0.0, "before the first message, wait up to so many seconds for a subscriber of every topic", minimum=0.0)
+    wait_for_result: str = option("", "image topic made by a node; the next camera image is sent once the result of the one before has come")
+    result_timeout: float = option(10.0, "longest wait for a result, seconds; the frame then counts as unanswered", minimum=0.1)

@@ -1,0 +1,133 @@
+"""The depth node: camera images in, depth and uncertainty out."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+
+from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.executors import Executor, SingleThreadedExecutor
+from rclpy.node import Node
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+
+from uncertainty_depth.config import DepthNodeConfig
+from uncertainty_depth.data.images import decode_image
+from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.predictor import Predictor
+from uncertainty_depth.ros.depth_outputs import DepthOutputs
+from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
+from uncertainty_depth.ros.messages import stamp_ns
+from uncertainty_depth.ros.parameters import NodeParameters
+from uncertainty_depth.ros.qos import OVERRIDABLE, sensor_qos
+from uncertainty_depth.ros.worker import Worker
+
+LOG_EVERY_S = 5.0
+
+
+class DepthNode(Node):
+    """Callbacks only keep the newest frames; one worker thread decodes, infers and publishes, so the executor stays free."""
+
+    def __init__(self, **options: object) -> None:
+        """Start publishing, load the model, and only then subscribe: the outputs are connected before the first frame.
+
+        Raises:
+            ConfigError: for a parameter that is missing or illegal.
+            ModelError: when the model cannot be used.
+        """
+        super().__init__("depth_node", **options)
+        self._parameters = NodeParameters(self, DepthNodeConfig, self._prepare)
+        if not self.config.model:
+            raise ConfigError("the parameter model is empty; expected a model folder, e.g. --ros-args -p model:=/path/to/model")
+        self.health, self._info = Health(), None
+        self._outputs = DepthOutputs(self)
+        self._predictor = Predictor(self.config.model, self.config)
+        self._worker = Worker(self._process, lambda _, reason: self.health.drop(reason), self.config.queue_size)
+        self._diagnostics = DiagnosticsPublisher(self, self.health, "received", self._facts)
+        self.create_subscription(CameraInfo, "camera_info", self._on_info, sensor_qos(1, False), qos_overriding_options=OVERRIDABLE)
+        self._subscribe(self.config, OVERRIDABLE)
+        self._outputs.publish_model(self._predictor.describe())
+        self.get_logger().info(f"{self._predictor.method} on {self._predictor.device}, model {self.config.model}")
+
+    @property
+    def config(self) -> DepthNodeConfig:
+        """The parameters of now."""
+        return self._parameters.config
+
+    def create_executor(self) -> Executor:
+        """The executor this node is made for."""
+        return SingleThreadedExecutor(context=self.context)
+
+    def _subscribe(self, config: DepthNodeConfig, overriding: object = None) -> None:
+        kind, topic = (CompressedImage, "image/compressed") if config.compressed_input else (Image, "image")
+        events = SubscriptionEventCallbacks(message_lost=lambda event: self.health.count("lost_in_transport", event.total_count_change))
+        qos = sensor_qos(config.queue_size, config.reliable_input)
+        self._subscription = self.create_subscription(kind, topic, self._on_image, qos, event_callbacks=events, qos_overriding_options=overriding)
+
+    def _on_info(self, message: CameraInfo) -> None:
+        self._info = message
+
+    def _on_image(self, message: Image | CompressedImage) -> None:
+        self.health.count("received")
+        self._worker.put(message)
+
+    def _process(self, message: Image | CompressedImage) -> None:
+        try:
+            self._predict(message)
+        except MessageError as error:
+            self._drop(error.reason, str(error))
+        except Exception:  # out of memory, say: the next frame may pass
+            if self.context.ok():
+                self._drop("failed", traceback.format_exc())
+            else:
+                self.health.drop("shutdown")
+
+    def _predict(self, message: Image | CompressedImage) -> None:
+        start, config = time.perf_counter(), self.config
+        if 0 < config.max_frame_age < self._age_s(message):
+            hint = "; playing a bag needs use_sim_time and /clock" if self._age_s(message) > 3600 else ""
+            raise MessageError("stale", f"an image was {self._age_s(message):.3f} s old, more than max_frame_age {config.max_frame_age} s{hint}")
+        image = decode_image(message)
+        prediction = self._predictor.predict(image, stamp_ns(message.header))
+        self._outputs.publish(prediction, image, message.header, self._info, config)
+        latency_ms = self._age_s(message) * 1e3
+        self._outputs.publish_times(latency_ms, (time.perf_counter() - start) * 1e3)
+        self.health.count("processed")
+        self.health.latency(latency_ms)
+
+    def _age_s(self, message: Image | CompressedImage) -> float:
+        return (self.get_clock().now().nanoseconds - stamp_ns(message.header)) * 1e-9
+
+    def _drop(self, reason: str, sentence: str) -> None:
+        self.health.drop(reason)
+        self.get_logger().warning(f"dropped ({reason}): {sentence}", throttle_duration_sec=LOG_EVERY_S)
+
+    def _prepare(self, old: DepthNodeConfig, new: DepthNodeConfig) -> Callable[[], None]:
+        predictor = self._predictor if new.method == old.method else Predictor(new.model, new)
+        input_changed = any(getattr(old, name) != getattr(new, name) for name in ("queue_size", "reliable_input", "compressed_input"))
+
+        def apply() -> None:
+            predictor.config = new
+            self._predictor, self._worker.capacity = predictor, new.queue_size
+            self._outputs.publish_model(predictor.describe())
+            if input_changed:
+                self.destroy_subscription(self._subscription)
+                self._subscribe(new)
+
+        return apply
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "waiting": self._worker.waiting(),
+            "method": self._predictor.method,
+            "device": self._predictor.device,
+            "samples": self.config.samples,
+            "camera_info": self._info is not None,
+            "depth_subscribers": self._outputs.depth.get_subscription_count(),
+            "uncertainty_subscribers": self._outputs.sigma.get_subscription_count(),
+        }
+
+    def close(self) -> None:
+        """Finish the frame in hand, count what waits as dropped, and go."""
+        self._worker.stop()
+        self.destroy_node()

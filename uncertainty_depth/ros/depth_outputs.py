@@ -1,0 +1,68 @@
+"""What the depth node publishes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from sensor_msgs.msg import CameraInfo, Image, PointCloud2
+from std_msgs.msg import Float64, Header, String
+
+from uncertainty_depth.config import DepthNodeConfig
+from uncertainty_depth.data.camera_info import camera_from_info
+from uncertainty_depth.pictures import DEPTH_COLORS, SIGMA_COLORS, colorize
+from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.ros.messages import camera_info_message, image_message, points_message
+from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS, OVERRIDABLE
+
+
+class DepthOutputs:
+    """The publishers of a prediction. Pictures and points are made only while someone subscribes to them."""
+
+    def __init__(self, node: Node) -> None:
+        def publisher(kind: type, topic: str) -> Publisher:
+            return node.create_publisher(kind, topic, OUTPUT_QOS, qos_overriding_options=OVERRIDABLE)
+
+        self.depth = publisher(Image, "depth/image_rect")
+        self.sigma = publisher(Image, "uncertainty/image_rect")
+        self._infos = [publisher(CameraInfo, f"{name}/camera_info") for name in ("depth", "uncertainty")]
+        self._points = publisher(PointCloud2, "points")
+        self._depth_color = publisher(Image, "depth/image_color")
+        self._sigma_color = publisher(Image, "uncertainty/image_color")
+        self._latency_ms = publisher(Float64, "~/latency_ms")
+        self._processing_time_ms = publisher(Float64, "~/processing_time_ms")
+        self._model = node.create_publisher(String, "depth/model", LATCHED_QOS)
+
+    def publish(
+        self, prediction: DepthPrediction, image: NDArray[np.uint8], header: Header, info: CameraInfo | None, config: DepthNodeConfig
+    ) -> None:
+        """Publish a prediction under the camera image's header; camera info and points wait until the camera's is known."""
+        height, width = prediction.depth_m.shape
+        scaled = None if info is None else camera_info_message(info, header, width, height)
+        if scaled is not None:  # before the maps: who waits for a map has its camera info by then
+            for publisher in self._infos:
+                publisher.publish(scaled)
+        self.depth.publish(image_message(prediction.depth_m, header))
+        self.sigma.publish(image_message(prediction.sigma_m, header))
+        self._publish_color(self._depth_color, prediction.depth_m, config.color_max_depth, DEPTH_COLORS, header)
+        self._publish_color(self._sigma_color, prediction.sigma_m, config.color_max_sigma, SIGMA_COLORS, header)
+        if scaled is not None and scaled.k[0] > 0 and self._points.get_subscription_count():
+            self._points.publish(points_message(prediction.depth_m, prediction.sigma_m, image, camera_from_info(scaled), header))
+
+    def publish_model(self, description: Mapping[str, Any]) -> None:
+        """Tell, also those who come later, which model makes the predictions, as JSON."""
+        self._model.publish(String(data=json.dumps(description)))
+
+    def publish_times(self, latency_ms: float, processing_time_ms: float) -> None:
+        """From the image's stamp to its result by the node's clock, and how long the work took."""
+        self._latency_ms.publish(Float64(data=latency_ms))
+        self._processing_time_ms.publish(Float64(data=processing_time_ms))
+
+    def _publish_color(self, publisher: Publisher, values: NDArray[np.float32], maximum: float, colors: str, header: Header) -> None:
+        if publisher.get_subscription_count():
+            publisher.publish(image_message(colorize(values, maximum, colors), header))

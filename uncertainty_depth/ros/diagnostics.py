@@ -1,0 +1,117 @@
+"""A node's health: counters, rates, ages and latencies, published to /diagnostics once a second."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+
+LATENCIES_KEPT = 200
+LATE_AFTER_S = 2.0
+
+
+class Health:
+    """Counts what happens to messages; safe to use from several threads.
+
+    Dropped messages are counted by reason under "dropped.REASON", so that received = processed + dropped + waiting. What the
+    middleware says it lost before it got here is "lost_in_transport".
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._lock = clock, threading.Lock()
+        self._counts: Counter[str] = Counter()
+        self._last: dict[str, float] = {}
+        self._latencies_ms: deque[float] = deque(maxlen=LATENCIES_KEPT)
+        self._previous, self._previous_time = Counter[str](), clock()
+
+    def count(self, name: str, amount: int = 1) -> None:
+        """Something called `name` happened `amount` times, the last time now."""
+        with self._lock:
+            self._counts[name] += amount
+            self._last[name] = self._clock()
+
+    def drop(self, reason: str, amount: int = 1) -> None:
+        """A message is not used, for this reason."""
+        self.count(f"dropped.{reason}", amount)
+
+    def latency(self, milliseconds: float) -> None:
+        """How long one frame took from its stamp to its result."""
+        with self._lock:
+            self._latencies_ms.append(milliseconds)
+
+    def counts(self) -> dict[str, int]:
+        """All counters since the start."""
+        with self._lock:
+            return dict(self._counts)
+
+    def dropped(self) -> dict[str, int]:
+        """Messages not used, by reason."""
+        return {name.removeprefix("dropped."): count for name, count in self.counts().items() if name.startswith("dropped.")}
+
+    def age(self, name: str) -> float:
+        """Seconds since `name` last happened; infinite if it never did."""
+        with self._lock:
+            return self._clock() - self._last[name] if name in self._last else float("inf")
+
+    def percentiles_ms(self) -> tuple[float, float]:
+        """Median and 95th percentile of the last latencies; NaN when there is none."""
+        with self._lock:
+            known = list(self._latencies_ms)
+        return (float(np.percentile(known, 50)), float(np.percentile(known, 95))) if known else (float("nan"), float("nan"))
+
+    def rates(self) -> dict[str, float]:
+        """Events per second of each counter since the last call."""
+        with self._lock:
+            now = self._clock()
+            elapsed = max(now - self._previous_time, 1e-9)
+            rates = {name: (count - self._previous[name]) / elapsed for name, count in self._counts.items()}
+            self._previous, self._previous_time = self._counts.copy(), now
+        return rates
+
+
+def problem(health: Health, rates: Mapping[str, float], awaited: str) -> tuple[bytes, str]:
+    """Level and sentence of a node that lives on messages counted as `awaited`."""
+    lost = {name.removeprefix("dropped."): rate for name, rate in rates.items() if rate > 0 and name.startswith(("dropped.", "lost_"))}
+    age = health.age(awaited)
+    if age > LATE_AFTER_S:
+        return DiagnosticStatus.WARN, f"no {awaited} yet" if np.isinf(age) else f"no {awaited} for {age:.1f} s"
+    if "failed" in lost:
+        return DiagnosticStatus.ERROR, "frames fail: see the log"
+    if lost:
+        return DiagnosticStatus.WARN, "frames dropped: " + ", ".join(f"{reason} {rate:.1f}/s" for reason, rate in sorted(lost.items()))
+    return DiagnosticStatus.OK, "running"
+
+
+class DiagnosticsPublisher:
+    """Publishes a node's health at 1 Hz of wall time, so that a stopped /clock cannot hide a silent node."""
+
+    def __init__(self, node: Node, health: Health, awaited: str, facts: Callable[[], Mapping[str, object]]) -> None:
+        """`facts` gives what else is worth saying: device, samples, queue ..."""
+        self._node, self._health, self._awaited, self._facts = node, health, awaited, facts
+        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self._timer = node.create_timer(1.0, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def publish(self) -> None:
+        """Publish the state of now."""
+        message = DiagnosticArray(status=[self.status()])
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._publisher.publish(message)
+
+    def status(self) -> DiagnosticStatus:
+        """The node's level, sentence and figures."""
+        rates = self._health.rates()
+        level, sentence = problem(self._health, rates, self._awaited)
+        median, high = self._health.percentiles_ms()
+        figures = {name: str(count) for name, count in sorted(self._health.counts().items())}
+        figures |= {f"{name}_rate_hz": f"{rate:.2f}" for name, rate in sorted(rates.items())}
+        figures |= {f"{self._awaited}_age_s": f"{self._health.age(self._awaited):.3f}"}
+        figures |= {"latency_p50_ms": f"{median:.1f}", "latency_p95_ms": f"{high:.1f}"}
+        figures |= {name: str(value) for name, value in self._facts().items()}
+        name = self._node.get_fully_qualified_name().lstrip("/")
+        return DiagnosticStatus(level=level, name=name, message=sentence, values=[KeyValue(key=key, value=text) for key, text in figures.items()])

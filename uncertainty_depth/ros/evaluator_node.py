@@ -1,0 +1,179 @@
+"""The evaluator node: predictions and LiDAR in, scores out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.executors import Executor, MultiThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.subscription import Subscription
+from sensor_msgs.msg import CameraInfo, Image, PointCloud2
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from uncertainty_depth import report
+from uncertainty_depth.config import EvaluatorNodeConfig
+from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
+from uncertainty_depth.records import Skipped
+from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
+from uncertainty_depth.ros.extrinsics import create_extrinsics
+from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
+from uncertainty_depth.ros.parameters import NodeParameters
+from uncertainty_depth.ros.qos import LATCHED_QOS, OVERRIDABLE, sensor_qos
+from uncertainty_depth.ros.score_outputs import ScoreOutputs
+from uncertainty_depth.ros.worker import Worker
+
+LOG_EVERY_S = 5.0
+STREAMS = 4  # depth, uncertainty, camera info, ground truth: the queue has room for queue_size messages of each
+Step = Callable[[], "list[Scored | Skipped]"]
+
+
+class EvaluatorNode(Node):
+    """Callbacks only queue messages; one worker thread owns the evaluation. Services wait for it on a thread of their own."""
+
+    def __init__(self, **options: object) -> None:
+        """Check parameters and the report folder before the first message comes.
+
+        Raises:
+            ConfigError: for an illegal parameter, or where nothing tells the place of the LiDAR.
+            SourceError: when the report could not be written.
+        """
+        super().__init__("evaluator_node", **options)
+        self._parameters = NodeParameters(self, EvaluatorNodeConfig, self._prepare)
+        config = checked(self.config)
+        self.health, self._model = Health(), {}
+        self._live = LiveEvaluation(config, create_extrinsics(self, config.lidar_to_camera, config.use_ground_truth_image))
+        self._outputs = ScoreOutputs(self, self._live.evaluation)
+        self._worker: Worker[Step] = Worker(self._take, lambda _, reason: self.health.drop(reason), STREAMS * config.queue_size)
+        self._diagnostics = DiagnosticsPublisher(self, self.health, "received", self._facts)
+        self._subscribe_predictions()
+        self._ground_truth = self._subscribe_ground_truth(config, OVERRIDABLE)
+        services = MutuallyExclusiveCallbackGroup()
+        self.create_service(Trigger, "~/reset", self._on_reset, callback_group=services)
+        self.create_service(Trigger, "~/save", self._on_save, callback_group=services)
+        self.create_timer(1.0, self._request_plot, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    @property
+    def config(self) -> EvaluatorNodeConfig:
+        """The parameters of now."""
+        return self._parameters.config
+
+    def create_executor(self) -> Executor:
+        """The executor this node is made for: one thread for messages, one for services."""
+        return MultiThreadedExecutor(2, context=self.context)
+
+    def _subscribe_predictions(self) -> None:
+        live, depth = self._live, self.config.queue_size
+        self._subscribe(Image, "depth/image_rect", live.add_depth, sensor_qos(depth, True), OVERRIDABLE)
+        self._subscribe(Image, "uncertainty/image_rect", live.add_sigma, sensor_qos(depth, True), OVERRIDABLE)
+        self._subscribe(CameraInfo, "depth/camera_info", live.add_camera_info, sensor_qos(depth, True), OVERRIDABLE)
+        self.create_subscription(String, "depth/model", self._on_model, LATCHED_QOS)
+
+    def _subscribe_ground_truth(self, config: EvaluatorNodeConfig, overriding: object = None) -> Subscription:
+        kind, topic = (Image, "ground_truth/image") if config.use_ground_truth_image else (PointCloud2, "lidar/points")
+        return self._subscribe(kind, topic, self._live.add_ground_truth, sensor_qos(config.queue_size, config.reliable_input), overriding)
+
+    def _subscribe(self, kind: type, topic: str, add: Callable, qos: QoSProfile, overriding: object) -> Subscription:
+        def receive(message: object) -> None:
+            self.health.count("received")
+            self.health.count(f"received.{topic}")
+            self._worker.put(partial(add, message))
+
+        events = SubscriptionEventCallbacks(message_lost=lambda event: self.health.count("lost_in_transport", event.total_count_change))
+        return self.create_subscription(kind, topic, receive, qos, event_callbacks=events, qos_overriding_options=overriding)
+
+    def _on_model(self, message: String) -> None:
+        self._model = json.loads(message.data)
+
+    def _take(self, step: Step) -> None:
+        for result in step():
+            self._tell(result)
+
+    def _tell(self, result: Scored | Skipped) -> None:
+        if isinstance(result, Skipped):
+            self.health.count(f"skipped.{result.reason}")
+            self.get_logger().warning(f"not scored ({result.reason}): {result.message}", throttle_duration_sec=LOG_EVERY_S)
+        else:
+            self.health.count("evaluated")
+            if self.context.ok():
+                self._outputs.publish(result, self._live.evaluation, self.config)
+
+    def _request_plot(self) -> None:
+        self._worker.call(lambda: self._outputs.publish_sparsification(self._live.evaluation))
+
+    def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._worker.call(self._live.reset).result()
+        response.success, response.message = True, "scores and counts start anew"
+        return response
+
+    def _on_save(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        try:
+            response.message = str(self._worker.call(partial(self._save, self._live.flush)).result())
+            response.success = True
+        except (UncertaintyDepthError, OSError) as error:
+            response.success, response.message = False, str(error)
+        return response
+
+    def _save(self, decide: Step) -> Path:
+        if not self.config.output:
+            raise ConfigError("the parameter output is empty; expected a folder for the report")
+        self._take(decide)
+        return report.write(self._live.evaluation, Path(self.config.output), report.Context(self._source(), self._model, self._notes()))
+
+    def _source(self) -> str:
+        return f"live: {self.resolve_topic_name('depth/image_rect')} against {self._ground_truth.topic_name}"
+
+    def _notes(self) -> tuple[str, ...]:
+        counts = {f"messages {name}": n for name, n in self.health.counts().items() if name.startswith(("dropped.", "lost_"))}
+        counts |= {f"pairing: {name}": n for name, n in self._live.pairing_counts.items()}
+        return tuple(f"{name.replace('_', ' ')}: {n}" for name, n in counts.items() if n)
+
+    def _prepare(self, old: EvaluatorNodeConfig, new: EvaluatorNodeConfig) -> Callable[[], None]:
+        checked(new)
+        input_names = ("use_ground_truth_image", "reliable_input", "queue_size")
+        input_changed = any(getattr(old, name) != getattr(new, name) for name in input_names)
+        extrinsics = self._live.extrinsics
+        if (old.lidar_to_camera, old.use_ground_truth_image) != (new.lidar_to_camera, new.use_ground_truth_image):
+            extrinsics = create_extrinsics(self, new.lidar_to_camera, new.use_ground_truth_image)
+
+        def apply() -> None:
+            self._worker.capacity = STREAMS * new.queue_size
+            self._worker.call(partial(self._take, partial(self._live.reconfigure, new, extrinsics)))
+            if input_changed:
+                self.destroy_subscription(self._ground_truth)
+                self._ground_truth = self._subscribe_ground_truth(new)
+
+        return apply
+
+    def _facts(self) -> dict[str, object]:
+        return {f"pairing.{name}": count for name, count in self._live.pairing_counts.items()} | {"waiting": self._worker.waiting()}
+
+    def close(self) -> None:
+        """Score what has arrived, write the report where one is wanted, and go."""
+        try:
+            if self.config.output:
+                print(f"report: {self._worker.call(partial(self._save, self._live.finish)).result()}")
+        finally:
+            self._worker.stop()
+            self.destroy_node()
+
+
+def checked(config: EvaluatorNodeConfig) -> EvaluatorNodeConfig:
+    """The config, if its values go together.
+
+    Raises:
+        ConfigError: when no depth lies between min_depth and max_depth.
+        SourceError: when a report cannot be written to `output`.
+    """
+    if config.min_depth >= config.max_depth:
+        raise ConfigError(f"min_depth is {config.min_depth}; expected less than max_depth, {config.max_depth}")
+    if config.output:
+        report.check_folder(Path(config.output))
+    return config

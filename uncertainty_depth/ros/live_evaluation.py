@@ -1,0 +1,164 @@
+"""Scores predictions as they arrive: pairs messages, projects, and fills the same `Evaluation` as the offline command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig
+from uncertainty_depth.data.camera_info import camera_from_info
+from uncertainty_depth.data.clouds import cloud_points
+from uncertainty_depth.data.images import decode_depth
+from uncertainty_depth.data.pairing import Outcome, Pairer
+from uncertainty_depth.errors import MessageError
+from uncertainty_depth.evaluate import Evaluation
+from uncertainty_depth.geometry import ground_truth_from_cloud
+from uncertainty_depth.records import DepthPrediction, Skipped
+from uncertainty_depth.ros.exact_pairs import ExactPairs, Unmatched
+from uncertainty_depth.ros.extrinsics import Extrinsics
+
+RUN_OPTIONS = [item.name for item in fields(EvaluationConfig)] + ["max_time_difference", "queue_size", "use_ground_truth_image"]
+UNMATCHED_REASONS = ("depth_without_uncertainty", "uncertainty_without_depth")
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A frame that was scored: its own figures by dotted name, its maps, and the header of its depth image."""
+
+    figures: dict[str, float]
+    prediction: DepthPrediction
+    ground_truth_m: NDArray[np.float32]
+    header: Any
+
+
+class LiveEvaluation:
+    """Takes messages in the order they arrive, from one thread. Methods that decide frames return what became of each.
+
+    Every prediction ends as `Scored` or as `Skipped` with its reason; nothing waits longer than `queue_size` messages of its kind.
+    """
+
+    def __init__(self, config: EvaluatorNodeConfig, extrinsics: Extrinsics) -> None:
+        self.config, self.extrinsics = config, extrinsics
+        self._camera_info: Any = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Start anew: scores, counts, and everything that waits."""
+        self.evaluation = Evaluation(self.config)
+        self._pairs = ExactPairs(self.config.queue_size)
+        self._pairer = Pairer(self.config.max_time_difference, self.config.queue_size)
+
+    def reconfigure(self, config: EvaluatorNodeConfig, extrinsics: Extrinsics) -> list[Scored | Skipped]:
+        """Take new options. What is scored may only change between runs: a change of it, or of the pairing, starts anew."""
+        results = self.flush()
+        changed = any(getattr(config, name) != getattr(self.config, name) for name in RUN_OPTIONS)
+        self.config, self.extrinsics = config, extrinsics
+        if changed:
+            self.reset()
+        return results
+
+    @property
+    def pairing_counts(self) -> dict[str, int]:
+        """What the pairing of predictions with ground truth counted."""
+        return self._pairer.counts
+
+    def add_camera_info(self, message: Any) -> list[Scored | Skipped]:
+        """The camera of the predictions; the latest one counts."""
+        self._camera_info = message
+        return []
+
+    def add_depth(self, message: Any) -> list[Scored | Skipped]:
+        """A depth image."""
+        return self._add_map(0, message)
+
+    def add_sigma(self, message: Any) -> list[Scored | Skipped]:
+        """An uncertainty image."""
+        return self._add_map(1, message)
+
+    def add_ground_truth(self, message: Any) -> list[Scored | Skipped]:
+        """A LiDAR cloud, or a depth image of ground truth."""
+        return list(self._results(self._pairer.add_cloud(_stamp_ns(message), message)))
+
+    def flush(self) -> list[Scored | Skipped]:
+        """Decide the predictions that still wait for ground truth."""
+        return list(self._results(self._pairer.flush()))
+
+    def finish(self) -> list[Scored | Skipped]:
+        """As `flush`, and give up the maps that wait for their other half."""
+        return [self._skip(_unmatched(each)) for each in self._pairs.flush()] + self.flush()
+
+    def _add_map(self, side: int, message: Any) -> list[Scored | Skipped]:
+        pair, lost = self._pairs.add(side, _stamp_ns(message), message)
+        results: list[Scored | Skipped] = [self._skip(_unmatched(each)) for each in lost]
+        if pair is not None:
+            results += self._results(self._pairer.add_reference(_stamp_ns(message), pair))
+        return results
+
+    def _results(self, outcomes: Iterable[Outcome]) -> Iterator[Scored | Skipped]:
+        for outcome in outcomes:
+            try:
+                yield self._score(*outcome)
+            except MessageError as error:
+                yield self._skip(Skipped(outcome.stamp_ns, error.reason, str(error)))
+
+    def _score(self, stamp_ns: int, maps: tuple[Any, Any], truth: Any | None) -> Scored | Skipped:
+        depth, sigma = maps
+        prediction = DepthPrediction(decode_depth(depth), decode_depth(sigma))
+        _same_size("uncertainty", prediction.sigma_m, prediction.depth_m)
+        name = frame_name(stamp_ns)
+        if truth is None:
+            raise MessageError(*self._no_truth(name))
+        ground_truth_m = self._ground_truth(truth, depth, prediction, name)
+        figures = self.evaluation.add(name, stamp_ns, prediction, ground_truth_m)
+        if figures is None:  # already counted by the evaluation
+            return Skipped(stamp_ns, "no_valid_pixel", f"frame {name} has no pixel that can be scored")
+        return Scored(figures, prediction, ground_truth_m, depth.header)
+
+    def _no_truth(self, name: str) -> tuple[str, str]:
+        kind = "ground_truth_image" if self.config.use_ground_truth_image else "lidar"
+        return f"no_{kind}_within_max_time_difference", f"no {kind} within {self.config.max_time_difference} s of frame {name}"
+
+    def _ground_truth(self, truth: Any, depth: Any, prediction: DepthPrediction, name: str) -> NDArray[np.float32]:
+        if self.config.use_ground_truth_image:
+            ground_truth_m = decode_depth(truth)
+            _same_size("ground_truth", ground_truth_m, prediction.depth_m)
+            return ground_truth_m
+        if self._camera_info is None:
+            raise MessageError("no_camera_info", f"no camera info has come when frame {name} was scored")
+        points = cloud_points(truth)
+        if not len(points):
+            raise MessageError("cloud_without_points", f"the cloud for frame {name} has no finite point")
+        height, width = prediction.depth_m.shape
+        camera = camera_from_info(self._camera_info).scaled(width, height)
+        lidar_to_camera = self.extrinsics.lookup(depth.header.frame_id, truth.header.frame_id, truth.header.stamp)
+        ground_truth_m = ground_truth_from_cloud(points, lidar_to_camera, camera, self.config)
+        if np.isnan(ground_truth_m).all():
+            raise MessageError("no_lidar_point_in_view", f"no LiDAR point falls into frame {name}")
+        return ground_truth_m
+
+    def _skip(self, record: Skipped) -> Skipped:
+        self.evaluation.skip(record)
+        return record
+
+
+def frame_name(stamp_ns: int) -> str:
+    """What a frame is called in reports: its stamp in seconds."""
+    return f"{stamp_ns // 1_000_000_000}.{stamp_ns % 1_000_000_000:09d}"
+
+
+def _unmatched(each: Unmatched) -> Skipped:
+    reason = UNMATCHED_REASONS[each.side]
+    return Skipped(each.stamp_ns, reason, f"frame {frame_name(each.stamp_ns)}: {reason.replace('_', ' ')}")
+
+
+def _same_size(name: str, values: NDArray, depth_m: NDArray) -> None:
+    if values.shape != depth_m.shape:
+        raise MessageError(f"{name}_wrong_size", f"the {name} image is {values.shape[::-1]} pixels; expected the depth's {depth_m.shape[::-1]}")
+
+
+def _stamp_ns(message: Any) -> int:
+    return message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec

@@ -1,0 +1,59 @@
+"""The node commands: start, spin, stop cleanly on SIGINT and SIGTERM; errors become one sentence and exit code 1."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+from collections.abc import Sequence
+
+from uncertainty_depth.errors import UncertaintyDepthError
+from uncertainty_depth.ros.requirements import require_ros
+
+
+def depth_node(args: Sequence[str] | None = None) -> int:
+    """Run the depth node until it is stopped; returns the exit code."""
+    return run("depth_node", "DepthNode", args)
+
+
+def evaluator_node(args: Sequence[str] | None = None) -> int:
+    """Run the evaluator node until it is stopped; returns the exit code."""
+    return run("evaluator_node", "EvaluatorNode", args)
+
+
+def run(module: str, kind: str, args: Sequence[str] | None) -> int:
+    """Run the node class `kind` of `uncertainty_depth.ros.MODULE`."""
+    try:
+        require_ros()
+        spin(module, kind, args)
+    except KeyboardInterrupt:
+        return 0
+    except UncertaintyDepthError as error:
+        print(f"{module}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def spin(module: str, kind: str, args: Sequence[str] | None) -> None:
+    """Start the node and its executor, and close both whatever ends them."""
+    import rclpy
+    from rclpy.executors import ExternalShutdownException
+
+    rclpy.init(args=None if args is None else list(args))
+    node = None
+    try:
+        node = getattr(importlib.import_module(f"uncertainty_depth.ros.{module}"), kind)()
+        executor = node.create_executor()
+        executor.add_node(node)
+        executor.spin()
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    except Exception:
+        if rclpy.ok():  # else a signal ended the context while the node was starting
+            raise
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):  # a second one must not cut off the report
+            signal.signal(number, signal.SIG_IGN)
+        if node is not None:
+            node.close()
+        rclpy.try_shutdown()

@@ -1,0 +1,80 @@
+"""ROS parameters declared from a config dataclass, checked as a whole, and applied all together or not at all."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
+from uncertainty_depth.options import element_type, from_mapping, to_mapping
+
+ConfigT = TypeVar("ConfigT")
+LARGEST_INTEGER = 2**63 - 1
+
+
+class NodeParameters(Generic[ConfigT]):
+    """A node's config, kept equal to its parameters.
+
+    `prepare(old, new)` is called before a change is accepted: it raises an `UncertaintyDepthError` to refuse it, and returns what
+    makes the change take effect, a function that cannot fail. Parameters are typed dynamically so that `1` is taken where `1.0` is due.
+    """
+
+    def __init__(self, node: Node, kind: type[ConfigT], prepare: Callable[[ConfigT, ConfigT], Callable[[], None]]) -> None:
+        self._kind, self._prepare = kind, prepare
+        self._names = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
+        self.config: ConfigT = from_mapping(kind, {item.name: self._declare(node, item) for item in dataclasses.fields(kind)})  # type: ignore[arg-type]
+        self._accepted: tuple[ConfigT, Callable[[], None]] | None = None
+        node.add_on_set_parameters_callback(self._on_set)
+        node.add_post_set_parameters_callback(self._on_applied)
+
+    def _declare(self, node: Node, item: dataclasses.Field) -> Any:
+        try:
+            return plain(node.declare_parameter(item.name, plain(item.default), describe(self._kind, item)).value)
+        except (InvalidParameterValueException, InvalidParameterTypeException) as error:
+            raise ConfigError(f"parameter {item.name}: {error}") from error
+
+    def _on_set(self, parameters: Sequence[Parameter]) -> SetParametersResult:
+        self._accepted = None
+        changes = {each.name: plain(each.value) for each in parameters if each.name in self._names}
+        try:
+            new = from_mapping(self._kind, {**to_mapping(self.config), **changes})
+            self._accepted = (new, self._prepare(self.config, new)) if changes else None
+        except UncertaintyDepthError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _on_applied(self, _: Sequence[Parameter]) -> None:
+        if self._accepted is not None:
+            (self.config, apply), self._accepted = self._accepted, None
+            apply()
+
+
+def plain(value: Any) -> Any:
+    """A parameter's value as plain Python: arrays as lists."""
+    return list(value) if isinstance(value, (list, tuple, array)) else value
+
+
+def describe(kind: type, item: dataclasses.Field) -> ParameterDescriptor:
+    """What `ros2 param describe` shows: text, choices and range of a config field."""
+    choices = item.metadata["choices"]
+    descriptor = ParameterDescriptor(description=item.metadata["help"], read_only=item.metadata["read_only"], dynamic_typing=True)
+    if choices is not None:
+        descriptor.additional_constraints = f"one of {', '.join(repr(choice) for choice in choices)}"
+    minimum, maximum = item.metadata["minimum"], item.metadata["maximum"]
+    if minimum is None and maximum is None:
+        return descriptor
+    if element_type(kind, item.name) is int:
+        low, high = -LARGEST_INTEGER if minimum is None else minimum, LARGEST_INTEGER if maximum is None else maximum
+        descriptor.integer_range = [IntegerRange(from_value=low, to_value=high)]
+    else:
+        low, high = -sys.float_info.max if minimum is None else minimum, sys.float_info.max if maximum is None else maximum
+        descriptor.floating_point_range = [FloatingPointRange(from_value=float(low), to_value=float(high))]
+    return descriptor

@@ -1,0 +1,70 @@
+"""What the evaluator node publishes: figures, and pictures made only while someone subscribes to them."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from rclpy.node import Node
+from sensor_msgs.msg import Image
+from std_msgs.msg import Float64
+
+from uncertainty_depth.config import EvaluatorNodeConfig
+from uncertainty_depth.evaluate import Evaluation, flatten
+from uncertainty_depth.metrics.plots import sparsification_figure
+from uncertainty_depth.pictures import DEPTH_COLORS, SIGMA_COLORS, colorize, thicken
+from uncertainty_depth.ros.live_evaluation import Scored
+from uncertainty_depth.ros.messages import image_message
+from uncertainty_depth.ros.qos import OUTPUT_QOS, OVERRIDABLE
+
+
+class ScoreOutputs:
+    """One Float64 publisher per figure, of the last frame under ~/metrics/frame and of all frames under ~/metrics; and three pictures."""
+
+    def __init__(self, node: Node, evaluation: Evaluation) -> None:
+        self._node = node
+        names = topic_values(flatten(evaluation.summary()))
+        self._frame = {name: node.create_publisher(Float64, f"~/metrics/frame/{name}", OUTPUT_QOS) for name in names}
+        self._all = {name: node.create_publisher(Float64, f"~/metrics/{name}", OUTPUT_QOS) for name in names}
+        self._sparsification, self._error, self._ground_truth = (
+            node.create_publisher(Image, f"~/{name}/image", OUTPUT_QOS, qos_overriding_options=OVERRIDABLE)
+            for name in ("sparsification", "error", "ground_truth")
+        )
+
+    def publish(self, scored: Scored, evaluation: Evaluation, config: EvaluatorNodeConfig) -> None:
+        """Publish what a scored frame brought."""
+        _publish(self._frame, topic_values(scored.figures))
+        _publish(self._all, topic_values(flatten(evaluation.summary())))
+        error = np.abs(scored.prediction.depth_m - scored.ground_truth_m)
+        if self._error.get_subscription_count():
+            self._error.publish(image_message(colorize(thicken(error), config.color_max_error, SIGMA_COLORS), scored.header))
+        if self._ground_truth.get_subscription_count():
+            picture = colorize(thicken(scored.ground_truth_m), config.color_max_depth, DEPTH_COLORS)
+            self._ground_truth.publish(image_message(picture, scored.header))
+
+    def publish_sparsification(self, evaluation: Evaluation) -> None:
+        """Publish the sparsification plot over all frames."""
+        if self._sparsification.get_subscription_count() and evaluation.evaluated:
+            message = image_message(drawn(sparsification_figure(evaluation.metrics.curves())), Image().header)
+            message.header.stamp = self._node.get_clock().now().to_msg()
+            self._sparsification.publish(message)
+
+
+def topic_values(figures: dict[str, float]) -> dict[str, float]:
+    """Figures by the names they have as topics: "depth.rmse" is rmse, "uncertainty.ause.rmse" is ause/rmse; baselines are left out."""
+    chosen = ((name.split("."), value) for name, value in figures.items())
+    return {"/".join(parts[1:]): float(value) for parts, value in chosen if parts[0] in ("depth", "uncertainty")}
+
+
+def drawn(figure: Figure) -> NDArray[np.uint8]:
+    """A figure as (H, W, 3) uint8 RGB."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return np.ascontiguousarray(np.asarray(canvas.buffer_rgba())[..., :3])
+
+
+def _publish(publishers: dict, values: dict[str, float]) -> None:
+    for name, value in values.items():
+        if name in publishers:
+            publishers[name].publish(Float64(data=value))
