@@ -156,7 +156,7 @@ def plan(rng: Random) -> Plan:
 
 
 def _hall(rng: Random) -> Plan:
-    width, length = rng.uniform(3.6, 9.0), rng.uniform(3.6, 11.0)
+    width, length = rng.uniform(3.8, 10.0), rng.uniform(3.8, 13.0)
     angle = np.linspace(0, 2 * np.pi, 10, endpoint=False) * rng.choice([-1, 1])
     reach = rng.uniform(0.75, 1.0, (10, 1)) * (np.array([width, length]) / 2 - rng.uniform(0.9, 1.3))
     path = np.array([width, length]) / 2 + reach * np.stack([np.cos(angle), np.sin(angle)], axis=1)
@@ -164,15 +164,15 @@ def _hall(rng: Random) -> Plan:
 
 
 def _corridor(rng: Random) -> Plan:
-    width, length = rng.uniform(1.9, 3.0), rng.uniform(8.0, 14.0)
+    width, length = rng.uniform(2.1, 3.2), rng.uniform(8.0, 16.0)
     along = np.arange(1.0, length - 1.0, 0.8)
-    there, back = (np.stack([np.full_like(along, width / 2 + side * 0.35), along], axis=1) for side in (1, -1))
+    there, back = (np.stack([np.full_like(along, width / 2 + side * 0.3), along], axis=1) for side in (1, -1))
     return Plan([Room(0, 0, width, length, rng.uniform(2.2, 3.0))], [], smooth_loop(np.concatenate([there, back[::-1]])))
 
 
 def _divided(rng: Random) -> Plan:
     """A room and a corridor or second room beside it; the loop goes out through one opening and back through the other."""
-    width, height = rng.uniform(6.5, 11.0), rng.uniform(2.4, 3.2)
+    width, height = rng.uniform(7.0, 13.0), rng.uniform(2.4, 3.2)
     near, far = rng.uniform(3.2, 6.0), rng.uniform(1.9, 4.5)
     gap, lintel = rng.uniform(1.2, 1.7), rng.uniform(2.0, 2.2)
     first, second = rng.uniform(1.3, 2.0), width - rng.uniform(1.3, 2.0)

@@ -17,6 +17,7 @@ from uncertainty_depth.data.world.trajectory import Drive
 
 CLEARANCE = 0.45  # metres between the robot's path and whatever stands on the floor
 GAP = 0.04  # metres between pieces of furniture
+ROUND_OBJECTS = 8  # most of them in a test world
 TRIES = 12  # places tried for each piece
 
 
@@ -119,11 +120,11 @@ def _furnish(rng: Random, furnishing: Furnishing) -> None:
     clutter = rng.uniform(0.5, 1.3)
     for room in furnishing.rooms:
         for wall in room.walls():
-            for _ in range(round(clutter * wall.length / 2)):
+            for _ in range(round(clutter * wall.length / 2.5)):
                 piece = ALONG_WALLS[int(rng.integers(len(ALONG_WALLS)))](rng)
                 reach = max(wall.length / 2 - piece.half[0], 0)
                 _try(furnishing, piece, [(*wall.point(rng.uniform(-reach, reach), piece.half[1] + 0.05), wall.yaw) for _ in range(TRIES)])
-        for _ in range(round(clutter * np.prod(room.size) / 5)):
+        for _ in range(round(clutter * np.prod(room.size) / 8)):
             _try(furnishing, IN_THE_OPEN[int(rng.integers(len(IN_THE_OPEN)))](rng), _anywhere(rng, room))
         if rng.random() < 0.5:
             _stand_lamp(rng, furnishing, room)
@@ -139,12 +140,14 @@ def _try(furnishing: Furnishing, piece: Piece, places: list[tuple[float, float, 
 
 def _stand_round_objects(rng: Random, furnishing: Furnishing) -> None:
     """Cones, barrels and columns beside the path, where the camera sees them."""
-    for at in rng.choice(len(furnishing.path), 14, replace=len(furnishing.path) < 14):
-        piece = round_object(rng)
-        away = CLEARANCE + piece.half[0] + 0.02
-        angles = rng.uniform(-np.pi, np.pi, TRIES)
-        places = [(*(furnishing.path[at] + away * rng.uniform(1, 1.8) * np.array([np.cos(a), np.sin(a)])), 0.0) for a in angles]
-        _try(furnishing, piece, places)
+    standing = 0
+    for _ in range(200):
+        piece, angle = round_object(rng), rng.uniform(-np.pi, np.pi)
+        away = (CLEARANCE + piece.half[0] + 0.01) * rng.uniform(1, 1.8)
+        x, y = furnishing.path[rng.integers(len(furnishing.path))] + away * np.array([np.cos(angle), np.sin(angle)])
+        standing += furnishing.stand(piece, x, y, 0.0)
+        if standing == ROUND_OBJECTS:
+            return
 
 
 def _warm(rng: Random) -> tuple[float, float, float]:
