@@ -120,9 +120,11 @@ class Hourglass(nn.Module):
         scale = depth.detach() * geometric(raw[:, 1:].float(), *RELATIVE_SCALE)
         return NetworkOutput(_resize(depth, size), _resize(scale, size))
 
-    def variance(self, scale_m: Tensor) -> Tensor:
-        """Square metres: 2 b^2 for a Laplace head, s^2 for a Gaussian one."""
-        return scale_m.square() * (2.0 if self.config.head == "laplace" else 1.0)
+    def variance(self, output: NetworkOutput) -> Tensor | None:
+        """(B, 1, h, w) square metres: 2 b^2 for a Laplace head, s^2 for a Gaussian one, None without a head."""
+        if output.scale_m is None:
+            return None
+        return output.scale_m.square() * (2.0 if self.config.head == "laplace" else 1.0)
 
 
 def _resize(maps: Tensor, size: Sequence[int]) -> Tensor:

@@ -1,0 +1,112 @@
+"""From a camera image to depth and its standard deviation at the image's size; a model folder is all it needs."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.network.folder import read
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.network.image import image_tensor, resize_image
+from uncertainty_depth.network.inference import choose_device, prepare
+from uncertainty_depth.options import check
+from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.uncertainty import ESTIMATORS
+from uncertainty_depth.uncertainty.estimator import Estimator
+
+logger = logging.getLogger(__name__)
+
+
+class Predictor:
+    """A model folder, loaded and ready.
+
+    `config.samples`, `chunk` and `seed` may be changed at any time by giving `config` a new value; the next `predict` takes it.
+    Any thread may call `predict`.
+
+    Raises:
+        ModelError: the folder cannot be used.
+        ConfigError: an option is out of range, CUDA is asked for where there is none, or the device cannot compute in the precision.
+    """
+
+    def __init__(self, folder: Path | str, config: PredictorConfig = PredictorConfig()) -> None:  # noqa: B008  frozen
+        check(config)
+        self.config = config
+        self.model = read(folder)
+        self.method = config.method or self.model.method
+        self.device = choose_device(config.device)
+        self._estimator: Estimator = ESTIMATORS[self.method].load(self.model, self._place)
+        self._try_precision()
+        self._warn_of_certainty()
+
+    def predict(self, image: NDArray[np.uint8], stamp_ns: int = 0) -> DepthPrediction:
+        """Depth and sigma of one image.
+
+        Sigma, not the variance, is interpolated back to the image's size: errors of neighbouring pixels go together, and the standard
+        deviation of a weighted sum of fully correlated errors is the weighted sum of their standard deviations.
+
+        Args:
+            image: (H, W, 3) uint8, RGB, any size.
+            stamp_ns: time of the image, nanoseconds; part of mc_dropout's seed.
+
+        Raises:
+            MessageError: the array is no such image.
+        """
+        _check_image(image)
+        depth, sigma = self._estimate(image, stamp_ns, self.config)
+        size = (image.shape[1], image.shape[0])
+        depth_m, sigma_m = (cv2.resize(values, size, interpolation=cv2.INTER_LINEAR) for values in (depth, sigma))
+        unknown = ~(np.isfinite(depth_m) & np.isfinite(sigma_m))
+        depth_m[unknown] = sigma_m[unknown] = np.nan
+        return DepthPrediction(depth_m, sigma_m)
+
+    def describe(self) -> dict[str, Any]:
+        """What made the predictions, as plain values for a report."""
+        parameters = {id(weights): weights.numel() for network in self._estimator.networks for weights in network.parameters()}
+        described = self.model.network
+        return {
+            "model": self.model.path.resolve().name,
+            "method": self.method,
+            "samples": self._estimator.passes(self.config),
+            "seed": self.config.seed,
+            "device": str(self.device),
+            "precision": self.config.precision,
+            "parameters": sum(parameters.values()),
+            "backbone": described.backbone,
+            "head": described.head,
+            "input_size": list(described.input_size),
+            "depth_range": list(described.depth_range),
+            "training": self.model.training,
+        }
+
+    def _estimate(self, image: NDArray[np.uint8], stamp_ns: int, config: PredictorConfig) -> NDArray[np.float32]:
+        """(2, h, w) depth and sigma at the network's size."""
+        small = resize_image(image, self.model.network.input_size)
+        return self._estimator.estimate(image_tensor(small[None], self.device), stamp_ns, config).maps()
+
+    def _place(self, network: Hourglass) -> Hourglass:
+        return prepare(network, self.device, self.config.precision)
+
+    def _try_precision(self) -> None:
+        """One pass before the first frame: an operation that lacks the precision is found now, and the first frame is as fast as the next."""
+        try:
+            self._estimate(np.zeros((8, 8, 3), np.uint8), 0, replace(self.config, samples=1))
+        except (RuntimeError, NotImplementedError) as error:
+            name = self.config.precision
+            raise ConfigError(f"precision is {name!r}, which does not work on {self.device}: {str(error).splitlines()[0]}") from error
+
+    def _warn_of_certainty(self) -> None:
+        if self._estimator.passes(self.config) == 1 and self.model.network.head == "none":
+            logger.warning("%s with one pass and no scale head gives sigma = 0 everywhere: it claims certainty", self.method)
+
+
+def _check_image(image: NDArray[np.uint8]) -> None:
+    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or 0 in image.shape:
+        raise MessageError("image_wrong_shape", f"image has shape {image.shape} of {image.dtype}; expected (H, W, 3) of uint8, H and W at least 1")

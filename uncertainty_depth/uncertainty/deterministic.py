@@ -1,0 +1,36 @@
+"""One pass of one network: what it predicts by itself."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.network.folder import ModelFolder
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.uncertainty.estimator import Place
+from uncertainty_depth.uncertainty.moments import Estimate, Moments
+
+
+class Deterministic:
+    """The head's variance; 0 without a head: a single network claims certainty, and its scores say what that claim is worth."""
+
+    def __init__(self, network: Hourglass) -> None:
+        self.networks = [network]
+
+    @classmethod
+    def load(cls, model: ModelFolder, place: Place) -> Deterministic:
+        """The model's last member."""
+        return cls(place(model.load(model.members[-1])))
+
+    def passes(self, config: PredictorConfig) -> int:
+        """One."""
+        return 1
+
+    @torch.inference_mode()
+    def estimate(self, image: Tensor, stamp_ns: int, config: PredictorConfig) -> Estimate:
+        """See `Estimator`; neither the stamp nor the config matters."""
+        network, moments = self.networks[0], Moments()
+        output = network(image)
+        moments.add(output.depth_m, network.variance(output))
+        return moments.estimate()

@@ -1,0 +1,38 @@
+"""The one interface of all ways to get a sigma."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from torch import Tensor
+
+from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.uncertainty.moments import Estimate
+
+Place = Callable[[Hourglass], Hourglass]
+"""Brings a loaded network to its device and precision."""
+
+
+class Estimator(Protocol):
+    """Image to depth and variance. One estimator may be asked from any thread, by one at a time."""
+
+    def estimate(self, image: Tensor, stamp_ns: int, config: PredictorConfig) -> Estimate:
+        """Maps of one frame.
+
+        Args:
+            image: (1, 3, h, w) float32 RGB in [0, 1], on the networks' device.
+            stamp_ns: time of the frame, nanoseconds; with `config.seed` it decides every random number.
+            config: `samples`, `chunk` and `seed` count; they may differ from call to call.
+        """
+        ...
+
+    def passes(self, config: PredictorConfig) -> int:
+        """How many samples one estimate is made of."""
+        ...
+
+    @property
+    def networks(self) -> list[Hourglass]:
+        """The networks in use; they may share an encoder."""
+        ...

@@ -1,0 +1,48 @@
+"""Monte Carlo dropout (Gal and Ghahramani 2016): passes that keep their dropout on."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.errors import ModelError
+from uncertainty_depth.network.folder import ModelFolder
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.uncertainty.estimator import Place
+from uncertainty_depth.uncertainty.masks import SeededDropout, stream
+from uncertainty_depth.uncertainty.moments import Estimate, Moments
+
+
+class McDropout:
+    """M stochastic passes; encoder, first up-projection and skip connections are computed once.
+
+    Raises:
+        ModelError: the network has no dropout.
+    """
+
+    def __init__(self, network: Hourglass) -> None:
+        if network.config.dropout == 0.0:
+            raise ModelError("mc_dropout needs a network with dropout, this one's rate is 0; expected another method")
+        self.networks = [network]
+
+    @classmethod
+    def load(cls, model: ModelFolder, place: Place) -> McDropout:
+        """The model's last member."""
+        return cls(place(model.load(model.members[-1])))
+
+    def passes(self, config: PredictorConfig) -> int:
+        """As many as asked for."""
+        return config.samples
+
+    @torch.inference_mode()
+    def estimate(self, image: Tensor, stamp_ns: int, config: PredictorConfig) -> Estimate:
+        """See `Estimator`. Sample m's masks come from (seed, stamp, m) alone, whatever the chunk, device, process or order of frames."""
+        network, moments = self.networks[0], Moments()
+        trunk = network.trunk(image)
+        for start in range(0, config.samples, config.chunk):
+            samples = range(start, min(start + config.chunk, config.samples))
+            dropout = SeededDropout(network.config.dropout, [stream(config.seed, stamp_ns, sample) for sample in samples])
+            output = network.branches(trunk, [dropout] * 3, image.shape[-2:])
+            moments.add(output.depth_m, network.variance(output))
+        return moments.estimate()

@@ -1,0 +1,41 @@
+"""Multi Epochs (Moukari et al. 2019, section IV): snapshots of one training run, taken once the validation error has stopped improving."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.network.folder import ModelFolder
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.uncertainty.estimator import Place
+from uncertainty_depth.uncertainty.moments import Estimate, Moments
+
+
+class MultiEpochs:
+    """One pass of each of the last `samples` snapshots; an encoder that snapshots share is run once."""
+
+    def __init__(self, networks: Sequence[Hourglass]) -> None:
+        self.networks = list(networks)
+
+    @classmethod
+    def load(cls, model: ModelFolder, place: Place) -> MultiEpochs:
+        """All of the model's members."""
+        return cls([place(network) for network in model.load_all(model.members)])
+
+    def passes(self, config: PredictorConfig) -> int:
+        """As many as asked for, or as there are."""
+        return min(config.samples, len(self.networks))
+
+    @torch.inference_mode()
+    def estimate(self, image: Tensor, stamp_ns: int, config: PredictorConfig) -> Estimate:
+        """See `Estimator`; nothing is random. Snapshots run one after the other, so one pass bounds the memory whatever the chunk."""
+        moments, encoder, features = Moments(), None, ()
+        for network in self.networks[-config.samples :]:
+            if network.encoder is not encoder:
+                encoder, features = network.encoder, network.encode(image)
+            output = network.decode(features, image.shape[-2:])
+            moments.add(output.depth_m, network.variance(output))
+        return moments.estimate()
