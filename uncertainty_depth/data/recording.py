@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rosbags import rosbag1, rosbag2
+from rosbags.interfaces import QosDurability
 from rosbags.typesys import Stores, get_typestore
 
 from uncertainty_depth.data.mcap_stream import StreamedMcap, begins_as_mcap, is_truncated, read_summary
@@ -19,10 +20,21 @@ SUFFIXES = (".mcap", ".db3", ".bag")
 
 
 class Topic(NamedTuple):
-    """What a recording has under one topic name: message type, as `package/msg/Name`, and messages."""
+    """What a recording has under one topic name: message type, as `package/msg/Name`, messages, and whether late subscribers got the last one."""
 
     kind: str
     count: int
+    latched: bool = False
+
+
+class Record(NamedTuple):
+    """A message as its bytes lie in the bag: CDR, or ROS 1's own format where `is_ros1`."""
+
+    topic: str
+    kind: str
+    log_ns: int
+    data: bytes
+    is_ros1: bool
 
 
 class Recording:
@@ -82,30 +94,42 @@ class OpenRecording:
         self.topics: dict[str, Topic] = {}
         for connection in (connection for reader in readers for connection in reader.connections):
             earlier = self.topics.get(connection.topic, Topic(connection.msgtype, 0))
-            self.topics[connection.topic] = Topic(connection.msgtype, earlier.count + connection.msgcount)
+            latched = earlier.latched or _is_latched(connection)
+            self.topics[connection.topic] = Topic(connection.msgtype, earlier.count + connection.msgcount, latched)
 
     def messages(self, topics: Collection[str]) -> Iterator[tuple[str, Any | None]]:
         """Topic and message, for each message on `topics`; None in place of a message that cannot be deserialised."""
+        for record in self.records(topics):
+            yield record.topic, _deserialized(record.data, record.kind, record.is_ros1)
+
+    def records(self, topics: Collection[str]) -> Iterator[Record]:
+        """Each message on `topics` as it lies in the bag."""
         for reader in self._readers:
-            yield from self._messages_of(reader, topics)
+            yield from self._records_of(reader, topics)
 
     def first(self, topic: str) -> Any | None:
         """The first message on `topic` that can be read, None where there is none."""
         return next((message for _, message in self.messages([topic]) if message is not None), None)
 
-    def _messages_of(self, reader: Any, topics: Collection[str]) -> Iterator[tuple[str, Any | None]]:
+    def _records_of(self, reader: Any, topics: Collection[str]) -> Iterator[Record]:
         connections = [connection for connection in reader.connections if connection.topic in topics]
         records = iter(reader.messages(connections) if connections else ())
         is_ros1 = isinstance(reader, rosbag1.Reader)
         while True:
             try:
-                connection, _, data = next(records)
+                connection, log_ns, data = next(records)
             except StopIteration:
                 return
             except Exception as error:  # a damaged file: what was read so far counts, the loss is said
                 self._recording.note(f"reading {self._recording.path} stopped early: {error}")
                 return
-            yield connection.topic, _deserialized(data, connection.msgtype, is_ros1)
+            yield Record(connection.topic, connection.msgtype, log_ns, data, is_ros1)
+
+
+def _is_latched(connection: Any) -> bool:
+    extension = getattr(connection, "ext", None)  # a cut MCAP gives none
+    profiles = getattr(extension, "offered_qos_profiles", ())
+    return bool(getattr(extension, "latching", 0)) or any(qos.durability is QosDurability.TRANSIENT_LOCAL for qos in profiles)
 
 
 def _deserialized(data: bytes, kind: str, is_ros1: bool) -> Any | None:

@@ -7,7 +7,7 @@ import logging
 import struct
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -23,7 +23,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image
 
 from uncertainty_depth.config import PlayerConfig
-from uncertainty_depth.ros.bag_messages import RecordedTopic
+from uncertainty_depth.data.recording import Topic
 from uncertainty_depth.ros.pace import Pace
 
 CLOCK_PERIOD_S = 0.025
@@ -45,7 +45,7 @@ class Played:
 class BagPublisher:
     """One reliable publisher per topic whose message type is installed; a context manager with a ROS context of its own."""
 
-    def __init__(self, topics: Iterable[RecordedTopic], config: PlayerConfig) -> None:
+    def __init__(self, topics: Mapping[str, Topic], config: PlayerConfig) -> None:
         self._config, self._pace, self.played = config, Pace(config.rate), Played()
         self._context = Context()
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
@@ -53,20 +53,19 @@ class BagPublisher:
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
         self._publishers: dict[str, Publisher] = {}
-        self.topics = [topic for topic in topics if self._create_publisher(topic)]
-        self._images = {topic.name for topic in self.topics if topic.type in IMAGE_TYPES}
+        self.topics = {name: topic for name, topic in topics.items() if topic.count and self._create_publisher(name, topic)}
+        self._images = {name for name, topic in self.topics.items() if topic.kind in IMAGE_TYPES}
         self._clock = self._node.create_publisher(Clock, "/clock", DEPTH) if config.clock else None
         self._last_result_ns: int | None = None
         if config.wait_for_result:
             self._node.create_subscription(Image, config.wait_for_result, self._on_result, _qos(latched=False), raw=True)
 
-    def _create_publisher(self, topic: RecordedTopic) -> bool:
+    def _create_publisher(self, name: str, topic: Topic) -> bool:
         try:
-            kind = message_class(topic.type)
-            self._publishers[topic.name] = self._node.create_publisher(kind, topic.name, _qos(topic.latched))
+            self._publishers[name] = self._node.create_publisher(message_class(topic.kind), name, _qos(topic.latched))
         except ImportError as error:
-            self.played.skipped[topic.name] = f"message type {topic.type} is not installed ({error})"
-        return topic.name in self._publishers
+            self.played.skipped[name] = f"message type {topic.kind} is not installed ({error})"
+        return name in self._publishers
 
     def __enter__(self) -> BagPublisher:
         return self

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from tqdm import tqdm
 
 from uncertainty_depth.config import PlayerConfig
+from uncertainty_depth.data.recording import OpenRecording, Recording
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.ros.bag_messages import BagMessages
+from uncertainty_depth.ros.bag_messages import cdr_converter
 from uncertainty_depth.ros.requirements import require_ros
 
 if TYPE_CHECKING:
@@ -29,28 +30,28 @@ def play(bag: Path, config: PlayerConfig | None = None, progress: bool = True) -
 
     Raises:
         RosMissingError: without ROS 2.
-        SourceError: when the bag cannot be read, breaks off, or holds no topic that can be published.
+        SourceError: when the bag cannot be read, or holds no topic that can be published.
     """
     require_ros()
     from uncertainty_depth.ros.bag_publisher import BagPublisher
 
-    config = config or PlayerConfig()
-    with BagMessages(bag) as messages, BagPublisher(messages.topics().values(), config) as publisher:
+    config, recording = config or PlayerConfig(), Recording(bag)
+    with recording.open() as messages, BagPublisher(messages.topics, config) as publisher:
         for topic, reason in publisher.played.skipped.items():
             logger.warning("%s is not played: %s", topic, reason)
         if not publisher.topics:
-            raise SourceError(f"{bag} holds no topic whose message type is installed here")
+            raise SourceError(f"{bag} holds no topic whose message type is installed here; it has {', '.join(messages.topics) or 'none at all'}")
         publisher.wait_for_subscribers()
-        _play_round(messages, publisher, bag.name, progress)
+        _play_once(messages, publisher, bag.name, progress)
         while config.loop:
-            _play_round(messages, publisher, bag.name, progress)
-        logger.info("sent %s", ", ".join(f"{count} {topic}" for topic, count in sorted(publisher.played.sent.items())))
+            _play_once(messages, publisher, bag.name, progress)
+        for note in recording.notes:
+            logger.warning("%s", note)
         return publisher.played
 
 
-def _play_round(messages: BagMessages, publisher: BagPublisher, name: str, progress: bool) -> None:
-    total = sum(topic.count for topic in publisher.topics)
-    names = {topic.name for topic in publisher.topics}
-    for topic, log_ns, data in tqdm(messages.messages(names), total=total, unit="message", desc=name, disable=not progress):
-        publisher.send(topic, log_ns, data)
+def _play_once(messages: OpenRecording, publisher: BagPublisher, name: str, progress: bool) -> None:
+    total, convert = sum(topic.count for topic in publisher.topics.values()), cdr_converter()
+    for record in tqdm(messages.records(publisher.topics), total=total, unit="message", desc=name, disable=not progress):
+        publisher.send(record.topic, record.log_ns, convert(record))
     publisher.finish_round()
