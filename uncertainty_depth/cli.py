@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from uncertainty_depth import __version__
-from uncertainty_depth.config import EvaluationConfig, NetworkConfig, PredictorConfig, SourceConfig, SynthesisConfig, TrainingConfig
+from uncertainty_depth.config import EvaluationConfig, NetworkConfig, PlayerConfig, PredictorConfig, SourceConfig, SynthesisConfig, TrainingConfig
 from uncertainty_depth.errors import UncertaintyDepthError
 from uncertainty_depth.options import add_arguments, from_arguments
 
@@ -78,7 +78,8 @@ def play(arguments: argparse.Namespace) -> None:
     """Publish a bag into ROS 2, where there is no `ros2 bag play`."""
     from uncertainty_depth.ros.player import play as play_bag
 
-    play_bag(arguments.bag, rate=arguments.rate, clock=arguments.clock, loop=arguments.loop)
+    played = play_bag(arguments.bag, from_arguments(PlayerConfig, arguments))
+    print("sent " + ", ".join(f"{count} {topic}" for topic, count in sorted(played.sent.items())))
 
 
 def bench(arguments: argparse.Namespace) -> None:
@@ -133,11 +134,8 @@ def build_parser() -> argparse.ArgumentParser:
     one = add("synthesize", synthesize, SynthesisConfig, example="world_bag --worlds 4 --frames 20 --test-objects")
     one.add_argument("bag", type=Path, metavar="OUT_BAG", help="bag folder to write")
 
-    one = add("play", play, example="my_bag --clock --rate 0.5")
+    one = add("play", play, PlayerConfig, example="my_bag --clock --rate 0.5")
     one.add_argument("bag", type=Path, help="bag to publish")
-    one.add_argument("--rate", type=float, default=1.0, help="speed, as a multiple of the recording's (default: 1)")
-    one.add_argument("--clock", action="store_true", help="publish /clock, for nodes with use_sim_time")
-    one.add_argument("--loop", action="store_true", help="start again at the end, until interrupted")
 
     one = add("bench", bench, example="--source kitti:2011_09_26/2011_09_26_drive_0001_sync")
     one.add_argument("--metrics", action="store_true", help="the metrics against their peers instead of the network")
