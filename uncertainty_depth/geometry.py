@@ -69,6 +69,7 @@ def parameters_from(transform: NDArray[np.floating]) -> tuple[float, float, floa
     return tuple(float(value) for value in (*transform[:3, 3], *quaternion))  # type: ignore[return-value]
 
 
+@np.errstate(over="ignore", invalid="ignore")  # points may be NaN or infinite
 def image_coordinates(
     points: NDArray[np.floating], lidar_to_camera: NDArray[np.float64], camera: Camera
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
@@ -83,10 +84,9 @@ def image_coordinates(
     depth = points @ lidar_to_camera[2, :3] + lidar_to_camera[2, 3]
     front = depth > 1e-3  # a NaN is not in front
     points, depth = points[front], depth[front]
-    with np.errstate(over="ignore", invalid="ignore"):
-        columns = (points @ projection[0, :3] + projection[0, 3]) / depth
-        rows = (points @ projection[1, :3] + projection[1, 3]) / depth
-        inside = (columns >= -0.5) & (columns < camera.width - 0.5) & (rows >= -0.5) & (rows < camera.height - 0.5) & np.isfinite(depth)
+    columns = (points @ projection[0, :3] + projection[0, 3]) / depth
+    rows = (points @ projection[1, :3] + projection[1, 3]) / depth
+    inside = (columns >= -0.5) & (columns < camera.width - 0.5) & (rows >= -0.5) & (rows < camera.height - 0.5) & np.isfinite(depth)
     columns, rows = (np.floor(values[inside] + 0.5).astype(np.intp) for values in (columns, rows))
     return columns, rows, depth[inside]
 

@@ -1,0 +1,74 @@
+"""Chains of fixed transforms, either way."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from uncertainty_depth.data.transforms import TransformTree
+from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.geometry import parameters_from, transform_from
+
+
+def random_pose(rng: np.random.Generator) -> np.ndarray:
+    return transform_from(*rng.normal(0, 2, 3), *rng.normal(0, 1, 4))
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), frames=st.integers(2, 8))
+def test_any_two_frames_of_a_random_tree_are_related_as_their_poses_say(seed, frames):
+    rng = np.random.default_rng(seed)
+    to_world = [random_pose(rng) for _ in range(frames)]
+    tree = TransformTree()
+    for child in range(1, frames):
+        parent = int(rng.integers(child))
+        pair = (parent, child) if rng.random() < 0.5 else (child, parent)
+        tree.add(f"f{pair[0]}", f"f{pair[1]}", np.linalg.inv(to_world[pair[0]]) @ to_world[pair[1]])
+    target, source = rng.integers(frames, size=2)
+    expected = np.linalg.inv(to_world[target]) @ to_world[source]
+    assert_allclose(tree.lookup(f"f{target}", f"/f{source}"), expected, atol=1e-9)
+
+
+def test_a_frame_with_two_parents_is_reached_from_either():
+    shift = transform_from(1, 0, 0, 0, 0, 0, 1)
+    tree = TransformTree()
+    tree.add("mast", "lidar", shift)
+    tree.add("calibration", "lidar", shift)
+    tree.add("calibration", "camera", shift)
+    assert_allclose(tree.lookup("camera", "lidar"), np.eye(4), atol=1e-12)
+    assert_allclose(tree.lookup("mast", "camera"), shift, atol=1e-12)
+
+
+def test_frames_that_are_not_connected_are_named_with_those_that_are_known():
+    tree = TransformTree()
+    tree.add("base", "lidar", np.eye(4))
+    tree.add("body", "camera", np.eye(4))
+    with pytest.raises(SourceError, match="LiDAR frame 'lidar' with the camera frame 'camera'; /tf_static knows base, body, camera, lidar;"):
+        tree.lookup("camera", "lidar")
+    with pytest.raises(SourceError, match="knows none"):
+        TransformTree().lookup("camera", "lidar")
+
+
+def stamped(parent, child, parameters):
+    xyz, turn = dict(zip("xyz", parameters[:3], strict=True)), dict(zip("xyzw", parameters[3:], strict=True))
+    transform = SimpleNamespace(translation=SimpleNamespace(**xyz), rotation=SimpleNamespace(**turn))
+    return SimpleNamespace(header=SimpleNamespace(frame_id=parent), child_frame_id=child, transform=transform)
+
+
+def test_messages_are_poses_of_the_child_in_the_parent_and_later_ones_replace_earlier():
+    pose = random_pose(np.random.default_rng(3))
+    tree = TransformTree()
+    tree.add_message(SimpleNamespace(transforms=[stamped("/base", "camera", (9, 9, 9, 0, 0, 0, 1))]))
+    tree.add_message(SimpleNamespace(transforms=[stamped("base", "/camera", parameters_from(pose)), stamped("base", "lidar", (1, 0, 0, 0, 0, 0, 1))]))
+    assert tree.frames == ["base", "camera", "lidar"]
+    assert_allclose(tree.lookup("base", "camera"), pose, atol=1e-12)
+
+
+def test_a_message_without_a_rotation_is_refused():
+    with pytest.raises(ConfigError, match="not zero"):
+        TransformTree().add_message(SimpleNamespace(transforms=[stamped("a", "b", (0,) * 7)]))
