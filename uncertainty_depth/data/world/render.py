@@ -105,8 +105,8 @@ class Renderer:
         albedo, normals = np.zeros_like(directions), np.zeros_like(directions)
         emission = np.zeros(directions.shape[1], np.float32)
         order = np.argsort(hits.solid, kind="stable")
-        first, starts = np.unique(hits.solid[order], return_index=True)
-        for k, rays in zip(first, np.split(order, starts[1:]), strict=True):
+        found, counts = np.unique(hits.solid, return_counts=True)
+        for k, rays in zip(found, np.split(order, np.cumsum(counts)), strict=False):  # the last part of the split is always empty
             if k != NOTHING:
                 along, solid = directions.take(rays, axis=1), self.scene.solids[k]
                 surface = solid.surface(origin[:, None] + hits.t[rays] * along, along)
