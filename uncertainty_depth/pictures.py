@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import cv2
 import numpy as np
 from matplotlib import colormaps
@@ -9,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from uncertainty_depth.evaluate import Example
+if TYPE_CHECKING:
+    from uncertainty_depth.evaluate import Example
 
 DEPTH_COLORS = "viridis_r"
 SIGMA_COLORS = "magma"
