@@ -65,7 +65,7 @@ def _kitti(rest: str, config: SourceConfig) -> Source:
 def _synthetic(rest: str, config: SourceConfig) -> Source:
     from uncertainty_depth.data.synthetic import SyntheticSource
 
-    return SyntheticSource(from_mapping(SynthesisConfig, _options(rest)))
+    return SyntheticSource(from_mapping(SynthesisConfig, _options(rest)), config)
 
 
 def _options(text: str) -> dict[str, object]:
