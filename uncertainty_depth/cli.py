@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import sys
 from collections.abc import Callable, Sequence
@@ -80,6 +81,9 @@ def play(arguments: argparse.Namespace) -> None:
 
     played = play_bag(arguments.bag, from_arguments(PlayerConfig, arguments))
     print("sent " + ", ".join(f"{count} {topic}" for topic, count in sorted(played.sent.items())))
+    if arguments.json:
+        account = {"sent": dict(played.sent), "skipped": played.skipped, "unanswered": played.unanswered}
+        arguments.json.write_text(json.dumps(account, indent=2))
 
 
 def bench(arguments: argparse.Namespace) -> None:
@@ -93,7 +97,8 @@ def demo(arguments: argparse.Namespace) -> None:
     """Make a world and a bag, run player, depth node and evaluator node on real ROS 2, and print the scores."""
     from uncertainty_depth.demo import run
 
-    run(arguments.output, report_line=print)
+    for line in run(arguments.output):
+        print(line)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -136,6 +141,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     one = add("play", play, PlayerConfig, example="my_bag --clock --rate 0.5")
     one.add_argument("bag", type=Path, help="bag to publish")
+    one.add_argument("--json", type=Path, metavar="FILE", help="write how many messages of each topic were sent, and what was left out")
 
     one = add("bench", bench, example="--source kitti:2011_09_26/2011_09_26_drive_0001_sync")
     one.add_argument("--metrics", action="store_true", help="the metrics against their peers instead of the network")
