@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from rosbags import rosbag1, rosbag2
 from rosbags.interfaces import QosDurability
-from rosbags.typesys import Stores, get_typestore
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from uncertainty_depth.data.mcap_stream import StreamedMcap, begins_as_mcap, is_truncated, read_summary
 from uncertainty_depth.errors import SourceError
@@ -142,7 +142,11 @@ def _deserialized(data: bytes, kind: str, is_ros1: bool) -> Any | None:
 
 @cache
 def _typestore(is_ros1: bool) -> Any:
-    return get_typestore(Stores.ROS1_NOETIC if is_ros1 else Stores.LATEST)
+    if not is_ros1:
+        return get_typestore(Stores.LATEST)
+    store = get_typestore(Stores.ROS1_NOETIC)  # which lacks this one
+    store.register(get_types_from_msg("geometry_msgs/TransformStamped[] transforms", "tf2_msgs/msg/TFMessage"))
+    return store
 
 
 def _reader_makers(path: Path) -> list[Callable[[], Any]]:

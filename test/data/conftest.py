@@ -1,0 +1,98 @@
+"""Small recordings that the tests make themselves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.data.bag_writer import BagWriter
+from uncertainty_depth.geometry import Camera, transform_from
+
+START_NS, PERIOD_NS = 1_700_000_000_000_000_000, 100_000_000
+CAMERA = Camera(32, 24, np.array([[20.0, 0, 15.5], [0, 20.0, 11.5], [0, 0, 1]]))
+LIDAR_TO_CAMERA = transform_from(0.1, -0.2, 0.05, 0.5, -0.5, 0.5, 0.5)  # x forward, z up, as a LiDAR; roughly level with the camera
+
+
+@pytest.fixture(scope="session")
+def camera() -> Camera:
+    return CAMERA
+
+
+@pytest.fixture(scope="session")
+def lidar_to_camera() -> np.ndarray:
+    return LIDAR_TO_CAMERA
+
+
+@pytest.fixture(scope="session")
+def image_at() -> Callable[[int], np.ndarray]:
+    return lambda index: np.random.default_rng(index).integers(0, 256, (24, 32, 3), dtype=np.uint8)
+
+
+@pytest.fixture(scope="session")
+def points_at() -> Callable[[int], np.ndarray]:
+    """(N, 4) points around the LiDAR, more than half of them in view of the camera."""
+
+    def points(index: int) -> np.ndarray:
+        rng = np.random.default_rng(1000 + index)
+        ahead = rng.normal([4, 0, 0], [0.1, 1, 1], (300, 3))
+        return np.hstack([np.vstack([ahead, rng.normal(0, 5, (100, 3))]), rng.random((400, 1))]).astype(np.float32)
+
+    return points
+
+
+@pytest.fixture(scope="session")
+def write_frame(image_at, points_at) -> Callable[..., None]:
+    """Write camera info, image and cloud number `index` of the standard recording; what is in `leave_out` is not written."""
+
+    def write(writer: BagWriter, index: int, leave_out: str = "") -> None:
+        stamp_ns = START_NS + index * PERIOD_NS
+        if "info" not in leave_out:
+            writer.camera_info("/camera/camera_info", stamp_ns, "camera", CAMERA)
+        if "image" not in leave_out:
+            writer.image("/camera/image", stamp_ns, "camera", image_at(index))
+        if "cloud" not in leave_out:
+            writer.cloud("/lidar/points", stamp_ns + 10_000_000, "lidar", points_at(index))
+
+    return write
+
+
+@pytest.fixture
+def write_bag(tmp_path, write_frame) -> Callable[..., Path]:
+    """Write the standard recording: base with camera and LiDAR on it, `frames` frames at 10 Hz."""
+
+    def write(name: str = "bag", frames: int = 5, leave_out: str = "") -> Path:
+        base_to_camera = transform_from(0.3, 0, 1, -0.5, 0.5, -0.5, 0.5)
+        with BagWriter(tmp_path / name) as writer:
+            if "transforms" not in leave_out:
+                camera_in_base, lidar_in_base = base_to_camera, base_to_camera @ LIDAR_TO_CAMERA
+                writer.static_transforms([("base", "camera", camera_in_base), ("base", "lidar", lidar_in_base)])
+            for index in range(frames):
+                write_frame(writer, index, leave_out)
+        return tmp_path / name
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def kitti_drive() -> Path:
+    drives = sorted((_real_data() / "kitti_raw").glob("*/*_sync"))
+    if not drives:
+        pytest.skip("no KITTI drive under UNCERTAINTY_DEPTH_DATA/kitti_raw")
+    return drives[0]
+
+
+@pytest.fixture(scope="session")
+def nyu_folder() -> Path:
+    if not (folder := _real_data() / "nyuv2").is_dir():
+        pytest.skip("no folder nyuv2 under UNCERTAINTY_DEPTH_DATA")
+    return folder
+
+
+def _real_data() -> Path:
+    if not (folder := os.environ.get("UNCERTAINTY_DEPTH_DATA")):
+        pytest.skip("UNCERTAINTY_DEPTH_DATA does not name the folder of real sensor data")
+    return Path(folder)

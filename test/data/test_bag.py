@@ -1,0 +1,273 @@
+"""Frames from bags in every format, compared with what was written."""
+
+from __future__ import annotations
+
+import shutil
+
+import cv2
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from rosbags.convert.converter import convert
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.data.bag import BagSource
+from uncertainty_depth.data.bag_writer import BagWriter
+from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.geometry import ground_truth_from_cloud, parameters_from
+from uncertainty_depth.records import Frame, Skipped
+
+CONFIG = SourceConfig()
+
+
+def as_mcap(bag):
+    return bag
+
+
+def as_bare_mcap(bag):
+    return next(bag.glob("*.mcap"))
+
+
+def as_folder_without_metadata(bag):
+    (bag / "metadata.yaml").unlink()
+    return bag
+
+
+def as_sqlite3(bag):
+    return _converted(bag, "sqlite")
+
+
+def as_bare_db3(bag):
+    return next(as_sqlite3(bag).glob("*.db3"))
+
+
+def as_zstd_messages(bag):
+    return _converted(bag, "zstd", "mcap", compress="zstd", mode="message")
+
+
+def as_zstd_chunks(bag):
+    return _converted(bag, "chunks", "mcap", compress="zstd", mode="storage")
+
+
+def as_ros1(bag):
+    store = get_typestore(Stores.ROS1_NOETIC)
+    store.register(get_types_from_msg("geometry_msgs/TransformStamped[] transforms", "tf2_msgs/msg/TFMessage"))
+    return _converted(bag, "ros1.bag", typestore=store)
+
+
+def as_split_bag(bag):
+    """Two files, as a recorder makes them that splits by size: the second knows nothing of the first."""
+    twin = shutil.copytree(bag, bag.parent / "split")
+    first = next(twin.glob("*.mcap"))
+    first.rename(twin / "part_9.mcap")
+    shutil.copy(twin / "part_9.mcap", twin / "part_10.mcap")
+    (twin / "metadata.yaml").unlink()
+    return twin
+
+
+def _converted(bag, name, storage="sqlite3", typestore=None, compress=None, mode="none"):
+    filters = dict.fromkeys(("exclude_topics", "include_topics", "exclude_msgtypes", "include_msgtypes"), ())
+    convert([bag], bag.parent / name, storage, 8, compress, mode, None, typestore, **filters)
+    return bag.parent / name
+
+
+def check_frames(source, expected_indices, image_at, points_at, lidar_to_camera, camera):
+    frames = list(source)
+    assert [type(frame) for frame in frames] == [Frame] * len(expected_indices)
+    for frame, index in zip(frames, expected_indices, strict=True):
+        assert_array_equal(frame.image, image_at(index))
+        expected = ground_truth_from_cloud(points_at(index)[:, :3], lidar_to_camera, camera, CONFIG)
+        assert (np.isfinite(frame.ground_truth_m) == np.isfinite(expected)).mean() > 0.99  # the chain of transforms rounds
+        both = np.isfinite(expected) & np.isfinite(frame.ground_truth_m)
+        assert np.median(np.abs(frame.ground_truth_m - expected)[both]) < 1e-5
+        assert both.sum() > 50
+
+
+FORMATS = [as_mcap, as_bare_mcap, as_folder_without_metadata, as_sqlite3, as_bare_db3, as_zstd_messages, as_zstd_chunks, as_ros1]
+
+
+@pytest.mark.parametrize("as_format", FORMATS)
+def test_every_format_gives_the_same_frames_each_time(as_format, write_bag, image_at, points_at, lidar_to_camera, camera):
+    source = BagSource(as_format(write_bag()), CONFIG)
+    assert len(source) == 5
+    for _ in range(2):
+        check_frames(source, range(5), image_at, points_at, lidar_to_camera, camera)
+    assert source.notes == []
+    first = next(iter(source))
+    assert (first.stamp_ns, first.name) == (1_700_000_000_000_000_000, "1700000000.000000000")
+    assert_array_equal(first.camera.intrinsics, camera.intrinsics)
+
+
+def test_a_bag_of_several_files_is_read_in_their_order_and_a_jump_back_in_time_is_said(write_bag, image_at, points_at, lidar_to_camera, camera):
+    source = BagSource(as_split_bag(write_bag()), CONFIG)
+    assert len(source) == 10
+    check_frames(source, [*range(5), *range(5)], image_at, points_at, lidar_to_camera, camera)
+    assert any("time jumped back" in note for note in source.notes)
+
+
+def test_two_iterations_at_once_do_not_disturb_each_other(write_bag):
+    source = BagSource(write_bag(), CONFIG)
+    for one, other in zip(source, source, strict=True):
+        assert_array_equal(one.image, other.image)
+
+
+def test_frames_are_decoded_as_they_are_asked_for(write_bag, monkeypatch):
+    decoded = []
+    monkeypatch.setattr("uncertainty_depth.data.bag.decode_image", lambda message: decoded.append(message) or np.zeros((24, 32, 3), np.uint8))
+    frames = iter(BagSource(write_bag(frames=20), CONFIG))
+    next(frames)
+    assert len(decoded) == 1
+
+
+def test_given_extrinsics_come_before_those_of_the_bag(write_bag, lidar_to_camera, camera, points_at):
+    option = SourceConfig(lidar_to_camera=parameters_from(lidar_to_camera))
+    for leave_out in ("", "transforms"):
+        frame = next(iter(BagSource(write_bag(f"bag{leave_out}", leave_out=leave_out), option)))
+        assert_array_equal(frame.ground_truth_m, ground_truth_from_cloud(points_at(0)[:, :3], lidar_to_camera, camera, CONFIG))
+    with pytest.raises(ConfigError, match="has 2 numbers; expected 7"):
+        BagSource(write_bag("again"), SourceConfig(lidar_to_camera=(1.0, 2.0)))
+
+
+def test_the_occlusion_options_reach_the_ground_truth(write_bag):
+    bag = write_bag()
+    kept = [np.isfinite(next(iter(BagSource(bag, SourceConfig(occlusion_tolerance=share)))).ground_truth_m).sum() for share in (0.0, 0.1)]
+    assert kept[0] > kept[1] > 0
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg"])
+def test_compressed_images_are_frames_too(tmp_path, write_frame, lidar_to_camera, suffix):
+    store = get_typestore(Stores.ROS2_JAZZY)
+    ramp = np.tile(np.linspace(20, 220, 32, dtype=np.uint8), (24, 1))
+    image = np.dstack([ramp, ramp[:, ::-1], ramp // 2])
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
+        for index in range(3):
+            write_frame(writer, index, leave_out="image")
+            stamp = store.types["builtin_interfaces/msg/Time"](1_700_000_000, index * 100_000_000)
+            header = store.types["std_msgs/msg/Header"](stamp, "camera")
+            data = cv2.imencode(f".{suffix}", image[..., ::-1])[1].reshape(-1)
+            message = store.types["sensor_msgs/msg/CompressedImage"](header, suffix, data)
+            writer.message("/camera/image/compressed", 1_700_000_000_000_000_000 + index * 100_000_000, message)
+    frames = list(BagSource(tmp_path / "bag", CONFIG))
+    assert len(frames) == 3
+    assert all(np.abs(frame.image.astype(int) - image).mean() < (1 if suffix == "png" else 4) for frame in frames)
+
+
+def test_an_image_smaller_than_its_camera_info_scales_the_camera(tmp_path, write_frame, lidar_to_camera, camera, points_at):
+    small = np.zeros((12, 16, 3), np.uint8)
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
+        write_frame(writer, 0, leave_out="image")
+        writer.image("/camera/image", 1_700_000_000_000_000_000, "camera", small)
+    frame = next(iter(BagSource(tmp_path / "bag", CONFIG)))
+    assert frame.ground_truth_m.shape == (12, 16)
+    assert_array_equal(frame.camera.intrinsics[:2], camera.intrinsics[:2] / 2)
+
+
+def add_topics(bag_path, write_frame, lidar_to_camera, extra):
+    with BagWriter(bag_path) as writer:
+        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
+        write_frame(writer, 0)
+        extra(writer)
+
+
+def test_topics_that_are_ambiguous_are_named_and_can_be_chosen(tmp_path, write_frame, lidar_to_camera, image_at, points_at, camera):
+    stamp = 1_700_000_000_000_000_000
+
+    def second_sensors(writer):
+        writer.image("/rear/image", stamp, "camera", image_at(7))
+        writer.camera_info("/rear/camera_info", stamp, "camera", camera)
+        writer.cloud("/rear/points", stamp, "lidar", points_at(7))
+
+    bag = tmp_path / "bag"
+    add_topics(bag, write_frame, lidar_to_camera, second_sensors)
+    with pytest.raises(SourceError, match="2 camera image topics, /camera/image, /rear/image; choose one with image_topic"):
+        BagSource(bag, CONFIG)
+    with pytest.raises(SourceError, match="2 LiDAR point cloud topics, /lidar/points, /rear/points; choose one with lidar_topic"):
+        BagSource(bag, SourceConfig(image_topic="/rear/image"))
+    frame = next(iter(BagSource(bag, SourceConfig(image_topic="/rear/image", lidar_topic="/rear/points"))))
+    assert_array_equal(frame.image, image_at(7))
+
+
+def test_a_camera_info_elsewhere_is_taken_where_it_is_the_only_one_and_named_where_not(tmp_path, write_frame, lidar_to_camera, camera, image_at):
+    stamp = 1_700_000_000_000_000_000
+    bag = tmp_path / "bag"
+    add_topics(bag, write_frame, lidar_to_camera, lambda writer: writer.image("/rectified/image", stamp, "camera", image_at(3)))
+    assert len(BagSource(bag, SourceConfig(image_topic="/rectified/image"))) == 1
+
+    def two_infos(writer):
+        writer.image("/rectified/image", stamp, "camera", image_at(3))
+        writer.camera_info("/rear/camera_info", stamp, "camera", camera)
+
+    add_topics(tmp_path / "two", write_frame, lidar_to_camera, two_infos)
+    with pytest.raises(SourceError, match="2 camera info topics, /camera/camera_info, /rear/camera_info; choose one with camera_info_topic"):
+        BagSource(tmp_path / "two", SourceConfig(image_topic="/rectified/image"))
+
+
+def test_an_uncompressed_image_is_taken_before_its_compressed_twin():
+    from uncertainty_depth.data.recording import Topic
+    from uncertainty_depth.data.topics import choose_topics
+
+    topics = {
+        "/camera/image": Topic("sensor_msgs/msg/Image", 3),
+        "/camera/image/compressed": Topic("sensor_msgs/msg/CompressedImage", 3),
+        "/camera/camera_info": Topic("sensor_msgs/msg/CameraInfo", 3),
+        "/other/camera_info": Topic("sensor_msgs/msg/CameraInfo", 3),
+        "/unused": Topic("sensor_msgs/msg/Image", 0),
+        "/points": Topic("sensor_msgs/msg/PointCloud2", 3),
+    }
+    assert choose_topics("bag", topics, CONFIG) == ("/camera/image", "/camera/camera_info", "/points")
+    named = SourceConfig(image_topic="/camera/image/compressed")
+    assert choose_topics("bag", topics, named).camera_info == "/camera/camera_info"
+    with pytest.raises(SourceError, match=r"image_topic '/points' in bag is sensor_msgs/msg/PointCloud2; expected sensor_msgs/msg/Image"):
+        choose_topics("bag", topics, SourceConfig(image_topic="/points"))
+    with pytest.raises(SourceError, match=r"no messages on lidar_topic '/nowhere'; it has /camera/camera_info \(sensor_msgs/msg/CameraInfo, 3\)"):
+        choose_topics("bag", topics, SourceConfig(lidar_topic="/nowhere"))
+
+
+def test_the_writer_overwrites_nothing_and_leaves_nothing_half_written(write_bag, tmp_path):
+    bag = write_bag()
+    with pytest.raises(SourceError, match="exists already"):
+        BagWriter(bag)
+    with pytest.raises(KeyError), BagWriter(tmp_path / "half") as writer:
+        writer.image("/image", 0, "camera", np.zeros((2, 2, 7), np.uint8))
+    assert not (tmp_path / "half").exists()
+
+
+@pytest.mark.parametrize(
+    ("image", "encoding"),
+    [
+        (np.zeros((3, 4, 3), np.uint8), "rgb8"),
+        (np.zeros((3, 4), np.uint8), "mono8"),
+        (np.zeros((3, 4), np.uint16), "16UC1"),
+        (np.zeros((3, 4), np.float32), "32FC1"),
+        (np.zeros((3, 4), np.float64), "32FC1"),
+    ],
+)
+def test_the_writer_names_the_encoding_of_an_array(tmp_path, image, encoding):
+    written = []
+    writer = BagWriter(tmp_path / "bag")
+    writer.message = lambda topic, stamp_ns, message: written.append(message)
+    writer.image("/image", 5_000_000_007, "optical", image)
+    message = written[0]
+    assert (message.encoding, message.height, message.width, message.step * 3) == (encoding, 3, 4, message.data.size)
+    assert (message.header.stamp.sec, message.header.stamp.nanosec, message.header.frame_id) == (5, 7, "optical")
+
+
+def test_every_image_is_one_record_whatever_the_clouds_do(tmp_path, write_frame, lidar_to_camera, points_at):
+    """Frames 0-9: no cloud for 3 and 4; the cloud of 7 only behind the camera."""
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
+        for index in range(10):
+            write_frame(writer, index, leave_out="cloud" if index in (3, 4, 7) else "")
+            if index == 7:
+                behind = points_at(7)
+                behind[:, 0] = -np.abs(behind[:, 0]) - 1
+                writer.cloud("/lidar/points", 1_700_000_000_710_000_000, "lidar", behind)
+    records = list(BagSource(tmp_path / "bag", CONFIG))
+    reasons = {index: record.reason for index, record in enumerate(records) if isinstance(record, Skipped)}
+    lost = "no_lidar_within_max_time_difference"
+    assert len(records) == 10
+    assert reasons == {3: lost, 4: lost, 7: "no_lidar_point_in_view"}
+    assert [record.stamp_ns for record in records] == [1_700_000_000_000_000_000 + index * 100_000_000 for index in range(10)]
