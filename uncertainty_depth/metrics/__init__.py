@@ -1,1 +1,30 @@
 """Scores of depth and of its uncertainty: exact functions and one-pass accumulators that share their arithmetic."""
+
+from uncertainty_depth.metrics.calibration import auce, coverage, kl_divergence, nll, spearman
+from uncertainty_depth.metrics.classification import brier, ece, entropy_sparsification
+from uncertainty_depth.metrics.depth import depth_errors, valid_pixels
+from uncertainty_depth.metrics.intervals import DepthIntervals, by_depth
+from uncertainty_depth.metrics.merci import merci, n_merci, n_merci_curve
+from uncertainty_depth.metrics.online import OnlineMetrics
+from uncertainty_depth.metrics.sparsification import Sparsification, sparsification
+
+__all__ = [
+    "DepthIntervals",
+    "OnlineMetrics",
+    "Sparsification",
+    "auce",
+    "brier",
+    "by_depth",
+    "coverage",
+    "depth_errors",
+    "ece",
+    "entropy_sparsification",
+    "kl_divergence",
+    "merci",
+    "n_merci",
+    "n_merci_curve",
+    "nll",
+    "sparsification",
+    "spearman",
+    "valid_pixels",
+]

@@ -1,0 +1,20 @@
+"""Pixels made by the tests."""
+
+import numpy as np
+import pytest
+
+
+def make_pixels(number: int, seed: int = 0, spread: float = 0.5, dtype: str = "float64") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Depth, sigma and ground truth like those of a decent network: log-normal sigma, errors that follow it, a few outliers."""
+    rng = np.random.default_rng(seed)
+    ground_truth = rng.uniform(0.5, 60, number)
+    true_sigma = 0.07 * ground_truth * np.exp(spread * rng.normal(size=number))
+    depth = np.maximum(ground_truth + true_sigma * rng.standard_t(5, number), 0.05)
+    sigma = 0.8 * true_sigma * np.exp(0.3 * rng.normal(size=number))
+    return tuple(values.astype(dtype) for values in (depth, sigma, ground_truth))
+
+
+@pytest.fixture
+def pixels():
+    """3,000 pixels: depth, sigma, ground truth."""
+    return make_pixels(3000)

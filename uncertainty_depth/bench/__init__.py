@@ -1,0 +1,1 @@
+"""Measurements of speed; one file per part that is measured."""

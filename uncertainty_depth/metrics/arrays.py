@@ -1,0 +1,206 @@
+"""The few array operations that the metrics need, for NumPy arrays and for torch tensors on any device.
+
+Everything else is written with operators and methods that both have. Arrays stay where they are; only scalars and curves of at most a few hundred
+points come back, as floats and NumPy arrays. All arithmetic is float64.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = Any  # NDArray | torch.Tensor
+Floats = NDArray[np.float64]
+
+
+class NumPyArrays:
+    """Operations on NumPy arrays."""
+
+    lib: Any = np
+
+    def floats(self, values: Any) -> Array:
+        """As float64, without a copy where it is float64 already."""
+        return np.asarray(values, dtype=np.float64)
+
+    def local(self, values: Array) -> NDArray:
+        """A small result as a NumPy array."""
+        return np.asarray(values)
+
+    def pick(self, values: Array, indices: NDArray[np.int64]) -> NDArray:
+        """A few elements as a NumPy array."""
+        return values[indices]
+
+    def sort(self, values: Array) -> Array:
+        """Ascending."""
+        return np.sort(values)
+
+    def argsort(self, values: Array) -> Array:
+        """Stable ascending order. NumPy's unstable sorts are vectorised and many times faster than its stable one: sort, then repair the ties."""
+        exact = values.astype(np.float32)
+        if values.size < 2**32 and np.array_equal(exact, values) and not np.signbit(exact).any():
+            return _argsort_float32(exact)
+        order = np.argsort(values)
+        return _repair_ties(order, values[order])
+
+    def smallest(self, values: Array, number: int) -> float:
+        """The order statistic: the `number`-th smallest, counted from 1."""
+        return float(np.partition(values, number - 1)[number - 1])
+
+    def positions(self, ascending: Array, values: Any, side: str) -> NDArray[np.int64]:
+        """`searchsorted` of a few values in many."""
+        return np.searchsorted(ascending, values, side=side)
+
+    def prefix_sums(self, values: Array, counts: NDArray[np.int64]) -> Floats:
+        """Sums of the first `counts` values, for a few counts."""
+        ends, back = np.unique(counts, return_inverse=True)
+        starts = np.concatenate(([0], ends[:-1]))[ends > 0]
+        sums = np.zeros(ends.size)
+        if starts.size:
+            sums[ends > 0] = np.cumsum(np.add.reduceat(values[: ends[-1]], starts))
+        return sums[back.reshape(np.shape(counts))]
+
+    def running_maximum(self, values: Array) -> Array:
+        """Largest so far."""
+        return np.maximum.accumulate(values)
+
+    def bits(self, values: Array) -> Array:
+        """The float64 as the integers of the same bits: for values >= 0 they order alike."""
+        return values.view(np.int64)
+
+    def zeros(self, shape: tuple[int, ...], kind: str) -> Array:
+        """Zeros of kind "int64" or "float64"."""
+        return np.zeros(shape, dtype=kind)
+
+    def add_at(self, table: Array, index: Array, values: Array | int) -> None:
+        """Add values, or a number, to the table's bins."""
+        np.add.at(table, index, values)
+
+    def maximum_at(self, table: Array, index: Array, values: Array) -> None:
+        """Raise the table's bins to the values."""
+        np.maximum.at(table, index, values)
+
+    def average_ranks(self, order: Array, ascending: Array) -> Array:
+        """Ranks 1 ... N of each element, ties sharing the mean of theirs."""
+        ordered = np.arange(1.0, ascending.size + 1)
+        members, first, last = _tie_groups(ascending)
+        ordered[members] = np.repeat((first + last) / 2 + 1, last - first + 1)
+        ranks = np.empty_like(ordered)
+        ranks[order] = ordered
+        return ranks
+
+
+class TorchArrays:
+    """The same operations on torch tensors of one device."""
+
+    def __init__(self, torch: Any, device: Any) -> None:
+        self.lib = torch
+        self.device = device
+
+    def floats(self, values: Any) -> Array:
+        """As float64 on this device."""
+        return self.lib.as_tensor(values, device=self.device).detach().to(self.lib.float64)
+
+    def local(self, values: Array) -> NDArray:
+        """A small result as a NumPy array."""
+        return values.cpu().numpy() if isinstance(values, self.lib.Tensor) else np.asarray(values)
+
+    def pick(self, values: Array, indices: NDArray[np.int64]) -> NDArray:
+        """A few elements as a NumPy array."""
+        return self.local(values[self.lib.as_tensor(indices, device=self.device)])
+
+    def sort(self, values: Array) -> Array:
+        """Ascending."""
+        return self.lib.sort(values).values
+
+    def argsort(self, values: Array) -> Array:
+        """Stable ascending order."""
+        return self.lib.argsort(values, stable=True)
+
+    def smallest(self, values: Array, number: int) -> float:
+        """The order statistic; sorted, as `torch.quantile` refuses more than 2^24 values."""
+        return float(self.sort(values)[number - 1])
+
+    def positions(self, ascending: Array, values: Any, side: str) -> NDArray[np.int64]:
+        """`searchsorted` of a few values in many."""
+        return self.local(self.lib.searchsorted(ascending, self.floats(values), side=side))
+
+    def prefix_sums(self, values: Array, counts: NDArray[np.int64]) -> Floats:
+        """Sums of the first `counts` values, for a few counts."""
+        sums = self.lib.cumsum(self.floats(values), dim=0)
+        return np.where(counts > 0, self.pick(sums, np.maximum(counts - 1, 0)), 0.0)
+
+    def running_maximum(self, values: Array) -> Array:
+        """Largest so far."""
+        return self.lib.cummax(values, dim=0).values
+
+    def bits(self, values: Array) -> Array:
+        """The float64 as the integers of the same bits: for values >= 0 they order alike."""
+        return values.view(self.lib.int64)
+
+    def zeros(self, shape: tuple[int, ...], kind: str) -> Array:
+        """Zeros of kind "int64" or "float64"."""
+        return self.lib.zeros(shape, dtype=getattr(self.lib, kind), device=self.device)
+
+    def add_at(self, table: Array, index: Array, values: Array | int) -> None:
+        """Add values, or a number, to the table's bins."""
+        values = self.lib.full_like(index, values) if isinstance(values, int) else values
+        table.index_add_(0, index, values)
+
+    def maximum_at(self, table: Array, index: Array, values: Array) -> None:
+        """Raise the table's bins to the values."""
+        table.scatter_reduce_(0, index, values, "amax")
+
+    def average_ranks(self, order: Array, ascending: Array) -> Array:
+        """Ranks 1 ... N of each element, ties sharing the mean of theirs."""
+        _, counts = self.lib.unique_consecutive(ascending, return_counts=True)
+        means = self.lib.cumsum(counts, dim=0) - (counts - 1) / 2
+        ranks = self.lib.empty_like(ascending)
+        ranks[order] = self.lib.repeat_interleave(means.to(self.lib.float64), counts)
+        return ranks
+
+
+Arrays = NumPyArrays | TorchArrays
+NUMPY = NumPyArrays()
+
+
+def arrays_of(*values: Any) -> Arrays:
+    """The operations for these arguments: torch's when one of them is a tensor (on its device), NumPy's otherwise."""
+    torch = sys.modules.get("torch")
+    for value in values:
+        if torch is not None and isinstance(value, torch.Tensor):
+            return TorchArrays(torch, value.device)
+    return NUMPY
+
+
+def _argsort_float32(values: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Stable order of non-negative float32: their bits order like integers, so a sort of (bits, index) packed into 64 bits does it."""
+    packed = (values + np.float32(0)).view(np.uint32).astype(np.uint64)
+    packed <<= np.uint64(32)
+    packed |= np.arange(values.size, dtype=np.uint64)
+    packed.sort()
+    packed &= np.uint64(0xFFFFFFFF)
+    return packed.view(np.int64)
+
+
+def _tie_groups(ascending: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Positions that are in a group of equals, and the first and last position of each group."""
+    equal = np.flatnonzero(ascending[1:] == ascending[:-1])
+    if not equal.size:
+        return equal, equal, equal
+    ends = np.flatnonzero(np.diff(equal) > 1)
+    first = equal[np.concatenate(([0], ends + 1))]
+    last = equal[np.concatenate((ends, [equal.size - 1]))] + 1
+    lengths = last - first + 1
+    members = np.repeat(first - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+    return members, first, last
+
+
+def _repair_ties(order: NDArray[np.int64], ascending: Floats) -> NDArray[np.int64]:
+    """Put equal values in the order of their index."""
+    members, _, _ = _tie_groups(ascending)
+    if members.size:
+        order[members] = order[members][np.lexsort((order[members], ascending[members]))]
+    return order

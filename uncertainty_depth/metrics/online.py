@@ -1,0 +1,191 @@
+"""Every figure of a report in one pass over the pixels, in bounded memory, whatever their number.
+
+Sums and counts are exact. Order statistics come from logarithmic bins (see `bins`), so against the exact functions on all pixels together:
+
+- depth errors, merci's mean, coverage, AUCE and NLL of the method: equal to float64 rounding.
+- `lambda_alpha` and `max_alpha`: within 2^-10 (1e-3) relative for e / sigma within 1e-6 ... 1e6 and e within 1e-7 ... 1e6 m. What lies below counts
+as 0, above
+  as infinite. n-MeRCI is a ratio of differences of these, which bounds its error by 2^-10 (merci + |n| max_alpha) / |max_alpha - mae|.
+- trimmed n-MeRCI: also the choice of the pixels kept within the one bin that the threshold falls into.
+- pooled sparsification: the share kept at each fraction is off by at most 1/512, or by the part of one 2^-9 wide bin of keys that are not equal.
+- AUCE of the baselines: the share covered is off by at most the pixels of one bin.
+- Spearman: ranks are known to a sixteenth or an eighth of an octave; 2e-3 absolute on data that spread over two octaves or more.
+
+Chunks of any size, at once, or merged in any order: counts are equal and sums agree to rounding. Only the per-image figures depend on what one image
+is.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.metrics import pooled
+from uncertainty_depth.metrics.arrays import Array, arrays_of
+from uncertainty_depth.metrics.depth import depth_sums, valid_pixels
+from uncertainty_depth.metrics.frame import PER_STATISTIC, STATISTICS, Frame, Ranked
+from uncertainty_depth.metrics.state import (
+    DEPTH,
+    HISTOGRAMS,
+    JOINT_DEPTH,
+    JOINT_ERROR,
+    JOINT_SIGMA,
+    SCALARS,
+    Intervals,
+    State,
+    load_state,
+    save_state,
+)
+
+
+class OnlineMetrics:
+    """Accumulates all metrics of depth, its sigma and the two trivial baselines over any number of frames.
+
+    The state is at most 8 MB. It lives where the data live: NumPy arrays, or the device of the torch tensors it is given.
+
+    Attributes:
+        config: what is scored, and how. States merge when their configs score the same.
+    """
+
+    def __init__(self, config: EvaluationConfig = EvaluationConfig()) -> None:  # noqa: B008 (frozen)
+        self.config = config
+        self._intervals = Intervals.of(config)
+        self._state = State(config)
+
+    @property
+    def pixels(self) -> int:
+        """Pixels seen so far."""
+        return int(self._state.small["counts"][0])
+
+    @property
+    def frames(self) -> int:
+        """Frames with at least one valid pixel seen so far."""
+        return int(self._state.small["counts"][1])
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the state."""
+        return self._state.nbytes
+
+    def update(self, depth: Array, sigma: Array, ground_truth: Array) -> dict[str, Any] | None:
+        """Score one frame and fold it in.
+
+        Args:
+            depth: predicted depth of any shape, metres.
+            sigma: predicted standard deviation, same shape, metres.
+            ground_truth: same shape, metres, NaN where unknown.
+
+        Returns:
+            The exact figures of this frame, nested like `compute`; None where no pixel is valid.
+
+        Raises:
+            ValueError: the shapes differ.
+        """
+        xp = arrays_of(depth, sigma, ground_truth)
+        valid = valid_pixels(depth, sigma, ground_truth, self.config.min_depth, self.config.max_depth)
+        if not len(valid[0]):
+            return None
+        frame = Frame(xp, *valid)
+        figures = frame.figures(self.config.alpha)
+        self._state.move(xp)
+        self._fold_numbers(frame, figures)
+        self._fold_tables(frame)
+        return figures
+
+    def merge(self, other: OnlineMetrics) -> None:
+        """Add what another accumulator has seen.
+
+        Raises:
+            ValueError: the other one scores something else.
+        """
+        for name in ("min_depth", "max_depth", "depth_interval"):
+            mine, its = getattr(self.config, name), getattr(other.config, name)
+            if mine != its:
+                raise ValueError(f"other has {name} {its}; expected {mine}, as here")
+        self._state.merge(other._state)
+
+    def compute(self) -> dict[str, Any]:
+        """The nested mapping of `summary.json` over everything seen; NaN where nothing was."""
+        return pooled.summary(self._state, self.config.alpha)
+
+    def curves(self) -> dict[str, Any]:
+        """The plain arrays behind the plots, see `pooled.curves`."""
+        return pooled.curves(self._state, self._intervals, self.config.alpha)
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._state = State(self.config)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the state, so that an interrupted evaluation can go on and parts evaluated apart can be merged."""
+        save_state(self._state, self.config, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> OnlineMetrics:
+        """Read a saved state.
+
+        Raises:
+            SourceError: there is none at this path, or it is damaged or newer.
+        """
+        state, config = load_state(path)
+        metrics = cls(config)
+        metrics._state = state
+        return metrics
+
+    def _fold_numbers(self, frame: Frame, figures: dict[str, Any]) -> None:
+        small, sums = self._state.small, depth_sums(frame.errors)
+        small["counts"] += (frame.pixels, 1)
+        small["sums"] += [sums[name] for name in SCALARS]
+        small["covered"] += frame.method.covered
+        for name, ranked in (("sigma_sums", frame.method), ("depth_sums", frame.proportional)):
+            small[name] += (float(ranked.sigma.sum()), ranked.log_sum, ranked.squared_ratio_sum, ranked.finite_squares[0])
+        scored = (figures["uncertainty"], *figures["baselines"].values())
+        small["areas"] += [[[item[kind][name] for name in STATISTICS] for kind in PER_STATISTIC[:2]] for item in scored]
+        ascending = (frame.ascending_error, frame.method.ascending_ratio, frame.proportional.ascending_ratio)
+        small["least"] = np.minimum(small["least"], [float(values[0]) for values in ascending])
+        small["greatest"] = np.maximum(small["greatest"], [float(values[-1]) for values in ascending])
+
+    def _fold_tables(self, frame: Frame) -> None:
+        xp, errors = frame.xp, frame.errors
+        inaccurate = (errors.factor >= 1.25) + xp.zeros((1,), "int64")
+        kept = {"relative": errors.relative, "squared": errors.squared, "inaccurate": inaccurate}
+        error = self._fold("error", frame, errors.absolute, {"squared": errors.squared})
+        self._fold("relative", frame, errors.relative, {"relative": errors.relative})
+        self._fold("factor", frame, errors.factor, {})
+        sigma = self._fold("sigma", frame, frame.sigma, kept)
+        depth = self._fold("depth", frame, frame.proportional.sigma, kept)
+        ratio = self._fold("ratio", frame, frame.method.ratio, _trimmed(frame.method))
+        self._fold("depth_ratio", frame, frame.proportional.ratio, _trimmed(frame.proportional))
+        coarse = HISTOGRAMS["error"][0].coarse(error, JOINT_ERROR)
+        tables = self._state.tables
+        xp.add_at(tables["joint.sigma"], HISTOGRAMS["sigma"][0].coarse(sigma, JOINT_SIGMA) * JOINT_ERROR.number + coarse, 1)
+        xp.add_at(tables["joint.depth"], DEPTH.coarse(depth, JOINT_DEPTH) * JOINT_ERROR.number + coarse, 1)
+        self._fold_intervals(frame, error, ratio)
+
+    def _fold(self, name: str, frame: Frame, key: Array, values: dict[str, Array]) -> Array:
+        """Add counts and values to the bins of the key; the bins are returned."""
+        xp, tables = frame.xp, self._state.tables
+        index = HISTOGRAMS[name][0].index(xp, key)
+        xp.add_at(tables[f"{name}.count"], index, 1)
+        for item, value in values.items():
+            (xp.maximum_at if item == "max_error" else xp.add_at)(tables[f"{name}.{item}"], index, value)
+        return index
+
+    def _fold_intervals(self, frame: Frame, error: Array, ratio: Array) -> None:
+        xp, tables, intervals = frame.xp, self._state.tables, self._intervals
+        index = intervals.index(xp, frame.ground_truth)
+        xp.add_at(tables["interval.count"], index, 1)
+        xp.add_at(tables["interval.error"], index, frame.errors.absolute)
+        xp.add_at(tables["interval.sigma"], index, frame.sigma)
+        for name, fine, bins in (("error", error, intervals.error), ("ratio", ratio, intervals.ratio)):
+            coarse = HISTOGRAMS[name][0].coarse(fine, bins)
+            coarse += index * bins.number
+            xp.add_at(tables[f"interval.{name}_bins"], coarse, 1)
+
+
+def _trimmed(ranked: Ranked) -> dict[str, Array]:
+    error = ranked.frame.errors.absolute
+    return {"sigma": ranked.sigma, "error": error, "max_error": error}

@@ -1,0 +1,208 @@
+"""Sparsification curves, AUSE and AURG, each published convention under its own name.
+
+Pixels are removed from the most uncertain on and the error of the rest is drawn against the share removed; the oracle removes by the true error,
+random removal changes nothing. Conventions differ in so many ways that a figure means nothing without the name of its variant:
+
+poggi
+    Poggi, Aleotti, Tosi and Mattoccia, "On the uncertainty of self-supervised monocular depth estimation", CVPR 2020, and its published evaluation.
+gustafsson
+    Gustafsson, Danelljan and Schon, "Evaluating Scalable Bayesian Deep Learning Methods for Robust Computer Vision", CVPRW 2020, and its published
+    code.
+ilg
+    Ilg et al., "Uncertainty Estimates and Multi-Hypotheses Networks for Optical Flow", ECCV 2018.
+
+`poggi` keeps equals of its threshold. The other two keep a fixed number of pixels, which leaves the choice among equals to the sort: here each equal
+is kept in part (the mean over all choices), so the figures do not depend on the order of the pixels.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.metrics import checks
+from uncertainty_depth.metrics.arrays import Array, Arrays, Floats
+from uncertainty_depth.metrics.calibration import trapezoid
+from uncertainty_depth.metrics.depth import A1_FACTOR, PixelErrors
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """One published convention.
+
+    Attributes:
+        name: what it is called.
+        errors: the error statistics it is defined for.
+        fractions: shares removed.
+        keeps_ties: threshold at a percentile and keep its equals, instead of keeping a number of pixels.
+        normalised: divide each curve by its first value.
+        closed: append the point (1, 0).
+    """
+
+    name: str
+    errors: tuple[str, ...]
+    fractions: Floats
+    keeps_ties: bool
+    normalised: bool
+    closed: bool
+
+    @property
+    def title(self) -> str:
+        """Its name as it stands in a figure."""
+        return {"poggi": "Poggi et al. 2020", "gustafsson": "Gustafsson et al. 2020", "ilg": "Ilg et al. 2018"}[self.name]
+
+
+POGGI = Variant("poggi", ("abs_rel", "rmse", "a1"), np.arange(50) / 50, keeps_ties=True, normalised=False, closed=True)
+GUSTAFSSON = Variant("gustafsson", ("rmse",), np.arange(0.0, 1.0, 0.01), keeps_ties=False, normalised=True, closed=False)
+ILG = Variant("ilg", ("mae",), np.arange(100) / 100, keeps_ties=False, normalised=True, closed=False)
+VARIANTS = {variant.name: variant for variant in (POGGI, GUSTAFSSON, ILG)}
+
+
+@dataclass(frozen=True, eq=False)
+class Sparsification:
+    """The three curves, (K,) each; all NaN for no pixel.
+
+    Attributes:
+        variant: name of the convention.
+        error: name of the error statistic; "a1" is the share outside the factor 1.25, as `1 - a1`.
+        fractions: shares removed.
+        sparsification: error of the rest when removed by sigma.
+        oracle: error of the rest when removed by the true error.
+        random: error of the full set, which random removal keeps.
+    """
+
+    variant: str
+    error: str
+    fractions: Floats
+    sparsification: Floats
+    oracle: Floats
+    random: Floats
+
+    @property
+    def ause(self) -> float:
+        """Area between the sparsification curve and the oracle's; lower is better."""
+        return trapezoid(self.sparsification - self.oracle, self.fractions)
+
+    @property
+    def aurg(self) -> float:
+        """Area between random removal and the sparsification curve; higher is better."""
+        return trapezoid(self.random - self.sparsification, self.fractions)
+
+
+def sparsification(depth: Array, sigma: Array, ground_truth: Array, error: str | None = None, variant: str = "poggi") -> Sparsification:
+    """Sparsification curves of one set of pixels.
+
+    Args:
+        depth: (N,) predicted depth, metres.
+        sigma: (N,) standard deviation, metres; only its order matters.
+        ground_truth: (N,) positive, metres.
+        error: "abs_rel", "rmse" or "a1" for poggi, "rmse" for gustafsson, "mae" for ilg; None takes the variant's first.
+        variant: "poggi" (per image: call it for each, and average), "gustafsson" or "ilg" (all pixels of the set together).
+
+    Raises:
+        ValueError: wrong shapes, a negative sigma, a non-finite value, an unknown variant, an error that the variant is not defined for.
+    """
+    convention = VARIANTS[checks.choice("variant", variant, tuple(VARIANTS))]
+    name = convention.errors[0] if error is None else checks.choice(f"error for variant {variant!r}", error, convention.errors)
+    xp, (depth, sigma, ground_truth) = checks.flat(depth=depth, sigma=sigma, ground_truth=ground_truth)
+    checks.at_least_zero(sigma=sigma)
+    checks.above_zero(ground_truth=ground_truth)
+    values = statistic_values(PixelErrors.of(xp, depth, ground_truth), name)
+    return curves(convention, name, removal_curve(xp, convention, name, sigma, values[0]), oracle_curve(xp, convention, name, *values))
+
+
+def statistic_values(errors: PixelErrors, name: str) -> tuple[Array, Array]:
+    """What a statistic averages, and what its oracle ranks by: the same, but for a1, which averages `factor >= 1.25` and ranks by the factor."""
+    if name == "a1":
+        return (errors.factor >= A1_FACTOR), errors.factor
+    values = {"abs_rel": errors.relative, "rmse": errors.squared, "mae": errors.absolute}[name]
+    return values, values
+
+
+def curves(convention: Variant, name: str, removal: Floats, oracle: Floats) -> Sparsification:
+    """Close and normalise the two raw curves as the convention has it."""
+    fractions, random = convention.fractions, np.full(len(removal), removal[0])
+    if convention.normalised:
+        with np.errstate(invalid="ignore"):
+            removal, oracle, random = removal / removal[0], oracle / oracle[0], random / random[0]
+    if convention.closed:
+        fractions, removal, oracle, random = (
+            np.append(curve, last) for curve, last in ((fractions, 1), (removal, 0), (oracle, 0), (random, random[0]))
+        )
+    return Sparsification(convention.name, name, fractions, removal, oracle, random)
+
+
+def removal_curve(xp: Arrays, convention: Variant, name: str, key: Array, values: Array) -> Floats:
+    """Statistic of the pixels that are left when those with the greatest key are removed."""
+    if not len(key):
+        return np.full(len(convention.fractions), math.nan)
+    return Ranking(xp, key, xp.argsort(key)).curve(convention, name, values)
+
+
+def oracle_curve(xp: Arrays, convention: Variant, name: str, values: Array, key: Array) -> Floats:
+    """The best that any order can do: sort the errors themselves."""
+    if not len(key):
+        return np.full(len(convention.fractions), math.nan)
+    return sorted_oracle(xp, convention, name, xp.sort(key))
+
+
+def sorted_oracle(xp: Arrays, convention: Variant, name: str, ascending: Array) -> Floats:
+    """`oracle_curve` from the sorted key; those outside the factor come last among the factors."""
+    counts = kept(xp, convention, ascending)
+    if name == "a1":
+        return np.maximum(counts - xp.positions(ascending, np.array([A1_FACTOR]), "left"), 0) / counts
+    return statistic(name, xp.prefix_sums(ascending, counts) / counts)
+
+
+def kept(xp: Arrays, convention: Variant, ascending: Array) -> Counts:
+    """How many of the sorted pixels are left at each fraction."""
+    number = len(ascending)
+    if convention.keeps_ties:
+        return xp.positions(ascending, upper_percentiles(xp, ascending, convention.fractions), "right")
+    return np.maximum(((1.0 - convention.fractions) * number).astype(np.int64), 1)
+
+
+def upper_percentiles(xp: Arrays, ascending: Array, fractions: Floats) -> Floats:
+    """The percentiles of `-key` for each share, negated: linear interpolation between neighbours, rounded as NumPy does it."""
+    place = fractions * (len(ascending) - 1)
+    below = np.floor(place).astype(np.int64)
+    weight = place - below
+    last = len(ascending) - 1
+    near, far = (xp.pick(ascending, last - np.minimum(below + step, last)) for step in (0, 1))
+    with np.errstate(invalid="ignore"):
+        step = far - near
+        return np.where(near == far, near, np.where(weight >= 0.5, far - step * (1 - weight), near + step * weight))
+
+
+def statistic(name: str, mean: Floats) -> Floats:
+    """From the mean of a statistic's values to the statistic."""
+    return np.sqrt(mean) if name == "rmse" else mean
+
+
+class Ranking:
+    """Pixels in ascending order of a key, for the curves of several statistics from one sort."""
+
+    def __init__(self, xp: Arrays, key: Array, order: Array) -> None:
+        self.xp = xp
+        self.order = order
+        self.ascending = key[order]
+
+    def curve(self, convention: Variant, name: str, values: Array) -> Floats:
+        """The statistic of what is left at each fraction; `values` in the pixels' own order."""
+        counts = kept(self.xp, convention, self.ascending)
+        ordered = self.xp.floats(values[self.order])
+        if convention.keeps_ties:
+            return statistic(name, self.xp.prefix_sums(ordered, counts) / counts)
+        return statistic(name, self._shared_sums(ordered, counts) / counts)
+
+    def _shared_sums(self, ordered: Array, counts: Counts) -> Floats:
+        """Sums of the first `counts` values, where a group of equal keys that is cut counts in proportion."""
+        edge = self.xp.pick(self.ascending, counts - 1)
+        first, last = (self.xp.positions(self.ascending, edge, side) for side in ("left", "right"))
+        before, after = (self.xp.prefix_sums(ordered, ends) for ends in (first, last))
+        return before + (after - before) * (counts - first) / (last - first)

@@ -1,0 +1,215 @@
+"""The bounded state of `OnlineMetrics`: named tables of fixed size that add up, with a safe file format."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.metrics.arrays import NUMPY, Array, Arrays, Floats
+from uncertainty_depth.metrics.bins import Bins
+from uncertainty_depth.metrics.calibration import LEVELS
+from uncertainty_depth.metrics.frame import STATISTICS
+from uncertainty_depth.metrics.intervals import interval_index
+from uncertainty_depth.options import from_mapping, to_mapping
+
+FORMAT = 1
+LIMIT_BYTES = 8_000_000
+ERROR = Bins(-24, 20, 10)
+RATIO = Bins(-20, 20, 10)
+DEPTH_RATIO = Bins(-20, 8, 10)
+RELATIVE = Bins(-20, 12, 9)
+FACTOR = Bins(0, 24, 9)
+SIGMA = Bins(-24, 16, 9)
+DEPTH = Bins(-10, 14, 9)
+JOINT_ERROR = Bins(-14, 6, 4)
+JOINT_SIGMA = Bins(-20, 12, 3)
+JOINT_DEPTH = Bins(-4, 8, 4)
+INTERVAL_OCTAVES = {"error": (-12, 8), "ratio": (-10, 10)}
+INTERVAL_CELLS = 137_000
+"""Cells of each of the two tables of counts per depth interval."""
+
+KEPT = ("relative", "squared", "inaccurate")
+TRIMMED = ("sigma", "error", "max_error")
+HISTOGRAMS: dict[str, tuple[Bins, tuple[str, ...]]] = {
+    "error": (ERROR, ("squared",)),
+    "relative": (RELATIVE, ("relative",)),
+    "factor": (FACTOR, ()),
+    "sigma": (SIGMA, KEPT),
+    "depth": (DEPTH, KEPT),
+    "ratio": (RATIO, TRIMMED),
+    "depth_ratio": (DEPTH_RATIO, TRIMMED),
+}
+"""What is binned by what: a count, and for each name a sum (a maximum for max_error) in each bin."""
+
+SCALARS = ("mae", "abs_rel", "sq_rel", "squared", "log", "squared_log", "a1", "a2", "a3")
+RANKED_SCALARS = ("sigma", "log_sigma", "squared_ratio", "finite_squared_ratio")
+EXTREMES = ("error", "ratio", "depth_ratio")
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """The depth intervals of a config, and the bins that fit the memory in each.
+
+    Attributes:
+        width: metres.
+        first: number of the interval that holds the least depth scored.
+        number: how many.
+        error: bins of the error.
+        ratio: bins of error / sigma.
+    """
+
+    width: float
+    first: int
+    number: int
+    error: Bins
+    ratio: Bins
+
+    @classmethod
+    def of(cls, config: EvaluationConfig) -> Intervals:
+        """As finely binned as the memory allows.
+
+        Raises:
+            ValueError: more intervals than fit.
+        """
+        first, last = (math.floor(depth / config.depth_interval) for depth in (config.min_depth, config.max_depth))
+        number = last - first + 1
+        low, high = INTERVAL_OCTAVES["error"]
+        if number < 1 or ((high - low) << 1) + 2 > INTERVAL_CELLS // number:
+            least = (config.max_depth - config.min_depth) * ((high - low) * 2 + 2) / INTERVAL_CELLS
+            raise ValueError(
+                f"depth_interval is {config.depth_interval}; expected at least {least:.3g} for depths from {config.min_depth} to {config.max_depth}, "
+                f"with min_depth below max_depth"
+            )
+        bits = next(bits for bits in range(9, 0, -1) if (((high - low) << bits) + 2) * number <= INTERVAL_CELLS)
+        return cls(config.depth_interval, first, number, *(Bins(*INTERVAL_OCTAVES[name], bits) for name in ("error", "ratio")))
+
+    @property
+    def edges(self) -> Floats:
+        """(number + 1,) metres."""
+        return np.arange(self.first, self.first + self.number + 1) * self.width
+
+    def index(self, xp: Arrays, ground_truth: Array) -> Array:
+        """Number of the interval that each pixel lies in."""
+        return (interval_index(xp, ground_truth, self.width) - self.first).clip(0, self.number - 1)
+
+
+def layout(config: EvaluationConfig) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Shape and kind of every table."""
+    intervals = Intervals.of(config)
+    tables: dict[str, tuple[tuple[int, ...], str]] = {}
+    for name, (bins, sums) in HISTOGRAMS.items():
+        tables[f"{name}.count"] = ((bins.number,), "int64")
+        tables.update({f"{name}.{item}": ((bins.number,), "int64" if item == "inaccurate" else "float64") for item in sums})
+    tables["joint.sigma"] = ((JOINT_SIGMA.number * JOINT_ERROR.number,), "int64")
+    tables["joint.depth"] = ((JOINT_DEPTH.number * JOINT_ERROR.number,), "int64")
+    tables["interval.count"] = ((intervals.number,), "int64")
+    tables.update({f"interval.{item}": ((intervals.number,), "float64") for item in ("error", "sigma")})
+    tables["interval.error_bins"] = ((intervals.number * intervals.error.number,), "int64")
+    tables["interval.ratio_bins"] = ((intervals.number * intervals.ratio.number,), "int64")
+    return tables
+
+
+SMALL = {
+    "counts": ((2,), "int64"),
+    "covered": ((len(LEVELS),), "int64"),
+    "sums": ((len(SCALARS),), "float64"),
+    "sigma_sums": ((len(RANKED_SCALARS),), "float64"),
+    "depth_sums": ((len(RANKED_SCALARS),), "float64"),
+    "areas": ((3, 2, len(STATISTICS)), "float64"),
+    "least": ((len(EXTREMES),), "float64"),
+    "greatest": ((len(EXTREMES),), "float64"),
+}
+"""Figures of all pixels, always NumPy's: [pixels, frames], coverage, sums, per-image AUSE and AURG (method, baselines), extremes."""
+
+
+class State:
+    """Tables that live where the data do, and a few numbers that live here.
+
+    Attributes:
+        xp: operations on the tables: NumPy's or those of a torch device.
+        tables: flat arrays by name, see `layout`.
+        small: NumPy arrays by name, see `SMALL`.
+    """
+
+    def __init__(self, config: EvaluationConfig, xp: Arrays = NUMPY) -> None:
+        self.xp = xp
+        self.tables: dict[str, Array] = {name: xp.zeros(shape, kind) for name, (shape, kind) in layout(config).items()}
+        self.small: dict[str, Any] = {name: np.zeros(shape, kind) for name, (shape, kind) in SMALL.items()}
+        self.small["least"] += np.inf
+        self.small["greatest"] -= np.inf
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all tables."""
+        return sum(value.nbytes for value in (*self.tables.values(), *self.small.values()))
+
+    def move(self, xp: Arrays) -> None:
+        """Bring the tables to where the data are."""
+        if getattr(xp, "device", None) == getattr(self.xp, "device", None):
+            return
+        local = self.local()
+        self.tables = local if xp is NUMPY else {name: xp.lib.as_tensor(value, device=xp.device) for name, value in local.items()}
+        self.xp = xp
+
+    def local(self) -> dict[str, np.ndarray]:
+        """The tables as NumPy arrays."""
+        return {name: np.array(self.xp.local(value)) if self.xp is not NUMPY else value for name, value in self.tables.items()}
+
+    def merge(self, other: State) -> None:
+        """Add what another state has seen."""
+        brought = other.local()
+        for name, table in self.tables.items():
+            addition = brought[name] if self.xp is NUMPY else self.xp.lib.as_tensor(brought[name], device=self.xp.device)
+            if name.endswith("max_error"):
+                self.tables[name] = self.xp.lib.maximum(table, addition)
+            else:
+                table += addition
+        for name, values in self.small.items():
+            self.small[name] = {"least": np.minimum, "greatest": np.maximum}.get(name, np.add)(values, other.small[name])
+
+
+def save_state(state: State, config: EvaluationConfig, path: str | os.PathLike) -> None:
+    """Write a state to an `.npz` of plain numbers and its config as JSON, complete or not at all."""
+    path = Path(path)
+    header = json.dumps({"format": FORMAT, "config": to_mapping(config)})
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("wb") as file:
+        np.savez_compressed(file, header=np.array(header), **state.local(), **state.small)
+    partial.replace(path)
+
+
+def load_state(path: str | os.PathLike) -> tuple[State, EvaluationConfig]:
+    """Read what `save_state` wrote; nothing in the file is executed.
+
+    Raises:
+        SourceError: there is no such file, it is damaged, of a newer format, or not such a state.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            header = json.loads(str(file["header"]))
+            if header["format"] > FORMAT:
+                raise SourceError(f"{path} has format {header['format']}; expected at most {FORMAT}: it was written by a newer version")
+            config = from_mapping(EvaluationConfig, header["config"])
+            state = State(config)
+            for store in (state.tables, state.small):
+                store.update({name: _same(name, file[name], like) for name, like in store.items()})
+    except FileNotFoundError as error:
+        raise SourceError(f"{path} does not exist; expected a saved metrics state") from error
+    except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise SourceError(f"{path} is no complete metrics state ({error}); expected a file written by OnlineMetrics.save") from error
+    return state, config
+
+
+def _same(name: str, value: np.ndarray, like: np.ndarray) -> np.ndarray:
+    if value.shape != like.shape or value.dtype != like.dtype:
+        raise ValueError(f"{name} is {value.dtype} of shape {value.shape}; expected {like.dtype} of shape {like.shape}")
+    return value
