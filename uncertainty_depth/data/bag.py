@@ -29,6 +29,10 @@ class BagSource:
     """The camera images of a bag as frames, each read exactly once, in order. A `Source`.
 
     The camera is that of the first camera info. The image's frame_id (the camera info's where it is empty) is taken as the optical frame.
+
+    Attributes:
+        topics: the names of the image, camera info and LiDAR topics.
+        lidar_to_camera: (4, 4) float64, of the bag's first image and cloud; None where it has none of either.
     """
 
     def __init__(self, path: Path, config: SourceConfig) -> None:
@@ -49,8 +53,8 @@ class BagSource:
             raise SourceError("; ".join([str(error), *self.notes])) from error
 
     def _set_up(self, bag: OpenRecording) -> None:
-        self._topics = choose_topics(self.name, bag.topics, self._config)
-        self._count = bag.topics[self._topics.image].count
+        self.topics = choose_topics(self.name, bag.topics, self._config)
+        self._count = bag.topics[self.topics.image].count
         self._camera, self._camera_frame = self._read_camera(bag)
         self._transforms = self._read_transforms(bag)
         self._check_extrinsics(bag)
@@ -64,11 +68,11 @@ class BagSource:
         pairer = Pairer(self._config.max_time_difference, QUEUE_SIZE)
         damaged_clouds = 0
         with self._recording.open() as bag:
-            for topic, message in bag.messages([self._topics.image, self._topics.lidar]):
+            for topic, message in bag.messages([self.topics.image, self.topics.lidar]):
                 if message is not None:
-                    add = pairer.add_reference if topic == self._topics.image else pairer.add_cloud
+                    add = pairer.add_reference if topic == self.topics.image else pairer.add_cloud
                     yield from self._frames(add(_stamp_ns(message), message))
-                elif topic == self._topics.image:
+                elif topic == self.topics.image:
                     yield Skipped(None, "image_message_damaged", f"an image message on {topic} cannot be deserialised")
                 else:
                     damaged_clouds += 1
@@ -107,13 +111,13 @@ class BagSource:
         return self._extrinsics[frames]
 
     def _read_camera(self, bag: OpenRecording) -> tuple[Camera, str]:
-        message = bag.first(self._topics.camera_info)
+        message = bag.first(self.topics.camera_info)
         if message is None:
-            raise SourceError(f"{self.name} has no readable message on {self._topics.camera_info}")
+            raise SourceError(f"{self.name} has no readable message on {self.topics.camera_info}")
         try:
             return camera_from_info(message), message.header.frame_id
         except MessageError as error:
-            raise SourceError(f"{self._topics.camera_info} in {self.name}: {error}") from error
+            raise SourceError(f"{self.topics.camera_info} in {self.name}: {error}") from error
 
     def _read_transforms(self, bag: OpenRecording) -> TransformTree:
         tree, topics = TransformTree(), transform_topics(bag.topics)
@@ -126,14 +130,15 @@ class BagSource:
                 raise SourceError(f"{topic} in {self.name}: {error}") from error
         return tree
 
-    def _check_extrinsics(self, bag: OpenRecording) -> None:
-        """Say at once, not once per frame, that camera and LiDAR are not connected."""
-        image, cloud = (bag.first(topic) for topic in (self._topics.image, self._topics.lidar))
-        if image is not None and cloud is not None:
-            try:
-                self._lidar_to_camera(image, cloud)
-            except MessageError as error:
-                raise SourceError(f"{self.name}: {error}") from error
+    def _first_extrinsics(self, bag: OpenRecording) -> NDArray[np.float64] | None:
+        """Says at once, not once per frame, that camera and LiDAR are not connected."""
+        image, cloud = (bag.first(topic) for topic in (self.topics.image, self.topics.lidar))
+        if image is None or cloud is None:
+            return None
+        try:
+            return self._lidar_to_camera(image, cloud)
+        except MessageError as error:
+            raise SourceError(f"{self.name}: {error}") from error
 
     def _note_counts(self, counts: dict[str, int], damaged_clouds: int) -> None:
         jumps = counts["reference_time_jumps"] + counts["cloud_time_jumps"]
