@@ -1,0 +1,206 @@
+"""A ROS graph of its own for each test session and worker, helpers that wait for events with a deadline, and small real inputs."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import threading
+import time
+import zlib
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+SESSION = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+WORKER = int(re.sub(r"\D", "", os.environ.get("PYTEST_XDIST_WORKER", "0")))
+os.environ["ROS_DOMAIN_ID"] = str(1 + (zlib.crc32(SESSION.encode()) + WORKER) % 100)
+os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+os.environ["ROS_LOG_DIR"] = tempfile.mkdtemp(prefix="ros_log_")
+DEADLINE_S = 30.0
+
+
+class Inbox:
+    """What a subscription received, and waiting for it."""
+
+    def __init__(self):
+        self.messages, self._changed = [], threading.Condition()
+
+    def __call__(self, message):
+        with self._changed:
+            self.messages.append(message)
+            self._changed.notify_all()
+
+    def wait(self, enough=1, seconds=DEADLINE_S):
+        """Wait until `enough` messages have come, or until `enough(messages)` holds; returns the messages."""
+        done = enough if callable(enough) else lambda messages: len(messages) >= enough
+        with self._changed:
+            assert self._changed.wait_for(lambda: done(self.messages), seconds), f"{len(self.messages)} messages after {seconds} s: {self.messages[-3:]}"
+            return list(self.messages)
+
+    def wait_for(self, predicate, seconds=DEADLINE_S):
+        """The first message for which `predicate` holds."""
+        return next(filter(predicate, self.wait(lambda messages: any(map(predicate, messages)), seconds)))
+
+
+class Graph:
+    """A ROS context with a helper node that spins in the background; nodes under test are started into the same context."""
+
+    def __init__(self):
+        import rclpy
+        from rclpy.executors import SingleThreadedExecutor
+
+        self.rclpy = rclpy
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context)
+        self.node = rclpy.create_node("helper", context=self.context)
+        self._running = []
+        self._spin(SingleThreadedExecutor(context=self.context), self.node)
+
+    def _spin(self, executor, node):
+        executor.add_node(node)
+        thread = threading.Thread(target=self._run, args=(executor,), daemon=True)
+        thread.start()
+        self._running.append((executor, thread, node))
+        return node
+
+    def _run(self, executor):
+        from rclpy.executors import ExternalShutdownException
+
+        try:
+            executor.spin()
+        except ExternalShutdownException:
+            pass
+
+    def start(self, kind, arguments=(), **parameters):
+        """Start a node class with parameters, on the executor it asks for."""
+        overrides = [self.rclpy.Parameter(name.replace("__", "."), value=value) for name, value in parameters.items()]
+        cli = ["--ros-args", *arguments] if arguments else None
+        node = kind(context=self.context, parameter_overrides=overrides, cli_args=cli, use_global_arguments=False)
+        return self._spin(node.create_executor(), node)
+
+    def stop(self, node):
+        executor, thread, _ = next(entry for entry in self._running if entry[2] is node)
+        executor.shutdown(timeout_sec=DEADLINE_S)
+        thread.join(DEADLINE_S)
+        assert not thread.is_alive()
+        self._running = [entry for entry in self._running if entry[2] is not node]
+        (node.close if hasattr(node, "close") else node.destroy_node)()
+
+    def close(self):
+        for entry in reversed(list(self._running)):
+            self.stop(entry[2])
+        self.rclpy.try_shutdown(context=self.context)
+
+    def inbox(self, kind, topic, qos=10, matched=True):
+        inbox = Inbox()
+        subscription = self.node.create_subscription(kind, topic, inbox, qos)
+        if matched:
+            self.until(lambda: self.node.count_publishers(topic) and subscription.get_publisher_count(), f"a publisher of {topic}")
+        return inbox
+
+    def publisher(self, kind, topic, qos=10, matched=1):
+        publisher = self.node.create_publisher(kind, topic, qos)
+        self.until(lambda: publisher.get_subscription_count() >= matched, f"{matched} subscribers of {topic}")
+        return publisher
+
+    def call(self, kind, service, request=None):
+        client = self.node.create_client(kind, service)
+        assert client.wait_for_service(DEADLINE_S), service
+        return self.result(client.call_async(request or kind.Request()))
+
+    def result(self, future):
+        done = threading.Event()
+        future.add_done_callback(lambda _: done.set())
+        assert done.wait(DEADLINE_S)
+        return future.result()
+
+    def set_parameters(self, node_name, **values):
+        """Set parameters through the node's service, all together; returns the result message."""
+        from rcl_interfaces.srv import SetParametersAtomically
+
+        parameters = [self.rclpy.Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
+        request = SetParametersAtomically.Request(parameters=parameters)
+        return self.call(SetParametersAtomically, f"{node_name}/set_parameters_atomically", request).result
+
+    @staticmethod
+    def until(condition, what, seconds=DEADLINE_S):
+        """Wait for what the middleware tells nobody about: discovery."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, f"no {what} after {seconds} s"
+            time.sleep(0.01)
+
+
+@pytest.fixture
+def graph():
+    made = Graph()
+    yield made
+    made.close()
+
+
+def header(stamp_ns, frame_id="camera"):
+    from builtin_interfaces.msg import Time
+    from std_msgs.msg import Header
+
+    seconds, nanoseconds = divmod(stamp_ns, 1_000_000_000)
+    return Header(stamp=Time(sec=seconds, nanosec=nanoseconds), frame_id=frame_id)
+
+
+def camera_info(stamp_ns, width, height, focal=40.0):
+    from sensor_msgs.msg import CameraInfo
+
+    message = CameraInfo(header=header(stamp_ns), width=width, height=height, distortion_model="plumb_bob", d=[0.0] * 5)
+    message.k = np.array([focal, 0, width / 2, 0, focal, height / 2, 0, 0, 1])
+    message.p = np.array([focal, 0, width / 2, 0, 0, focal, height / 2, 0, 0, 0, 1, 0], dtype=float)
+    message.r = np.eye(3).reshape(-1)
+    return message
+
+
+def cloud(points, stamp_ns, frame_id="lidar", names="xyz"):
+    from sensor_msgs.msg import PointCloud2, PointField
+
+    rows = np.ascontiguousarray(points, np.float32)
+    message = PointCloud2(header=header(stamp_ns, frame_id), height=1, width=len(rows), point_step=4 * len(names), row_step=4 * len(names) * len(rows))
+    message.fields = [PointField(name=name, offset=4 * index, datatype=PointField.FLOAT32, count=1) for index, name in enumerate(names)]
+    message.data = rows.tobytes()
+    return message
+
+
+def points_on_plane(count=400, depth=4.0, spread=3.0, seed=0):
+    """Points in the camera's own optical frame, all at one depth."""
+    across = np.random.default_rng(seed).uniform(-spread, spread, (count, 2))
+    return np.column_stack([across, np.full(count, depth)])
+
+
+@pytest.fixture
+def make():
+    """Builders of messages."""
+    from uncertainty_depth.ros.messages import image_message
+
+    def image(stamp_ns, values, frame_id="camera"):
+        return image_message(values, header(stamp_ns, frame_id))
+
+    return SimpleNamespace(header=header, image=image, camera_info=camera_info, cloud=cloud, points_on_plane=points_on_plane)
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory):
+    """A model folder with random weights, made for mc_dropout; `tiny_model.snapshots` has two members for multi_epochs too."""
+    import torch
+
+    from uncertainty_depth.config import NetworkConfig
+    from uncertainty_depth.network.folder import create, set_members, write_member
+    from uncertainty_depth.network.hourglass import Hourglass
+
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    config = NetworkConfig(backbone="tiny", decoder_width=16, input_size=(64, 64), dropout=0.5)
+    for seed, name in enumerate(("first", "second")):
+        torch.manual_seed(seed)
+        network = Hourglass(config)
+        if seed == 0:
+            create(folder, network, {"source": "random weights"})
+        write_member(folder, name, network)
+    set_members(folder, ["first", "second"], "mc_dropout")
+    return folder

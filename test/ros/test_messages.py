@@ -1,0 +1,112 @@
+"""Arrays to messages: bytes, headers, camera info arithmetic, the point cloud's layout."""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sensor_msgs.msg", reason="ROS 2 is not installed")
+
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import CameraInfo, Image, PointCloud2
+
+from uncertainty_depth.data.camera_info import camera_from_info
+from uncertainty_depth.data.clouds import cloud_points
+from uncertainty_depth.data.images import decode_depth, decode_image
+from uncertainty_depth.ros.messages import byte_array, camera_info_message, image_message, points_message, stamp_ns
+
+
+def test_depth_survives_bit_by_bit(make):
+    depth = np.random.default_rng(0).uniform(0.1, 80, (7, 5)).astype(np.float32)
+    depth[0, :3] = np.nan, np.inf, 0.0
+    header = make.header(1_234_567_890_123_456_789, "camera_optical")
+    message = deserialize_message(serialize_message(image_message(depth, header)), Image)
+    assert (message.encoding, message.height, message.width, message.step, message.is_bigendian) == ("32FC1", 7, 5, 20, 0)
+    assert message.header == header
+    assert stamp_ns(message.header) == 1_234_567_890_123_456_789
+    assert decode_depth(message).tobytes() == depth.tobytes()
+
+
+@pytest.mark.parametrize("make_view", [lambda a: a, lambda a: a[:, ::2], lambda a: a.T, lambda a: a[::-1]])
+def test_depth_that_is_not_contiguous(make, make_view):
+    depth = make_view(np.arange(48, dtype=np.float32).reshape(6, 8))
+    np.testing.assert_array_equal(decode_depth(image_message(depth, make.header(0))), depth)
+
+
+def test_big_endian_array_is_sent_little_endian(make):
+    depth = np.linspace(0, 9, 12).reshape(3, 4)
+    message = image_message(depth.astype(np.float32), make.header(0))
+    assert np.frombuffer(message.data, "<f4").reshape(3, 4) == pytest.approx(depth)
+
+
+def test_color_image(make):
+    rgb = np.random.default_rng(1).integers(0, 256, (4, 6, 3), np.uint8)
+    message = image_message(rgb, make.header(3))
+    assert (message.encoding, message.step) == ("rgb8", 18)
+    np.testing.assert_array_equal(decode_image(message), rgb)
+
+
+def test_data_is_one_array_of_bytes():
+    data = byte_array(np.zeros((480, 640), np.float32))
+    assert isinstance(data, array)
+    assert data.typecode == "B"
+    assert len(data) == 4 * 480 * 640
+
+
+def test_camera_info_scales_as_documented(make):
+    info = make.camera_info(5, 640, 480)
+    info.k = np.array([500.0, 0, 321, 0, 510, 241, 0, 0, 1])
+    info.p = np.array([400.0, 0, 322, -30, 0, 410, 242, -7, 0, 0, 1, 0])
+    info.d = [0.1, -0.2, 0.001, 0.002, 0.0]
+    header = make.header(9, "left_optical")
+    scaled = camera_info_message(info, header, 320, 120)
+    assert (scaled.width, scaled.height, scaled.header) == (320, 120, header)
+    np.testing.assert_allclose(scaled.k, [250, 0, 160.5, 0, 127.5, 60.25, 0, 0, 1])
+    np.testing.assert_allclose(scaled.p, [200, 0, 161, -15, 0, 102.5, 60.5, -1.75, 0, 0, 1, 0])
+    assert list(scaled.d) == list(info.d)
+    np.testing.assert_array_equal(scaled.r, info.r)
+    assert info.width == 640  # the original is untouched
+
+
+def test_camera_info_of_the_same_size_is_copied_exactly(make):
+    info = make.camera_info(5, 641, 479, focal=519.2891)
+    same = camera_info_message(info, info.header, 641, 479)
+    assert same == info
+
+
+def test_camera_info_with_a_region_of_interest(make):
+    info = make.camera_info(0, 640, 480)
+    info.roi.x_offset, info.roi.y_offset, info.roi.width, info.roi.height = 100, 50, 320, 240
+    ours = camera_from_info(camera_info_message(info, info.header, 160, 120))
+    np.testing.assert_allclose(ours.intrinsics, camera_from_info(info).scaled(160, 120).intrinsics)
+
+
+def test_camera_info_that_knows_nothing_stays_that_way(make):
+    scaled = camera_info_message(CameraInfo(), make.header(1), 320, 240)
+    assert (scaled.width, scaled.height) == (320, 240)
+    assert not np.any(scaled.k)
+
+
+def test_points_project_back_to_their_pixels(make):
+    random = np.random.default_rng(2)
+    depth, sigma = random.uniform(1, 9, (6, 8)).astype(np.float32), random.uniform(0, 1, (6, 8)).astype(np.float32)
+    depth[0, 0], depth[5, 7] = np.nan, np.inf
+    rgb = random.integers(0, 256, (6, 8, 3), np.uint8)
+    camera = camera_from_info(make.camera_info(0, 8, 6))
+    message = deserialize_message(serialize_message(points_message(depth, sigma, rgb, camera, make.header(4))), PointCloud2)
+    assert [field.name for field in message.fields] == ["x", "y", "z", "rgb", "uncertainty"]
+    assert (message.width, message.height, message.is_dense) == (8, 6, False)
+    known = np.isfinite(depth)
+    points = cloud_points(message)
+    assert len(points) == known.sum() == 46
+    pixels = points @ camera.intrinsics.T
+    rows, columns = np.nonzero(known)
+    np.testing.assert_allclose(pixels[:, 0] / pixels[:, 2], columns, atol=1e-4)
+    np.testing.assert_allclose(pixels[:, 1] / pixels[:, 2], rows, atol=1e-4)
+    np.testing.assert_array_equal(points[:, 2], depth[known])
+    values = np.frombuffer(message.data, np.float32).reshape(6, 8, 5)
+    np.testing.assert_array_equal(values[..., 4], sigma)
+    packed = np.ascontiguousarray(values[..., 3]).view(np.uint32)
+    np.testing.assert_array_equal(np.stack([packed >> 16, packed >> 8 & 255, packed & 255], -1), rgb)

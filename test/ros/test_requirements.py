@@ -1,0 +1,34 @@
+"""What is said where ROS is missing; this file runs without it."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from uncertainty_depth.cli import main
+from uncertainty_depth.ros import main as node_main
+from uncertainty_depth.ros.requirements import RosMissingError, require_ros
+
+
+@pytest.fixture
+def without_rclpy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rclpy", None)
+
+
+def test_sentence_names_what_to_do(without_rclpy):
+    with pytest.raises(RosMissingError, match=r"ROS 2 is not available .*source a ROS distribution.*pip install 'uncertainty_depth\[ros\]'"):
+        require_ros()
+
+
+@pytest.mark.parametrize("node", [node_main.depth_node, node_main.evaluator_node])
+def test_nodes_say_so_and_exit_1(node, without_rclpy, capsys):
+    assert node([]) == 1
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1
+    assert "uncertainty_depth[ros]" in lines[0]
+
+
+def test_play_says_so_and_exits_1(without_rclpy, capsys, tmp_path):
+    assert main(["play", str(tmp_path)]) == 1
+    assert "uncertainty_depth[ros]" in capsys.readouterr().err

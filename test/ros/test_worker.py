@@ -1,0 +1,121 @@
+"""The bounded queue: what it keeps, what it drops and says so, and how it ends."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from uncertainty_depth.ros.worker import Worker
+
+DEADLINE_S = 10
+
+
+class Slow:
+    """Processes items one at a time when told to."""
+
+    def __init__(self):
+        self.begun, self.go, self.done = threading.Semaphore(0), threading.Semaphore(0), []
+
+    def __call__(self, item):
+        self.begun.release()
+        assert self.go.acquire(timeout=DEADLINE_S)
+        self.done.append(item)
+
+
+def test_keeps_the_newest_and_counts_the_rest():
+    slow, dropped = Slow(), []
+    worker = Worker(slow, lambda item, reason: dropped.append((item, reason)), capacity=1)
+    worker.put(0)
+    assert slow.begun.acquire(timeout=DEADLINE_S)
+    for item in range(1, 5):
+        worker.put(item)
+    assert worker.waiting() == 1
+    slow.go.release(2)
+    worker.call(lambda: None).result(DEADLINE_S)
+    worker.stop()
+    assert slow.done == [0, 4]
+    assert dropped == [(1, "queue_full"), (2, "queue_full"), (3, "queue_full")]
+
+
+def test_larger_queue_keeps_the_order():
+    done = []
+    worker = Worker(done.append, lambda *_: pytest.fail("nothing may be dropped"), capacity=100)
+    for item in range(100):
+        worker.put(item)
+    worker.call(lambda: None).result(DEADLINE_S)
+    worker.stop()
+    assert done == list(range(100))
+
+
+def test_jobs_run_after_what_was_queued_before_them_and_before_what_came_later():
+    slow, dropped, seen = Slow(), [], []
+    worker = Worker(slow, lambda item, reason: dropped.append(item), capacity=2)
+    worker.put("in hand")
+    assert slow.begun.acquire(timeout=DEADLINE_S)
+    worker.put("waiting")
+    job = worker.call(lambda: seen.extend(slow.done))
+    worker.put("later")
+    slow.go.release(3)
+    job.result(DEADLINE_S)
+    worker.call(lambda: None).result(DEADLINE_S)
+    worker.stop()
+    assert seen == ["in hand", "waiting"]
+    assert slow.done == ["in hand", "waiting", "later"]
+
+
+def test_jobs_survive_a_full_queue():
+    slow = Slow()
+    worker = Worker(slow, lambda *_: None, capacity=1)
+    worker.put(0)
+    assert slow.begun.acquire(timeout=DEADLINE_S)
+    worker.put(1)
+    job = worker.call(lambda: list(slow.done))
+    for item in range(2, 9):
+        worker.put(item)  # pushes out what the job waited for
+    slow.go.release(2)
+    assert job.result(DEADLINE_S) == [0]
+    worker.stop()
+
+
+def test_job_errors_reach_the_caller():
+    worker = Worker(lambda _: None, lambda *_: None)
+    with pytest.raises(ZeroDivisionError):
+        worker.call(lambda: 1 / 0).result(DEADLINE_S)
+    worker.stop()
+
+
+def test_failing_item_is_counted_and_the_next_one_works(caplog):
+    done, dropped = [], []
+
+    def process(item):
+        if item == 1:
+            raise ValueError("bad item")
+        done.append(item)
+
+    worker = Worker(process, lambda item, reason: dropped.append((item, reason)), capacity=10)
+    for item in range(3):
+        worker.put(item)
+    worker.call(lambda: None).result(DEADLINE_S)
+    worker.stop()
+    assert done == [0, 2]
+    assert dropped == [(1, "failed")]
+
+
+def test_stop_finishes_the_item_in_hand_and_drops_the_rest():
+    slow, dropped = Slow(), []
+
+    def drop(item, reason):
+        dropped.append((item, reason))
+        slow.go.release()
+
+    worker = Worker(slow, drop, capacity=5)
+    for item in range(3):
+        worker.put(item)
+    assert slow.begun.acquire(timeout=DEADLINE_S)
+    worker.stop()
+    assert slow.done == [0]
+    assert dropped == [(1, "shutdown"), (2, "shutdown")]
+    worker.put(3)
+    assert dropped[2:] == [(3, "shutdown")]
+    assert worker.call(lambda: None).cancelled()
