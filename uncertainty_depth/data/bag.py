@@ -57,7 +57,7 @@ class BagSource:
         self._count = bag.topics[self.topics.image].count
         self._camera, self._camera_frame = self._read_camera(bag)
         self._transforms = self._read_transforms(bag)
-        self._check_extrinsics(bag)
+        self.lidar_to_camera = self._first_extrinsics(bag)
 
     def __len__(self) -> int:
         """Camera images in the bag; where it is truncated, those that can be read."""
