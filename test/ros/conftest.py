@@ -36,7 +36,9 @@ class Inbox:
         """Wait until `enough` messages have come, or until `enough(messages)` holds; returns the messages."""
         done = enough if callable(enough) else lambda messages: len(messages) >= enough
         with self._changed:
-            assert self._changed.wait_for(lambda: done(self.messages), seconds), f"{len(self.messages)} messages after {seconds} s: {self.messages[-3:]}"
+            assert self._changed.wait_for(lambda: done(self.messages), seconds), (
+                f"{len(self.messages)} messages after {seconds} s: {self.messages[-3:]}"
+            )
             return list(self.messages)
 
     def wait_for(self, predicate, seconds=DEADLINE_S):
@@ -162,7 +164,9 @@ def cloud(points, stamp_ns, frame_id="lidar", names="xyz"):
     from sensor_msgs.msg import PointCloud2, PointField
 
     rows = np.ascontiguousarray(points, np.float32)
-    message = PointCloud2(header=header(stamp_ns, frame_id), height=1, width=len(rows), point_step=4 * len(names), row_step=4 * len(names) * len(rows))
+    message = PointCloud2(
+        header=header(stamp_ns, frame_id), height=1, width=len(rows), point_step=4 * len(names), row_step=4 * len(names) * len(rows)
+    )
     message.fields = [PointField(name=name, offset=4 * index, datatype=PointField.FLOAT32, count=1) for index, name in enumerate(names)]
     message.data = rows.tobytes()
     return message

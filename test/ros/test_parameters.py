@@ -77,7 +77,12 @@ def test_lists_of_numbers(graph):
 
 @pytest.mark.parametrize(
     ("argument", "expected"),
-    [("samples:=0", "samples"), ("samples:=many", "samples is 'many'; expected int"), ("method:=guessing", "'mc_dropout'"), ("max_frame_age:=-1.0", "max_frame_age")],
+    [
+        ("samples:=0", "samples"),
+        ("samples:=many", "samples is 'many'; expected int"),
+        ("method:=guessing", "'mc_dropout'"),
+        ("max_frame_age:=-1.0", "max_frame_age"),
+    ],
 )
 def test_illegal_override_is_one_sentence(graph, argument, expected):
     with pytest.raises(ConfigError, match=expected):

@@ -36,7 +36,7 @@ class DepthNode(Node):
             ModelError: when the model cannot be used.
         """
         super().__init__("depth_node", **options)
-        self._parameters = NodeParameters(self, DepthNodeConfig, self._prepare)
+        self._options = NodeParameters(self, DepthNodeConfig, self._prepare)
         if not self.config.model:
             raise ConfigError("the parameter model is empty; expected a model folder, e.g. --ros-args -p model:=/path/to/model")
         self.health, self._info = Health(), None
@@ -52,7 +52,7 @@ class DepthNode(Node):
     @property
     def config(self) -> DepthNodeConfig:
         """The parameters of now."""
-        return self._parameters.config
+        return self._options.config
 
     def create_executor(self) -> Executor:
         """The executor this node is made for."""

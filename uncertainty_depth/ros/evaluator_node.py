@@ -46,7 +46,7 @@ class EvaluatorNode(Node):
             SourceError: when the report could not be written.
         """
         super().__init__("evaluator_node", **options)
-        self._parameters = NodeParameters(self, EvaluatorNodeConfig, self._prepare)
+        self._options = NodeParameters(self, EvaluatorNodeConfig, self._prepare)
         config = checked(self.config)
         self.health, self._model = Health(), {}
         self._live = LiveEvaluation(config, create_extrinsics(self, config.lidar_to_camera, config.use_ground_truth_image))
@@ -63,7 +63,7 @@ class EvaluatorNode(Node):
     @property
     def config(self) -> EvaluatorNodeConfig:
         """The parameters of now."""
-        return self._parameters.config
+        return self._options.config
 
     def create_executor(self) -> Executor:
         """The executor this node is made for: one thread for messages, one for services."""

@@ -1,0 +1,370 @@
+"""The depth node over real topics: what it publishes, what it drops and says so, what may change while it runs."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
+from std_msgs.msg import Float64, String
+
+from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.data.images import decode_depth, decode_image
+from uncertainty_depth.errors import ConfigError, ModelError
+from uncertainty_depth.predictor import Predictor
+from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.ros import depth_node
+from uncertainty_depth.ros.depth_node import DepthNode
+from uncertainty_depth.ros.messages import stamp_ns
+
+WIDTH, HEIGHT = 16, 12
+NODE = "/depth_node"
+
+
+class FakePredictor:
+    """Depth = red channel in metres, sigma = a tenth of it; waits for `gate` when that is closed."""
+
+    method, device = "mc_dropout", "cpu"
+
+    def __init__(self, folder, config):
+        if config.method == "multi_epochs":
+            raise ModelError(f"{folder} has no snapshots")
+        self.config, self.seen = config, []
+        self.gate, self.begun = threading.Event(), threading.Semaphore(0)
+        self.gate.set()
+        self.fail = False
+
+    def predict(self, image, stamp):
+        self.begun.release()
+        assert self.gate.wait(20)
+        if self.fail:
+            raise RuntimeError("out of memory")
+        self.seen.append((stamp, self.config))
+        depth = image[..., 0].astype(np.float32)
+        return DepthPrediction(depth, depth / 10)
+
+    def describe(self):
+        return {"method": self.method, "samples": self.config.samples}
+
+
+@pytest.fixture
+def start(graph, monkeypatch):
+    monkeypatch.setattr(depth_node, "Predictor", FakePredictor)
+
+    def start_node(arguments=(), **parameters):
+        return graph.start(DepthNode, arguments, **{"model": "fake", "max_frame_age": 0.0, **parameters})
+
+    return start_node
+
+
+def red(value=4):
+    image = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
+    image[..., 0] = value
+    return image
+
+
+def dropped(node):
+    return node.health.dropped()
+
+
+def test_maps_carry_the_image_header_and_metres(graph, start, make):
+    node = start()
+    depths, sigmas = graph.inbox(Image, "depth/image_rect"), graph.inbox(Image, "uncertainty/image_rect")
+    infos, latencies = graph.inbox(CameraInfo, "uncertainty/camera_info"), graph.inbox(Float64, f"{NODE}/latency_ms")
+    times = graph.inbox(Float64, f"{NODE}/processing_time_ms")
+    info, images = graph.publisher(CameraInfo, "camera_info"), graph.publisher(Image, "image")
+    image = make.image(1_700_000_000_123_456_789, red(4), "left_optical")
+    images.publish(image)  # camera info comes late: depth is published all the same
+    depth, sigma = depths.wait()[0], sigmas.wait()[0]
+    assert depth.header == sigma.header == image.header
+    np.testing.assert_array_equal(decode_depth(depth), np.full((HEIGHT, WIDTH), 4, np.float32))
+    np.testing.assert_array_equal(decode_depth(sigma), np.full((HEIGHT, WIDTH), np.float32(4) / 10))
+    assert latencies.wait()[0].data > times.wait()[0].data > 0
+    assert infos.messages == []
+    info.publish(make.camera_info(1, 2 * WIDTH, 2 * HEIGHT, focal=50.0))
+    graph.until(lambda: node._info is not None, "camera info in the node")
+    images.publish(make.image(1_700_000_001_000_000_000, red(), "left_optical"))
+    scaled = infos.wait()[0]
+    assert (scaled.width, scaled.height, scaled.k[0], scaled.p[2]) == (WIDTH, HEIGHT, 25.0, WIDTH / 2)
+    assert scaled.header == depths.wait(2)[1].header
+
+
+def test_pictures_and_points_are_made_only_for_subscribers(graph, start, make, monkeypatch):
+    from uncertainty_depth.ros import depth_outputs
+
+    made = []
+    for name in ("colorize", "points_message"):
+        original = getattr(depth_outputs, name)
+        monkeypatch.setattr(depth_outputs, name, lambda *a, _name=name, _original=original: made.append(_name) or _original(*a))
+    node = start()
+    depths = graph.inbox(Image, "depth/image_rect")
+    info, images = graph.publisher(CameraInfo, "camera_info"), graph.publisher(Image, "image")
+    info.publish(make.camera_info(0, WIDTH, HEIGHT))
+    graph.until(lambda: node._info is not None, "camera info in the node")
+    images.publish(make.image(1, red(4)))
+    depths.wait()
+    assert made == []
+    points, depth_color = graph.inbox(PointCloud2, "points"), graph.inbox(Image, "depth/image_color")
+    sigma_color = graph.inbox(Image, "uncertainty/image_color")
+    images.publish(make.image(2, red(5)))
+    cloud = points.wait()[0]
+    assert (cloud.width, cloud.height, cloud.header.frame_id) == (WIDTH, HEIGHT, "camera")
+    assert decode_image(depth_color.wait()[0]).shape == decode_image(sigma_color.wait()[0]).shape == (HEIGHT, WIDTH, 3)
+    assert sorted(made) == ["colorize", "colorize", "points_message"]
+
+
+def test_points_wait_for_camera_info_and_ignore_an_uncalibrated_one(graph, start, make):
+    node = start()
+    points, depths = graph.inbox(PointCloud2, "points"), graph.inbox(Image, "depth/image_rect")
+    info, images = graph.publisher(CameraInfo, "camera_info"), graph.publisher(Image, "image")
+    images.publish(make.image(1, red()))
+    depths.wait(1)
+    info.publish(CameraInfo(width=WIDTH, height=HEIGHT))
+    graph.until(lambda: node._info is not None, "camera info in the node")
+    images.publish(make.image(2, red()))
+    depths.wait(2)
+    info.publish(make.camera_info(3, WIDTH, HEIGHT))
+    graph.until(lambda: node._info.k[0] > 0, "calibrated camera info")
+    images.publish(make.image(3, red()))
+    assert [stamp_ns(message.header) for message in points.wait(1)] == [3]
+
+
+def test_only_the_newest_frame_waits_and_every_other_is_counted(graph, start, make):
+    node = start()
+    depths, images = graph.inbox(Image, "depth/image_rect"), graph.publisher(Image, "image")
+    predictor = node._predictor
+    predictor.gate.clear()
+    images.publish(make.image(1, red()))
+    assert predictor.begun.acquire(timeout=20)
+    for stamp in range(2, 8):
+        images.publish(make.image(stamp, red()))
+        graph.until(lambda stamp=stamp: node.health.counts()["received"] == stamp, f"image {stamp} in the node")
+    predictor.gate.set()
+    assert [stamp_ns(message.header) for message in depths.wait(2)] == [1, 7]
+    graph.until(lambda: node.health.counts()["processed"] == 2, "both counted")
+    assert node.health.counts() | {"received": 7} == {"received": 7, "processed": 2, "dropped.queue_full": 5}
+
+
+def test_the_executor_stays_free_while_the_network_works(graph, start, make):
+    node = start()
+    images = graph.publisher(Image, "image")
+    node._predictor.gate.clear()
+    images.publish(make.image(1, red()))
+    assert node._predictor.begun.acquire(timeout=20)
+    assert graph.set_parameters(NODE, samples=3).successful  # answered while the frame is in hand
+    node._predictor.gate.set()
+
+
+def test_nothing_is_dropped_with_a_queue_and_reliable_input(graph, start, make):
+    node = start(queue_size=50, reliable_input=True)
+    depths, images = graph.inbox(Image, "depth/image_rect", 50), graph.publisher(Image, "image", 50)
+    for stamp in range(1, 41):
+        images.publish(make.image(stamp, red()))
+    assert [stamp_ns(message.header) for message in depths.wait(40)] == list(range(1, 41))
+    assert dropped(node) == {}
+
+
+@pytest.mark.parametrize("depth", [1, 5])
+def test_best_effort_and_reliable_publishers_are_both_heard(graph, start, make, depth):
+    start()
+    depths = graph.inbox(Image, "depth/image_rect", qos_profile_sensor_data)
+    for stamp, qos in ((1, qos_profile_sensor_data), (2, QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE))):
+        graph.publisher(Image, "image", qos).publish(make.image(stamp, red()))
+        depths.wait_for(lambda message, stamp=stamp: stamp_ns(message.header) == stamp)
+
+
+def test_quality_of_service_may_be_overridden(graph, start):
+    name = "qos_overrides./image.subscription.reliability"
+    start(["-p", f"{name}:=reliable", "-p", "qos_overrides./depth/image_rect.publisher.depth:=77"])
+    graph.until(lambda: graph.node.get_subscriptions_info_by_topic("/image"), "the node's subscription")
+    (image,) = graph.node.get_subscriptions_info_by_topic("/image")
+    assert image.qos_profile.reliability == ReliabilityPolicy.RELIABLE
+
+
+def test_default_quality_of_service(graph, start):
+    start()
+    graph.until(lambda: graph.node.get_subscriptions_info_by_topic("/image") and graph.node.get_publishers_info_by_topic("/points"), "endpoints")
+    assert graph.node.get_subscriptions_info_by_topic("/image")[0].qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
+    for topic in ("depth/image_rect", "uncertainty/image_rect", "depth/camera_info", "points", "depth/image_color"):
+        graph.until(lambda topic=topic: graph.node.get_publishers_info_by_topic(f"/{topic}"), topic)
+        assert graph.node.get_publishers_info_by_topic(f"/{topic}")[0].qos_profile.reliability == ReliabilityPolicy.RELIABLE
+
+
+def bad_images(make):
+    good = make.image(0, red())
+    empty, step, encoding, short = (make.image(stamp, red()) for stamp in (1, 2, 3, 4))
+    empty.width = empty.height = empty.step = 0
+    empty.data = b""
+    step.step = 3
+    encoding.encoding = "cmyk32"
+    short.data = good.data[:-1]
+    return {"image_zero_size": empty, "image_wrong_step": step, "image_unknown_encoding": encoding, "image_short_data": short}
+
+
+def test_bad_images_are_counted_by_reason_and_the_next_one_works(graph, start, make):
+    node = start(queue_size=10, reliable_input=True)
+    depths, images = graph.inbox(Image, "depth/image_rect"), graph.publisher(Image, "image")
+    bad = bad_images(make)
+    for message in bad.values():
+        images.publish(message)
+    images.publish(make.image(9, red()))
+    assert [stamp_ns(message.header) for message in depths.wait()] == [9]
+    assert dropped(node) == dict.fromkeys(bad, 1)
+
+
+def test_a_failing_network_is_counted_and_the_next_frame_may_pass(graph, start, make):
+    node = start()
+    depths, images = graph.inbox(Image, "depth/image_rect"), graph.publisher(Image, "image")
+    node._predictor.fail = True
+    images.publish(make.image(1, red()))
+    graph.until(lambda: dropped(node) == {"failed": 1}, "the failure counted")
+    node._predictor.fail = False
+    images.publish(make.image(2, red()))
+    assert stamp_ns(depths.wait()[0].header) == 2
+
+
+def test_stale_frames_are_dropped_by_the_nodes_clock(graph, start, make):
+    node = start(max_frame_age=0.5, queue_size=5, reliable_input=True, use_sim_time=True)
+    depths, images, clock = graph.inbox(Image, "depth/image_rect"), graph.publisher(Image, "image"), graph.publisher(Clock, "/clock")
+    clock.publish(Clock(clock=Time(sec=100)))
+    graph.until(lambda: node.get_clock().now().nanoseconds == 100_000_000_000, "sim time")
+    for stamp in (99_400_000_000, 99_600_000_000, 100_000_000_000):
+        images.publish(make.image(stamp, red()))
+    assert [stamp_ns(message.header) for message in depths.wait(2)] == [99_600_000_000, 100_000_000_000]
+    assert dropped(node) == {"stale": 1}
+    clock.publish(Clock(clock=Time(sec=50)))  # the bag loops
+    graph.until(lambda: node.get_clock().now().nanoseconds == 50_000_000_000, "sim time that jumped back")
+    images.publish(make.image(50_000_000_000, red()))
+    assert stamp_ns(depths.wait(3)[2].header) == 50_000_000_000
+
+
+def test_compressed_images(graph, start, make):
+    import cv2
+
+    start(compressed_input=True)
+    depths, images = graph.inbox(Image, "depth/image_rect"), graph.publisher(CompressedImage, "image/compressed")
+    _, data = cv2.imencode(".png", red(7)[..., ::-1])
+    images.publish(CompressedImage(header=make.header(5), format="rgb8; png compressed bgr8", data=data.tobytes()))
+    np.testing.assert_array_equal(decode_depth(depths.wait()[0]), np.full((HEIGHT, WIDTH), 7, np.float32))
+
+
+def test_changes_at_run_time_take_effect_together(graph, start, make):
+    node = start()
+    depths, images = graph.inbox(Image, "depth/image_rect"), graph.publisher(Image, "image")
+    assert graph.set_parameters(NODE, samples=3, chunk=2, seed=11).successful
+    images.publish(make.image(1, red()))
+    depths.wait()
+    _, config = node._predictor.seen[0]
+    assert (config.samples, config.chunk, config.seed) == (3, 2, 11)
+    assert not graph.set_parameters(NODE, samples=5, chunk=0).successful
+    images.publish(make.image(2, red()))
+    depths.wait(2)
+    assert node._predictor.seen[1][1] == config
+
+
+def test_a_method_the_model_lacks_is_refused(graph, start):
+    node = start()
+    before = node._predictor
+    result = graph.set_parameters(NODE, method="multi_epochs", samples=2)
+    assert (result.successful, result.reason) == (False, "fake has no snapshots")
+    assert node._predictor is before
+    assert node.config.samples == 8
+    assert graph.set_parameters(NODE, method="deterministic").successful
+    assert node._predictor.config.method == "deterministic"
+
+
+def test_the_input_may_change_at_run_time(graph, start, make):
+    node = start()
+    depths, images = graph.inbox(Image, "depth/image_rect"), graph.publisher(Image, "image")
+    images.publish(make.image(1, red()))
+    depths.wait(1)
+    assert graph.set_parameters(NODE, compressed_input=True, reliable_input=True, queue_size=4).successful
+    graph.until(lambda: images.get_subscription_count() == 0, "end of the old subscription")
+    assert graph.set_parameters(NODE, compressed_input=False).successful
+    graph.until(lambda: images.get_subscription_count() == 1, "the new subscription")
+    info = graph.node.get_subscriptions_info_by_topic("/image")[0]
+    assert info.qos_profile.reliability == ReliabilityPolicy.RELIABLE
+    images.publish(make.image(2, red()))
+    assert stamp_ns(depths.wait(2)[1].header) == 2
+    assert node._worker.capacity == 4
+
+
+def test_diagnostics_once_a_second(graph, start, make):
+    start()
+    inbox = graph.inbox(DiagnosticArray, "/diagnostics", QoSProfile(depth=50))
+    first = inbox.wait_for(lambda message: message.status[0].name == "depth_node").status[0]
+    assert (first.level, first.message) == (b"\x01", "no received yet")
+    images = graph.publisher(Image, "image")
+    images.publish(make.image(1, red()))
+    status = inbox.wait_for(lambda message: values(message).get("processed") == "1").status[0]
+    facts = {item.key: item.value for item in status.values}
+    assert (status.level, status.message) == (b"\x00", "running")
+    assert facts["received"] == "1"
+    assert facts["samples"] == "8"
+    assert facts["device"] == "cpu"
+    assert float(facts["latency_p95_ms"]) >= float(facts["latency_p50_ms"]) > 0
+    assert {"received_rate_hz", "received_age_s", "waiting", "depth_subscribers"} <= set(facts)
+    bad = make.image(2, red())
+    bad.encoding = "cmyk32"
+    images.publish(bad)
+    warned = inbox.wait_for(lambda message: values(message).get("dropped.image_unknown_encoding") == "1").status[0]
+    assert warned.level == b"\x01"
+    assert "image_unknown_encoding" in warned.message
+
+
+def values(message):
+    return {item.key: item.value for item in message.status[0].values}
+
+
+def test_late_subscribers_learn_which_model_it_is(graph, start):
+    start()
+    qos = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    assert "mc_dropout" in graph.inbox(String, "depth/model", qos).wait()[0].data
+
+
+def test_names_follow_namespace_and_remaps(graph, start, make):
+    start(["-r", "__ns:=/robot", "-r", "image:=/front/image_raw"])
+    depths, images = graph.inbox(Image, "/robot/depth/image_rect"), graph.publisher(Image, "/front/image_raw")
+    images.publish(make.image(1, red()))
+    depths.wait()
+
+
+def test_no_model_is_one_sentence(graph):
+    with pytest.raises(ConfigError, match="the parameter model is empty; expected a model folder"):
+        graph.start(DepthNode)
+
+
+def test_a_folder_that_is_no_model_is_one_sentence(graph, tmp_path):
+    with pytest.raises(ModelError, match=str(tmp_path)):
+        graph.start(DepthNode, model=str(tmp_path))
+
+
+@pytest.mark.parametrize("method", ["mc_dropout", "multi_epochs", "deterministic"])
+def test_real_model_gives_what_the_predictor_gives(graph, make, tiny_model, method):
+    graph.start(DepthNode, model=str(tiny_model), max_frame_age=0.0, method=method, samples=3)
+    depths, sigmas = graph.inbox(Image, "depth/image_rect"), graph.inbox(Image, "uncertainty/image_rect")
+    image = np.random.default_rng(0).integers(0, 256, (48, 80, 3), np.uint8)
+    graph.publisher(Image, "image").publish(make.image(123_456_789, image))
+    expected = Predictor(tiny_model, PredictorConfig(method=method, samples=3)).predict(image, 123_456_789)
+    assert decode_depth(depths.wait()[0]).tobytes() == expected.depth_m.tobytes()
+    assert decode_depth(sigmas.wait()[0]).tobytes() == expected.sigma_m.tobytes()
+
+
+def test_real_model_takes_new_samples(graph, make, tiny_model):
+    graph.start(DepthNode, model=str(tiny_model), max_frame_age=0.0, samples=2)
+    sigmas = graph.inbox(Image, "uncertainty/image_rect")
+    images = graph.publisher(Image, "image")
+    image = np.random.default_rng(0).integers(0, 256, (48, 80, 3), np.uint8)
+    for count in (2, 5):
+        assert graph.set_parameters(NODE, samples=count).successful
+        images.publish(make.image(77, image))
+        expected = Predictor(tiny_model, PredictorConfig(samples=count)).predict(image, 77)
+        sigmas.wait_for(lambda message, expected=expected: decode_depth(message).tobytes() == expected.sigma_m.tobytes())
