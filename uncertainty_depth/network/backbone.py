@@ -103,7 +103,7 @@ def _from_folder(folder: Path) -> nn.Module:
 
 def _from_hub(name: str) -> nn.Module:
     try:
-        config = AutoConfig.from_pretrained(name, local_files_only=True)
+        config = AutoConfig.from_pretrained(name, local_files_only=True, trust_remote_code=False)
     except Exception:  # not in the local cache
         _check_reachable(name)
         config = _read_config(name)
@@ -124,7 +124,7 @@ def _check_reachable(name: str) -> None:
 
 def _read_config(name: str) -> PretrainedConfig:
     try:
-        return AutoConfig.from_pretrained(name)
+        return AutoConfig.from_pretrained(name, trust_remote_code=False)
     except Exception as error:
         raise ModelError(f"backbone {name} has no config that can be read: {_first_line(error)}") from error
 

@@ -1,0 +1,176 @@
+"""The hourglass gives positive depth at the input's size, learns in all its parts, and keeps a frozen encoder as it is."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional
+
+from uncertainty_depth.config import NetworkConfig
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.network.decoder import Decoder, UpProjection, geometric
+from uncertainty_depth.network.hourglass import IMAGENET_MEAN, IMAGENET_STD, RELATIVE_SCALE, Hourglass
+
+
+def make(**options) -> Hourglass:
+    torch.manual_seed(0)
+    return Hourglass(NetworkConfig(**{"backbone": "tiny", "decoder_width": 16, **options}))
+
+
+@pytest.mark.parametrize("skip_connections", [True, False])
+@pytest.mark.parametrize("head", ["none", "laplace", "gaussian"])
+def test_depth_is_in_range_and_the_scale_a_share_of_it(head, skip_connections):
+    network = make(head=head, skip_connections=skip_connections, depth_range=(0.5, 4.0)).eval()
+    depth, scale = network(torch.rand(2, 3, 64, 96))
+    assert depth.shape == (2, 1, 64, 96)
+    assert depth.min() > 0.5
+    assert depth.max() < 4.0
+    assert (scale is None) == (head == "none")
+    if scale is not None:
+        assert scale.shape == depth.shape
+        assert scale.min() > 0.5 * RELATIVE_SCALE[0]
+        assert scale.max() < 4.0 * RELATIVE_SCALE[1]
+
+
+@given(height=st.integers(32, 150), width=st.integers(32, 150))
+@settings(max_examples=15, deadline=None)
+def test_maps_have_the_input_s_size_whatever_it_is(height, width):
+    depth, _ = make().eval()(torch.rand(1, 3, height, width))
+    assert depth.shape == (1, 1, height, width)
+    assert torch.isfinite(depth).all()
+
+
+@given(z=st.floats(-1e4, 1e4), low=st.floats(0.01, 10.0), ratio=st.floats(1.01, 1e4))
+def test_geometric_stays_in_its_range_and_is_the_formula(z, low, ratio):
+    value = geometric(torch.tensor(z, dtype=torch.float64), low, low * ratio).item()
+    assert low * (1 - 1e-9) <= value <= low * ratio * (1 + 1e-9)
+    with np.errstate(over="ignore"):
+        assert value == pytest.approx(low * ratio ** (1 / (1 + np.exp(-np.float64(z)))), rel=1e-9)
+
+
+def test_variance_of_the_two_likelihoods():
+    scale = torch.tensor([[[[0.5, 2.0]]]])
+    for head, factor in (("laplace", 2.0), ("gaussian", 1.0)):
+        network = make(head=head)
+        output = network.to_metres(torch.zeros(1, 2, 1, 2), (1, 2))._replace(scale_m=scale)
+        torch.testing.assert_close(network.variance(output), factor * scale**2)
+    assert make().variance(make()(torch.rand(2, 3, 64, 64))) is None
+
+
+def test_the_laplace_variance_is_that_of_samples():
+    samples = np.random.default_rng(0).laplace(0.0, 0.7, 200_000)
+    network = make(head="laplace")
+    output = network.to_metres(torch.zeros(1, 2, 1, 1), (1, 1))._replace(scale_m=torch.tensor([[[[0.7]]]]))
+    assert network.variance(output).item() == pytest.approx(samples.var(), rel=0.02)
+
+
+def test_up_projection_is_unpooling_and_convolving():
+    """Laina et al. 2016, fig. 2c, done naively: zeros between the pixels, then a 5x5 convolution, on each branch."""
+    torch.manual_seed(1)
+    module = UpProjection(3, 4).eval()
+    x = torch.randn(2, 3, 5, 6)
+    unpooled = torch.zeros(2, 3, 10, 12)
+    unpooled[:, :, ::2, ::2] = x
+    kernel = module.unpool.weight.transpose(0, 1).flip(2, 3)
+    branch, projection = (module.unpool_norm(functional.conv2d(unpooled, kernel, padding=2))).split(4, dim=1)
+    expected = module.norm(functional.conv2d(functional.relu(branch), module.conv.weight, padding=1)) + projection
+    torch.testing.assert_close(module(x), expected)
+
+
+def test_the_image_is_normalised_as_imagenet_was():
+    network = make().eval()
+    image = torch.rand(1, 3, 64, 64)
+    seen = []
+    network.encoder.backbone.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
+    network(image)
+    expected = (image.numpy() - np.reshape(IMAGENET_MEAN, (1, 3, 1, 1))) / np.reshape(IMAGENET_STD, (1, 3, 1, 1))
+    np.testing.assert_allclose(seen[0].numpy(), expected, rtol=1e-5, atol=1e-6)
+    assert {"encoder.mean", "encoder.std"} <= network.state_dict().keys()
+
+
+@pytest.mark.parametrize("head", ["none", "laplace"])
+def test_every_weight_gets_a_gradient(head):
+    network = make(head=head).train()
+    depth, scale = network(torch.rand(2, 3, 64, 64))
+    (depth.log().mean() + (0.0 if scale is None else scale.log().mean())).backward()
+    without = [name for name, weights in network.named_parameters() if weights.grad is None or not weights.grad.abs().sum() > 0]
+    assert without == []
+
+
+def test_the_scale_gives_no_gradient_to_the_depth_channel():
+    network = make(head="laplace")
+    raw = torch.randn(1, 2, 4, 4, requires_grad=True)
+    network.to_metres(raw, (4, 4)).scale_m.sum().backward()
+    assert raw.grad[:, 0].abs().max() == 0
+    assert raw.grad[:, 1].abs().min() > 0
+
+
+def test_a_few_steps_fit_a_target():
+    network = make(decoder_width=32).train()
+    optimizer = torch.optim.AdamW(network.parameters(), lr=3e-3)
+    image = torch.rand(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
+    target = 1.0 + 4.0 * image[:, :1]
+    losses = []
+    for _ in range(25):
+        loss = (network(image).depth_m.log() - target.log()).abs().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.7 * losses[0]
+
+
+def test_dropout_works_in_training_and_not_in_evaluation():
+    network, image = make(), torch.rand(2, 3, 64, 64)
+    assert not torch.equal(network.train()(image).depth_m, network(image).depth_m)
+    assert torch.equal(network.eval()(image).depth_m, network(image).depth_m)
+
+
+def test_a_frozen_encoder_does_not_move_in_training():
+    network = make()
+    network.freeze_encoder()
+    network.train()
+    before = {name: tensor.clone() for name, tensor in network.encoder.state_dict().items()}
+    image = torch.rand(2, 3, 64, 64)
+    optimizer = torch.optim.SGD([weights for weights in network.parameters() if weights.requires_grad], lr=0.1)
+    network(image).depth_m.sum().backward()
+    optimizer.step()
+    assert all(torch.equal(before[name], tensor) for name, tensor in network.encoder.state_dict().items())
+    assert network.decoder.training
+    assert not network.encoder.training
+    assert all(weights.grad is None for weights in network.encoder.parameters())
+    in_training, in_evaluation = network.encode(image), network.eval().encode(image)
+    assert all(torch.equal(a, b) for a, b in zip(in_training, in_evaluation, strict=True))
+
+
+def test_trunk_and_branches_are_the_whole_network():
+    network, image = make(head="laplace").eval(), torch.rand(1, 3, 60, 90)
+    whole = network(image)
+    parts = network.branches(network.trunk(image), [torch.nn.Identity()] * 3, image.shape[-2:])
+    assert torch.equal(whole.depth_m, parts.depth_m)
+    assert torch.equal(whole.scale_m, parts.scale_m)
+
+
+def test_skip_connections_reach_the_output():
+    decoder = Decoder([4, 6, 8, 10], 16, 0.0, True, 1).eval()
+    features = [torch.randn(1, c, 32 // 2**k, 32 // 2**k) for k, c in enumerate([4, 6, 8, 10])]
+    reference = decoder(features)
+    for level in range(3):
+        changed = [f + (index == level) for index, f in enumerate(features)]
+        assert not torch.equal(decoder(changed), reference)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"input_size": (64,)}, "input_size is (64,); expected two numbers"),
+        ({"depth_range": (5.0, 5.0)}, "depth_range is (5.0, 5.0); expected the least depth before the greatest"),
+        ({"dropout": 1.5}, "dropout is 1.5; expected at most 0.9"),
+        ({"head": "cauchy"}, "head is 'cauchy'; expected one of"),
+    ],
+)
+def test_a_config_out_of_range_is_refused(options, sentence):
+    with pytest.raises(ConfigError) as caught:
+        make(**options)
+    assert str(caught.value).startswith(sentence)
