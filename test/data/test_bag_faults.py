@@ -1,0 +1,288 @@
+"""What is wrong with bags: each fault is one clear sentence or a counted frame, never a crash, and nothing read is lost in silence."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from mcap.writer import CompressionType, IndexType, Writer
+from numpy.testing import assert_array_equal
+from rosbags.convert.converter import convert
+from rosbags.rosbag2 import Reader
+
+from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.data import bag_writer
+from uncertainty_depth.data.bag import BagSource
+from uncertainty_depth.data.bag_writer import BagWriter
+from uncertainty_depth.data.recording import Recording
+from uncertainty_depth.data.source import open_source
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.records import Frame, Skipped
+
+CONFIG = SourceConfig()
+START_NS, PERIOD_NS = 1_700_000_000_000_000_000, 100_000_000
+
+
+def reasons(records) -> Counter:
+    return Counter(record.reason if isinstance(record, Skipped) else "frame" for record in records)
+
+
+def test_a_missing_bag_is_one_sentence(tmp_path):
+    with pytest.raises(SourceError, match=rf"^no such bag: {tmp_path}/nowhere$"):
+        open_source(str(tmp_path / "nowhere"), CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("notes.txt", b"hello", "is no bag: expected a rosbag2 folder, or a file that ends in .mcap, .db3, .bag"),
+        ("other.mcap", b"this is no MCAP file at all", "cannot be read as a bag: File magic is invalid"),
+        ("other.bag", b"this is no bag", "cannot be read as a bag: File magic is invalid"),
+        ("other.db3", b"this is no database", "cannot be read as a bag"),
+        ("empty.bag", b"", "seems to be empty"),
+        ("empty.mcap", b"", "empty.mcap is truncated: 0 messages were recovered"),
+    ],
+)
+def test_files_that_are_no_bag_are_one_sentence(tmp_path, name, content, sentence):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(SourceError, match=sentence):
+        BagSource(tmp_path / name, CONFIG)
+
+
+def test_folders_that_are_no_bag_are_one_sentence(tmp_path, write_bag):
+    with pytest.raises(SourceError, match=r"is no bag: it has no metadata.yaml and no file"):
+        BagSource(tmp_path, CONFIG)
+    bag = write_bag()
+    (bag / "metadata.yaml").write_text("rosbag2_bagfile_information: {version: 99}")
+    with pytest.raises(SourceError, match="cannot be read as a bag: Rosbag2 version 99 not supported"):
+        BagSource(bag, CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("missing", "sentence"),
+    [
+        ("image", r"no messages on any camera image topic; it has /camera/camera_info \(sensor_msgs/msg/CameraInfo, 5\), /lidar/points"),
+        ("cloud", "no messages on any LiDAR point cloud topic; it has /camera/camera_info"),
+        ("info", r"no messages on any camera info topic; it has /camera/image \(sensor_msgs/msg/Image, 5\)"),
+        ("transforms", "no transform connects the LiDAR frame 'lidar' with the camera frame 'camera'; /tf_static knows none"),
+    ],
+)
+def test_a_bag_without_one_of_its_parts_says_which_and_what_there_is(write_bag, missing, sentence):
+    with pytest.raises(SourceError, match=sentence):
+        BagSource(write_bag(leave_out=missing), CONFIG)
+
+
+def test_a_camera_that_is_not_calibrated_is_one_sentence(tmp_path, write_frame, camera):
+    blank = type(camera)(32, 24, np.zeros((3, 3)))
+    with BagWriter(tmp_path / "bag") as writer:
+        write_frame(writer, 0, leave_out="info")
+        writer.camera_info("/camera/camera_info", START_NS, "camera", blank)
+    with pytest.raises(SourceError, match=r"/camera/camera_info in .* no focal length"):
+        BagSource(tmp_path / "bag", CONFIG)
+
+
+def test_transforms_without_a_rotation_are_one_sentence(tmp_path, write_frame, monkeypatch):
+    monkeypatch.setattr(bag_writer, "parameters_from", lambda pose: (0.0,) * 7)
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.static_transforms([("camera", "lidar", np.eye(4))])
+        write_frame(writer, 0)
+    with pytest.raises(SourceError, match=r"/tf_static in .* quaternion that is not zero"):
+        BagSource(tmp_path / "bag", CONFIG)
+
+
+IMAGE_FAULTS = {
+    "image_zero_size": {"height": 0, "width": 0, "step": 0},
+    "image_wrong_step": {"step": 17},
+    "image_unknown_encoding": {"encoding": "rgb565"},
+    "image_short_data": {"data": np.zeros(100, np.uint8)},
+}
+CLOUD_FAULTS = {
+    "cloud_without_xyz": {"fields": []},
+    "cloud_wrong_size": {"row_step": 5},
+    "cloud_without_points": {"width": 0, "row_step": 0, "data": np.zeros(0, np.uint8)},
+}
+
+
+class Faulty(BagWriter):
+    """Changes fields of each image and cloud as it is told by `faults`, by the message's stamp."""
+
+    faults: dict = {}  # noqa: RUF012
+
+    def message(self, topic, stamp_ns, message):
+        for name, value in self.faults.get((topic, stamp_ns), {}).items():
+            setattr(message, name, value)
+        super().message(topic, stamp_ns, message)
+
+
+def test_each_faulty_image_and_cloud_is_counted_under_its_reason_and_the_rest_is_scored(tmp_path, write_frame, lidar_to_camera):
+    stamps = [START_NS + index * PERIOD_NS for index in range(10)]
+    images = {("/camera/image", stamp): fault for stamp, fault in zip(stamps[:4], IMAGE_FAULTS.values(), strict=True)}
+    clouds = {("/lidar/points", stamp + 10_000_000): fault for stamp, fault in zip(stamps[5:8], CLOUD_FAULTS.values(), strict=True)}
+    with Faulty(tmp_path / "bag") as writer:
+        writer.faults = images | clouds
+        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
+        for index in range(9):
+            write_frame(writer, index)
+        write_frame(writer, 9, leave_out="cloud")
+        writer.cloud("/lidar/points", stamps[9], "lidar", np.full((50, 4), np.nan))
+    source = BagSource(tmp_path / "bag", CONFIG)
+    records = list(source)
+    once = dict.fromkeys([*IMAGE_FAULTS, *CLOUD_FAULTS], 1)
+    assert reasons(records) == {**once, "cloud_without_points": 2, "frame": 2}
+    assert len(records) == len(source)
+    assert all(record.message for record in records if isinstance(record, Skipped))
+
+
+def test_a_frame_id_that_no_transform_knows_is_counted_where_it_is_not_the_first(tmp_path, write_frame, points_at, lidar_to_camera):
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
+        write_frame(writer, 0)
+        write_frame(writer, 1, leave_out="cloud")
+        writer.cloud("/lidar/points", START_NS + PERIOD_NS, "another", points_at(1))
+    records = list(BagSource(tmp_path / "bag", CONFIG))
+    assert reasons(records) == {"frame": 1, "no_extrinsics": 1}
+    assert "'another'" in records[1].message
+
+
+def test_messages_that_cannot_be_deserialised_are_counted(tmp_path, write_frame, lidar_to_camera):
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
+        write_frame(writer, 0)
+        for topic in ("/camera/image", "/lidar/points"):
+            writer._writer.write(writer._connections[topic], START_NS + PERIOD_NS, b"\x00\x01\x00\x00\xff\xff")
+        write_frame(writer, 2)
+    source = BagSource(tmp_path / "bag", CONFIG)
+    assert reasons(source) == {"frame": 2, "image_message_damaged": 1}
+    assert any("1 cloud messages cannot be deserialised" in note for note in source.notes)
+
+
+def test_stamps_in_disorder_lose_no_record(tmp_path, write_frame, lidar_to_camera):
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
+        for index in (0, 1, 2, 3, 0, 1, 2, 3, 9, 5, 8, 0):
+            write_frame(writer, index)
+    source = BagSource(tmp_path / "bag", CONFIG)
+    records = list(source)
+    assert len(records) == len(source) == 12
+    assert reasons(records)["frame"] >= 8
+
+
+def cut(bag, share: float, keep_metadata: bool):
+    file = next(bag.glob("*.mcap"))
+    content = file.read_bytes()
+    file.write_bytes(content[: int(len(content) * share)])
+    if not keep_metadata:
+        (bag / "metadata.yaml").unlink()
+    return bag
+
+
+@pytest.mark.parametrize("bare", [False, True], ids=["folder", "bare file"])
+@pytest.mark.parametrize("keep_metadata", [True, False], ids=["with metadata", "without metadata"])
+@pytest.mark.parametrize("share", [0.3, 0.55, 0.9, 0.999])
+def test_a_truncated_mcap_gives_the_frames_before_the_cut(write_many, share, keep_metadata, bare, image_at):
+    bag = cut(write_many(), share, keep_metadata)
+    source = BagSource(next(bag.glob("*.mcap")) if bare else bag, CONFIG)
+    records = list(source)
+    assert len(records) == len(source)
+    assert share * 40 - 12 <= len(records) <= 40
+    frames = [record for record in records if isinstance(record, Frame)]
+    assert len(frames) >= len(records) - 2
+    for index, frame in enumerate(frames):
+        assert_array_equal(frame.image, image_at(index))
+    assert any("is truncated" in note and "messages were recovered" in note for note in source.notes)
+
+
+def test_a_truncated_mcap_that_lacks_what_frames_need_says_both(write_many):
+    with pytest.raises(SourceError, match=r"no messages on any camera image topic; it has no topics; bag.mcap is truncated: 0 messages"):
+        BagSource(cut(write_many(), 0.001, True), CONFIG)
+
+
+@pytest.mark.parametrize("chunked", [True, False], ids=["chunks", "no chunks"])
+def test_a_file_cut_at_any_byte_is_read_as_far_as_it_goes(write_bag, tmp_path, chunked):
+    """Every cut gives at most as many messages as a later one, and those are the first."""
+    whole = rewrite(write_bag(frames=2), tmp_path / "whole.mcap", chunked)
+    content, counts = whole.read_bytes(), []
+    for size in [*range(0, 60), *range(60, len(content), 97), len(content)]:
+        (tmp_path / "cut.mcap").write_bytes(content[:size])
+        recording = Recording(tmp_path / "cut.mcap")
+        with recording.open() as bag:
+            read = list(bag.messages(bag.topics))
+        assert bool(recording.notes) == (size < len(content))
+        assert sum(topic.count for topic in bag.topics.values()) == len(read)
+        assert all(message is not None for _, message in read)
+        counts.append(len(read))
+    assert counts == sorted(counts)
+    assert (counts[0], counts[-1]) == (0, 7)
+
+
+def test_a_damaged_chunk_is_left_out_of_a_truncated_file_and_said(write_bag, tmp_path):
+    whole = rewrite(write_bag(frames=6), tmp_path / "whole.mcap", chunked=True)
+    content = bytearray(whole.read_bytes()[:-8])
+    middle = len(content) // 2
+    content[middle : middle + 200] = bytes(200)
+    whole.write_bytes(content)
+    source = BagSource(whole, CONFIG)
+    records = list(source)
+    assert len(records) == len(source) < 6
+    assert any("damaged chunks" in note for note in source.notes)
+
+
+def test_reading_that_breaks_off_in_an_indexed_file_is_said(write_bag, tmp_path):
+    whole = rewrite(write_bag(frames=6), tmp_path / "whole.mcap", chunked=True)
+    content = bytearray(whole.read_bytes())
+    content[len(content) * 2 // 3 : len(content) * 2 // 3 + 200] = bytes(200)
+    whole.write_bytes(content)
+    source = BagSource(whole, CONFIG)
+    records = list(source)
+    assert 0 < len(records) < len(source) == 6
+    assert any("stopped early" in note for note in source.notes)
+
+
+def test_an_mcap_without_index_is_read_in_its_order_even_where_recording_times_descend(write_bag, tmp_path):
+    file = rewrite(write_bag(frames=6), tmp_path / "fast.mcap", chunked=False, jitter_ns=300_000_000)
+    source = BagSource(file, CONFIG)
+    assert reasons(source) == {"frame": 6}
+    assert len(source) == 6
+    assert source.notes == []
+
+
+def test_a_cut_sqlite3_bag_is_one_sentence(write_bag, tmp_path):
+    filters = dict.fromkeys(("exclude_topics", "include_topics", "exclude_msgtypes", "include_msgtypes"), ())
+    convert([write_bag(frames=30)], tmp_path / "sqlite", "sqlite3", 8, None, "none", None, None, **filters)
+    file = next((tmp_path / "sqlite").glob("*.db3"))
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    with pytest.raises(SourceError, match=r"cannot be read as a bag: .*malformed"):
+        BagSource(tmp_path / "sqlite", CONFIG)
+
+
+@pytest.fixture
+def write_many(tmp_path, write_frame, lidar_to_camera):
+    """40 frames in chunks of a few messages each, as the large messages of a real camera make them."""
+
+    def write():
+        with BagWriter(tmp_path / "bag") as writer:
+            writer.static_transforms([("camera", "lidar", lidar_to_camera)])
+            for index in range(40):
+                write_frame(writer, index)
+                if index % 3 == 2:
+                    writer._writer.storage.close_chunk()
+        return tmp_path / "bag"
+
+    return write
+
+
+def rewrite(bag, path, chunked: bool, jitter_ns: int = 0):
+    """The same messages through the reference MCAP writer, with or without chunks; times of recording in disorder if told so."""
+    rng = np.random.default_rng(0)
+    with path.open("wb") as file, Reader(bag) as reader:
+        kinds = IndexType.ALL if chunked else IndexType.NONE
+        writer = Writer(file, chunk_size=4000, compression=CompressionType.LZ4, use_chunking=chunked, index_types=kinds)
+        writer.start("ros2", "test")
+        schemas = {c.msgtype: writer.register_schema(c.msgtype, "ros2msg", c.msgdef.data.encode()) for c in reader.connections}
+        channels = {c.id: writer.register_channel(c.topic, "cdr", schemas[c.msgtype]) for c in reader.connections}
+        for connection, stamp_ns, data in reader.messages():
+            log_ns = stamp_ns + int(rng.integers(0, jitter_ns + 1))
+            writer.add_message(channels[connection.id], log_ns, bytes(data), log_ns)
+        writer.finish()
+    return path

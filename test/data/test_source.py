@@ -1,0 +1,46 @@
+"""The notation of sources."""
+
+from __future__ import annotations
+
+import pytest
+
+from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.data.source import open_source
+from uncertainty_depth.errors import ConfigError, SourceError
+
+CONFIG = SourceConfig()
+
+
+def test_a_path_is_a_bag(write_bag):
+    bag = write_bag()
+    assert open_source(str(bag), CONFIG).name == str(bag)
+
+
+def test_a_bag_whose_name_has_a_colon_is_a_bag(write_bag):
+    assert len(open_source(str(write_bag("run:3")), CONFIG)) == 5
+
+
+@pytest.mark.parametrize("notation", ["nyu:", "nyu:/nowhere", "nyu:/nowhere:test", "kitti:/nowhere", "/nowhere", "other:/nowhere", ""])
+def test_what_does_not_exist_is_one_sentence(notation):
+    with pytest.raises(SourceError):
+        open_source(notation, CONFIG)
+
+
+def test_the_synthetic_world_takes_its_options():
+    source = open_source("synthetic:worlds=2,frames=3,noise=0.5,test_objects=true", CONFIG)
+    assert len(source) == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "sentence"),
+    [
+        ("worlds", SourceError, "has 'worlds'; expected option=value"),
+        ("worlds=many", SourceError, "has worlds=many; expected int"),
+        ("test_objects=maybe", SourceError, "expected bool"),
+        ("planets=3", ConfigError, "unknown option 'planets'"),
+        ("worlds=0", ConfigError, "worlds is 0; expected at least 1"),
+    ],
+)
+def test_wrong_options_of_the_synthetic_world_are_one_sentence(options, error, sentence):
+    with pytest.raises(error, match=sentence):
+        open_source(f"synthetic:{options}", CONFIG)
