@@ -1,0 +1,171 @@
+"""Each estimator against its definition done naively: M whole passes, NumPy's mean and variance."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from uncertainty_depth.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.errors import ModelError
+from uncertainty_depth.network.folder import create, read, set_members, write_member
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.uncertainty import ESTIMATORS, Deterministic, McDropout, MultiEpochs
+from uncertainty_depth.uncertainty.masks import SeededDropout, stream
+
+STAMP = 1_700_000_000_123_456_789
+CONFIG = PredictorConfig(samples=5, chunk=2, seed=3)
+IMAGE = torch.rand(1, 3, 50, 70, generator=torch.Generator().manual_seed(0))
+
+
+def network(head: str = "laplace", seed: int = 0, **options) -> Hourglass:
+    torch.manual_seed(seed)
+    return Hourglass(NetworkConfig(backbone="tiny", decoder_width=16, head=head, **options)).eval()
+
+
+class OneDropout(torch.nn.Module):
+    """Stands where the network's own nn.Dropout stood, for a whole pass of one sample."""
+
+    def __init__(self, dropout: SeededDropout) -> None:
+        super().__init__()
+        self.dropout = dropout
+
+    def forward(self, x):
+        return self.dropout(x)
+
+
+def naive_dropout(made: Hourglass, image, stamp, config):
+    """M whole passes from the pixels on, then NumPy in float64."""
+    depths, scales = [], []
+    for sample in range(config.samples):
+        dropout = SeededDropout(made.config.dropout, [stream(config.seed, stamp, sample)])
+        made.decoder.dropouts = torch.nn.ModuleList(OneDropout(dropout) for _ in range(3))
+        with torch.no_grad():
+            output = made(image)
+        depths.append(output.depth_m[0, 0].double().numpy())
+        scales.append(None if output.scale_m is None else output.scale_m[0, 0].double().numpy())
+    return np.array(depths), scales
+
+
+@pytest.mark.parametrize("skip_connections", [True, False])
+@pytest.mark.parametrize("head", ["none", "laplace", "gaussian"])
+def test_mc_dropout_is_m_whole_passes(head, skip_connections):
+    made = network(head, skip_connections=skip_connections)
+    estimate = McDropout(made).estimate(IMAGE, STAMP, CONFIG)
+    depths, scales = naive_dropout(made, IMAGE, STAMP, CONFIG)
+    aleatoric = 0.0 if head == "none" else np.mean([{"laplace": 2, "gaussian": 1}[head] * s**2 for s in scales], axis=0)
+    np.testing.assert_allclose(estimate.depth_m, depths.mean(0), rtol=1e-5)
+    np.testing.assert_allclose(estimate.epistemic, depths.var(0), rtol=1e-3, atol=1e-9)
+    np.testing.assert_allclose(estimate.variance, depths.var(0) + aleatoric, rtol=1e-3, atol=1e-9)
+    assert depths.var(0).min() > 0
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 5, 64])
+def test_the_chunk_changes_nothing(chunk):
+    """To float32 rounding, the contract on any device: a library may add up in another order for another batch size."""
+    estimator = McDropout(network())
+    reference, found = (estimator.estimate(IMAGE, STAMP, replace(CONFIG, chunk=c)) for c in (5, chunk))
+    for a, b in zip(found, reference, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-8)
+
+
+def test_the_encoder_runs_once_per_frame():
+    made = network()
+    calls = {"encoder": 0, "first": 0, "second": 0}
+    for name, part in (("encoder", made.encoder), ("first", made.decoder.ups[0]), ("second", made.decoder.ups[1])):
+        part.register_forward_hook(lambda *_, name=name: calls.update({name: calls[name] + 1}))
+    McDropout(made).estimate(IMAGE, STAMP, replace(CONFIG, chunk=1))
+    assert calls == {"encoder": 1, "first": 1, "second": CONFIG.samples}
+
+
+def test_a_frame_gives_the_same_maps_in_any_order():
+    estimator = McDropout(network())
+    stamps = [5, 6, 7]
+    forwards = {stamp: estimator.estimate(IMAGE, stamp, CONFIG) for stamp in stamps}
+    torch.manual_seed(99)
+    backwards = {stamp: McDropout(network()).estimate(IMAGE, stamp, CONFIG) for stamp in reversed(stamps)}
+    for stamp in stamps:
+        assert torch.equal(forwards[stamp].depth_m, backwards[stamp].depth_m)
+        assert torch.equal(forwards[stamp].variance, backwards[stamp].variance)
+
+
+def test_stamp_and_seed_change_the_maps():
+    estimator = McDropout(network())
+    reference = estimator.estimate(IMAGE, STAMP, CONFIG).depth_m
+    assert not torch.equal(estimator.estimate(IMAGE, STAMP + 1, CONFIG).depth_m, reference)
+    assert not torch.equal(estimator.estimate(IMAGE, STAMP, replace(CONFIG, seed=4)).depth_m, reference)
+
+
+def test_more_samples_begin_with_the_same_ones():
+    estimator = McDropout(network(head="none"))
+    few, many = (estimator.estimate(IMAGE, STAMP, replace(CONFIG, samples=n)).depth_m.double().numpy() for n in (4, 5))
+    fifth = naive_dropout(network(head="none"), IMAGE, STAMP, CONFIG)[0][4]
+    np.testing.assert_allclose(many, (4 * few + fifth) / 5, rtol=1e-5)
+
+
+def test_mc_dropout_asks_for_dropout():
+    with pytest.raises(ModelError, match="mc_dropout needs a network with dropout"):
+        McDropout(network(dropout=0.0))
+
+
+def test_the_spread_grows_with_the_rate():
+    spreads = [McDropout(network(head="none", dropout=rate)).estimate(IMAGE, STAMP, CONFIG).epistemic.mean() for rate in (0.05, 0.2, 0.6)]
+    assert spreads == sorted(spreads)
+
+
+@pytest.mark.parametrize("head", ["none", "laplace"])
+def test_multi_epochs_is_one_pass_of_each_snapshot(head):
+    networks = [network(head, seed) for seed in range(4)]
+    estimate = MultiEpochs(networks).estimate(IMAGE, STAMP, replace(CONFIG, samples=3))
+    with torch.no_grad():
+        outputs = [made(IMAGE) for made in networks[-3:]]
+    depths = np.array([o.depth_m[0, 0].double().numpy() for o in outputs])
+    aleatoric = 0.0 if head == "none" else np.mean([2 * o.scale_m[0, 0].double().numpy() ** 2 for o in outputs], axis=0)
+    np.testing.assert_allclose(estimate.depth_m, depths.mean(0), rtol=1e-5)
+    np.testing.assert_allclose(estimate.variance, depths.var(0) + aleatoric, rtol=1e-4)
+
+
+def test_snapshots_with_a_shared_encoder_run_it_once(tmp_path):
+    made = network()
+    made.freeze_encoder()
+    create(tmp_path, made, {})
+    for name in "abc":
+        with torch.no_grad():
+            made.decoder.final.bias.add_(0.1)
+        write_member(tmp_path, name, made)
+    set_members(tmp_path, list("abc"), "multi_epochs")
+    estimator = MultiEpochs.load(read(tmp_path), lambda loaded: loaded)
+    calls = []
+    estimator.networks[0].encoder.register_forward_hook(lambda *_: calls.append(1))
+    found = estimator.estimate(IMAGE, STAMP, CONFIG)
+    assert len(calls) == 1
+    apart = MultiEpochs([read(tmp_path).load(name) for name in "abc"]).estimate(IMAGE, STAMP, CONFIG)
+    assert all(torch.equal(a, b) for a, b in zip(found, apart, strict=True))
+
+
+def test_deterministic_is_the_network_alone():
+    for head, factor in (("laplace", 2.0), ("gaussian", 1.0), ("none", 0.0)):
+        made = network(head)
+        estimate = Deterministic(made).estimate(IMAGE, STAMP, CONFIG)
+        with torch.no_grad():
+            depth, scale = made(IMAGE)
+        assert torch.equal(estimate.depth_m, depth[0, 0])
+        assert torch.equal(estimate.epistemic, torch.zeros_like(depth[0, 0]))
+        expected = torch.zeros_like(depth[0, 0]) if scale is None else factor * scale[0, 0] ** 2
+        torch.testing.assert_close(estimate.variance, expected)
+
+
+@pytest.mark.parametrize(("method", "passes"), [("deterministic", 1), ("mc_dropout", 5), ("multi_epochs", 2)])
+def test_every_method_loads_from_one_folder(tmp_path, method, passes):
+    create(tmp_path, network(), {})
+    for name, seed in (("a", 0), ("b", 1)):
+        write_member(tmp_path, name, network(seed=seed))
+    set_members(tmp_path, ["a", "b"], "multi_epochs")
+    placed = []
+    estimator = ESTIMATORS[method].load(read(tmp_path), lambda loaded: placed.append(loaded) or loaded)
+    assert estimator.networks == placed
+    assert estimator.passes(CONFIG) == passes
+    estimate = estimator.estimate(IMAGE, STAMP, CONFIG)
+    assert [m.shape for m in estimate] == [IMAGE.shape[-2:]] * 3
+    last = Deterministic(network(seed=1)).estimate(IMAGE, STAMP, CONFIG)
+    assert torch.equal(estimate.depth_m, last.depth_m) == (method == "deterministic")

@@ -1,0 +1,81 @@
+"""Masks come from (seed, stamp, sample) alone, at the rate asked for, independent of each other."""
+
+import itertools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uncertainty_depth.uncertainty.masks import SeededDropout, keep_mask, stream
+
+BIG = st.integers(0, 2**64 - 1)
+
+
+@given(seed=BIG, stamp=st.integers(-(2**63), 2**63 - 1), sample=st.integers(0, 1023))
+def test_a_stream_is_repeatable(seed, stamp, sample):
+    assert np.array_equal(stream(seed, stamp, sample).random_raw(8), stream(seed, stamp, sample).random_raw(8))
+
+
+@given(keys=st.lists(st.tuples(BIG, BIG, st.integers(0, 1023)), min_size=2, max_size=2, unique=True))
+def test_streams_of_different_keys_differ(keys):
+    one, other = (stream(*key).random_raw(8) for key in keys)
+    assert not np.array_equal(one, other)
+
+
+def test_no_sample_runs_into_the_next_ones_stream():
+    words = [stream(0, 0, sample).random_raw(4096) for sample in range(8)]
+    assert len(np.unique(np.concatenate(words))) == 8 * 4096
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.2, 0.5, 0.9])
+def test_the_rate_is_the_one_asked_for(rate):
+    count = 400_000
+    dropped = count - keep_mask(stream(3, 4, 5), count, rate).sum()
+    assert abs(dropped - rate * count) < 5 * np.sqrt(count * rate * (1 - rate))
+
+
+def test_samples_frames_and_seeds_are_uncorrelated():
+    masks = [keep_mask(stream(*key), 100_000, 0.2) for key in itertools.product((0, 1), (7, 8), (0, 1))]
+    correlations = np.corrcoef(np.array(masks, float))[~np.eye(8, dtype=bool)]
+    assert np.abs(correlations).max() < 5 / np.sqrt(100_000)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 1001])
+def test_a_mask_has_the_length_asked_for(count):
+    assert keep_mask(stream(0, 0, 0), count, 0.2).shape == (count,)
+
+
+def naive(x: np.ndarray, rate: float, bits: np.random.Philox) -> np.ndarray:
+    """Element by element, channels fastest: 16 bits of each 64-bit word, lowest first, against the threshold."""
+    channels, height, width = x.shape
+    words = [int(word) for word in np.atleast_1d(bits.random_raw(-(-x.size // 4)))]
+    result = np.zeros_like(x)
+    for index, (row, column, channel) in enumerate(itertools.product(range(height), range(width), range(channels))):
+        part = (words[index // 4] >> (16 * (index % 4))) & 0xFFFF
+        result[channel, row, column] = x[channel, row, column] / (1 - rate) if part >= round(rate * 65536) else 0.0
+    return result
+
+
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_dropout_is_the_naive_loop_in_any_memory_layout(layout):
+    x = torch.rand(1, 3, 4, 5)
+    dropout = SeededDropout(0.2, [stream(1, 2, sample) for sample in (0, 1)])
+    references = [stream(1, 2, sample) for sample in (0, 1)]
+    first = dropout(x.contiguous(memory_format=layout))
+    expected = np.stack([naive(x[0].numpy(), 0.2, bits) for bits in references])
+    np.testing.assert_allclose(first.numpy(), expected, rtol=1e-6)
+    second = dropout(first)  # the next place draws on
+    expected = np.stack([naive(sample, 0.2, bits) for sample, bits in zip(expected, references, strict=True)])
+    np.testing.assert_allclose(second.numpy(), expected, rtol=1e-6)
+
+
+def test_another_process_draws_the_same():
+    call = "keep_mask(stream(1, 1_700_000_000_123_456_789, 3), 64, 0.5)"
+    program = f"from uncertainty_depth.uncertainty.masks import keep_mask, stream; print({call} * 1)"
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    expected = keep_mask(stream(1, 1_700_000_000_123_456_789, 3), 64, 0.5)
+    assert [int(bit) for bit in printed if bit in "01"] == expected.astype(int).tolist()
