@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from uncertainty_depth.errors import ConfigError
 
@@ -50,6 +49,8 @@ def transform_from(x: float, y: float, z: float, qx: float, qy: float, qz: float
     quaternion = np.array([qx, qy, qz, qw], dtype=np.float64)
     if not np.isfinite([x, y, z, *quaternion]).all() or not np.linalg.norm(quaternion) > 1e-6:
         raise ConfigError(f"a transform is {(x, y, z, qx, qy, qz, qw)}; expected x y z qx qy qz qw, finite, with a quaternion that is not zero")
+    from scipy.spatial.transform import Rotation  # here: it takes longer to import than all else this module needs
+
     transform = np.eye(4)
     transform[:3, :3] = Rotation.from_quat(quaternion).as_matrix()
     transform[:3, 3] = x, y, z
@@ -65,6 +66,8 @@ def transform_from_option(values: Sequence[float]) -> NDArray[np.float64]:
 
 def parameters_from(transform: NDArray[np.floating]) -> tuple[float, float, float, float, float, float, float]:
     """X y z qx qy qz qw of a (4, 4) transform; the inverse of `transform_from`. The nearest rotation is taken."""
+    from scipy.spatial.transform import Rotation
+
     quaternion = Rotation.from_matrix(transform[:3, :3]).as_quat()
     return tuple(float(value) for value in (*transform[:3, 3], *quaternion))  # type: ignore[return-value]
 

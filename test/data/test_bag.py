@@ -226,6 +226,24 @@ def test_an_uncompressed_image_is_taken_before_its_compressed_twin():
         choose_topics("bag", topics, SourceConfig(lidar_topic="/nowhere"))
 
 
+@pytest.mark.parametrize(("topic", "notes"), [("/camera/image", 1), ("/camera/image_rect", 0)])
+def test_a_distorted_image_is_said_unless_it_is_rectified(tmp_path, write_frame, lidar_to_camera, image_at, monkeypatch, topic, notes):
+    with BagWriter(tmp_path / "bag") as writer:
+        write = writer.message
+
+        def distort(name, stamp_ns, message):
+            if name.endswith("camera_info"):
+                message.d[0] = -0.3
+            write(name, stamp_ns, message)
+
+        monkeypatch.setattr(writer, "message", distort)
+        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
+        write_frame(writer, 0, leave_out="image")
+        writer.image(topic, 1_700_000_000_000_000_000, "camera", image_at(0))
+    source = BagSource(tmp_path / "bag", CONFIG)
+    assert sum("is not rectified" in note for note in source.notes) == notes
+
+
 def test_the_writer_overwrites_nothing_and_leaves_nothing_half_written(write_bag, tmp_path):
     bag = write_bag()
     with pytest.raises(SourceError, match="exists already"):

@@ -13,7 +13,7 @@ from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.data.convert_kitti import convert
 from uncertainty_depth.data.kitti import KittiDrive
 from uncertainty_depth.data.source import open_source
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.geometry import image_coordinates
 from uncertainty_depth.records import Frame, Skipped
 
@@ -94,10 +94,12 @@ def test_a_converted_drive_gives_the_same_frames(drive, tmp_path, capsys):
 
 def test_an_image_that_cannot_be_read_or_sees_no_point_is_counted(drive):
     (drive / "image_02" / "data" / "0000000000.png").write_bytes(b"no image")
-    np.array([[-9, 0, 0, 1]], np.float32).tofile(drive / "velodyne_points" / "data" / "0000000003.bin")
+    scans = drive / "velodyne_points" / "data"
+    np.array([[-9, 0, 0, 1]], np.float32).tofile(scans / "0000000003.bin")
+    (scans / "0000000001.bin").write_bytes(bytes(17))
     reasons = [record.reason for record in open_source(f"kitti:{drive}", CONFIG)]
-    assert reasons == ["image_undecodable", "no_lidar_within_max_time_difference", "no_lidar_point_in_view"]
-    with pytest.raises(SourceError, match="cannot be read as an image"):
+    assert reasons == ["image_undecodable", "cloud_wrong_size", "no_lidar_point_in_view"]
+    with pytest.raises(MessageError, match="cannot be read as an image"):
         convert(drive, drive.parent / "bag", progress=False)
     assert not (drive.parent / "bag").exists()
 

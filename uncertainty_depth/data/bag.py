@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.camera_info import camera_from_info
+from uncertainty_depth.data.camera_info import camera_from_info, is_distorted
 from uncertainty_depth.data.clouds import cloud_points
 from uncertainty_depth.data.images import decode_image
 from uncertainty_depth.data.pairing import Outcome, Pairer
@@ -114,6 +114,8 @@ class BagSource:
         message = bag.first(self.topics.camera_info)
         if message is None:
             raise SourceError(f"{self.name} has no readable message on {self.topics.camera_info}")
+        if is_distorted(message) and "rect" not in self.topics.image:
+            self._recording.note(f"{self.topics.image} is not rectified: LiDAR points are projected as if its lens had no distortion")
         try:
             return camera_from_info(message), message.header.frame_id
         except MessageError as error:

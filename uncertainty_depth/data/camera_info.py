@@ -25,6 +25,11 @@ def camera_from_info(message: Any) -> Camera:
     return _cropped(Camera(message.width, message.height, intrinsics), getattr(message, "roi", None))
 
 
+def is_distorted(message: Any) -> bool:
+    """Whether the lens of this camera distorts its raw images."""
+    return bool(np.any(np.asarray(_field(message, "d"), dtype=np.float64)))
+
+
 def _field(message: Any, name: str) -> Any:
     return getattr(message, name) if hasattr(message, name) else getattr(message, name.upper())  # ROS 1 has capitals
 

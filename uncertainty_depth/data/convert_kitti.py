@@ -19,7 +19,8 @@ def convert(drive_dir: Path | str, out_bag: Path | str, progress: bool = True) -
     The synchronised drives pair image N with scan N, whatever their own clocks say to the millisecond; equal stamps keep that pairing in a bag.
 
     Raises:
-        SourceError: where the drive is none, a file of it cannot be read, or `out_bag` exists.
+        SourceError: where the drive is none or `out_bag` exists.
+        MessageError: where an image or scan cannot be read.
     """
     drive = KittiDrive(Path(drive_dir))
     with BagWriter(out_bag) as writer:

@@ -94,8 +94,8 @@ def _rows(message: Any, encodings: dict[str, tuple[int, int, str]]) -> NDArray[n
 def _packed(message: Any, rows: NDArray[np.uint8]) -> _Packed:
     size, channels, encoding = COLOR_ENCODINGS[message.encoding]
     if size == 2:
-        values = rows.view(">u2" if message.is_bigendian else "<u2").astype(np.uint32)
-        rows = ((values + 128) // 257).astype(np.uint8)  # 65535 becomes 255, rounded to the nearest as cv_bridge does
+        values = rows.view(">u2" if message.is_bigendian else "<u2").astype(np.uint16, copy=False)
+        rows = cv2.convertScaleAbs(values, alpha=1 / 257)  # 65535 becomes 255, rounded to the nearest as cv_bridge does
     return _Packed(message.height, message.width, encoding, message.width * channels, rows.reshape(-1))
 
 

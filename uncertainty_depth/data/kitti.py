@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import LidarConfig
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.geometry import Camera, ground_truth_from_cloud, parameters_from, transform_from
 from uncertainty_depth.records import Frame, Skipped
 
@@ -42,11 +42,11 @@ class KittiDrive:
         self.lidar_to_camera = lidar_to_camera(folder.parent, projection)
 
     def image(self, index: int) -> NDArray[np.uint8]:
-        """(H, W, 3) uint8 RGB. Raises `SourceError` for a file that is no image."""
+        """(H, W, 3) uint8 RGB. Raises `MessageError` for a file that is no image."""
         path = self.folder / "image_02" / "data" / f"{self.names[index]}.png"
         image = cv2.imread(str(path), cv2.IMREAD_COLOR)
         if image is None:
-            raise SourceError(f"{path} cannot be read as an image")
+            raise MessageError("image_undecodable", f"{path} cannot be read as an image")
         return cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
 
     def camera(self, image: NDArray[np.uint8]) -> Camera:
@@ -54,12 +54,17 @@ class KittiDrive:
         return Camera(image.shape[1], image.shape[0], self.intrinsics)
 
     def scan(self, index: int) -> NDArray[np.float32] | None:
-        """(N, 4) float32 x y z reflectance; None where the Velodyne missed this frame, as happens in some drives."""
+        """(N, 4) float32 x y z reflectance; None where the Velodyne missed this frame, as happens in some drives.
+
+        Raises:
+            MessageError: cloud_wrong_size for a file that was cut within a point.
+        """
         path = self.folder / "velodyne_points" / "data" / f"{self.names[index]}.bin"
         if not path.exists():
             return None
-        data = np.fromfile(path, dtype="<f4")
-        return data[: data.size // 4 * 4].reshape(-1, 4)
+        if path.stat().st_size % 16:
+            raise MessageError("cloud_wrong_size", f"{path} has {path.stat().st_size} bytes; expected 16 for each point")
+        return np.fromfile(path, dtype="<f4").reshape(-1, 4)
 
 
 class KittiSource:
@@ -78,23 +83,24 @@ class KittiSource:
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         """Each image once, in order."""
-        return map(self._frame, range(len(self)))
+        return map(self._record, range(len(self)))
 
-    def _frame(self, index: int) -> Frame | Skipped:
-        drive = self._drive
-        stamp_ns, name = drive.stamps_ns[index], drive.names[index]
+    def _record(self, index: int) -> Frame | Skipped:
         try:
-            image = drive.image(index)
-        except SourceError as error:
-            return Skipped(stamp_ns, "image_undecodable", str(error))
-        scan = drive.scan(index)
+            return self._frame(index)
+        except MessageError as error:
+            return Skipped(self._drive.stamps_ns[index], error.reason, str(error))
+
+    def _frame(self, index: int) -> Frame:
+        drive, name = self._drive, self._drive.names[index]
+        image, scan = drive.image(index), drive.scan(index)
         if scan is None:
-            return Skipped(stamp_ns, "no_lidar_within_max_time_difference", f"frame {name} of {drive.folder} has no Velodyne scan")
+            raise MessageError("no_lidar_within_max_time_difference", f"frame {name} of {drive.folder} has no Velodyne scan")
         camera = drive.camera(image)
         ground_truth_m = ground_truth_from_cloud(scan[:, :3], drive.lidar_to_camera, camera, self._config)
         if np.isnan(ground_truth_m).all():
-            return Skipped(stamp_ns, "no_lidar_point_in_view", f"no LiDAR point falls into frame {name} of {drive.folder}")
-        return Frame(stamp_ns, image, camera, ground_truth_m, name)
+            raise MessageError("no_lidar_point_in_view", f"no LiDAR point falls into frame {name} of {drive.folder}")
+        return Frame(drive.stamps_ns[index], image, camera, ground_truth_m, name)
 
 
 def lidar_to_camera(calibration: Path, projection: NDArray[np.float64]) -> NDArray[np.float64]:
