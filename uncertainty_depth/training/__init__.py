@@ -1,1 +1,5 @@
 """How a network is trained, and how its snapshots are taken."""
+
+from uncertainty_depth.training.run import train
+
+__all__ = ["train"]

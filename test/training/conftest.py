@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.records import Frame, Skipped
+
+
+class ListSource:
+    """Frames from memory."""
+
+    def __init__(self, records: list[Frame | Skipped]) -> None:
+        self.name, self.notes, self.records, self.reads = "list", [], records, 0
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        self.reads += 1
+        return iter(self.records)
+
+
+def wall(index: int, known_share: float = 1.0) -> Frame:
+    """A wall whose depth can be read off its brightness, and whose ground truth may be sparse."""
+    rng = np.random.default_rng(index)
+    depth = rng.uniform(1, 4) + np.linspace(0, rng.uniform(0.5, 2), 80)[None].repeat(60, axis=0)
+    image = np.clip(255 * depth / 6 + rng.normal(0, 3, (60, 80)), 0, 255).astype(np.uint8)
+    truth = np.where(rng.random((60, 80)) < known_share, depth, np.nan).astype(np.float32)
+    return Frame(index * 10**8, image[..., None].repeat(3, axis=-1), None, truth, f"{index:04d}")
+
+
+@pytest.fixture
+def network() -> NetworkConfig:
+    return NetworkConfig(backbone="tiny", decoder_width=16, input_size=(64, 64), depth_range=(0.5, 10.0))
+
+
+@pytest.fixture
+def training() -> TrainingConfig:
+    return TrainingConfig(epochs=3, snapshots=2, batch_size=8, device="cpu", validation_share=0.25)
+
+
+@pytest.fixture
+def source() -> ListSource:
+    return ListSource([wall(index, 0.1) for index in range(16)])
+
+
+@pytest.fixture
+def more_frames() -> ListSource:
+    return ListSource([wall(index, 0.1) for index in range(24)])

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from uncertainty_depth.training import augmentation
+from uncertainty_depth.training.augmentation import augment, change_light, zoom
+
+
+def batch(count: int = 64) -> tuple[torch.Tensor, torch.Tensor]:
+    depth = torch.rand(count, 1, 6, 8, generator=torch.Generator().manual_seed(1)) + 1
+    return (depth - 1).expand(-1, 3, -1, -1).clone(), depth
+
+
+@pytest.fixture
+def unzoomed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(augmentation, "ZOOM", 1.0)
+
+
+@pytest.mark.usefixtures("unzoomed")
+def test_half_of_the_frames_are_flipped_image_and_depth_together() -> None:
+    images, depth = batch()
+    changed, moved = augment(images, depth, torch.Generator().manual_seed(0))
+    mirrored = torch.tensor([torch.allclose(after, before.flip(-1)) for before, after in zip(depth, moved, strict=True)])
+    same = torch.tensor([torch.allclose(after, before) for before, after in zip(depth, moved, strict=True)])
+    assert (mirrored ^ same).all()
+    assert 16 < mirrored.sum() < 48
+    for image, truth in zip(changed, moved, strict=True):  # brighter still means farther, pixel by pixel
+        assert torch.corrcoef(torch.stack([image[0].flatten(), truth.flatten()]))[0, 1] > 0.95
+
+
+@pytest.mark.usefixtures("unzoomed")
+def test_unknown_depth_stays_unknown() -> None:
+    images, depth = batch()
+    depth[:, :, :, :3] = torch.nan
+    _, moved = augment(images, depth, torch.Generator().manual_seed(0))
+    assert moved.isnan().sum() == depth.isnan().sum()
+    assert all(bool(truth.isnan()[..., :3].all() | truth.isnan()[..., -3:].all()) for truth in moved)
+
+
+def test_what_is_enlarged_comes_nearer_by_the_same_factor() -> None:
+    """A ramp: the factor shows in its slope over the image, and depth over the image's own value must be its inverse."""
+    ramp = torch.linspace(0.2, 0.8, 160).expand(32, 1, 128, 160).contiguous()
+    enlarged, depth = zoom(ramp.expand(-1, 3, -1, -1), 10 * ramp, torch.Generator().manual_seed(0))
+    factor = (0.8 - 0.2) / (enlarged[:, 0, 64, -1] - enlarged[:, 0, 64, 0])
+    assert factor.min() > 0.99
+    assert factor.max() < 1.51
+    assert factor.std() > 0.1
+    torch.testing.assert_close(depth[:, 0], 10 * enlarged[:, 0] / factor[:, None, None], rtol=0.02, atol=0.0)
+
+
+def test_zoom_takes_depth_that_was_measured_and_never_blends() -> None:
+    depth = torch.where(torch.rand(16, 1, 40, 48, generator=torch.Generator().manual_seed(2)) < 0.1, 6.0, torch.nan)
+    depth[:, :, :, 24:] = depth[:, :, :, 24:] / 3
+    _, moved = zoom(torch.rand(16, 3, 40, 48), depth, torch.Generator().manual_seed(0))
+    for truth in moved:
+        known = truth[~truth.isnan()]
+        assert 0.03 < len(known) / truth.numel() < 0.25
+        near, far = known.min(), known.max()
+        assert (((known - near).abs() < 1e-5) | ((known - far).abs() < 1e-5)).all()
+
+
+def test_light_changes_each_frame_in_its_own_way_within_bounds() -> None:
+    grey = torch.full((200, 3, 4, 4), 0.5)
+    levels = change_light(grey, torch.Generator().manual_seed(0))[:, :, 0, 0]
+    assert levels.min() >= 0.5 * 0.8 * 0.9 - 1e-6
+    assert levels.max() <= 0.5 * 1.2 * 1.1 + 1e-6
+    assert levels.mean().item() == pytest.approx(0.5, abs=0.02)
+    assert len(levels.unique(dim=0)) == 200
+    assert (levels[:, 0] != levels[:, 1]).all()
+
+
+def test_contrast_keeps_the_mean_and_stays_in_range() -> None:
+    images, _ = batch()
+    changed = change_light(images, torch.Generator().manual_seed(3))
+    assert changed.min() >= 0
+    assert changed.max() <= 1
+    ratios = changed.std((1, 2, 3)) / changed.mean((1, 2, 3)) / (images.std((1, 2, 3)) / images.mean((1, 2, 3)))
+    assert ratios.std() > 0.03
+
+
+def test_a_seed_fixes_everything() -> None:
+    images, depth = batch()
+    first, second, other = (augment(images, depth, torch.Generator().manual_seed(seed))[0] for seed in (5, 5, 6))
+    assert torch.equal(first, second)
+    assert not torch.equal(first, other)

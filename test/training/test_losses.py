@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from uncertainty_depth.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.training import losses
+
+ALL = {**losses.LOSSES, **losses.LIKELIHOODS}
+
+
+def maps(seed: int, known_share: float = 0.5) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    rng = np.random.default_rng(seed)
+    depth, scale, truth = rng.uniform(0.3, 10, (3, 2, 1, 5, 7))
+    truth[rng.random(truth.shape) >= known_share] = np.nan
+    return torch.tensor(depth, dtype=torch.float32), torch.tensor(scale, dtype=torch.float32), torch.tensor(truth, dtype=torch.float32)
+
+
+def naive(name: str, depth: torch.Tensor, scale: torch.Tensor, truth: torch.Tensor) -> float:
+    """One pixel after the other, densities by scipy."""
+    pixels = [(d, s, g) for d, s, g in zip(*(values.flatten().tolist() for values in (depth, scale, truth)), strict=True) if not math.isnan(g)]
+    threshold = 0.2 * max((abs(d - g) for d, _, g in pixels), default=0.0)
+
+    def one(d: float, s: float, g: float) -> float:
+        error = abs(d - g)
+        if name == "berhu":
+            return error if error <= threshold else (error**2 + threshold**2) / (2 * threshold)
+        if name in ("laplace", "gaussian"):
+            return float(-(stats.laplace if name == "laplace" else stats.norm).logpdf(g, d, s))
+        return error if name == "l1" else abs(math.log(d / g))
+
+    return sum(one(*pixel) for pixel in pixels) / len(pixels) if pixels else 0.0
+
+
+@pytest.mark.parametrize("name", ALL)
+@settings(deadline=None)
+@given(seed=st.integers(0, 10**6), known_share=st.sampled_from([0.0, 0.05, 0.5, 1.0]))
+def test_equals_a_naive_loop(name: str, seed: int, known_share: float) -> None:
+    depth, scale, truth = maps(seed, known_share)
+    assert ALL[name](depth, scale, truth).item() == pytest.approx(naive(name, depth, scale, truth), rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_pixel_without_ground_truth_gets_no_gradient(name: str) -> None:
+    depth, scale, truth = (values.requires_grad_() for values in maps(0))
+    ALL[name](depth, scale, truth.detach()).backward()
+    unknown = truth.isnan()
+    for values in (depth, scale) if name in losses.LIKELIHOODS else (depth,):
+        assert (values.grad[unknown] == 0).all()
+        assert (values.grad[~unknown] != 0).all()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_supervision_costs_nothing_and_moves_nothing(name: str) -> None:
+    depth, scale, truth = maps(0, known_share=0.0)
+    value = ALL[name](depth.requires_grad_(), scale.requires_grad_(), truth)
+    value.backward()
+    assert value.item() == 0
+    assert (depth.grad == 0).all()
+
+
+def test_gradients_of_berhu_leave_the_threshold_alone() -> None:
+    truth = torch.ones(1, 1, 1, 2)
+    depth = torch.tensor([1.1, 3.0]).view_as(truth).requires_grad_()
+    losses.berhu(depth, None, truth).backward()
+    threshold = 0.2 * 2.0
+    assert depth.grad.flatten().tolist() == pytest.approx([0.5, 0.5 * 2.0 / threshold], rel=1e-5)
+
+
+def test_berhu_of_a_perfect_prediction_is_zero_with_finite_gradients() -> None:
+    truth = torch.ones(1, 1, 2, 2)
+    depth = truth.clone().requires_grad_()
+    value = losses.berhu(depth, None, truth)
+    value.backward()
+    assert value.item() == 0
+    assert depth.grad.isfinite().all()
+
+
+@pytest.mark.parametrize(("head", "name"), [("none", "log_l1"), ("laplace", "laplace_nll"), ("gaussian", "gaussian_nll")])
+def test_the_head_chooses_the_loss(head: str, name: str) -> None:
+    assert losses.choose(NetworkConfig(head=head), TrainingConfig()) is getattr(losses, name)
+
+
+@pytest.mark.parametrize(("head", "loss"), [("none", "nll"), ("laplace", "l1"), ("gaussian", "berhu")])
+def test_a_loss_that_does_not_fit_the_head_is_refused(head: str, loss: str) -> None:
+    with pytest.raises(ConfigError, match=f"loss is '{loss}' but head is '{head}'"):
+        losses.choose(NetworkConfig(head=head), TrainingConfig(loss=loss))

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from uncertainty_depth.config import TrainingConfig
+from uncertainty_depth.training.schedule import is_finished, kept_epochs, member_names, plateau
+
+ERRORS = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=40)
+
+
+def run(errors: list[float], training: TrainingConfig) -> list[float]:
+    """The errors a training would see before it stops."""
+    seen: list[float] = []
+    for error in errors:
+        seen.append(error)
+        if is_finished(seen, training):
+            break
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("errors", "patience", "reached"),
+    [([3, 2, 1], 1, None), ([3, 2, 2], 1, 3), ([3, 2, 2.5, 2.4, 1, 0], 2, 4), ([3, 2, 2.5, 1.9, 2, 2, 2], 3, 7), ([], 1, None)],
+)
+def test_plateau(errors: list[float], patience: int, reached: int | None) -> None:
+    assert plateau(errors, patience) == reached
+
+
+def test_snapshots_follow_the_plateau_and_then_training_ends() -> None:
+    training = TrainingConfig(epochs=40, snapshots=3, patience=2)
+    seen = run([5, 4, 3, 3, 3, 2, 1, 9, 9], training)
+    assert len(seen) == 8
+    assert kept_epochs(seen, training) == [5, 6, 7]
+    assert member_names(seen, training) == ["epoch_0008", "epoch_0006", "epoch_0007"]  # the best last
+
+
+def test_without_a_plateau_the_last_epochs_are_kept() -> None:
+    training = TrainingConfig(epochs=6, snapshots=4, patience=2)
+    assert kept_epochs(run([9, 8, 7, 6, 5, 4, 3], training), training) == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("method", ["mc_dropout", "deterministic"])
+def test_other_methods_keep_the_best_epoch_and_stop_when_patience_runs_out(method: str) -> None:
+    training = TrainingConfig(method=method, patience=2)
+    seen = run([5, 3, 4, 2, 2, 3, 0], training)
+    assert len(seen) == 6
+    assert kept_epochs(seen, training) == [3]
+    assert member_names(seen, training) == ["best"]
+
+
+@settings(deadline=None)
+@given(errors=ERRORS, epochs=st.integers(1, 40), snapshots=st.integers(1, 12), patience=st.integers(1, 5))
+def test_multi_epochs_always_ends_with_all_snapshots_of_consecutive_epochs(errors: list[float], epochs: int, snapshots: int, patience: int) -> None:
+    training = TrainingConfig(epochs=epochs, snapshots=snapshots, patience=patience)
+    seen = run((errors * 40)[:epochs], training)
+    kept = kept_epochs(seen, training)
+    assert len(kept) == min(snapshots, epochs)
+    assert kept == list(range(kept[0], len(seen)))
+    reached = plateau(seen, patience)
+    assert kept[0] == (epochs - len(kept) if reached is None else min(reached, epochs - len(kept)))

@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from uncertainty_depth.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.errors import ConfigError, ModelError, SourceError
+from uncertainty_depth.network import folder as model_folder
+from uncertainty_depth.training import train
+
+CHILD = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import torch
+from conftest import ListSource, wall
+from uncertainty_depth.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.options import from_mapping
+from uncertainty_depth.training import checkpoint, train
+import json
+torch.set_num_threads(1)
+write = checkpoint.write
+checkpoint.write = lambda *arguments: (write(*arguments), print("saved", flush=True))
+network, training = json.loads(sys.argv[3])
+source = ListSource([wall(index, 0.1) for index in range(16)])
+train(source, Path(sys.argv[2]), from_mapping(NetworkConfig, network), from_mapping(TrainingConfig, training))
+"""
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+class Killed(BaseException):
+    pass
+
+
+def killed_at_write(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the process die as the given file is written: nothing after it runs."""
+    count, fsync = itertools.count(1), os.fsync
+
+    def dying(descriptor: int) -> None:
+        if next(count) == number:
+            raise Killed
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", dying)
+
+
+def test_a_model_folder_is_made(source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
+    folder = train(source, tmp_path / "new" / "model", network, training)
+    assert source.reads == 1
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "curves.csv",
+        "curves.png",
+        "epoch_0002.safetensors",
+        "epoch_0003.safetensors",
+        "model.json",
+    ]
+    model = model_folder.read(folder)
+    assert model.method == "multi_epochs"
+    assert set(model.members) == {"epoch_0002", "epoch_0003"}
+    record = model.training
+    assert record["frames"] == {"training": 12, "validation": 4, "skipped": {}}
+    assert record["finished"]
+    assert record["options"]["seed"] == training.seed
+    assert record["kept_epochs"] == [2, 3]
+    assert set(record["last_epoch"]) == {"train_loss", "validation_loss", "abs_rel", "rmse"}
+    assert cv2.imread(str(folder / "curves.png")).shape == (360, 1200, 3)
+    assert len((folder / "curves.csv").read_text().splitlines()) == 4
+
+
+def test_snapshots_differ(source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
+    folder = train(source, tmp_path / "model", network, training)
+    first, second = (load_file(folder / f"epoch_000{epoch}.safetensors") for epoch in (2, 3))
+    assert any(not torch.equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.parametrize("head", ["none", "laplace", "gaussian"])
+def test_it_learns(head: str, more_frames, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
+    """Depth is a function of brightness here: the error must fall well below that of the best constant."""
+    longer = dataclasses.replace(training, epochs=6, method="mc_dropout", batch_size=3, learning_rate=3e-3, augment=False)
+    folder = train(more_frames, tmp_path / "model", dataclasses.replace(network, head=head, dropout=0.1, decoder_width=64), longer)
+    best = min(float(line.split(",")[3]) for line in (folder / "curves.csv").read_text().splitlines()[1:])
+    depths = [record.ground_truth_m[np.isfinite(record.ground_truth_m)] for record in more_frames.records]
+    everything = np.concatenate(depths)
+    assert best < 0.6 * np.mean(np.abs(everything - np.median(everything)) / everything)
+    assert model_folder.read(folder).members == ("best",)
+
+
+def test_the_best_epoch_is_kept(source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
+    folder = train(source, tmp_path / "model", network, dataclasses.replace(training, method="deterministic", epochs=4, learning_rate=0.02))
+    errors = [float(line.split(",")[3]) for line in (folder / "curves.csv").read_text().splitlines()[1:]]
+    assert model_folder.read(folder).training["kept_epochs"] == [int(np.argmin(errors)) + 1]
+
+
+def test_a_frozen_encoder_is_stored_once_and_never_changes(source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
+    folder = train(source, tmp_path / "model", network, dataclasses.replace(training, freeze_encoder=True))
+    model = model_folder.read(folder)
+    assert model.shared_encoder
+    assert (folder / "encoder.safetensors").exists()
+    assert all(name.startswith("decoder.") for name in load_file(folder / "epoch_0003.safetensors"))
+
+
+def test_the_seed_alone_decides(source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    first = content(train(source, tmp_path / "a", network, training))
+    torch.manual_seed(2)
+    state = torch.get_rng_state()
+    assert content(train(source, tmp_path / "b", network, training)) == first
+    assert torch.equal(torch.get_rng_state(), state)
+    other = content(train(source, tmp_path / "c", network, dataclasses.replace(training, seed=1)))
+    assert other["epoch_0003.safetensors"] != first["epoch_0003.safetensors"]
+
+
+@pytest.fixture
+def small(source, network: NetworkConfig, training: TrainingConfig):
+    """Two epochs that take no time, of a network with head: what differs between runs is when they die."""
+    source.records = source.records[:6]
+    return (
+        source,
+        dataclasses.replace(network, head="laplace", input_size=(32, 32)),
+        dataclasses.replace(training, epochs=2, snapshots=1, batch_size=3),
+    )
+
+
+@pytest.mark.parametrize("write", range(1, 11))
+def test_dying_while_any_file_is_written_loses_nothing(write: int, small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, network, training = small
+    whole = content(train(source, tmp_path / "whole", network, training))
+    with monkeypatch.context() as patch:
+        killed_at_write(write, patch)
+        with pytest.raises(Killed):
+            train(source, tmp_path / "killed", network, training)
+    for left in (tmp_path / "killed").glob(".*"):
+        left.unlink()
+    assert content(train(source, tmp_path / "killed", network, training, resume=True)) == whole
+
+
+def test_that_was_every_write(small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed_at_write(11, monkeypatch)
+    train(*small[:1], tmp_path / "model", *small[1:])
+
+
+def test_a_killed_process_resumes_to_the_same_bits(source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
+    longer = dataclasses.replace(training, epochs=5, snapshots=3)
+    whole = content(train(source, tmp_path / "whole", network, longer))
+    options = json.dumps([dataclasses.asdict(network), dataclasses.asdict(longer)])
+    arguments = [sys.executable, "-c", CHILD, str(Path(__file__).parent), str(tmp_path / "killed"), options]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
+        for _ in range(4):  # before the first epoch, then after each of three
+            assert child.stdout.readline() == "saved\n"
+        child.send_signal(signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL
+    assert model_folder.read(tmp_path / "killed").members == ("epoch_0003",)  # of use already
+    assert content(train(source, tmp_path / "killed", network, longer, resume=True)) == whole
+
+
+def test_an_existing_folder_is_refused(source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(ConfigError, match="is not empty; expected a new folder, or --resume"):
+        train(source, tmp_path, network, training)
+    with pytest.raises(ModelError, match="neither a checkpoint nor a model"):
+        train(source, tmp_path, network, training, resume=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def interrupted(small, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        killed_at_write(6, patch)
+        with pytest.raises(Killed):
+            train(small[0], folder, *small[1:])
+
+
+@pytest.mark.parametrize(("name", "value"), [("learning_rate", 0.1), ("epochs", 9), ("backbone", "resnet10"), ("head", "gaussian")])
+@pytest.mark.parametrize("finished", [False, True])
+def test_resuming_with_other_options_names_the_option(
+    name: str, value, finished: bool, small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, network, training = small
+    train(source, tmp_path / "model", network, training) if finished else interrupted(small, tmp_path / "model", monkeypatch)
+    changed = [dataclasses.replace(config, **{name: value}) if hasattr(config, name) else config for config in (network, training)]
+    with pytest.raises(ConfigError, match=f"{name} is .* but the training in .* was started with"):
+        train(source, tmp_path / "model", *changed, resume=True)
+
+
+def test_resuming_from_another_source_is_refused(small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, network, training = small
+    interrupted(small, tmp_path / "model", monkeypatch)
+    source.records = source.records[::-1]
+    with pytest.raises(SourceError, match=r"are not those the training in .* was started with"):
+        train(source, tmp_path / "model", network, training, resume=True)
+
+
+def test_resuming_a_complete_training_changes_nothing(small, tmp_path: Path) -> None:
+    source, network, training = small
+    before = content(train(source, tmp_path / "model", network, training))
+    assert content(train(source, tmp_path / "model", network, training, resume=True)) == before
+    assert source.reads == 1
+
+
+def test_a_damaged_checkpoint_gets_one_sentence(small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupted(small, tmp_path / "model", monkeypatch)
+    path = tmp_path / "model" / "checkpoint.safetensors"
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(ModelError, match=r"checkpoint.safetensors cannot be read"):
+        train(small[0], tmp_path / "model", *small[1:], resume=True)
+
+
+def test_a_loss_that_explodes_is_said(source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="the training loss became nan; expected a learning_rate below"):
+        train(source, tmp_path / "model", network, dataclasses.replace(training, learning_rate=1e30))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_cuda_where_there_is_none_is_an_error(small, tmp_path: Path) -> None:
+    source, network, training = small
+    with pytest.raises(ConfigError, match="finds no CUDA device"):
+        train(source, tmp_path / "model", network, dataclasses.replace(training, device="cuda"))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_training_on_a_gpu(source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
+    folder = train(source, tmp_path / "model", network, dataclasses.replace(training, device="cuda"))
+    assert model_folder.read(folder).load("epoch_0003").eval()(torch.rand(1, 3, 64, 64)).depth_m.isfinite().all()
+
+
+def test_ground_truth_beyond_the_depth_range_is_said(source, network, training, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        train(source, tmp_path / "model", dataclasses.replace(network, depth_range=(0.5, 2.0)), dataclasses.replace(training, epochs=1))
+    assert "of the ground truth of list is outside depth_range 0.5 to 2 m" in caplog.text

@@ -1,0 +1,52 @@
+"""The history of a training as a picture and as a table."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from uncertainty_depth.training.checkpoint import replace_file
+
+PICTURE = "curves.png"
+TABLE = "curves.csv"
+
+
+def write_table(folder: Path, history: Sequence[dict[str, float]]) -> None:
+    """Write curves.csv: one row per epoch, counted from 1."""
+    names = list(history[0])
+    rows = [",".join([str(epoch), *(f"{row[name]:.6g}" for name in names)]) for epoch, row in enumerate(history, 1)]
+    replace_file(folder / TABLE, ("\n".join([",".join(["epoch", *names]), *rows]) + "\n").encode())
+
+
+def write_picture(folder: Path, history: Sequence[dict[str, float]], kept: Sequence[int]) -> None:
+    """Write curves.png; `kept` are the epochs, counted from 0, whose weights are kept."""
+    picture = io.BytesIO()
+    curves_figure(history, kept).savefig(picture, format="png", dpi=100)
+    replace_file(folder / PICTURE, picture.getvalue())
+
+
+def curves_figure(history: Sequence[dict[str, float]], kept: Sequence[int]) -> Figure:
+    """Loss, abs_rel and rmse against the epoch, counted from 1; kept epochs are marked."""
+    figure = Figure(figsize=(12, 3.6), layout="constrained")
+    loss, abs_rel, rmse = figure.subplots(1, 3)
+    _plot(loss, "loss", history, {"train_loss": "training", "validation_loss": "validation"}, kept)
+    _plot(abs_rel, "absolute relative error", history, {"abs_rel": "validation"}, kept)
+    _plot(rmse, "RMSE (m)", history, {"rmse": "validation"}, kept)
+    return figure
+
+
+def _plot(axes: Axes, title: str, history: Sequence[dict[str, float]], lines: dict[str, str], kept: Sequence[int]) -> None:
+    epochs = range(1, len(history) + 1)
+    for key, label in lines.items():
+        axes.plot(epochs, [row[key] for row in history], marker=".", label=label)
+    last = next(reversed(lines))
+    axes.plot([epoch + 1 for epoch in kept], [history[epoch][last] for epoch in kept], "o", mfc="none", color="black", label="weights kept")
+    axes.set(title=title, xlabel="epoch")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(alpha=0.3)
+    axes.legend()

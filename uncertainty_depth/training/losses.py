@@ -1,0 +1,88 @@
+"""Losses over the supervised pixels only: a pixel without ground truth gets no gradient.
+
+Every loss takes (B, 1, h, w) tensors in metres, NaN in the ground truth where nothing is known, and returns a scalar: the mean over the
+supervised pixels of the batch, 0 when there is none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from uncertainty_depth.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.errors import ConfigError
+
+Loss = Callable[[Tensor, Tensor | None, Tensor], Tensor]
+
+BERHU_SHARE = 0.2  # Laina et al. 2016, below eq. 1
+
+
+def l1(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
+    """Mean of |d - g|, metres."""
+    depth, truth = _supervised(ground_truth_m, depth_m, ground_truth_m)
+    return _mean((depth - truth).abs())
+
+
+def log_l1(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
+    """Mean of |ln d - ln g|: the same relative error costs the same near and far."""
+    depth, truth = _supervised(ground_truth_m, depth_m, ground_truth_m)
+    return _mean((depth.log() - truth.log()).abs())
+
+
+def berhu(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
+    """Reverse Huber (Laina et al. 2016, eq. 1): |e| up to c, (e^2 + c^2) / 2c beyond, c a fifth of the batch's largest error."""
+    depth, truth = _supervised(ground_truth_m, depth_m, ground_truth_m)
+    error = (depth - truth).abs()
+    if not error.numel():
+        return _mean(error)
+    threshold = (BERHU_SHARE * error.detach().max()).clamp(min=torch.finfo(error.dtype).tiny)
+    return _mean(torch.where(error <= threshold, error, (error.square() + threshold.square()) / (2 * threshold)))
+
+
+def laplace_nll(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
+    """Mean of -ln p(g) for the Laplace distribution of location d and scale b: ln 2b + |d - g| / b."""
+    depth, scale, truth = _supervised(ground_truth_m, depth_m, _required(scale_m), ground_truth_m)
+    return _mean((2 * scale).log() + (depth - truth).abs() / scale)
+
+
+def gaussian_nll(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
+    """Mean of -ln p(g) for the normal distribution of mean d and standard deviation s."""
+    depth, scale, truth = _supervised(ground_truth_m, depth_m, _required(scale_m), ground_truth_m)
+    return _mean(0.5 * math.log(2 * math.pi) + scale.log() + 0.5 * ((depth - truth) / scale).square())
+
+
+LOSSES: dict[str, Loss] = {"l1": l1, "berhu": berhu, "log_l1": log_l1}
+LIKELIHOODS: dict[str, Loss] = {"laplace": laplace_nll, "gaussian": gaussian_nll}
+
+
+def choose(network: NetworkConfig, training: TrainingConfig) -> Loss:
+    """The loss the options ask for; an empty one is the head's likelihood, log-L1 without a head.
+
+    Raises:
+        ConfigError: for nll without a head, or a head that the loss leaves untrained.
+    """
+    name = training.loss or ("log_l1" if network.head == "none" else "nll")
+    if name == "nll" and network.head == "none":
+        raise ConfigError("loss is 'nll' but head is 'none'; expected head 'laplace' or 'gaussian', which predicts the scale of the error")
+    if name != "nll" and network.head != "none":
+        raise ConfigError(f"loss is {name!r} but head is {network.head!r}; expected loss 'nll', the only one that trains a scale head")
+    return LIKELIHOODS[network.head] if name == "nll" else LOSSES[name]
+
+
+def _supervised(ground_truth_m: Tensor, *maps: Tensor) -> list[Tensor]:
+    """The pixels of each map that have ground truth, flat, in float32 whatever the network ran in."""
+    known = torch.isfinite(ground_truth_m)
+    return [values[known].float() for values in maps]
+
+
+def _mean(values: Tensor) -> Tensor:
+    return values.sum() / max(values.numel(), 1)
+
+
+def _required(scale_m: Tensor | None) -> Tensor:
+    if scale_m is None:
+        raise ConfigError("the likelihood loss got no scale from the network; expected a network with head 'laplace' or 'gaussian'")
+    return scale_m

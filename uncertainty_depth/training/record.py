@@ -1,0 +1,67 @@
+"""What `model.json` says about how a model was trained."""
+
+from __future__ import annotations
+
+import json
+import logging
+import platform
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from uncertainty_depth.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.errors import ModelError
+from uncertainty_depth.options import to_mapping
+from uncertainty_depth.training import schedule
+from uncertainty_depth.training.frames import TrainingFrames
+
+logger = logging.getLogger(__name__)
+
+PACKAGES = ("uncertainty_depth", "torch", "transformers", "numpy", "opencv-python-headless")
+NOTABLE_SHARE = 0.01
+
+
+def start(source: str, frames: TrainingFrames, network: NetworkConfig, training: TrainingConfig, trained_on: int, held_out: int) -> dict[str, Any]:
+    """What is known before the first epoch, as plain values."""
+    outside = frames.share_outside(*network.depth_range)
+    if outside > NOTABLE_SHARE:
+        low, high = network.depth_range
+        logger.warning(
+            "%.0f %% of the ground truth of %s is outside depth_range %g to %g m, which the network cannot leave", 100 * outside, source, low, high
+        )
+    return {
+        "source": source,
+        "frames": {"training": trained_on, "validation": held_out, "skipped": dict(frames.skipped)},
+        "share_outside_depth_range": round(outside, 6),
+        "options": to_mapping(training),
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+    }
+
+
+def results(history: Sequence[dict[str, float]], training: TrainingConfig, finished: bool) -> dict[str, Any]:
+    """What the epochs so far gave, as plain values; all of the curves are in curves.csv."""
+    errors = [row["abs_rel"] for row in history]
+    kept = [epoch + 1 for epoch in schedule.kept_epochs(errors, training)]
+    stopped = schedule.plateau(errors, training.patience)
+    return {"finished": finished, "epochs": len(history), "kept_epochs": kept, "stopped_improving_at_epoch": stopped, "last_epoch": history[-1]}
+
+
+def options_of(folder: Path) -> dict[str, Any]:
+    """Options of the network and of the training that made the finished model in `folder`.
+
+    Raises:
+        ModelError: `model.json` is damaged or names no options.
+    """
+    try:
+        content = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+        return {**content["network"], **content["training"]["options"]}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{folder / 'model.json'} does not say how the model was trained; expected the folder of a training") from error
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

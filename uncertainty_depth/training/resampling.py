@@ -1,0 +1,50 @@
+"""Ground truth at the network's size. Depth is never blended: a mean across an edge is a surface that is not there."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def resample_depth(depth_m: NDArray[np.floating], width: int, height: int) -> NDArray[np.float32]:
+    """Each cell of the small map takes one measured value: that of the known pixel nearest to the cell's centre.
+
+    Candidates are the pixel that holds the cell's centre and the pixels centred in the cell. For a dense map this is nearest-neighbour sampling; for
+    sparse LiDAR no cell that holds a point is left empty. Works for enlarging too, where several cells take the same pixel.
+
+    Args:
+        depth_m: (H, W), metres; NaN, infinite, zero and negative values are unknown.
+        width: cells per row of the result.
+        height: rows of the result.
+
+    Returns:
+        (height, width) float32, metres, NaN where no candidate is known.
+    """
+    known = np.where(np.isfinite(depth_m) & (depth_m > 0), depth_m, np.nan)
+    result = known[np.ix_(_pixel_at_centre(height, known.shape[0]), _pixel_at_centre(width, known.shape[1]))].astype(np.float32)
+    empty = np.isnan(result)
+    if empty.any():
+        result[empty] = _nearest_in_cell(known, width, height)[empty]
+    return result
+
+
+def _pixel_at_centre(cells: int, pixels: int) -> NDArray[np.intp]:
+    """Index of the pixel that holds each cell's centre."""
+    return ((2 * np.arange(cells) + 1) * pixels) // (2 * cells)
+
+
+def _nearest_in_cell(known: NDArray[np.floating], width: int, height: int) -> NDArray[np.float32]:
+    """(height, width): the value of the known pixel centred in each cell and nearest to its centre, the upper left one of equals."""
+    rows, columns = np.nonzero(~np.isnan(known))
+    cell_row, row_offset = _cell_of(rows, known.shape[0], height)
+    cell_column, column_offset = _cell_of(columns, known.shape[1], width)
+    farthest_first = np.argsort(row_offset**2 + column_offset**2, kind="stable")[::-1]
+    result = np.full((height, width), np.nan, np.float32)
+    result[cell_row[farthest_first], cell_column[farthest_first]] = known[rows[farthest_first], columns[farthest_first]]  # the last one stays
+    return result
+
+
+def _cell_of(index: NDArray[np.intp], pixels: int, cells: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """The cell that a pixel's centre falls in, and the centre's distance from the cell's centre in pixels."""
+    cell = ((2 * index + 1) * cells) // (2 * pixels)
+    return cell, (index + 0.5) - (cell + 0.5) * pixels / cells
