@@ -87,7 +87,7 @@ class TrainingConfig:
     patience: int = option(3, "epochs without a better validation error that count as having stopped improving", minimum=1)
     freeze_encoder: bool = option(False, "train the decoder alone: snapshots then share one encoder pass")
     validation_share: float = option(0.1, "share of the frames held out for validation", minimum=0.01, maximum=0.9)
-    augment: bool = option(True, "random flips, and changes of brightness, contrast and colour")
+    augment: bool = option(True, "random flips, zoom, and changes of brightness, contrast and colour")
     seed: int = option(0, "seed of initial weights, order, augmentation and split", minimum=0)
     device: str = option("auto", "where to train; auto takes the GPU when there is one", choices=DEVICES)
     max_frames: int = option(0, "use at most this many frames, evenly spread; 0 uses all", minimum=0)
