@@ -60,6 +60,13 @@ def test_a_world_does_not_depend_on_how_many_there_are_or_on_what_was_read_befor
     np.testing.assert_array_equal(world.photograph(2, view), frames[5].image)
 
 
+def test_each_frame_has_noise_of_its_own():
+    for noise, same in ((1.0, False), (0.0, True)):
+        world = World(with_(noise=noise), 0)
+        view = world.view(0)
+        assert (world.photograph(0, view) == world.photograph(1, view)).all() == same
+
+
 @pytest.mark.parametrize("changes", [{"seed": 5}, {"test_objects": True}, {"noise": 0.0}])
 def test_other_options_give_other_pictures(frames, changes):
     changed = list(SyntheticSource(with_(**changes)))
