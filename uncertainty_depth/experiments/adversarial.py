@@ -1,0 +1,36 @@
+"""Training on adversarial examples (Lakshminarayanan et al. 2017, section 2.3)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from uncertainty_depth.experiments.stacked import Objective
+
+
+def adversarial_examples(network: nn.Module, objective: Objective, inputs: Tensor, targets: Tensor, step: Tensor | float) -> Tensor:
+    """Move each input one step in the direction that raises its loss most, by the gradient's sign (Goodfellow et al. 2015).
+
+    Args:
+        network: what is attacked; its own gradients stay untouched.
+        objective: (network, inputs, targets) to losses.
+        inputs: (..., features).
+        targets: as the objective takes them.
+        step: size of the step, one for all features or (features,).
+
+    Returns:
+        Inputs of the same shape, without a gradient.
+    """
+    moved = inputs.detach().clone().requires_grad_(True)
+    (gradient,) = torch.autograd.grad(objective(network, moved, targets).sum(), moved)
+    return inputs.detach() + step * gradient.sign()
+
+
+def with_adversarial_examples(objective: Objective, step: Tensor | float) -> Objective:
+    """The objective plus the same on adversarial examples (their algorithm 1), halved so that its scale stays."""
+
+    def both(network: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor:
+        moved = adversarial_examples(network, objective, inputs, targets, step)
+        return (objective(network, inputs, targets) + objective(network, moved, targets)) / 2
+
+    return both

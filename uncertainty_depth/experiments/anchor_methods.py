@@ -1,0 +1,114 @@
+"""The six deep methods compared with the anchor: three kinds of dropout, three kinds of deep ensemble.
+
+All train the same network, 128-64-32 with leaky ReLU, by Adam on the Gaussian likelihood with the noise's true standard deviation.
+Bernoulli and concrete dropout have the prior N(0, 1) on their weights, variational dropout the log-uniform one that comes with it; the
+ensembles have none. The prediction is the mean and the uncertainty the standard deviation of members or passes: epistemic only, as the
+uncertainty asked about is the function's. Every repetition is a stacked network of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from uncertainty_depth.experiments.adversarial import with_adversarial_examples
+from uncertainty_depth.experiments.noise import ConcreteDropout, VariationalDropout
+from uncertainty_depth.experiments.stacked import Objective, StackedMLP, bootstrap_indices, train
+
+HIDDEN = (128, 64, 32)
+METHODS = {
+    "bernoulli": "Bernoulli dropout",
+    "concrete": "concrete dropout",
+    "variational": "variational dropout",
+    "ensemble": "deep ensemble",
+    "adversarial": "adversarial ensemble",
+    "bootstrap": "bootstrapped ensemble",
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How every network is trained and sampled."""
+
+    members: int = 5
+    passes: int = 100
+    steps: int = 2000
+    batch_size: int = 32
+    learning_rate: float = 0.003
+    dropout: float = 0.1
+    adversarial_step: float = 0.01
+
+
+def make_noise(method: str, networks: int, rate: float) -> list[nn.Module]:
+    """One module per hidden layer."""
+    shape = (networks, 1, 1)
+    if method == "bernoulli":
+        return [nn.Dropout(rate) for _ in HIDDEN]
+    if method == "concrete":
+        return [ConcreteDropout(units, shape, rate) for units in HIDDEN]
+    if method == "variational":
+        return [VariationalDropout(units, shape, rate / (1 - rate)) for units in HIDDEN]
+    return [nn.Identity() for _ in HIDDEN]
+
+
+def divergence(method: str, network: StackedMLP, rate: float) -> Tensor | float:
+    """(networks,) KL divergence of the weights to their prior, up to a constant; 0 for members of an ensemble."""
+    if method == "variational":
+        return sum(noise.divergence() for noise in network.noise).flatten()
+    if method == "bernoulli":
+        return (1 - rate) / 2 * network.squared_weights()
+    if method == "concrete":
+        squares = [weight.square().sum((1, 2), keepdim=True) for weight in network.weights[1:]]
+        parts = [noise.divergence(square, 1.0) for noise, square in zip(network.noise, squares, strict=True)]
+        return (sum(parts) + network.weights[0].square().sum((1, 2), keepdim=True) / 2).flatten()
+    return 0.0
+
+
+def make_objective(method: str, settings: Settings, sigma: Tensor, size: int) -> Objective:
+    """Negative log likelihood per example, with the divergence's share, or on adversarial examples too."""
+
+    def objective(network: StackedMLP, inputs: Tensor, targets: Tensor) -> Tensor:
+        misfit = (network(inputs) - targets).square().mean((1, 2)) / (2 * sigma.square())
+        return misfit + divergence(method, network, settings.dropout) / size
+
+    step = 2 * settings.adversarial_step  # the inputs' range is [-1, 1]
+    return with_adversarial_examples(objective, step) if method == "adversarial" else objective
+
+
+def predict(method: str, settings: Settings, seed: int, x: Tensor, y: Tensor, sigma: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
+    """Train one model of the method per repetition and predict.
+
+    Args:
+        method: key of `METHODS`.
+        settings: of the training.
+        seed: of initial weights, order, dropout and bootstrap.
+        x: (R, N, dimension) training inputs, scaled to [-1, 1].
+        y: (R, N, 1) training targets.
+        sigma: (R,) the noise's standard deviation.
+        at: (R, P, dimension) where to predict.
+
+    Returns:
+        Mean and standard deviation, (R, P) each.
+    """
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    repetitions, size, dimension = x.shape
+    copies = 1 if method in ("bernoulli", "concrete", "variational") else settings.members
+    x, y, sigma, at = (tensor.repeat_interleave(copies, dim=0) for tensor in (x, y, sigma, at))
+    noise = make_noise(method, len(x), settings.dropout)
+    network = StackedMLP(len(x), (dimension, *HIDDEN, 1), functional.leaky_relu, noise)
+    indices = bootstrap_indices(size, len(x), generator) if method == "bootstrap" else None
+    optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
+    epochs = max(1, settings.steps // -(-size // settings.batch_size))
+    options = {"epochs": epochs, "batch_size": settings.batch_size, "generator": generator, "indices": indices, "label": method}
+    for _ in train(network, make_objective(method, settings, sigma, size), x, y, optimizer, **options):
+        pass
+    with torch.no_grad():
+        if copies > 1:
+            drawn = network.eval()(at)[..., 0].unflatten(0, (repetitions, copies)).movedim(1, 0)
+        else:
+            drawn = torch.stack([network.train()(at)[..., 0] for _ in range(settings.passes)])
+    return drawn.mean(0), drawn.std(0, correction=0)

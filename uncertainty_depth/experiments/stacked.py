@@ -1,0 +1,122 @@
+"""Many small networks trained at once: their weights are stacked and every layer is one batched matrix product."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+Objective = Callable[[nn.Module, Tensor, Tensor], Tensor]
+
+
+class StackedMLP(nn.Module):
+    """`members` independent fully connected networks of the same shape.
+
+    Args:
+        members: number of networks M.
+        sizes: units per layer, input and output included.
+        activation: applied after each hidden layer.
+        noise: one module per hidden layer, applied after its activation (dropout of any kind); None applies nothing.
+    """
+
+    def __init__(
+        self,
+        members: int,
+        sizes: Sequence[int],
+        activation: Callable[[Tensor], Tensor] = torch.relu,
+        noise: Sequence[nn.Module] | None = None,
+    ) -> None:
+        super().__init__()
+        self.members, self.activation = members, activation
+        self.weights = nn.ParameterList(_uniform(members, fan_in, fan_in, fan_out) for fan_in, fan_out in itertools.pairwise(sizes))
+        self.biases = nn.ParameterList(_uniform(members, fan_in, 1, fan_out) for fan_in, fan_out in itertools.pairwise(sizes))
+        self.noise = nn.ModuleList(noise if noise is not None else [nn.Identity() for _ in sizes[1:-1]])
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """(N, in) shared by all members, or (M, N, in), to (M, N, out)."""
+        hidden = inputs.expand(len(self.weights[0]), *inputs.shape[-2:])
+        for noise, weight, bias in zip(self.noise, self.weights, self.biases, strict=False):
+            hidden = noise(self.activation(torch.baddbmm(bias, hidden, weight)))
+        return torch.baddbmm(self.biases[-1], hidden, self.weights[-1])
+
+    def squared_weights(self) -> Tensor:
+        """(M,) sum of the squares of each member's weights and biases."""
+        return sum(parameter.square().sum((1, 2)) for parameter in (*self.weights, *self.biases))
+
+
+class PairedMLP(StackedMLP):
+    """`members` pairs of networks, the first for the mean, the second for the log variance (Gustafsson et al. 2020, appendix B)."""
+
+    def __init__(self, members: int, sizes: Sequence[int], noise: Sequence[nn.Module] | None = None) -> None:
+        super().__init__(2 * members, sizes, noise=noise)
+        self.members = members
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """(N, in) or (M, N, in) to (M, N, 2): mean and log variance."""
+        both = inputs if inputs.dim() == 2 else inputs.repeat(2, 1, 1)
+        return torch.cat(super().forward(both).chunk(2), dim=-1)
+
+    def squared_weights(self) -> Tensor:
+        """(M,) sum of the squares of each pair's weights and biases."""
+        return sum(super().squared_weights().chunk(2))
+
+
+def _uniform(members: int, fan_in: int, rows: int, columns: int) -> nn.Parameter:
+    """Start values as `torch.nn.Linear` draws them."""
+    bound = 1 / math.sqrt(fan_in)
+    return nn.Parameter(torch.empty(members, rows, columns).uniform_(-bound, bound))
+
+
+def bootstrap_indices(size: int, members: int, generator: torch.Generator | None = None) -> Tensor:
+    """(members, size) indices: one resample with replacement of `size` examples per member (Breiman 1996)."""
+    return torch.randint(size, (members, size), generator=generator)
+
+
+def train(
+    network: StackedMLP,
+    objective: Objective,
+    inputs: Tensor,
+    targets: Tensor,
+    optimizer: torch.optim.Optimizer,
+    *,
+    epochs: int,
+    batch_size: int,
+    generator: torch.Generator,
+    indices: Tensor | None = None,
+    scheduler: torch.optim.lr_scheduler.LRScheduler | None = None,
+    label: str = "",
+) -> Iterator[int]:
+    """Train all members side by side, each with its own shuffling; yields the number of each finished epoch, from 1.
+
+    The members' losses are summed: no gradient crosses from one member to another.
+
+    Args:
+        network: the stack of M members.
+        objective: (network, inputs (M, B, in), targets (M, B, ...)) to the loss of each member (M,).
+        inputs: (S, in) shared by all members, or (M, S, in).
+        targets: (S, ...) or (M, S, ...), as the inputs.
+        optimizer: over the network's parameters.
+        epochs: passes over the data.
+        batch_size: examples per step and member.
+        generator: of the shuffling.
+        indices: (M, S) examples each member trains on, e.g. bootstrap samples; None takes all.
+        scheduler: stepped after each batch.
+        label: name on the progress bar; empty shows none.
+    """
+    size, rows = inputs.shape[-2], torch.arange(network.members)[:, None]
+    for epoch in tqdm(range(1, epochs + 1), desc=label, leave=False, disable=not label, mininterval=1.0):
+        network.train()
+        order = torch.rand(network.members, size, generator=generator).argsort(dim=1)
+        order = order if indices is None else indices.gather(1, order)
+        for batch in order.split(batch_size, dim=1):
+            chosen = (batch,) if inputs.dim() == 2 else (rows, batch)
+            optimizer.zero_grad(set_to_none=True)
+            objective(network, inputs[chosen], targets[chosen]).sum().backward()
+            optimizer.step()
+            if scheduler is not None:
+                scheduler.step()
+        yield epoch

@@ -1,0 +1,114 @@
+"""Distance of scalable methods to the true posterior in regression (Gustafsson et al. 2020, section 4.1, appendix B).
+
+1,000 points x uniform on [-3, 3], y = sin x + N(0, (0.15 / (1 + e^-x))^2); two ReLU networks of two hidden layers of 10, one for the
+mean, one for the log variance; prior N(0, I). Reference: NUTS, 1,000 samples after 1,000 of warm-up. The KL divergence from the
+reference's Gaussian predictive to the method's is averaged over 1,000 points of [-7, 7], and over those inside [-3, 3]. Log variances
+are clipped at 2 from above, as in the public code. The training points are drawn anew, so they are not the paper's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from uncertainty_depth.experiments import figures
+from uncertainty_depth.experiments.posterior_toys import QUICK, Problem, Schedule, compare, ensemble, mc_dropout, reference, report
+from uncertainty_depth.experiments.stacked import PairedMLP
+from uncertainty_depth.metrics import kl_divergence
+
+SIZES = (1, 10, 10, 1)
+GRID = np.linspace(-7.0, 7.0, 1000, dtype=np.float32)
+GREATEST_LOG_VARIANCE = 2.0
+
+
+def noise_scale(x: NDArray) -> NDArray:
+    """Standard deviation of y at x."""
+    return 0.15 / (1 + np.exp(-x))
+
+
+def make_data(seed: int = 0, points: int = 1000) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Inputs and targets, (points, 1) each."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-3.0, 3.0, (points, 1))
+    return x.astype(np.float32), (np.sin(x) + rng.normal(size=x.shape) * noise_scale(x)).astype(np.float32)
+
+
+def make_network(members: int, noise: Sequence[nn.Module] | None) -> PairedMLP:
+    """A stack of `members` pairs of networks."""
+    return PairedMLP(members, SIZES, noise)
+
+
+def negative_log_likelihood(outputs: Tensor, targets: Tensor) -> Tensor:
+    """(M,) mean Gaussian negative log likelihood, without its constant, of (M, B, 2) mean and log variance."""
+    mean, log_variance = outputs[..., :1], outputs[..., 1:]
+    return ((targets - mean).square() * torch.exp(-log_variance) + log_variance).mean((1, 2)) / 2
+
+
+def predictive(outputs: NDArray) -> tuple[NDArray, NDArray]:
+    """Mean and total standard deviation (P,) of (K, P, 2) sampled outputs: law of total variance (their appendix A)."""
+    mean, log_variance = outputs.astype(np.float64)[..., 0], outputs.astype(np.float64)[..., 1]
+    variance = np.exp(np.minimum(log_variance, GREATEST_LOG_VARIANCE)).mean(0) + mean.var(0)
+    return mean.mean(0), np.sqrt(variance)
+
+
+def log_likelihood(targets: NDArray) -> Callable[[Any], Any]:
+    """Of jax arrays (N, 2): mean and log variance; without its constant."""
+
+    def of(outputs: Any) -> Any:
+        import jax.numpy as jnp
+
+        return -0.5 * jnp.sum((targets - outputs[:, :1]) ** 2 * jnp.exp(-outputs[:, 1:]) + outputs[:, 1:])
+
+    return of
+
+
+def make_problem(samples: NDArray) -> Problem:
+    """The problem, with distances to the HMC samples given."""
+    true_mean, true_sigma = predictive(samples)
+    inside = np.abs(GRID) <= 3.0
+
+    def distance(outputs: NDArray) -> dict[str, float]:
+        mean, sigma = predictive(outputs)
+        return {
+            "KL on [-7, 7]": kl_divergence(true_mean, true_sigma, mean, sigma),
+            "KL on [-3, 3]": kl_divergence(true_mean[inside], true_sigma[inside], mean[inside], sigma[inside]),
+        }
+
+    x, y = (torch.from_numpy(part) for part in make_data())
+    return Problem(x, y, torch.from_numpy(GRID)[:, None], make_network, negative_log_likelihood, 0.2, (0.01, 0.001), distance)
+
+
+def predictive_figure(drawn: dict[str, NDArray]) -> figures.Figure:
+    """Each method's mean and two total standard deviations beside the truth, as the paper's first figure."""
+    figure, axes = figures.panels(1, len(drawn), sharex=True, sharey=True)
+    x, y = make_data()
+    for axis, (name, outputs), color in zip(axes.flat, drawn.items(), figures.COLORS, strict=False):
+        mean, sigma = predictive(outputs)
+        axis.plot(x, y, ".", color="0.7", markersize=1)
+        axis.fill_between(GRID, mean - 2 * sigma, mean + 2 * sigma, color=color, alpha=0.25, linewidth=0, label="± 2 sigma")
+        axis.plot(GRID, mean, color=color, label="mean")
+        axis.plot(GRID, np.sin(GRID), "k--", linewidth=1, label="sin x")
+        axis.set(title=name, xlabel="x", ylabel="y", ylim=(-5, 5))
+        axis.legend(fontsize=7, loc="upper left")
+    return figure
+
+
+def run(output: Path, seeds: int, quick: bool) -> None:
+    """Write table.md, table.csv, summary.json, kl.png, predictive.png; `seeds` ensembles, dropout networks and chains of each kind."""
+    schedule = QUICK if quick else Schedule()
+    x, y = make_data()
+    samples = reference(output, schedule, SIZES, 2, log_likelihood(y), x, GRID[:, None])
+    problem = make_problem(samples)
+    found = compare(output, problem, schedule, seeds, "toy-sinusoid")
+    intro = f"{seeds} repetitions, {len(samples)} HMC samples; mean ± standard deviation. Quick run: {'yes' if quick else 'no'}."
+    report(output, found, schedule, seeds, intro)
+    count = max(schedule.counts)
+    torch.manual_seed(0)
+    drawn = {f"ensemble, M = {count}": ensemble(problem, schedule, 0), f"MC-dropout, M = {count}": mc_dropout(problem, schedule, 0)}
+    figures.save(predictive_figure({"HMC": samples, **drawn}), output / "predictive.png")
