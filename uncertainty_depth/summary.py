@@ -25,6 +25,7 @@ UNCERTAINTY_ROWS = {
     "spearman": ("Spearman", "rank correlation of sigma and error; higher is better"),
 }
 HIGHER_IS_BETTER = ("aurg.", "spearman")
+MARGIN = 0.01  # a figure less than this share below a baseline is no better than it
 RANKING = ("n_merci_trimmed", "n_merci", "ause.abs_rel", "ause.rmse", "ause.a1")  # do not depend on the scale of sigma
 
 
@@ -46,8 +47,8 @@ def verdict(summary: Mapping[str, Any]) -> list[Verdict]:
 def _compare(key: str, method: float, baselines: Mapping[str, float]) -> Verdict:
     label = UNCERTAINTY_ROWS[key][0]
     name, best = min(baselines.items(), key=lambda item: math.inf if math.isnan(item[1]) else item[1])
-    won = method < best
-    change = f"{abs(1 - method / best):.0%} {'below' if won else 'above'}" if best > 0 and math.isfinite(method) else "against"
+    won = method < best * (1 - MARGIN)
+    change = f"{abs(1 - method / best):.0%} {'below' if method < best else 'above'}" if best > 0 and math.isfinite(method) else "against"
     word = "beats both trivial baselines" if won else "does NOT beat the trivial baselines"
     return Verdict(f"{label}: {word} ({method:.3f}, {change} {BASELINES[name]} at {best:.3f})", won)
 

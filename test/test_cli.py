@@ -1,0 +1,66 @@
+"""The command line as a person meets it: real processes, one sentence per error, nothing lost."""
+
+import subprocess
+import sys
+
+import pytest
+
+from uncertainty_depth.cli import build_parser
+
+COMMANDS = ["train", "evaluate", "predict", "convert-kitti", "synthesize", "play", "bench", "demo"]
+
+
+def call(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "uncertainty_depth.cli", *map(str, arguments)], capture_output=True, text=True, check=False, **options
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_teaches_with_an_example(command, capsys):
+    with pytest.raises(SystemExit) as ended:
+        build_parser().parse_args([command, "--help"])
+    assert ended.value.code == 0
+    assert f"example: uncertainty-depth {command}" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["evaluate", "no/such/bag", "--model", "m", "--output", "{tmp}/report"], ["no such bag", "no/such/bag"]),
+        (["evaluate", "nyu:no/such", "--model", "m", "--output", "{tmp}/report"], ["no/such"]),
+        (["evaluate", "kitti:no/such", "--model", "m", "--output", "{tmp}/report"], ["no/such"]),
+        (["evaluate", "synthetic:wrlds=2", "--model", "m", "--output", "{tmp}/report"], ["wrlds", "worlds"]),
+        (["evaluate", "synthetic:worlds=1,frames=1", "--model", "no/model", "--output", "{tmp}/report"], ["model folder", "no/model"]),
+        (["predict", "no.jpg", "--model", "no/model", "--output", "{tmp}/maps"], ["no/model"]),
+        (["train", "no/such/bag", "--output", "{tmp}/model"], ["no such bag"]),
+        (["convert-kitti", "no/such/drive", "{tmp}/bag"], ["no/such/drive"]),
+        (["synthesize", "{tmp}", "--worlds", "1", "--frames", "1"], ["exist"]),
+    ],
+)
+def test_an_error_is_one_sentence_and_exit_code_1(arguments, words, tmp_path):
+    done = call(*[argument.replace("{tmp}", str(tmp_path)) for argument in arguments])
+    assert done.returncode == 1, done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("uncertainty-depth: ")
+    assert all(word in last for word in words), last
+    assert "Traceback" not in done.stderr
+
+
+def test_an_unknown_option_names_itself():
+    done = call("evaluate", "bag", "--modle", "m")
+    assert done.returncode == 2
+    assert "--modle" in done.stderr or "--model" in done.stderr
+
+
+def test_python_starts_without_ros_torch_or_plots():
+    code = "import sys, uncertainty_depth.cli; sys.exit(any(name in sys.modules for name in ('rclpy', 'torch', 'matplotlib', 'transformers')))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_ros_command_without_ros_says_what_to_install(tmp_path):
+    (tmp_path / "rclpy.py").write_text("raise ImportError('no rclpy here')")
+    done = call("play", tmp_path, env={"PYTHONPATH": str(tmp_path), "PATH": ""})
+    assert done.returncode == 1
+    assert "ROS 2" in done.stderr
+    assert "uncertainty_depth[ros]" in done.stderr
