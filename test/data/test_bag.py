@@ -50,6 +50,10 @@ def as_zstd_chunks(bag):
     return _converted(bag, "chunks", "mcap", compress="zstd", mode="storage")
 
 
+def as_zstd_files(bag):
+    return _converted(bag, "files", "mcap", compress="zstd", mode="file")
+
+
 def as_ros1(bag):
     store = get_typestore(Stores.ROS1_NOETIC)
     store.register(get_types_from_msg("geometry_msgs/TransformStamped[] transforms", "tf2_msgs/msg/TFMessage"))
@@ -84,7 +88,7 @@ def check_frames(source, expected_indices, image_at, points_at, lidar_to_camera,
         assert both.sum() > 50
 
 
-FORMATS = [as_mcap, as_bare_mcap, as_folder_without_metadata, as_sqlite3, as_bare_db3, as_zstd_messages, as_zstd_chunks, as_ros1]
+FORMATS = [as_mcap, as_bare_mcap, as_folder_without_metadata, as_sqlite3, as_bare_db3, as_zstd_messages, as_zstd_chunks, as_zstd_files, as_ros1]
 
 
 @pytest.mark.parametrize("as_format", FORMATS)

@@ -11,6 +11,8 @@ from mcap.exceptions import McapError
 from mcap.reader import Summary, make_reader
 from mcap.records import Channel, Chunk, McapRecord, Message, Schema
 from mcap.stream_reader import StreamReader, breakup_chunk
+from rosbags.interfaces import ConnectionExtRosbag2
+from rosbags.rosbag2.metadata import parse_qos
 
 MAGIC = b"\x89MCAP0\r\n"
 
@@ -22,6 +24,7 @@ class StreamedConnection(NamedTuple):
     topic: str
     msgtype: str
     msgcount: int
+    ext: ConnectionExtRosbag2
 
 
 def begins_as_mcap(path: Path) -> bool:
@@ -94,9 +97,11 @@ class StreamedMcap:
         self._connect(schemas, channels, counts)
 
     def _connect(self, schemas: dict[int, str], channels: dict[int, Channel], counts: dict[int, int]) -> None:
-        self.connections = [
-            StreamedConnection(key, item.topic, schemas.get(item.schema_id, ""), counts.get(key, 0)) for key, item in channels.items()
-        ]
+        for key, channel in channels.items():
+            qos = parse_qos(channel.metadata.get("offered_qos_profiles", ""))
+            extension = ConnectionExtRosbag2(channel.message_encoding, qos)
+            kind = schemas.get(channel.schema_id, "")
+            self.connections.append(StreamedConnection(key, channel.topic, kind, counts.get(key, 0), extension))
 
     def _records(self) -> Iterator[McapRecord]:
         self.damaged_chunks = 0

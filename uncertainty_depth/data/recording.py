@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rosbags import rosbag1, rosbag2
-from rosbags.interfaces import QosDurability
+from rosbags.interfaces import ConnectionExtRosbag1, QosDurability
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from uncertainty_depth.data.mcap_stream import StreamedMcap, begins_as_mcap, is_truncated, read_summary
@@ -127,9 +127,9 @@ class OpenRecording:
 
 
 def _is_latched(connection: Any) -> bool:
-    extension = getattr(connection, "ext", None)  # a cut MCAP gives none
-    profiles = getattr(extension, "offered_qos_profiles", ())
-    return bool(getattr(extension, "latching", 0)) or any(qos.durability is QosDurability.TRANSIENT_LOCAL for qos in profiles)
+    if isinstance(connection.ext, ConnectionExtRosbag1):
+        return bool(connection.ext.latching)
+    return any(qos.durability is QosDurability.TRANSIENT_LOCAL for qos in connection.ext.offered_qos_profiles)
 
 
 def _deserialized(data: bytes, kind: str, is_ros1: bool) -> Any | None:
