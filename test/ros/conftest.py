@@ -8,6 +8,7 @@ import tempfile
 import threading
 import time
 import zlib
+from contextlib import suppress
 from types import SimpleNamespace
 
 import numpy as np
@@ -36,9 +37,7 @@ class Inbox:
         """Wait until `enough` messages have come, or until `enough(messages)` holds; returns the messages."""
         done = enough if callable(enough) else lambda messages: len(messages) >= enough
         with self._changed:
-            assert self._changed.wait_for(lambda: done(self.messages), seconds), (
-                f"{len(self.messages)} messages after {seconds} s: {self.messages[-3:]}"
-            )
+            assert self._changed.wait_for(lambda: done(self.messages), seconds), f"{len(self.messages)} messages: {self.messages[-3:]}"
             return list(self.messages)
 
     def wait_for(self, predicate, seconds=DEADLINE_S):
@@ -70,10 +69,8 @@ class Graph:
     def _run(self, executor):
         from rclpy.executors import ExternalShutdownException
 
-        try:
+        with suppress(ExternalShutdownException):
             executor.spin()
-        except ExternalShutdownException:
-            pass
 
     def start(self, kind, arguments=(), **parameters):
         """Start a node class with parameters, on the executor it asks for."""

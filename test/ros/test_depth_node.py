@@ -86,7 +86,7 @@ def test_maps_carry_the_image_header_and_metres(graph, start, make):
     depth, sigma = depths.wait()[0], sigmas.wait()[0]
     assert depth.header == sigma.header == image.header
     np.testing.assert_array_equal(decode_depth(depth), np.full((HEIGHT, WIDTH), 4, np.float32))
-    np.testing.assert_array_equal(decode_depth(sigma), np.full((HEIGHT, WIDTH), np.float32(4) / 10))
+    np.testing.assert_array_equal(decode_depth(sigma), np.full((HEIGHT, WIDTH), 4, np.float32) / 10)
     assert latencies.wait()[0].data > times.wait()[0].data > 0
     assert infos.messages == []
     info.publish(make.camera_info(1, 2 * WIDTH, 2 * HEIGHT, focal=50.0))

@@ -1,0 +1,273 @@
+"""The evaluator node over real topics: scores, pictures, services, the report, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from sensor_msgs.msg import CameraInfo, Image, PointCloud2
+from std_msgs.msg import Float64, String
+from std_srvs.srv import Trigger
+
+from uncertainty_depth.config import EvaluationConfig, LidarConfig
+from uncertainty_depth.data.camera_info import camera_from_info
+from uncertainty_depth.data.images import decode_image
+from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.evaluate import Evaluation, flatten
+from uncertainty_depth.geometry import ground_truth_from_cloud
+from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.ros.evaluator_node import EvaluatorNode
+
+WIDTH, HEIGHT = 32, 24
+NODE = "/evaluator_node"
+IDENTITY = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+MS = 1_000_000
+
+
+class Feeder:
+    """Publishes predictions and clouds the way the depth node and a LiDAR do."""
+
+    def __init__(self, graph, make):
+        self.make = make
+        self.depth, self.sigma = (graph.publisher(Image, f"{name}/image_rect", 50) for name in ("depth", "uncertainty"))
+        self.info = graph.publisher(CameraInfo, "depth/camera_info")
+        self.clouds = graph.publisher(PointCloud2, "lidar/points", 50)
+
+    def prediction(self, stamp, seed=0):
+        depth_m, sigma_m = arrays(seed)
+        self.info.publish(self.make.camera_info(stamp, WIDTH, HEIGHT))
+        self.depth.publish(self.make.image(stamp, depth_m))
+        self.sigma.publish(self.make.image(stamp, sigma_m))
+
+    def cloud(self, stamp, points=None):
+        self.clouds.publish(self.make.cloud(self.make.points_on_plane() if points is None else points, stamp))
+
+    def frame(self, stamp, seed=0):
+        self.prediction(stamp, seed)
+        self.cloud(stamp)
+
+
+def arrays(seed):
+    random = np.random.default_rng(seed)
+    return random.uniform(3, 5, (HEIGHT, WIDTH)).astype(np.float32), random.uniform(0.1, 1, (HEIGHT, WIDTH)).astype(np.float32)
+
+
+@pytest.fixture
+def start(graph):
+    return lambda *arguments, **parameters: graph.start(
+        EvaluatorNode, arguments, **{"lidar_to_camera": IDENTITY, "reliable_input": True, "queue_size": 50, **parameters}
+    )
+
+
+def expected(make, frames):
+    """The same frames through the offline objects: figures of the last frame, and of all."""
+    camera, cloud = camera_from_info(make.camera_info(0, WIDTH, HEIGHT)), make.points_on_plane().astype(np.float32)
+    truth = ground_truth_from_cloud(cloud, np.eye(4), camera, LidarConfig())
+    evaluation, figures = Evaluation(EvaluationConfig()), None
+    for seed in range(frames):
+        figures = evaluation.add(str(seed), seed, DepthPrediction(*arrays(seed)), truth)
+    return figures, flatten(evaluation.summary())
+
+
+def test_figures_of_frame_and_run_are_those_of_the_offline_evaluation(graph, start, make):
+    node = start()
+    names = {"abs_rel": "depth.abs_rel", "n_merci": "uncertainty.n_merci", "ause/rmse": "uncertainty.ause.rmse"}
+    frame = {name: graph.inbox(Float64, f"{NODE}/metrics/frame/{name}", 50) for name in names}
+    run = {name: graph.inbox(Float64, f"{NODE}/metrics/{name}", 50) for name in names}
+    feeder = Feeder(graph, make)
+    for index in range(5):
+        feeder.frame((index + 1) * 100 * MS, seed=index)
+    of_frame, of_run = expected(make, 5)
+    for name, key in names.items():
+        assert frame[name].wait(5)[4].data == pytest.approx(of_frame[key], rel=1e-9)
+        assert run[name].wait(5)[4].data == pytest.approx(of_run[key], rel=1e-9)
+    assert node._live.evaluation.frames() == {"read": 5, "evaluated": 5, "skipped": {}}
+
+
+def test_every_figure_has_a_topic(graph, start):
+    start()
+    figures = [key.split(".", 1)[1].replace(".", "/") for key in flatten(Evaluation().summary()) if key.startswith(("depth.", "uncertainty."))]
+    assert len(figures) > 20
+    topics = lambda: {name for name, _ in graph.node.get_topic_names_and_types()}  # noqa: E731
+    wanted = {f"{NODE}/metrics/{prefix}{figure}" for figure in figures for prefix in ("", "frame/")}
+    graph.until(lambda: wanted <= topics(), "a topic for every figure")
+
+
+def test_pictures_only_while_someone_looks(graph, start, make, monkeypatch):
+    from uncertainty_depth.ros import score_outputs
+
+    made = []
+    original = score_outputs.colorize
+    monkeypatch.setattr(score_outputs, "colorize", lambda *arguments: made.append(1) or original(*arguments))
+    start()
+    scores, feeder = graph.inbox(Float64, f"{NODE}/metrics/rmse"), Feeder(graph, make)
+    feeder.frame(100 * MS)
+    scores.wait(1)
+    assert made == []
+    error, truth = (graph.inbox(Image, f"{NODE}/{name}/image") for name in ("error", "ground_truth"))
+    plot = graph.inbox(Image, f"{NODE}/sparsification/image")
+    feeder.frame(200 * MS)
+    shown = decode_image(error.wait(1)[0])
+    assert shown.shape == decode_image(truth.wait(1)[0]).shape == (HEIGHT, WIDTH, 3)
+    assert len(np.unique(shown.reshape(-1, 3), axis=0)) > 3
+    assert error.messages[0].header.frame_id == "camera"
+    picture = decode_image(plot.wait(1)[0])
+    assert picture.shape[0] > 200
+    assert picture.std() > 5
+
+
+def test_save_writes_the_report_and_reset_starts_anew(graph, start, make, tmp_path):
+    node = start(output=str(tmp_path / "report"))
+    scores, feeder = graph.inbox(Float64, f"{NODE}/metrics/rmse", 50), Feeder(graph, make)
+    model = graph.publisher(String, "depth/model", QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL))
+    model.publish(String(data=json.dumps({"model": "tiny", "method": "mc_dropout"})))
+    for index in range(3):
+        feeder.frame((index + 1) * 100 * MS, seed=index)
+    feeder.cloud(400 * MS)
+    scores.wait(3)
+    feeder.prediction(460 * MS)  # still waits for a later cloud when ~/save comes: it must be in the report all the same
+    graph.until(lambda: node.health.counts()["received.uncertainty/image_rect"] == 4, "the last prediction")
+    saved = graph.call(Trigger, f"{NODE}/save")
+    assert saved.success, saved.message
+    summary = json.loads((tmp_path / "report" / "summary.json").read_text())
+    assert summary["frames"] == {"read": 4, "evaluated": 3, "skipped": {"no_lidar_within_max_time_difference": 1}}
+    _, of_run = expected(make, 3)
+    assert summary["depth"]["abs_rel"] == pytest.approx(of_run["depth.abs_rel"], rel=1e-9)
+    assert summary["model"]["model"] == "tiny"
+    assert summary["source"] == "live: /depth/image_rect against /lidar/points"
+    assert saved.message == str(tmp_path / "report" / "report.html")
+    assert (tmp_path / "report" / "report.html").stat().st_size > 10_000
+    assert len((tmp_path / "report" / "frames.csv").read_text().splitlines()) == 1 + 3
+    assert graph.call(Trigger, f"{NODE}/reset").success
+    feeder.frame(500 * MS)
+    scores.wait(4)
+    assert graph.call(Trigger, f"{NODE}/save").success
+    assert json.loads((tmp_path / "report" / "summary.json").read_text())["frames"]["evaluated"] == 1
+
+
+def test_save_without_a_folder_says_what_is_missing(graph, start):
+    start()
+    answer = graph.call(Trigger, f"{NODE}/save")
+    assert (answer.success, answer.message) == (False, "the parameter output is empty; expected a folder for the report")
+
+
+def test_the_folder_may_be_given_later(graph, start, make, tmp_path):
+    start()
+    assert graph.set_parameters(NODE, output=str(tmp_path / "later")).successful
+    assert graph.call(Trigger, f"{NODE}/save").success
+    assert (tmp_path / "later" / "summary.json").exists()
+
+
+def test_closing_writes_the_report(graph, start, make, tmp_path):
+    node = start(output=str(tmp_path / "report"))
+    scores, feeder = graph.inbox(Float64, f"{NODE}/metrics/rmse"), Feeder(graph, make)
+    feeder.frame(100 * MS)
+    scores.wait(1)
+    feeder.prediction(200 * MS)
+    graph.until(lambda: node.health.counts()["received.uncertainty/image_rect"] == 2, "the last prediction")
+    graph.stop(node)
+    summary = json.loads((tmp_path / "report" / "summary.json").read_text())
+    assert summary["frames"] == {"read": 2, "evaluated": 1, "skipped": {"no_lidar_within_max_time_difference": 1}}
+
+
+def test_bad_clouds_and_lost_halves_are_counted_and_reported(graph, start, make, tmp_path):
+    node = start(output=str(tmp_path / "report"))
+    feeder = Feeder(graph, make)
+    feeder.prediction(100 * MS)
+    feeder.cloud(100 * MS, np.full((9, 3), np.nan))
+    feeder.prediction(200 * MS)
+    feeder.clouds.publish(make.cloud(make.points_on_plane(), 200 * MS, names="abc"))
+    feeder.depth.publish(make.image(300 * MS, arrays(0)[0]))
+    feeder.frame(400 * MS)
+    graph.until(lambda: node.health.counts().get("evaluated") == 1, "the good frame")
+    inbox = graph.inbox(DiagnosticArray, "/diagnostics", 50)
+    status = inbox.wait_for(lambda message: message.status[0].name == "evaluator_node").status[0]
+    facts = {item.key: item.value for item in status.values}
+    assert facts["skipped.cloud_without_points"] == facts["skipped.cloud_without_xyz"] == facts["evaluated"] == "1"
+    assert facts["received.lidar/points"] == "3"
+    graph.stop(node)
+    frames = json.loads((tmp_path / "report" / "summary.json").read_text())["frames"]
+    reasons = {"cloud_without_points": 1, "cloud_without_xyz": 1, "depth_without_uncertainty": 1}
+    assert frames == {"read": 4, "evaluated": 1, "skipped": reasons}
+
+
+def test_a_bag_that_loops_keeps_counting(graph, start, make):
+    node = start()
+    scores, feeder = graph.inbox(Float64, f"{NODE}/metrics/rmse", 50), Feeder(graph, make)
+    for turn in range(2):
+        for stamp in (100, 200, 300):
+            feeder.frame(stamp * MS)
+        scores.wait(3 * (turn + 1))
+    assert node._live.evaluation.frames() == {"read": 6, "evaluated": 6, "skipped": {}}
+
+
+def test_ground_truth_images(graph, start, make):
+    node = start(use_ground_truth_image=True)
+    scores = graph.inbox(Float64, f"{NODE}/metrics/mae")
+    depth, sigma = (graph.publisher(Image, f"{name}/image_rect") for name in ("depth", "uncertainty"))
+    truth = graph.publisher(Image, "ground_truth/image")
+    depth_m, sigma_m = arrays(0)
+    depth.publish(make.image(100 * MS, depth_m))
+    sigma.publish(make.image(100 * MS, sigma_m))
+    truth.publish(make.image(100 * MS, depth_m + 0.25))
+    assert scores.wait(1)[0].data == pytest.approx(0.25, rel=1e-5)
+    assert node._live.evaluation.evaluated == 1
+
+
+def test_best_effort_lidar_is_heard_by_default(graph, start, make):
+    start(reliable_input=False)
+    scores = graph.inbox(Float64, f"{NODE}/metrics/rmse")
+    feeder = Feeder(graph, make)
+    clouds = graph.publisher(PointCloud2, "lidar/points", qos_profile_sensor_data)
+    feeder.prediction(100 * MS)
+    clouds.publish(make.cloud(make.points_on_plane(), 100 * MS))
+    scores.wait(1)
+
+
+def test_a_change_of_what_is_scored_starts_anew_and_an_impossible_one_is_refused(graph, start, make):
+    node = start()
+    scores, feeder = graph.inbox(Float64, f"{NODE}/metrics/rmse"), Feeder(graph, make)
+    feeder.frame(100 * MS)
+    scores.wait(1)
+    refused = graph.set_parameters(NODE, min_depth=90.0, alpha=0.5)
+    assert (refused.successful, refused.reason) == (False, "min_depth is 90.0; expected less than max_depth, 80.0")
+    assert graph.set_parameters(NODE, color_max_error=5.0).successful
+    assert node._live.evaluation.evaluated == 1
+    assert not graph.set_parameters(NODE, lidar_to_camera=[1.0, 2.0]).successful
+    assert graph.set_parameters(NODE, alpha=0.5, max_depth=3.5).successful
+    feeder.frame(200 * MS)
+    graph.until(lambda: node.health.counts().get("skipped.no_valid_pixel") == 1, "a frame without a valid pixel")
+    assert node._live.evaluation.frames() == {"read": 1, "evaluated": 0, "skipped": {"no_valid_pixel": 1}}
+    assert node._live.evaluation.config.alpha == 0.5
+
+
+def test_figures_without_a_value_are_nan(graph, start, make):
+    start()
+    scores = graph.inbox(Float64, f"{NODE}/metrics/frame/spearman")
+    feeder = Feeder(graph, make)
+    feeder.info.publish(make.camera_info(1, WIDTH, HEIGHT))
+    flat = np.full((HEIGHT, WIDTH), 5, np.float32)
+    feeder.depth.publish(make.image(100 * MS, flat))
+    feeder.sigma.publish(make.image(100 * MS, flat))
+    feeder.cloud(100 * MS)
+    assert math.isnan(scores.wait(1)[0].data)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "sentence"),
+    [
+        ({"lidar_to_camera": [1.0, 2.0]}, ConfigError, "lidar_to_camera has 2 numbers; expected 7"),
+        ({"min_depth": 5.0, "max_depth": 5.0}, ConfigError, "min_depth is 5.0; expected less than max_depth, 5.0"),
+        ({"output": __file__}, SourceError, "it is a file"),
+    ],
+)
+def test_what_cannot_work_is_said_at_the_start(graph, start, parameters, error, sentence):
+    with pytest.raises(error, match=sentence):
+        start(**parameters)

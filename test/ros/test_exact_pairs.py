@@ -1,0 +1,39 @@
+"""Joining two streams by equal stamps."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uncertainty_depth.ros.exact_pairs import ExactPairs, Unmatched
+
+
+def test_pairs_in_either_order():
+    pairs = ExactPairs(5)
+    assert pairs.add(0, 1, "depth 1") == (None, [])
+    assert pairs.add(1, 1, "sigma 1") == (("depth 1", "sigma 1"), [])
+    assert pairs.add(1, 2, "sigma 2") == (None, [])
+    assert pairs.add(0, 2, "depth 2") == (("depth 2", "sigma 2"), [])
+    assert pairs.flush() == []
+
+
+def test_oldest_is_given_up_when_full_and_repeated_stamps_replace():
+    pairs = ExactPairs(2)
+    assert pairs.add(0, 1, "a") == (None, [])
+    assert pairs.add(0, 1, "again") == (None, [Unmatched(1, 0)])
+    assert pairs.add(1, 2, "b") == (None, [])
+    assert pairs.add(0, 3, "c") == (None, [Unmatched(1, 0)])
+    assert pairs.flush() == [Unmatched(2, 1), Unmatched(3, 0)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 6))), st.integers(1, 4))
+def test_every_message_is_paired_or_given_up_once(arrivals, queue_size):
+    pairs, paired, lost = ExactPairs(queue_size), 0, []
+    for index, (side, stamp) in enumerate(arrivals):
+        pair, given_up = pairs.add(side, stamp, (side, stamp, index))
+        if pair is not None:
+            assert (pair[0][0], pair[1][0]) == (0, 1)
+            assert pair[0][1] == pair[1][1]
+            paired += 2
+        lost += given_up
+    assert paired + len(lost) + len(pairs.flush()) == len(arrivals)

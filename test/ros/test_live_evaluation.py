@@ -1,0 +1,212 @@
+"""Scoring messages as they arrive, without a node: every prediction is scored or counted with its reason."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+
+from uncertainty_depth.config import EvaluatorNodeConfig
+from uncertainty_depth.evaluate import flatten
+from uncertainty_depth.ros.extrinsics import FixedExtrinsics
+from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
+
+WIDTH, HEIGHT = 32, 24
+IDENTITY = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+MS = 1_000_000
+
+
+def live(**changes):
+    return LiveEvaluation(EvaluatorNodeConfig(**changes), FixedExtrinsics(IDENTITY))
+
+
+def maps(make, stamp, size=(HEIGHT, WIDTH), seed=0):
+    random_state = np.random.default_rng(seed)
+    depth, sigma = random_state.uniform(3, 5, size).astype(np.float32), random_state.uniform(0.1, 1, size).astype(np.float32)
+    return make.image(stamp, depth), make.image(stamp, sigma)
+
+
+def add_prediction(evaluation, make, stamp, **options):
+    depth, sigma = maps(make, stamp, **options)
+    return evaluation.add_depth(depth) + evaluation.add_sigma(sigma)
+
+
+def add_cloud(evaluation, make, stamp, points=None, **options):
+    return evaluation.add_ground_truth(make.cloud(make.points_on_plane() if points is None else points, stamp, **options))
+
+
+@pytest.fixture
+def ready(make):
+    evaluation = live()
+    evaluation.add_camera_info(make.camera_info(0, WIDTH, HEIGHT))
+    return evaluation
+
+
+def test_a_frame_is_scored_once_its_cloud_has_come(ready, make):
+    assert add_prediction(ready, make, 100 * MS) == []
+    (scored,) = add_cloud(ready, make, 100 * MS)
+    assert isinstance(scored, Scored)
+    assert scored.figures["depth.mae"] > 0
+    known = np.isfinite(scored.ground_truth_m)
+    assert 50 < known.sum() <= 400
+    np.testing.assert_array_equal(scored.ground_truth_m[known], 4.0)
+    assert ready.evaluation.frames() == {"read": 1, "evaluated": 1, "skipped": {}}
+
+
+def test_arrival_order_of_streams_does_not_matter(make):
+    stamps = [100 * MS * index for index in range(1, 9)]
+    summaries = []
+    for seed in range(4):
+        evaluation = live()
+        evaluation.add_camera_info(make.camera_info(0, WIDTH, HEIGHT))
+        streams = [
+            [(evaluation.add_depth, maps(make, stamp, seed=stamp // MS)[0]) for stamp in stamps],
+            [(evaluation.add_sigma, maps(make, stamp, seed=stamp // MS)[1]) for stamp in stamps],
+            [(evaluation.add_ground_truth, make.cloud(make.points_on_plane(seed=stamp // MS), stamp + 20 * MS)) for stamp in stamps],
+        ]
+        shuffler = random.Random(seed)
+        while any(streams):
+            add, message = shuffler.choice([stream for stream in streams if stream]).pop(0)
+            add(message)
+        evaluation.finish()
+        summaries.append(flatten(evaluation.evaluation.summary()))
+    assert summaries[0]["frames.evaluated"] == 8
+    for summary in summaries[1:]:
+        assert summary == pytest.approx(summaries[0], rel=1e-9, nan_ok=True)
+
+
+def skipped(evaluation):
+    return dict(evaluation.evaluation.skipped)
+
+
+def bad_clouds(make):
+    good = make.points_on_plane()
+    short = make.cloud(good, 100 * MS)
+    short.data = short.data[:-4]
+    return {
+        "cloud_without_xyz": make.cloud(good, 100 * MS, names="abc"),
+        "cloud_without_points": make.cloud(np.full((30, 3), np.nan), 100 * MS),
+        "cloud_wrong_size": short,
+        "no_lidar_point_in_view": make.cloud(-good, 100 * MS),
+        "no_valid_pixel": make.cloud(make.points_on_plane(depth=200.0, spread=100.0), 100 * MS),
+    }
+
+
+@pytest.mark.parametrize("reason", ["cloud_without_xyz", "cloud_without_points", "cloud_wrong_size", "no_lidar_point_in_view", "no_valid_pixel"])
+def test_a_useless_cloud_is_a_counted_frame(ready, make, reason):
+    add_prediction(ready, make, 100 * MS)
+    ready.add_ground_truth(bad_clouds(make)[reason])
+    assert skipped(ready) == {reason: 1}
+    add_prediction(ready, make, 200 * MS)
+    add_cloud(ready, make, 200 * MS)
+    assert ready.evaluation.evaluated == 1
+
+
+def test_an_empty_cloud_is_a_counted_frame(ready, make):
+    add_prediction(ready, make, 100 * MS)
+    add_cloud(ready, make, 100 * MS, points=np.empty((0, 3)))
+    assert skipped(ready) == {"cloud_without_points": 1}
+
+
+def test_no_cloud_near_enough(ready, make):
+    add_prediction(ready, make, 100 * MS)
+    add_cloud(ready, make, 151 * MS)
+    assert skipped(ready) == {"no_lidar_within_max_time_difference": 1}
+
+
+def test_no_camera_info(make):
+    evaluation = live()
+    add_prediction(evaluation, make, 100 * MS)
+    add_cloud(evaluation, make, 100 * MS)
+    assert skipped(evaluation) == {"no_camera_info": 1}
+
+
+def test_uncalibrated_camera(ready, make):
+    info = make.camera_info(0, WIDTH, HEIGHT)
+    info.k, info.p = np.zeros(9), np.zeros(12)
+    ready.add_camera_info(info)
+    add_prediction(ready, make, 100 * MS)
+    add_cloud(ready, make, 100 * MS)
+    assert skipped(ready) == {"camera_info_zero": 1}
+
+
+def test_half_a_prediction_is_counted(make):
+    evaluation = live(queue_size=2)
+    for stamp in (1, 2, 3):
+        evaluation.add_depth(maps(make, stamp * MS)[0])
+    evaluation.add_sigma(maps(make, 9 * MS)[1])
+    evaluation.finish()
+    assert skipped(evaluation) == {"depth_without_uncertainty": 3, "uncertainty_without_depth": 1}
+
+
+def test_maps_of_different_sizes(ready, make):
+    ready.add_depth(maps(make, 100 * MS)[0])
+    ready.add_sigma(maps(make, 100 * MS, size=(5, 5))[1])
+    add_cloud(ready, make, 100 * MS)
+    assert skipped(ready) == {"uncertainty_wrong_size": 1}
+
+
+def test_a_depth_image_of_unknown_encoding(ready, make):
+    depth, sigma = maps(make, 100 * MS)
+    depth.encoding = "64FC3"
+    ready.add_depth(depth)
+    ready.add_sigma(sigma)
+    add_cloud(ready, make, 100 * MS)
+    assert skipped(ready) == {"image_unknown_encoding": 1}
+
+
+def test_flush_decides_what_waits(ready, make):
+    add_cloud(ready, make, 90 * MS)
+    assert add_prediction(ready, make, 100 * MS) == []
+    assert len(ready.flush()) == 1
+    assert ready.evaluation.evaluated == 1
+
+
+def test_a_bag_that_loops_keeps_the_scores_and_goes_on(ready, make):
+    for _ in range(3):
+        for stamp in range(100, 600, 100):
+            add_cloud(ready, make, stamp * MS)
+            add_prediction(ready, make, stamp * MS)
+    ready.finish()
+    assert ready.evaluation.frames() == {"read": 15, "evaluated": 15, "skipped": {}}
+    assert ready.pairing_counts["cloud_time_jumps"] == 2
+
+
+def test_ground_truth_images_in_metres_or_millimetres(make):
+    evaluation = live(use_ground_truth_image=True)
+    truth = np.full((HEIGHT, WIDTH), 4.0, np.float32)
+    add_prediction(evaluation, make, 100 * MS)
+    (metres,) = evaluation.add_ground_truth(make.image(100 * MS, truth))
+    add_prediction(evaluation, make, 200 * MS)
+    message = make.image(200 * MS, truth)
+    message.encoding, message.step, message.data = "16UC1", 2 * WIDTH, np.full((HEIGHT, WIDTH), 4000, np.uint16).tobytes()
+    (millimetres,) = evaluation.add_ground_truth(message)
+    assert metres.figures == pytest.approx(millimetres.figures, nan_ok=True)
+    add_prediction(evaluation, make, 300 * MS)
+    evaluation.add_ground_truth(make.image(300 * MS, truth[:5]))
+    add_prediction(evaluation, make, 400 * MS)
+    evaluation.finish()
+    assert skipped(evaluation) == {"ground_truth_wrong_size": 1, "no_ground_truth_image_within_max_time_difference": 1}
+
+
+def test_reset_forgets_scores_and_counts(ready, make):
+    add_prediction(ready, make, 100 * MS)
+    add_cloud(ready, make, 300 * MS)
+    ready.reset()
+    assert ready.evaluation.frames() == {"read": 0, "evaluated": 0, "skipped": {}}
+    add_prediction(ready, make, 100 * MS)
+    add_cloud(ready, make, 100 * MS)
+    assert ready.evaluation.evaluated == 1
+
+
+def test_colours_may_change_without_a_new_start_but_what_is_scored_may_not(ready, make):
+    add_prediction(ready, make, 100 * MS)
+    add_cloud(ready, make, 100 * MS)
+    ready.reconfigure(EvaluatorNodeConfig(color_max_depth=3.0, occlusion_window=9), ready.extrinsics)
+    assert ready.evaluation.evaluated == 1
+    ready.reconfigure(EvaluatorNodeConfig(max_depth=20.0), ready.extrinsics)
+    assert ready.evaluation.evaluated == 0
+    assert ready.evaluation.config.max_depth == 20.0
