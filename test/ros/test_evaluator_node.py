@@ -62,7 +62,7 @@ def arrays(seed):
 @pytest.fixture
 def start(graph):
     return lambda *arguments, **parameters: graph.start(
-        EvaluatorNode, arguments, **{"lidar_to_camera": IDENTITY, "reliable_input": True, "queue_size": 50, **parameters}
+        EvaluatorNode, arguments, **{"lidar_to_camera": IDENTITY, "reliable_input": True, "queue_size": 50, "pictures": 1, **parameters}
     )
 
 

@@ -46,7 +46,7 @@ def test_parameter_wins_over_tf(tf2):
     np.testing.assert_array_equal(create_extrinsics([], POSE, False).lookup("a", "b", None), transform_from(*POSE))
 
 
-@pytest.mark.parametrize("bad", [(1.0,), 1.0, (0.0,) * 7, (float("nan"),) + POSE[1:]])
+@pytest.mark.parametrize("bad", [(1.0,), 1.0, (0.0,) * 7, (float("nan"), *POSE[1:])])
 def test_bad_parameter_is_one_sentence(bad):
     with pytest.raises(ConfigError, match="x y z qx qy qz qw"):
         create_extrinsics([], bad, False)
