@@ -38,9 +38,9 @@ def train_epoch(
     generator = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)  # dropout
     order = [indices[position] for position in torch.randperm(len(indices), generator=generator).tolist()]
-    total = 0.0
+    device, total = _device(network), 0.0
     for batch in _batches(order, training.batch_size):
-        images, depth_m = frames.batch(batch)
+        images, depth_m = frames.batch(batch, device)
         if training.augment:
             images, depth_m = augment(images, depth_m, generator)
         total += _step(network, optimizer, loss, images, depth_m, training) * len(batch)
@@ -59,16 +59,19 @@ def _batches(order: Sequence[int], batch_size: int) -> Iterator[list[int]]:
 
 
 def _step(network: nn.Module, optimizer: torch.optim.Optimizer, loss: Loss, images: Tensor, depth_m: Tensor, training: TrainingConfig) -> float:
-    device = next(network.parameters()).device
-    with autocast(device):
-        output = network(images.to(device))
-    value = loss(output.depth_m, output.scale_m, depth_m.to(device))
+    with autocast(images.device):
+        output = network(images)
+    value = loss(output.depth_m, output.scale_m, depth_m)
     if not torch.isfinite(value):
         raise ConfigError(f"the training loss became {value.item()}; expected a learning_rate below {training.learning_rate} to keep it finite")
     optimizer.zero_grad(set_to_none=True)
     value.backward()
     optimizer.step()
     return value.item()
+
+
+def _device(network: nn.Module) -> torch.device:
+    return next(network.parameters()).device
 
 
 def autocast(device: torch.device) -> torch.autocast:
@@ -84,10 +87,10 @@ def has_bfloat16(device: torch.device) -> bool:
 @torch.inference_mode()
 def validate(network: nn.Module, loss: Loss, frames: TrainingFrames, indices: Sequence[int], batch_size: int) -> dict[str, float]:
     """Means over all known pixels of the frames of `indices`, in float32: validation_loss, abs_rel, rmse (Eigen et al. 2014)."""
-    device, network = next(network.parameters()).device, network.eval()
+    device, network = _device(network), network.eval()
     sums, count = torch.zeros(3, dtype=torch.float64), 0
     for batch in _batches(indices, batch_size):
-        images, truth = (values.to(device) for values in frames.batch(batch))
+        images, truth = frames.batch(batch, device)
         output = network(images)
         known = torch.isfinite(truth)
         error, pixels = (output.depth_m - truth)[known].double(), int(known.sum())

@@ -51,10 +51,10 @@ class TrainingFrames:
         self.images.append(resize_image(frame.image, (width, height)))
         self.depths_m.append(depth)
 
-    def batch(self, indices: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Images (B, 3, h, w) float32 in [0, 1], depth (B, 1, h, w) float32 metres with NaN."""
-        images = image_tensor(np.stack([self.images[index] for index in indices]))
-        depths = torch.from_numpy(np.stack([self.depths_m[index] for index in indices]))
+    def batch(self, indices: Sequence[int], device: torch.device | str = "cpu") -> tuple[Tensor, Tensor]:
+        """Images (B, 3, h, w) float32 in [0, 1], depth (B, 1, h, w) float32 metres with NaN, on `device`."""
+        images = image_tensor(np.stack([self.images[index] for index in indices]), device)
+        depths = torch.from_numpy(np.stack([self.depths_m[index] for index in indices])).to(device)
         return images, depths[:, None].float()
 
     def fingerprint(self) -> str:

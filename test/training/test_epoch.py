@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from tqdm import tqdm
+
+from uncertainty_depth.config import TrainingConfig
+from uncertainty_depth.metrics.depth import depth_errors
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.training import losses
+from uncertainty_depth.training.epoch import train_epoch, validate
+from uncertainty_depth.training.frames import TrainingFrames, read_frames
+
+
+@pytest.fixture
+def frames(source) -> TrainingFrames:
+    return read_frames(source, (64, 64))
+
+
+def test_validation_errors_are_those_of_all_known_pixels_together(frames: TrainingFrames, network) -> None:
+    hourglass = Hourglass(network)
+    indices = [1, 4, 5, 6, 9]
+    figures = validate(hourglass, losses.l1, frames, indices, batch_size=2)
+    with torch.no_grad():
+        images, truth = frames.batch(indices)
+        depth = hourglass.eval()(images).depth_m
+    known = ~truth.isnan()
+    expected = depth_errors(*(values[known].double().numpy() for values in (depth, truth)))
+    assert figures["abs_rel"] == pytest.approx(expected["abs_rel"], rel=1e-5)
+    assert figures["rmse"] == pytest.approx(expected["rmse"], rel=1e-5)
+    assert figures["validation_loss"] == pytest.approx(expected["mae"], rel=1e-5)
+
+
+def test_validation_leaves_the_network_and_its_statistics_alone(frames: TrainingFrames, network) -> None:
+    hourglass = Hourglass(network).train()
+    before = {name: value.clone() for name, value in hourglass.state_dict().items()}
+    validate(hourglass, losses.l1, frames, range(4), 4)
+    assert all(torch.equal(value, before[name]) for name, value in hourglass.state_dict().items())
+
+
+def test_every_frame_is_shown_once_in_another_order_each_epoch(frames: TrainingFrames, network, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[list[int]] = []
+    batch = TrainingFrames.batch
+
+    def noting(self: TrainingFrames, indices, device):
+        shown.append(list(indices))
+        return batch(self, indices, device)
+
+    monkeypatch.setattr(TrainingFrames, "batch", noting)
+    hourglass = Hourglass(network)
+    optimizer = torch.optim.AdamW(hourglass.parameters())
+    indices = [0, 2, 3, 5, 8, 9, 11]
+    orders = []
+    for epoch in range(2):
+        shown.clear()
+        bar = tqdm(disable=True)
+        train_epoch(hourglass, optimizer, losses.l1, frames, indices, TrainingConfig(batch_size=3), epoch, bar)
+        assert [len(part) for part in shown] == [3, 2, 2]  # no lone frame at the end
+        orders.append([index for part in shown for index in part])
+        assert sorted(orders[-1]) == indices
+    assert orders[0] != orders[1]
+
+
+def test_the_mean_loss_weighs_frames_alike(frames: TrainingFrames, network) -> None:
+    hourglass = Hourglass(network)
+    still = torch.optim.SGD(hourglass.parameters(), lr=0.0)
+    training = TrainingConfig(batch_size=2, augment=False)
+
+    def count_frames(depth_m, scale_m, truth):
+        return depth_m.sum() * 0 + len(truth)
+
+    assert train_epoch(hourglass, still, count_frames, frames, [0, 1, 2], training, 0, tqdm(disable=True)) == pytest.approx((2 * 2 + 1) / 3)
+    assert np.isfinite(train_epoch(hourglass, still, losses.l1, frames, [0, 1, 2], training, 0, tqdm(disable=True)))

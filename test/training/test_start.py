@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from uncertainty_depth.network.decoder import geometric
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.training import losses
+from uncertainty_depth.training.frames import read_frames
+from uncertainty_depth.training.start import constant_guess, raw_value, start_from_constant
+
+
+@pytest.mark.parametrize("value", [0.6, 1.0, 3.0, 8.0])
+def test_raw_value_is_the_inverse_of_the_networks_output(value: float) -> None:
+    assert geometric(torch.tensor(raw_value(value, 0.5, 10.0)), 0.5, 10.0).item() == pytest.approx(value, rel=1e-5)
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-9, 0.5, 10.0, 1e9])
+def test_values_beyond_the_range_stay_inside_where_there_is_a_gradient(value: float) -> None:
+    assert 0.5 < geometric(torch.tensor(raw_value(value, 0.5, 10.0)), 0.5, 10.0).item() < 10.0
+    assert abs(raw_value(value, 0.5, 10.0)) < 3
+
+
+def test_the_guess_is_the_median_depth_and_its_relative_error(source) -> None:
+    frames = read_frames(source, (64, 64))
+    known = np.concatenate([depth[~np.isnan(depth)] for depth in frames.depths_m]).astype(float)
+    depth_m, relative_error = constant_guess(frames)
+    assert depth_m == pytest.approx(np.median(known), rel=1e-3)
+    assert relative_error == pytest.approx(np.median(np.abs(known - np.median(known))) / np.median(known), rel=1e-2)
+
+
+@pytest.mark.parametrize("head", ["laplace", "gaussian"])
+def test_a_likelihood_starts_where_it_can_be_trained(head: str, source, network) -> None:
+    """Far from the thousands it costs to start with a scale that is far too small."""
+    frames = read_frames(source, (64, 64))
+    hourglass = Hourglass(dataclasses.replace(network, head=head))
+    start_from_constant(hourglass, frames)
+    images, truth = frames.batch(range(8))
+    output = hourglass.train()(images)
+    depth_m, _ = constant_guess(frames)
+    assert output.depth_m.median().item() == pytest.approx(depth_m, rel=0.2)
+    assert losses.LIKELIHOODS[head](*output, truth).item() < 4
