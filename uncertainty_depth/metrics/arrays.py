@@ -39,11 +39,11 @@ class NumPyArrays:
 
     def argsort(self, values: Array) -> Array:
         """Stable ascending order. NumPy's unstable sorts are vectorised and many times faster than its stable one: sort, then repair the ties."""
-        exact = values.astype(np.float32)
-        if values.size < 2**32 and np.array_equal(exact, values) and not np.signbit(exact).any():
+        exact = _as_float32(values)
+        if exact is not None and values.size < 2**32 and (not values.size or exact.min() >= 0):
             return _argsort_float32(exact)
         order = np.argsort(values)
-        return _repair_ties(order, values[order])
+        return _repair_ties(order, values.take(order))
 
     def smallest(self, values: Array, number: int) -> float:
         """The order statistic: the `number`-th smallest, counted from 1."""
@@ -55,12 +55,16 @@ class NumPyArrays:
 
     def prefix_sums(self, values: Array, counts: NDArray[np.int64]) -> Floats:
         """Sums of the first `counts` values, for a few counts."""
-        ends, back = np.unique(counts, return_inverse=True)
-        starts = np.concatenate(([0], ends[:-1]))[ends > 0]
-        sums = np.zeros(ends.size)
-        if starts.size:
-            sums[ends > 0] = np.cumsum(np.add.reduceat(values[: ends[-1]], starts))
-        return sums[back.reshape(np.shape(counts))]
+        order = np.argsort(counts, axis=None)
+        ends = counts.reshape(-1)[order]
+        if not ends[-1]:
+            return np.zeros(counts.shape)
+        starts = np.concatenate(([0], ends[:-1]))
+        # reduceat gives an element, not 0, for an empty segment.
+        segments = np.where(starts < ends, np.add.reduceat(values[: ends[-1]], np.minimum(starts, ends[-1] - 1)), 0.0)
+        sums = np.empty(ends.size)
+        sums[order] = np.cumsum(segments)
+        return sums.reshape(counts.shape)
 
     def running_maximum(self, values: Array) -> Array:
         """Largest so far."""
@@ -82,13 +86,18 @@ class NumPyArrays:
         """Raise the table's bins to the values."""
         np.maximum.at(table, index, values)
 
-    def average_ranks(self, order: Array, ascending: Array) -> Array:
-        """Ranks 1 ... N of each element, ties sharing the mean of theirs."""
-        ordered = np.arange(1.0, ascending.size + 1)
+    def limit_(self, index: Array, last: int) -> Array:
+        """Limit integers to 0 ... last, in place."""
+        np.maximum(index, 0, out=index)
+        return np.minimum(index, last, out=index)
+
+    def average_ranks(self, ascending: Array) -> Array:
+        """Ranks 0 ... N - 1 of sorted values, less their mean; ties share the mean of theirs."""
+        middle = (ascending.size - 1) / 2
+        ranks = np.arange(-middle, middle + 0.5)
         members, first, last = _tie_groups(ascending)
-        ordered[members] = np.repeat((first + last) / 2 + 1, last - first + 1)
-        ranks = np.empty_like(ordered)
-        ranks[order] = ordered
+        if members.size:
+            ranks[members] = np.repeat((first + last) / 2 - middle, last - first + 1)
         return ranks
 
 
@@ -153,13 +162,15 @@ class TorchArrays:
         """Raise the table's bins to the values."""
         table.scatter_reduce_(0, index, values, "amax")
 
-    def average_ranks(self, order: Array, ascending: Array) -> Array:
-        """Ranks 1 ... N of each element, ties sharing the mean of theirs."""
+    def limit_(self, index: Array, last: int) -> Array:
+        """Limit integers to 0 ... last, in place."""
+        return index.clamp_(0, last)
+
+    def average_ranks(self, ascending: Array) -> Array:
+        """Ranks 0 ... N - 1 of sorted values, less their mean; ties share the mean of theirs."""
         _, counts = self.lib.unique_consecutive(ascending, return_counts=True)
-        means = self.lib.cumsum(counts, dim=0) - (counts - 1) / 2
-        ranks = self.lib.empty_like(ascending)
-        ranks[order] = self.lib.repeat_interleave(means.to(self.lib.float64), counts)
-        return ranks
+        means = self.lib.cumsum(counts, dim=0) - (counts + len(ascending)).to(self.lib.float64) / 2
+        return self.lib.repeat_interleave(means, counts)
 
 
 Arrays = NumPyArrays | TorchArrays
@@ -173,6 +184,15 @@ def arrays_of(*values: Any) -> Arrays:
         if torch is not None and isinstance(value, torch.Tensor):
             return TorchArrays(torch, value.device)
     return NUMPY
+
+
+def _as_float32(values: NDArray) -> NDArray[np.float32] | None:
+    """The values as float32, if they are no finer."""
+    if values.dtype == np.float32:
+        return values
+    with np.errstate(over="ignore"):
+        rounded = values.astype(np.float32)
+    return rounded if (rounded.astype(np.float64) == values).all() else None
 
 
 def _argsort_float32(values: NDArray[np.float32]) -> NDArray[np.int64]:

@@ -40,19 +40,24 @@ class Bins:
         """How many bins, the two open ones included."""
         return ((self.high - self.low) << self.bits) + 2
 
-    def index(self, xp: Arrays, values: Array) -> Array:
-        """Bin of each float64 >= 0, +inf included."""
+    def holds(self, span: tuple[float, float]) -> bool:
+        """Whether values of this span, least and greatest, need neither of the open bins."""
+        return span[0] >= 2.0**self.low and span[1] < 2.0**self.high
+
+    def index(self, xp: Arrays, values: Array, span: tuple[float, float]) -> Array:
+        """Bin of each float64 >= 0, +inf included; `span` are the least and the greatest value."""
         first = (EXPONENT_OFFSET + self.low) << self.bits
         index = xp.bits(values) >> (MANTISSA_BITS - self.bits)
         index -= first - 1
-        return index.clip(0, self.number - 1)
+        return index if self.holds(span) else xp.limit_(index, self.number - 1)
 
-    def coarse(self, index: Array, wanted: Bins) -> Array:
+    def coarse(self, xp: Arrays, index: Array, wanted: Bins, span: tuple[float, float]) -> Array:
         """Bin in `wanted`, of fewer bits, of what lies in a bin of these."""
         shift = self.bits - wanted.bits
-        coarse = (index - 1) >> shift
-        coarse += ((self.low - wanted.low) << wanted.bits) + 1
-        return coarse.clip(0, wanted.number - 1)
+        # The first octave moved to where it is in `wanted`, in these bins: one sum before the shift does for both.
+        coarse = index + (((self.low - wanted.low) << self.bits) + (1 << shift) - 1)
+        coarse >>= shift
+        return coarse if wanted.holds(span) else xp.limit_(coarse, wanted.number - 1)
 
     @cached_property
     def edges(self) -> Floats:

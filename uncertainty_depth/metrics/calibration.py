@@ -84,7 +84,7 @@ def nll(error: Array, sigma: Array) -> float:
 def nll_sums(xp: Arrays, sigma: Array, ratio: Array) -> tuple[float, float]:
     """Sums of `ln sigma` and of `(e / sigma)^2`: all that the likelihood needs. -inf and +inf with a zero sigma."""
     with np.errstate(divide="ignore", over="ignore"):
-        return float(xp.lib.log(sigma).sum()), float((ratio * ratio).sum())
+        return float(xp.lib.log(sigma).sum()), float(ratio @ ratio)
 
 
 def gaussian_nll(pixels: int, log_sigma: float, squared_ratio: float) -> float:
@@ -107,18 +107,24 @@ def spearman(sigma: Array, error: Array) -> float:
         ValueError: wrong shapes, a non-finite value.
     """
     xp, (sigma, error) = checks.flat(sigma=sigma, error=error)
-    return correlation(*(ranks(xp, value, xp.argsort(value)) for value in (sigma, error)))
+    if not len(sigma):
+        return math.nan
+    order, error_order = xp.argsort(sigma), xp.argsort(error)
+    ranks = ranks_in_place(xp, error_order, error.take(error_order))
+    return correlation(xp.average_ranks(sigma.take(order)), ranks.take(order))
 
 
-def ranks(xp: Arrays, values: Array, order: Array) -> Array:
-    """Ranks from the values' order, less their mean."""
-    return xp.average_ranks(order, values[order]) - (len(values) + 1) / 2
+def ranks_in_place(xp: Arrays, order: Array, ascending: Array) -> Array:
+    """Centred ranks of the elements where they were before they were sorted."""
+    ranks = xp.lib.empty_like(ascending)
+    ranks[order] = xp.average_ranks(ascending)
+    return ranks
 
 
 def correlation(first: Array, second: Array) -> float:
     """Correlation of two centred arrays; NaN where one is constant."""
-    spread = math.sqrt(float((first * first).sum()) * float((second * second).sum()))
-    return float((first * second).sum()) / spread if spread else math.nan
+    spread = math.sqrt(float(first @ first) * float(second @ second))
+    return float(first @ second) / spread if spread else math.nan
 
 
 def kl_divergence(mean_p: Array, sigma_p: Array, mean_q: Array, sigma_q: Array) -> float:

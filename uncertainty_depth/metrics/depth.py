@@ -35,9 +35,10 @@ def valid_pixels(depth: Array, sigma: Array, ground_truth: Array, min_depth: flo
             raise ValueError(f"{name} has shape {tuple(value.shape)}; expected {tuple(arrays[0].shape)}, that of depth")
     depth, sigma, ground_truth = (value.reshape(-1) for value in arrays)
     # Ground truth first: from a LiDAR it is sparse, and NaN compares false.
-    near = ground_truth >= min_depth if min_depth > 0 else ground_truth > 0
-    scored = xp.lib.where(near & (ground_truth <= max_depth))[0]
-    depth, sigma, ground_truth = depth[scored], sigma[scored], ground_truth[scored]
+    scored = ground_truth >= min_depth if min_depth > 0 else ground_truth > 0
+    scored &= ground_truth <= max_depth
+    if not bool(scored.all()):
+        depth, sigma, ground_truth = (value[xp.lib.where(scored)[0]] for value in (depth, sigma, ground_truth))
     finite = xp.lib.isfinite(depth) & xp.lib.isfinite(sigma) & (sigma >= 0)
     return (depth, sigma, ground_truth) if bool(finite.all()) else (depth[finite], sigma[finite], ground_truth[finite])
 
@@ -52,6 +53,7 @@ class PixelErrors:
         relative: `|d - g| / g`.
         log: `ln d - ln g`; -inf where `d <= 0`.
         factor: `max(d / g, g / d)`; +inf where `d <= 0`.
+        inaccurate: 1 where the factor is 1.25 or more, else 0: the mean is `1 - a1`.
     """
 
     absolute: Array
@@ -59,6 +61,7 @@ class PixelErrors:
     relative: Array
     log: Array
     factor: Array
+    inaccurate: Array
 
     @classmethod
     def of(cls, xp: Arrays, depth: Array, ground_truth: Array) -> PixelErrors:
@@ -66,21 +69,23 @@ class PixelErrors:
         absolute = abs(depth - ground_truth)
         with np.errstate(divide="ignore"):
             positive = depth.clip(min=0.0)
-            factor = xp.lib.maximum(positive / ground_truth, ground_truth / positive)
-            log = xp.lib.log(positive / ground_truth)
-        return cls(absolute, absolute * absolute, absolute / ground_truth, log, factor)
+            quotient = positive / ground_truth
+            factor = xp.lib.maximum(quotient, ground_truth / positive)
+            log = xp.lib.log(quotient)
+        return cls(absolute, absolute * absolute, absolute / ground_truth, log, factor, xp.floats(factor >= A1_FACTOR))
 
 
 def depth_sums(errors: PixelErrors) -> dict[str, float]:
     """The sums that `depth_means` needs: what an accumulator keeps."""
-    counts = {f"a{power}": float((errors.factor < A1_FACTOR**power).sum()) for power in (1, 2, 3)}
+    counts = {f"a{power}": float((errors.factor < A1_FACTOR**power).sum()) for power in (2, 3)}
     return {
         "mae": float(errors.absolute.sum()),
         "abs_rel": float(errors.relative.sum()),
-        "sq_rel": float((errors.relative * errors.absolute).sum()),
+        "sq_rel": float(errors.relative @ errors.absolute),
         "squared": float(errors.squared.sum()),
         "log": float(errors.log.sum()),
-        "squared_log": float((errors.log * errors.log).sum()),
+        "squared_log": float(errors.log @ errors.log),
+        "a1": len(errors.inaccurate) - float(errors.inaccurate.sum()),
         **counts,
     }
 
@@ -118,14 +123,15 @@ def depth_errors(depth: Array, ground_truth: Array) -> dict[str, float]:
     """
     xp, (depth, ground_truth) = checks.flat(depth=depth, ground_truth=ground_truth)
     checks.above_zero(ground_truth=ground_truth)
-    return exact_depth_errors(PixelErrors.of(xp, depth, ground_truth))
+    errors = PixelErrors.of(xp, depth, ground_truth)
+    return exact_depth_errors(errors, depth_sums(errors))
 
 
-def exact_depth_errors(errors: PixelErrors) -> dict[str, float]:
-    """As `depth_errors`, from the pixels' errors; the variance in two passes, free of cancellation."""
+def exact_depth_errors(errors: PixelErrors, sums: dict[str, float]) -> dict[str, float]:
+    """As `depth_errors`, from the pixels' errors and their sums; the variance in two passes, free of cancellation."""
     pixels = len(errors.absolute)
-    figures = depth_means(depth_sums(errors), pixels)
+    figures = depth_means(sums, pixels)
     if math.isfinite(figures["silog"]):
-        centred = errors.log - errors.log.mean()
-        figures["silog"] = math.sqrt(float((centred * centred).sum()) / pixels)
+        centred = errors.log - sums["log"] / pixels
+        figures["silog"] = math.sqrt(float(centred @ centred) / pixels)
     return figures

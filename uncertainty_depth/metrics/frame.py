@@ -10,9 +10,9 @@ import numpy as np
 
 from uncertainty_depth.metrics import calibration
 from uncertainty_depth.metrics.arrays import Array, Arrays, Floats
-from uncertainty_depth.metrics.depth import PixelErrors, depth_means, exact_depth_errors
-from uncertainty_depth.metrics.merci import error_ratio, normalised, order_number, rescaled_mean, trimmed_n_merci
-from uncertainty_depth.metrics.sparsification import POGGI, Ranking, Sparsification, curves, sorted_oracle, statistic_values
+from uncertainty_depth.metrics.depth import PixelErrors, depth_means, depth_sums, exact_depth_errors
+from uncertainty_depth.metrics.merci import error_ratio, normalised, order_number, rescaled_mean, trimmed_terms
+from uncertainty_depth.metrics.sparsification import POGGI, Ranking, poggi_areas, sorted_oracle, statistic_values
 
 BASELINES = ("constant", "proportional_to_depth")
 STATISTICS = POGGI.errors
@@ -26,8 +26,14 @@ class Frame:
     def __init__(self, xp: Arrays, depth: Array, sigma: Array, ground_truth: Array) -> None:
         self.xp = xp
         self.depth, self.sigma, self.ground_truth = (xp.floats(value) for value in (depth, sigma, ground_truth))
+        self.sigma_key, self.depth_key = sigma, depth.clip(min=0.0)  # as they came: float32 sorts faster
         self.pixels = len(self.depth)
         self.errors = PixelErrors.of(xp, self.depth, self.ground_truth)
+
+    @cached_property
+    def sums(self) -> dict[str, float]:
+        """Sums of the depth errors."""
+        return depth_sums(self.errors)
 
     @cached_property
     def error_order(self) -> Array:
@@ -37,38 +43,60 @@ class Frame:
     @cached_property
     def ascending_error(self) -> Array:
         """Sorted absolute errors."""
-        return self.errors.absolute[self.error_order]
+        return self.errors.absolute.take(self.error_order)
 
     @cached_property
     def error_ranks(self) -> Array:
         """Centred ranks of the absolute errors."""
-        return self.xp.average_ranks(self.error_order, self.ascending_error) - (self.pixels + 1) / 2
+        return calibration.ranks_in_place(self.xp, self.error_order, self.ascending_error)
 
     @cached_property
-    def oracles(self) -> dict[str, Floats]:
-        """Raw oracle curve of each statistic."""
+    def oracles(self) -> Floats:
+        """Raw oracle curve of each statistic, (3, K)."""
+        squared = self.ascending_error * self.ascending_error
+        ascending = {"abs_rel": self.ascending_relative, "rmse": squared, "a1": self.ascending_factor}
+        return np.stack([sorted_oracle(self.xp, POGGI, name, ascending[name]) for name in STATISTICS])
+
+    @cached_property
+    def ascending_relative(self) -> Array:
+        """Sorted relative errors."""
+        return self.xp.sort(self.errors.relative)
+
+    @cached_property
+    def ascending_factor(self) -> Array:
+        """Sorted factors."""
+        return self.xp.sort(self.errors.factor)
+
+    @cached_property
+    def spans(self) -> dict[str, tuple[float, float]]:
+        """Least and greatest value of each sorted quantity."""
         ascending = {
-            "abs_rel": self.xp.sort(self.errors.relative),
-            "rmse": self.ascending_error * self.ascending_error,
-            "a1": self.xp.sort(self.errors.factor),
+            "error": self.ascending_error,
+            "relative": self.ascending_relative,
+            "factor": self.ascending_factor,
+            "sigma": self.method.ranking.ascending,
+            "depth": self.proportional.ranking.ascending,
+            "ratio": self.method.ascending_ratio,
+            "depth_ratio": self.proportional.ascending_ratio,
         }
-        return {name: sorted_oracle(self.xp, POGGI, name, ascending[name]) for name in STATISTICS}
+        ends = np.array([0, self.pixels - 1])
+        return {name: tuple(self.xp.pick(values, ends).tolist()) for name, values in ascending.items()}
 
     @cached_property
     def method(self) -> Ranked:
         """The sigma that is scored."""
-        return Ranked(self, self.sigma, scale=1.0)
+        return Ranked(self, self.sigma, self.sigma_key, scale=1.0)
 
     @cached_property
     def proportional(self) -> Ranked:
         """Sigma proportional to the predicted depth, at the most likely scale."""
-        return Ranked(self, self.depth.clip(min=0.0), scale=None)
+        return Ranked(self, self.depth.clip(min=0.0), self.depth_key, scale=None)
 
     def figures(self, alpha: float) -> dict[str, Any]:
         """The nested mapping of `OnlineMetrics.compute` for this frame alone."""
         return {
             "pixels": self.pixels,
-            "depth": exact_depth_errors(self.errors),
+            "depth": exact_depth_errors(self.errors, self.sums),
             "uncertainty": self.method.figures(alpha),
             "baselines": {"constant": self._constant_figures(alpha), "proportional_to_depth": self.proportional.figures(alpha)},
         }
@@ -76,21 +104,20 @@ class Frame:
     def _constant_figures(self, alpha: float) -> dict[str, Any]:
         """A constant sigma has closed forms: all pixels tie, so nothing is removed before everything is."""
         number, xp = order_number(alpha, self.pixels), self.xp
-        rmse = math.sqrt(float(self.errors.squared.sum()) / self.pixels)
+        rmse = math.sqrt(self.sums["squared"] / self.pixels)
         largest = float(xp.pick(self.ascending_error, np.array([number - 1]))[0])
-        plain = float(normalised(largest, 1.0, float(self.errors.absolute.mean()), largest))
-        trimmed = float(normalised(largest, 1.0, float(self.ascending_error[:number].mean()), largest))
-        full = {name: np.full(len(curve), curve[0]) for name, curve in self.oracles.items()}
+        plain, trimmed = normalised(largest, 1.0, np.array([self.sums["mae"] / self.pixels, float(self.ascending_error[:number].mean())]), largest)
+        full = np.repeat(self.oracles[:, :1], len(POGGI.fractions), axis=1)
         shares = calibration.covered(xp, self.ascending_error, calibration.HALF_WIDTHS * rmse) / self.pixels
         likelihood = constant_nll(self.pixels, rmse)
-        return named_figures(plain, trimmed, largest, areas(full, self.oracles), shares, math.nan, likelihood)
+        return named_figures(float(plain), float(trimmed), largest, poggi_areas(full, self.oracles), shares, math.nan, likelihood)
 
 
 class Ranked:
     """One sigma of a frame: its ratios and its order, computed when first asked for."""
 
-    def __init__(self, frame: Frame, sigma: Array, scale: float | None) -> None:
-        self.frame, self.sigma = frame, sigma
+    def __init__(self, frame: Frame, sigma: Array, key: Array, scale: float | None) -> None:
+        self.frame, self.sigma, self.key = frame, sigma, key
         self.ratio = error_ratio(frame.xp, frame.errors.absolute, sigma)
         self.log_sum, self.squared_ratio_sum = calibration.nll_sums(frame.xp, sigma, self.ratio)
         self.scale = likely_scale(*self.finite_squares) if scale is None else scale
@@ -116,30 +143,29 @@ class Ranked:
     @cached_property
     def ranking(self) -> Ranking:
         """The pixels in the order of sigma."""
-        return Ranking(self.frame.xp, self.sigma, self.frame.xp.argsort(self.sigma))
+        return Ranking(self.frame.xp, self.sigma, self.frame.xp.argsort(self.key))
 
     @cached_property
-    def removal(self) -> dict[str, Floats]:
-        """Raw removal curve of each statistic."""
-        return {name: self.ranking.curve(POGGI, name, statistic_values(self.frame.errors, name)[0]) for name in STATISTICS}
+    def removal(self) -> Floats:
+        """Raw removal curve of each statistic, (3, K)."""
+        return self.ranking.curves(POGGI, {name: statistic_values(self.frame.errors, name)[0] for name in STATISTICS})
 
     @cached_property
     def spearman(self) -> float:
         """Rank correlation with the error."""
-        ranks = self.frame.xp.average_ranks(self.ranking.order, self.ranking.ascending) - (self.frame.pixels + 1) / 2
-        return calibration.correlation(ranks, self.frame.error_ranks)
+        return calibration.correlation(self.frame.xp.average_ranks(self.ranking.ascending), self.frame.error_ranks.take(self.ranking.order))
 
     def figures(self, alpha: float) -> dict[str, Any]:
         """The figures under "uncertainty"."""
         frame, number = self.frame, order_number(alpha, self.frame.pixels)
         place = np.array([number - 1])
         factor, largest = (float(frame.xp.pick(values, place)[0]) for values in (self.ascending_ratio, frame.ascending_error))
-        mean_sigma = float(self.sigma.mean())
-        plain = float(normalised(factor, mean_sigma, float(frame.errors.absolute.mean()), largest))
-        trimmed = trimmed_n_merci(frame.xp, frame.errors.absolute, self.sigma, self.ratio, factor, number)
+        terms = (float(self.sigma.mean()), frame.sums["mae"] / frame.pixels, largest)
+        kept_terms = trimmed_terms(frame.xp, frame.errors.absolute, self.sigma, self.ratio, factor, number)
+        plain, trimmed = normalised(factor, *np.array((terms, kept_terms)).T).tolist()
         likelihood = scaled_nll(frame.pixels, self.log_sum, self.squared_ratio_sum, self.scale)
-        merci = rescaled_mean(factor, mean_sigma)
-        return named_figures(plain, trimmed, merci, areas(self.removal, frame.oracles), self.covered / frame.pixels, self.spearman, likelihood)
+        merci, areas = rescaled_mean(factor, terms[0]), poggi_areas(self.removal, frame.oracles)
+        return named_figures(plain, trimmed, merci, areas, self.covered / frame.pixels, self.spearman, likelihood)
 
 
 def likely_scale(squared_ratios: float, number: int) -> float:
@@ -159,16 +185,11 @@ def constant_nll(pixels: int, rmse: float) -> float:
     return scaled_nll(pixels, 0.0, pixels * rmse**2, rmse)
 
 
-def areas(removal: dict[str, Floats], oracles: dict[str, Floats]) -> dict[str, Sparsification]:
-    """The finished curves of each statistic."""
-    return {name: curves(POGGI, name, removal[name], oracles[name]) for name in STATISTICS}
-
-
 def named_figures(
-    n_merci: float, trimmed: float, merci: float, by_statistic: dict[str, Sparsification], shares: Floats, spearman: float, nll: float
+    n_merci: float, trimmed: float, merci: float, areas: tuple[Floats, Floats], shares: Floats, spearman: float, nll: float
 ) -> dict[str, Any]:
     """The mapping under "uncertainty", in its order; pooled figures of a single frame are its own."""
-    ause, aurg = ({name: getattr(curve, kind) for name, curve in by_statistic.items()} for kind in ("ause", "aurg"))
+    ause, aurg = (dict(zip(STATISTICS, values.tolist(), strict=True)) for values in areas)
     auce = calibration.area_of_miscoverage(shares)
     return dict(zip(FIGURES, (n_merci, trimmed, merci, ause, aurg, dict(ause), dict(aurg), auce, spearman, nll), strict=True))
 

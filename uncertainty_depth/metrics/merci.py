@@ -66,7 +66,7 @@ def n_merci(error: Array, sigma: Array, alpha: float = 0.95, trimmed: bool = Fal
     factor = xp.smallest(ratio, number)
     if not trimmed:
         return float(normalised(factor, float(sigma.mean()), float(error.mean()), xp.smallest(error, number)))
-    return trimmed_n_merci(xp, error, sigma, ratio, factor, number)
+    return float(normalised(factor, *trimmed_terms(xp, error, sigma, ratio, factor, number)))
 
 
 def n_merci_curve(error: Array, sigma: Array, alphas: Sequence[float] | Floats = ALPHAS, trimmed: bool = False) -> Floats:
@@ -118,9 +118,12 @@ def normalised(factor: float | Floats, mean_sigma: float | Floats, mae: float | 
     return np.where(span == 0, math.nan, np.where(np.isinf(factor), np.inf, value))
 
 
-def trimmed_n_merci(xp: Arrays, error: Array, sigma: Array, ratio: Array, factor: float, number: int) -> float:
-    """The trimmed reading without a sort: all pixels below the factor, and the first of those equal to it until `number` are kept."""
+def trimmed_terms(xp: Arrays, error: Array, sigma: Array, ratio: Array, factor: float, number: int) -> tuple[float, float, float]:
+    """Mean sigma, mean error and largest error of the trimmed reading, without a sort.
+
+    Kept are all pixels below the factor, and the first of those equal to it until there are `number`.
+    """
     kept = xp.floats(ratio < factor)
     equal = xp.lib.where(ratio == factor)[0]
     kept[equal[: number - int(kept.sum())]] = 1.0
-    return float(normalised(factor, float(sigma @ kept) / number, float(error @ kept) / number, float((error * kept).max())))
+    return float(sigma @ kept) / number, float(error @ kept) / number, float((error * kept).max())

@@ -25,10 +25,11 @@ import numpy as np
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.metrics import pooled
 from uncertainty_depth.metrics.arrays import Array, arrays_of
-from uncertainty_depth.metrics.depth import depth_sums, valid_pixels
+from uncertainty_depth.metrics.bins import Bins
+from uncertainty_depth.metrics.depth import valid_pixels
 from uncertainty_depth.metrics.frame import PER_STATISTIC, STATISTICS, Frame, Ranked
 from uncertainty_depth.metrics.state import (
-    DEPTH,
+    EXTREMES,
     HISTOGRAMS,
     JOINT_DEPTH,
     JOINT_ERROR,
@@ -136,22 +137,21 @@ class OnlineMetrics:
         return metrics
 
     def _fold_numbers(self, frame: Frame, figures: dict[str, Any]) -> None:
-        small, sums = self._state.small, depth_sums(frame.errors)
+        small = self._state.small
         small["counts"] += (frame.pixels, 1)
-        small["sums"] += [sums[name] for name in SCALARS]
+        small["sums"] += [frame.sums[name] for name in SCALARS]
         small["covered"] += frame.method.covered
         for name, ranked in (("sigma_sums", frame.method), ("depth_sums", frame.proportional)):
             small[name] += (float(ranked.sigma.sum()), ranked.log_sum, ranked.squared_ratio_sum, ranked.finite_squares[0])
         scored = (figures["uncertainty"], *figures["baselines"].values())
         small["areas"] += [[[item[kind][name] for name in STATISTICS] for kind in PER_STATISTIC[:2]] for item in scored]
-        ascending = (frame.ascending_error, frame.method.ascending_ratio, frame.proportional.ascending_ratio)
-        small["least"] = np.minimum(small["least"], [float(values[0]) for values in ascending])
-        small["greatest"] = np.maximum(small["greatest"], [float(values[-1]) for values in ascending])
+        spans = np.array([frame.spans[name] for name in EXTREMES])
+        small["least"] = np.minimum(small["least"], spans[:, 0])
+        small["greatest"] = np.maximum(small["greatest"], spans[:, 1])
 
     def _fold_tables(self, frame: Frame) -> None:
         xp, errors = frame.xp, frame.errors
-        inaccurate = (errors.factor >= 1.25) + xp.zeros((1,), "int64")
-        kept = {"relative": errors.relative, "squared": errors.squared, "inaccurate": inaccurate}
+        kept = {"relative": errors.relative, "squared": errors.squared, "inaccurate": errors.inaccurate}
         error = self._fold("error", frame, errors.absolute, {"squared": errors.squared})
         self._fold("relative", frame, errors.relative, {"relative": errors.relative})
         self._fold("factor", frame, errors.factor, {})
@@ -159,31 +159,35 @@ class OnlineMetrics:
         depth = self._fold("depth", frame, frame.proportional.sigma, kept)
         ratio = self._fold("ratio", frame, frame.method.ratio, _trimmed(frame.method))
         self._fold("depth_ratio", frame, frame.proportional.ratio, _trimmed(frame.proportional))
-        coarse = HISTOGRAMS["error"][0].coarse(error, JOINT_ERROR)
-        tables = self._state.tables
-        xp.add_at(tables["joint.sigma"], HISTOGRAMS["sigma"][0].coarse(sigma, JOINT_SIGMA) * JOINT_ERROR.number + coarse, 1)
-        xp.add_at(tables["joint.depth"], DEPTH.coarse(depth, JOINT_DEPTH) * JOINT_ERROR.number + coarse, 1)
+        rank = self._coarse("error", frame, error, JOINT_ERROR)
+        for name, index, bins in (("sigma", sigma, JOINT_SIGMA), ("depth", depth, JOINT_DEPTH)):
+            cell = self._coarse(name, frame, index, bins)
+            cell *= JOINT_ERROR.number
+            cell += rank
+            xp.add_at(self._state.tables[f"joint.{name}"], cell, 1)
         self._fold_intervals(frame, error, ratio)
 
     def _fold(self, name: str, frame: Frame, key: Array, values: dict[str, Array]) -> Array:
         """Add counts and values to the bins of the key; the bins are returned."""
         xp, tables = frame.xp, self._state.tables
-        index = HISTOGRAMS[name][0].index(xp, key)
+        index = HISTOGRAMS[name][0].index(xp, key, frame.spans[name])
         xp.add_at(tables[f"{name}.count"], index, 1)
         for item, value in values.items():
             (xp.maximum_at if item == "max_error" else xp.add_at)(tables[f"{name}.{item}"], index, value)
         return index
 
+    def _coarse(self, name: str, frame: Frame, index: Array, wanted: Bins) -> Array:
+        return HISTOGRAMS[name][0].coarse(frame.xp, index, wanted, frame.spans[name])
+
     def _fold_intervals(self, frame: Frame, error: Array, ratio: Array) -> None:
         xp, tables, intervals = frame.xp, self._state.tables, self._intervals
-        index = intervals.index(xp, frame.ground_truth)
-        xp.add_at(tables["interval.count"], index, 1)
-        xp.add_at(tables["interval.error"], index, frame.errors.absolute)
-        xp.add_at(tables["interval.sigma"], index, frame.sigma)
-        for name, fine, bins in (("error", error, intervals.error), ("ratio", ratio, intervals.ratio)):
-            coarse = HISTOGRAMS[name][0].coarse(fine, bins)
-            coarse += index * bins.number
-            xp.add_at(tables[f"interval.{name}_bins"], coarse, 1)
+        place = intervals.index(xp, frame.ground_truth)
+        xp.add_at(tables["interval.error"], place, frame.errors.absolute)
+        xp.add_at(tables["interval.sigma"], place, frame.sigma)
+        for name, index, bins in (("error", error, intervals.error), ("ratio", ratio, intervals.ratio)):
+            cell = self._coarse(name, frame, index, bins)
+            cell += place * bins.number
+            xp.add_at(tables[f"interval.{name}_bins"], cell, 1)
 
 
 def _trimmed(ranked: Ranked) -> dict[str, Array]:

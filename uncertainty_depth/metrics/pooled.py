@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from uncertainty_depth.metrics import calibration
 from uncertainty_depth.metrics.arrays import Floats
 from uncertainty_depth.metrics.bins import Bins, first_sums, kept_with_ties
 from uncertainty_depth.metrics.depth import depth_means
-from uncertainty_depth.metrics.frame import BASELINES, STATISTICS, areas, constant_nll, likely_scale, named_figures, no_figures, scaled_nll
+from uncertainty_depth.metrics.frame import BASELINES, STATISTICS, constant_nll, likely_scale, named_figures, no_figures, scaled_nll
 from uncertainty_depth.metrics.intervals import ENOUGH_PIXELS
 from uncertainty_depth.metrics.merci import ALPHAS, normalised, order_number, rescaled_mean
-from uncertainty_depth.metrics.sparsification import POGGI, Sparsification, statistic
+from uncertainty_depth.metrics.sparsification import POGGI, poggi_areas, statistic
+from uncertainty_depth.metrics.sparsification import curves as finished
 from uncertainty_depth.metrics.state import EXTREMES, HISTOGRAMS, JOINT_DEPTH, JOINT_ERROR, JOINT_SIGMA, SCALARS, Intervals, State
 
 SUM_OF = {"abs_rel": "relative", "rmse": "squared", "a1": "inaccurate"}
@@ -77,11 +79,14 @@ class Pooled:
         name = "ratio" if candidate == "method" else "depth_ratio"
         return float(rescaled_mean(self.order_statistics(name, numbers), self.mean_sigma(candidate))[0])
 
-    def sparsification(self, candidate: str) -> dict[str, Sparsification]:
-        """Pooled curves of each statistic."""
-        oracles = {name: self._oracle(name) for name in STATISTICS}
-        removal = {name: self._removal(candidate, name) for name in STATISTICS}
-        return areas(removal, oracles)
+    def removal(self, candidate: str) -> Floats:
+        """Raw pooled removal curve of each statistic, (3, K)."""
+        return np.stack([self._removal(candidate, name) for name in STATISTICS])
+
+    @cached_property
+    def oracles(self) -> Floats:
+        """Raw pooled oracle curve of each statistic, (3, K)."""
+        return np.stack([self._oracle(name) for name in STATISTICS])
 
     def _removal(self, candidate: str, name: str) -> Floats:
         key = {"method": "sigma", "proportional_to_depth": "depth"}.get(candidate)
@@ -133,8 +138,8 @@ class Pooled:
     def figures(self, candidate: str, alpha: float) -> dict[str, Any]:
         """The mapping under "uncertainty"; per-image figures are the mean over the frames."""
         plain, trimmed = (float(self.n_merci(candidate, np.array([alpha]), kind)[0]) for kind in (False, True))
-        shares, curves = self.covered(candidate), self.sparsification(candidate)
-        figures = named_figures(plain, trimmed, self.merci(candidate, alpha), curves, shares, self.spearman(candidate), self.nll(candidate))
+        areas, shares = poggi_areas(self.removal(candidate), self.oracles), self.covered(candidate)
+        figures = named_figures(plain, trimmed, self.merci(candidate, alpha), areas, shares, self.spearman(candidate), self.nll(candidate))
         means = self.small["areas"][CANDIDATES.index(candidate)] / self.small["counts"][1]
         figures["ause"], figures["aurg"] = (dict(zip(STATISTICS, map(float, row), strict=True)) for row in means)
         return figures
@@ -171,12 +176,12 @@ def curves(state: State, intervals: Intervals, alpha: float) -> dict[str, Any]:
     pooled = Pooled(state.local(), state.small)
     if not pooled.pixels:
         return {"pixels": 0, "variant": POGGI.title}
-    removed = {candidate: pooled.sparsification(candidate) for candidate in CANDIDATES}
+    removed = {candidate: pooled.removal(candidate) for candidate in CANDIDATES}
     return {
         "pixels": pooled.pixels,
         "alpha": alpha,
         "variant": POGGI.title,
-        "sparsification": {name: _statistic_curves(removed, name) for name in STATISTICS},
+        "sparsification": {name: _statistic_curves(removed, pooled.oracles, row, name) for row, name in enumerate(STATISTICS)},
         "n_merci": {
             "alphas": ALPHAS,
             "plain": {candidate: pooled.n_merci(candidate, ALPHAS, False) for candidate in CANDIDATES},
@@ -187,20 +192,21 @@ def curves(state: State, intervals: Intervals, alpha: float) -> dict[str, Any]:
     }
 
 
-def _statistic_curves(removed: dict[str, dict[str, Sparsification]], name: str) -> dict[str, Any]:
-    method = removed["method"][name]
-    curves = {candidate: removed[candidate][name].sparsification for candidate in CANDIDATES}
-    ause = {candidate: removed[candidate][name].ause for candidate in CANDIDATES}
-    return {"fractions": method.fractions, "oracle": method.oracle, "random": method.random, **curves, "ause": ause}
+def _statistic_curves(removed: dict[str, Floats], oracles: Floats, row: int, name: str) -> dict[str, Any]:
+    curves = {candidate: finished(POGGI, name, removed[candidate][row], oracles[row]) for candidate in CANDIDATES}
+    method = curves["method"]
+    drawn = {candidate: curve.sparsification for candidate, curve in curves.items()}
+    ause = {candidate: curve.ause for candidate, curve in curves.items()}
+    return {"fractions": method.fractions, "oracle": method.oracle, "random": method.random, **drawn, "ause": ause}
 
 
 def interval_curves(pooled: Pooled, intervals: Intervals, alpha: float) -> dict[str, Any]:
     """Figures per depth interval; NaN where an interval is empty."""
-    count = pooled.tables["interval.count"]
+    tables = {name: pooled.tables[f"interval.{name}_bins"].reshape(intervals.number, -1) for name in ("error", "ratio")}
+    count = tables["error"].sum(axis=1)
     with np.errstate(invalid="ignore"):
         mae, sigma = (pooled.tables[f"interval.{name}"] / count for name in ("error", "sigma"))
     merci = np.full(len(count), math.nan)
-    tables = {name: pooled.tables[f"interval.{name}_bins"].reshape(len(count), -1) for name in ("error", "ratio")}
     for place in np.flatnonzero(count):
         numbers = np.array([order_number(alpha, int(count[place]))])
         largest, factor = (_one(bins, tables[name][place], numbers) for name, bins in (("error", intervals.error), ("ratio", intervals.ratio)))

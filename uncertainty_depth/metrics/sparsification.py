@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,7 +120,7 @@ def sparsification(depth: Array, sigma: Array, ground_truth: Array, error: str |
 def statistic_values(errors: PixelErrors, name: str) -> tuple[Array, Array]:
     """What a statistic averages, and what its oracle ranks by: the same, but for a1, which averages `factor >= 1.25` and ranks by the factor."""
     if name == "a1":
-        return (errors.factor >= A1_FACTOR), errors.factor
+        return errors.inaccurate, errors.factor
     values = {"abs_rel": errors.relative, "rmse": errors.squared, "mae": errors.absolute}[name]
     return values, values
 
@@ -131,17 +132,23 @@ def curves(convention: Variant, name: str, removal: Floats, oracle: Floats) -> S
         with np.errstate(invalid="ignore"):
             removal, oracle, random = removal / removal[0], oracle / oracle[0], random / random[0]
     if convention.closed:
-        fractions, removal, oracle, random = (
-            np.append(curve, last) for curve, last in ((fractions, 1), (removal, 0), (oracle, 0), (random, random[0]))
-        )
+        last = ((fractions, 1), (removal, 0), (oracle, 0), (random, random[0]))
+        fractions, removal, oracle, random = (np.append(curve, value) for curve, value in last)
     return Sparsification(convention.name, name, fractions, removal, oracle, random)
+
+
+def poggi_areas(removal: Floats, oracle: Floats) -> tuple[Floats, Floats]:
+    """AUSE and AURG of raw poggi curves, (..., 50): the trapezoids of `Sparsification` as one weighted sum, the appended (1, 0) included."""
+    weights = np.full(removal.shape[-1], POGGI.fractions[1])
+    weights[0] /= 2
+    return (removal - oracle) @ weights, removal[..., 0] - removal @ weights
 
 
 def removal_curve(xp: Arrays, convention: Variant, name: str, key: Array, values: Array) -> Floats:
     """Statistic of the pixels that are left when those with the greatest key are removed."""
     if not len(key):
         return np.full(len(convention.fractions), math.nan)
-    return Ranking(xp, key, xp.argsort(key)).curve(convention, name, values)
+    return Ranking(xp, key, xp.argsort(key)).curves(convention, {name: values})[0]
 
 
 def oracle_curve(xp: Arrays, convention: Variant, name: str, values: Array, key: Array) -> Floats:
@@ -163,20 +170,25 @@ def kept(xp: Arrays, convention: Variant, ascending: Array) -> Counts:
     """How many of the sorted pixels are left at each fraction."""
     number = len(ascending)
     if convention.keeps_ties:
-        return xp.positions(ascending, upper_percentiles(xp, ascending, convention.fractions), "right")
+        return xp.positions(ascending, upper_percentiles(xp, ascending, convention), "right")
     return np.maximum(((1.0 - convention.fractions) * number).astype(np.int64), 1)
 
 
-def upper_percentiles(xp: Arrays, ascending: Array, fractions: Floats) -> Floats:
+def upper_percentiles(xp: Arrays, ascending: Array, convention: Variant) -> Floats:
     """The percentiles of `-key` for each share, negated: linear interpolation between neighbours, rounded as NumPy does it."""
-    place = fractions * (len(ascending) - 1)
-    below = np.floor(place).astype(np.int64)
-    weight = place - below
-    last = len(ascending) - 1
-    near, far = (xp.pick(ascending, last - np.minimum(below + step, last)) for step in (0, 1))
+    places, weight = _percentile_places(convention, len(ascending))
+    near, far = xp.pick(ascending, places)
     with np.errstate(invalid="ignore"):
         step = far - near
         return np.where(near == far, near, np.where(weight >= 0.5, far - step * (1 - weight), near + step * weight))
+
+
+@lru_cache(maxsize=8)
+def _percentile_places(convention: Variant, number: int) -> tuple[NDArray[np.int64], Floats]:
+    """Which two of the sorted pixels each percentile lies between, (2, K), and how far towards the second, (K,)."""
+    place = convention.fractions * (number - 1)
+    below = place.astype(np.int64)
+    return number - 1 - np.minimum(np.stack((below, below + 1)), number - 1), place - below
 
 
 def statistic(name: str, mean: Floats) -> Floats:
@@ -190,19 +202,19 @@ class Ranking:
     def __init__(self, xp: Arrays, key: Array, order: Array) -> None:
         self.xp = xp
         self.order = order
-        self.ascending = key[order]
+        self.ascending = key.take(order)
 
-    def curve(self, convention: Variant, name: str, values: Array) -> Floats:
-        """The statistic of what is left at each fraction; `values` in the pixels' own order."""
+    def curves(self, convention: Variant, values: dict[str, Array]) -> Floats:
+        """Each statistic of what is left at each fraction, (statistics, K); values by the statistic's name, in the pixels' own order."""
         counts = kept(self.xp, convention, self.ascending)
-        ordered = self.xp.floats(values[self.order])
-        if convention.keeps_ties:
-            return statistic(name, self.xp.prefix_sums(ordered, counts) / counts)
-        return statistic(name, self._shared_sums(ordered, counts) / counts)
+        means = (self._sums(convention, value.take(self.order), counts) / counts for value in values.values())
+        return np.stack([statistic(name, mean) for name, mean in zip(values, means, strict=True)])
 
-    def _shared_sums(self, ordered: Array, counts: Counts) -> Floats:
-        """Sums of the first `counts` values, where a group of equal keys that is cut counts in proportion."""
+    def _sums(self, convention: Variant, ordered: Array, counts: Counts) -> Floats:
+        """Sums of the first `counts` values; where a number of pixels is kept, a group of equal keys that is cut counts in proportion."""
+        if convention.keeps_ties:
+            return self.xp.prefix_sums(ordered, counts)
         edge = self.xp.pick(self.ascending, counts - 1)
         first, last = (self.xp.positions(self.ascending, edge, side) for side in ("left", "right"))
-        before, after = (self.xp.prefix_sums(ordered, ends) for ends in (first, last))
+        before, after = self.xp.prefix_sums(ordered, np.stack((first, last)))
         return before + (after - before) * (counts - first) / (last - first)

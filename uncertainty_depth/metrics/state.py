@@ -99,7 +99,7 @@ class Intervals:
 
     def index(self, xp: Arrays, ground_truth: Array) -> Array:
         """Number of the interval that each pixel lies in."""
-        return (interval_index(xp, ground_truth, self.width) - self.first).clip(0, self.number - 1)
+        return xp.limit_(interval_index(xp, ground_truth, self.width) - self.first, self.number - 1)
 
 
 def layout(config: EvaluationConfig) -> dict[str, tuple[tuple[int, ...], str]]:
@@ -108,10 +108,9 @@ def layout(config: EvaluationConfig) -> dict[str, tuple[tuple[int, ...], str]]:
     tables: dict[str, tuple[tuple[int, ...], str]] = {}
     for name, (bins, sums) in HISTOGRAMS.items():
         tables[f"{name}.count"] = ((bins.number,), "int64")
-        tables.update({f"{name}.{item}": ((bins.number,), "int64" if item == "inaccurate" else "float64") for item in sums})
+        tables.update({f"{name}.{item}": ((bins.number,), "float64") for item in sums})
     tables["joint.sigma"] = ((JOINT_SIGMA.number * JOINT_ERROR.number,), "int64")
     tables["joint.depth"] = ((JOINT_DEPTH.number * JOINT_ERROR.number,), "int64")
-    tables["interval.count"] = ((intervals.number,), "int64")
     tables.update({f"interval.{item}": ((intervals.number,), "float64") for item in ("error", "sigma")})
     tables["interval.error_bins"] = ((intervals.number * intervals.error.number,), "int64")
     tables["interval.ratio_bins"] = ((intervals.number * intervals.ratio.number,), "int64")
