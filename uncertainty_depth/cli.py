@@ -13,6 +13,7 @@ from pathlib import Path
 from uncertainty_depth import __version__
 from uncertainty_depth.config import EvaluationConfig, NetworkConfig, PlayerConfig, PredictorConfig, SourceConfig, SynthesisConfig, TrainingConfig
 from uncertainty_depth.errors import UncertaintyDepthError
+from uncertainty_depth.experiments.registry import EXPERIMENTS
 from uncertainty_depth.options import add_arguments, from_arguments
 
 SOURCE_HELP = """a bag (rosbag2 folder, .mcap, .db3, or a ROS 1 .bag), nyu:DIR (nyu:DIR:train, nyu:DIR:test),
@@ -88,9 +89,20 @@ def play(arguments: argparse.Namespace) -> None:
 
 def bench(arguments: argparse.Namespace) -> None:
     """Print ratios measured in one run: sampling against the naive way and the floor, the node, the reading of bags."""
-    from uncertainty_depth.bench import run_benchmarks
+    from uncertainty_depth.bench import run_metrics, run_network, run_reading
 
-    print(run_benchmarks(metrics=arguments.metrics, source=arguments.source))
+    if arguments.metrics:
+        print(run_metrics())
+        return
+    print(run_network())
+    for source in arguments.source:
+        print("\n" + run_reading(source))
+
+
+def experiment(arguments: argparse.Namespace) -> None:
+    """Repeat an experiment of the papers: a table, JSON and the figure; killed, it goes on where it was."""
+    EXPERIMENTS[arguments.name].run(arguments.output, arguments.seeds, arguments.quick)
+    print(f"results in {arguments.output}")
 
 
 def demo(arguments: argparse.Namespace) -> None:
@@ -145,7 +157,13 @@ def build_parser() -> argparse.ArgumentParser:
 
     one = add("bench", bench, example="--source kitti:2011_09_26/2011_09_26_drive_0001_sync")
     one.add_argument("--metrics", action="store_true", help="the metrics against their peers instead of the network")
-    one.add_argument("--source", help="a source with LiDAR for the reading, projection and scoring rate, e.g. kitti:DRIVE_DIR")
+    one.add_argument("--source", nargs="*", default=[], help="sources with LiDAR for the reading, projection and scoring rate, e.g. kitti:DRIVE_DIR")
+
+    one = add("experiment", experiment, example="toy-cubic --output cubic --quick")
+    one.add_argument("name", choices=EXPERIMENTS, help="; ".join(f"{name}: {one.description}" for name, one in EXPERIMENTS.items()))
+    one.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for table, JSON and figure")
+    one.add_argument("--seeds", type=int, help="repetitions (default: the experiment's own)")
+    one.add_argument("--quick", action="store_true", help="a small version, under two minutes on two cores")
 
     one = add("demo", demo, example="--output demo_output")
     one.add_argument("--output", type=Path, default=Path("demo_output"), metavar="DIR", help="folder for bag, report and pictures")

@@ -1,1 +1,36 @@
-"""Measurements of speed; one file per part that is measured."""
+"""Ratios measured in one run: sampling against its floor, the node against its network, reading bags, the metrics against their peers."""
+
+from __future__ import annotations
+
+from uncertainty_depth.config import SourceConfig
+
+
+def run_network() -> str:
+    """Sampling against eight whole passes and against its floor; the node against the network, where ROS 2 is there."""
+    from uncertainty_depth.bench import network
+    from uncertainty_depth.ros.requirements import RosMissingError, require_ros
+
+    tables = [network.table(network.run())]
+    try:
+        require_ros()
+        from uncertainty_depth.ros import node_bench
+
+        tables.append(node_bench.run())
+    except RosMissingError as error:
+        tables.append(f"the node is not measured: {error}")
+    return "\n\n".join(tables)
+
+
+def run_reading(notation: str) -> str:
+    """Frames per second of reading, projecting and scoring a source, without a network."""
+    from uncertainty_depth.bench import reading
+    from uncertainty_depth.data.source import open_source
+
+    return reading.table(notation, reading.run(open_source(notation, SourceConfig())))
+
+
+def run_metrics() -> str:
+    """The metrics against their peers."""
+    from uncertainty_depth.bench import metrics
+
+    return metrics.table(metrics.run())
