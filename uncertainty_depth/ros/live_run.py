@@ -54,7 +54,7 @@ def _node(name: str, source: BagSource, model: Path, output: Path) -> list[str]:
         "depth_node": ["-p", f"model:={model}", "-r", f"image:={topics.image}", "-r", f"camera_info:={topics.camera_info}"],
         "evaluator_node": ["-p", f"output:={output}", "-p", f"lidar_to_camera:=[{extrinsics}]", "-r", f"lidar/points:={topics.lidar}"],
     }
-    return [sys.executable, "-c", COMMAND.format(name), "--ros-args", "-p", "use_sim_time:=true", *options[name]]
+    return [sys.executable, "-c", COMMAND.format(name), "--ros-args", "-p", "use_sim_time:=true", "-p", "reliable_input:=true", *options[name]]
 
 
 def _play(source: BagSource, output: Path) -> dict[str, int]:
