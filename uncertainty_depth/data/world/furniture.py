@@ -175,4 +175,4 @@ def _column(rng: Random) -> Frustum:
 
 Maker = Callable[[Random], Piece]
 ALONG_WALLS: list[Maker] = [shelf, shelf, cabinet, cabinet, sofa, table, crates, plant, chair]
-IN_THE_OPEN: list[Maker] = [crates, crates, balls, balls, table, chair, pillar, plant]
+IN_THE_OPEN: list[Maker] = [crates, crates, balls, balls, balls, table, chair, pillar, plant]

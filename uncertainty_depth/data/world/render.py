@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.data.world.scene import Lamp, Scene
+from uncertainty_depth.data.world.solids import TINY
 
 Floats = NDArray[np.float32]
 NOTHING = -1
@@ -39,7 +40,8 @@ def cast(scene: Scene, origin: Floats, directions: Floats) -> Hits:
     units = directions / np.sqrt(np.einsum("ij,ij->j", directions, directions))
     offsets = scene.centres - origin
     tangents = np.sum(offsets**2, axis=1) - scene.bounds**2
-    for k, candidate in enumerate(scene.solids):
+    for k in _in_reach(offsets, scene.bounds, units):
+        candidate = scene.solids[k]
         if tangents[k] <= 0:
             enter = candidate.intersect(origin, directions)
             rays = np.flatnonzero(enter < t)
@@ -51,6 +53,17 @@ def cast(scene: Scene, origin: Floats, directions: Floats) -> Hits:
             rays, enter = rays[nearer], enter[nearer]
         t[rays], solid[rays] = enter, k
     return Hits(t, solid)
+
+
+def _in_reach(offsets: Floats, bounds: Floats, units: Floats) -> NDArray[np.intp]:
+    """Indices of the solids whose bounding sphere the cone around all rays touches: what is behind a camera is left out at once."""
+    axis = units.sum(axis=1) + TINY
+    axis /= np.linalg.norm(axis)
+    spread = np.arccos(np.clip((axis @ units).min(initial=1), -1, 1))
+    distances = np.maximum(np.linalg.norm(offsets, axis=1), TINY)
+    half_width = np.where(distances > bounds, np.arcsin(np.minimum(bounds / distances, 1)), np.pi)
+    away = np.arccos(np.clip(offsets @ axis / distances, -1, 1))
+    return np.flatnonzero(away <= spread + half_width + 1e-3)
 
 
 class LampView:

@@ -157,9 +157,9 @@ def _warm(rng: Random) -> tuple[float, float, float]:
 
 
 def _ceiling_lamps(rng: Random, room: Room) -> tuple[list[Solid], list[Lamp]]:
-    """One to four globes under the ceiling, spread along the room's long side."""
+    """One or two globes under the ceiling, spread along the room's long side."""
     (x, y), size = room.centre, np.array(room.size)
-    count, long = int(np.clip(round(size.max() / rng.uniform(3, 6)), 1, 3)), int(np.argmax(size))
+    count, long = int(np.clip(round(size.max() / rng.uniform(3, 6)), 1, 2)), int(np.argmax(size))
     colour, power = _warm(rng), rng.uniform(0.6, 1.4)
     solids: list[Solid] = []
     lamps = []
