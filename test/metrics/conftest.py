@@ -1,20 +1,40 @@
-"""Pixels made by the tests."""
+"""Pixels made by the tests, as NumPy arrays, torch tensors, and tensors on a GPU where there is one."""
 
 import numpy as np
 import pytest
+import torch
+
+KINDS = ["numpy", "torch", "cuda"]
 
 
-def make_pixels(number: int, seed: int = 0, spread: float = 0.5, dtype: str = "float64") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def draw(number: int, seed: int = 0, dtype: str = "float64") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Depth, sigma and ground truth like those of a decent network: log-normal sigma, errors that follow it, a few outliers."""
     rng = np.random.default_rng(seed)
     ground_truth = rng.uniform(0.5, 60, number)
-    true_sigma = 0.07 * ground_truth * np.exp(spread * rng.normal(size=number))
+    true_sigma = 0.07 * ground_truth * np.exp(0.5 * rng.normal(size=number))
     depth = np.maximum(ground_truth + true_sigma * rng.standard_t(5, number), 0.05)
     sigma = 0.8 * true_sigma * np.exp(0.3 * rng.normal(size=number))
     return tuple(values.astype(dtype) for values in (depth, sigma, ground_truth))
 
 
 @pytest.fixture
+def make_pixels():
+    """The function that draws depth, sigma and ground truth."""
+    return draw
+
+
+@pytest.fixture
 def pixels():
     """3,000 pixels: depth, sigma, ground truth."""
-    return make_pixels(3000)
+    return draw(3000)
+
+
+@pytest.fixture(params=KINDS)
+def convert(request):
+    """Turns NumPy arrays into arrays of one kind."""
+    if request.param == "numpy":
+        return np.asarray
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    device = "cuda" if request.param == "cuda" else "cpu"
+    return lambda values: torch.as_tensor(np.asarray(values), device=device)

@@ -57,11 +57,12 @@ class NumPyArrays:
         """Sums of the first `counts` values, for a few counts."""
         order = np.argsort(counts, axis=None)
         ends = counts.reshape(-1)[order]
-        if not ends[-1]:
-            return np.zeros(counts.shape)
         starts = np.concatenate(([0], ends[:-1]))
-        # reduceat gives an element, not 0, for an empty segment.
-        segments = np.where(starts < ends, np.add.reduceat(values[: ends[-1]], np.minimum(starts, ends[-1] - 1)), 0.0)
+        segments = np.zeros(ends.size)
+        before_end = starts < ends[-1]
+        if before_end.any():
+            segments[before_end] = np.add.reduceat(values[: ends[-1]], starts[before_end])
+            segments[starts == ends] = 0.0  # reduceat gives an element for an empty segment
         sums = np.empty(ends.size)
         sums[order] = np.cumsum(segments)
         return sums.reshape(counts.shape)

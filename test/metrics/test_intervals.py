@@ -1,0 +1,53 @@
+"""Figures per depth interval: each is the figure of its own pixels."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uncertainty_depth.metrics import by_depth, n_merci
+
+
+@pytest.mark.parametrize("trimmed", [False, True])
+def test_each_interval_is_scored_alone(pixels, convert, trimmed):
+    depth, sigma, ground_truth = pixels
+    error = np.abs(depth - ground_truth)
+    result = by_depth(convert(error), convert(sigma), convert(ground_truth), interval=2.5, alpha=0.9, trimmed=trimmed)
+    assert result.pixels.sum() == error.size
+    np.testing.assert_allclose(result.edges, np.arange(len(result.pixels) + 1) * 2.5)
+    for k, (low, high) in enumerate(zip(result.edges, result.edges[1:], strict=False)):
+        inside = (ground_truth >= low) & (ground_truth < high)
+        assert result.pixels[k] == inside.sum()
+        if inside.any():
+            assert result.mae[k] == pytest.approx(error[inside].mean(), rel=1e-9)
+            np.testing.assert_allclose(result.n_merci[k], n_merci(error[inside], sigma[inside], 0.9, trimmed), rtol=1e-9)
+
+
+@given(st.integers(1, 50), st.integers(0, 1000), st.booleans())
+def test_ties_and_empty_intervals(number, seed, trimmed):
+    rng = np.random.default_rng(seed)
+    error, sigma, ground_truth = rng.choice([0.0, 0.5, 2.0], number), rng.choice([0.0, 1.0, 2.0], number), rng.choice([0.5, 3.5, 3.6], number)
+    result = by_depth(error, sigma, ground_truth, 1.0, 0.8, trimmed)
+    expected = [n_merci(error[m], sigma[m], 0.8, trimmed) for k in range(len(result.pixels)) for m in [np.floor(ground_truth) == k]]
+    np.testing.assert_allclose(result.n_merci, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_the_mean_is_over_intervals_with_enough_pixels(make_pixels):
+    depth, sigma, ground_truth = make_pixels(5000)
+    result = by_depth(np.abs(depth - ground_truth), sigma, ground_truth, 1.0, enough=85)
+    counted = result.pixels >= 85
+    assert 0 < counted.sum() == result.intervals_with_enough < len(counted)
+    assert result.mean_n_merci == pytest.approx(result.n_merci[counted].mean())
+
+
+def test_nothing_and_wrong_arguments():
+    empty = by_depth([], [], [])
+    assert len(empty.pixels) == 0
+    assert math.isnan(empty.mean_n_merci)
+    with pytest.raises(ValueError, match=re.escape("interval is 0; expected a positive width in metres")):
+        by_depth([1.0], [1.0], [1.0], 0)
+    with pytest.raises(ValueError, match="ground_truth contains -1; expected no negative value"):
+        by_depth([1.0], [1.0], [-1.0])
