@@ -1,14 +1,331 @@
-"""The one-pass accumulator against the exact functions on everything it has seen."""
+"""The one-pass accumulator against the exact functions on everything it has seen: on smooth data, on adversarial data, in any chunks."""
+
+import dataclasses
+import itertools
+import math
 
 import numpy as np
+import pytest
+import torch
 
-from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.metrics import (
+    OnlineMetrics,
+    auce,
+    by_depth,
+    depth_errors,
+    merci,
+    n_merci,
+    n_merci_curve,
+    nll,
+    sparsification,
+    spearman,
+)
+
+LIMIT = 2.0**-10  # relative error of an order statistic
 
 
-def test_one_frame_has_the_same_exact_and_accumulated_figures(pixels):
+def flatten(mapping, prefix=""):
+    """Nested mapping to one level."""
+    for key, value in mapping.items():
+        yield from flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else [(prefix + key, value)]
+
+
+def exact_figures(depth, sigma, ground_truth, alpha=0.95):
+    """The mapping under "uncertainty" by the exact public functions, one by one."""
+    error = np.abs(depth - ground_truth)
+    curves = {name: sparsification(depth, sigma, ground_truth, name) for name in ("abs_rel", "rmse", "a1")}
+    ause, aurg = ({name: getattr(curve, kind) for name, curve in curves.items()} for kind in ("ause", "aurg"))
+    return {
+        "n_merci": n_merci(error, sigma, alpha),
+        "n_merci_trimmed": n_merci(error, sigma, alpha, trimmed=True),
+        "merci": merci(error, sigma, alpha),
+        "ause": ause,
+        "aurg": aurg,
+        "ause_pooled": ause,
+        "aurg_pooled": aurg,
+        "auce": auce(error, sigma),
+        "spearman": spearman(sigma, error),
+        "nll": nll(error, sigma),
+    }
+
+
+def candidates(depth, sigma, ground_truth):
+    """The method's sigma and both baselines at their most likely scale, as plain arrays."""
+    error = np.abs(depth - ground_truth)
+    scale = math.sqrt(np.mean((error / depth) ** 2))
+    return {"method": sigma, "constant": np.full_like(depth, math.sqrt(np.mean(error**2))), "proportional_to_depth": scale * depth}
+
+
+def scored(summary):
+    return {"method": summary["uncertainty"], **summary["baselines"]}
+
+
+def merci_bound(error, sigma, alpha, value):
+    """How far n-MeRCI may be off when lambda and the largest error are, see `online`."""
+    largest = np.quantile(error, alpha, method="inverted_cdf")
+    term = LIMIT * merci(error, sigma, alpha) + 2.0**-20 * sigma.mean() + abs(value) * (LIMIT * largest + 2.0**-24)
+    return 1.01 * term / abs(largest - error.mean()) + 1e-12
+
+
+def test_a_frames_figures_are_those_of_the_exact_functions(pixels, convert):
+    figures = OnlineMetrics().update(*map(convert, pixels))
+    depth, _, ground_truth = pixels
+    assert figures["pixels"] == depth.size
+    assert figures["depth"] == pytest.approx(depth_errors(depth, ground_truth), rel=1e-12)
+    for name, sigma in candidates(*pixels).items():
+        expected = exact_figures(depth, sigma, ground_truth)
+        for (key, value), (_, reference) in zip(flatten(scored(figures)[name]), flatten(expected), strict=True):
+            # The baselines' merci is that of any scale.
+            assert value == pytest.approx(reference, rel=1e-9, abs=1e-12, nan_ok=True), (name, key)
+
+
+def test_everything_seen_against_the_exact_functions_on_all_of_it(make_pixels):
+    parts = [make_pixels(8000, seed) for seed in range(6)]
+    together = tuple(np.concatenate(values) for values in zip(*parts, strict=True))
     metrics = OnlineMetrics()
-    figures = metrics.update(*pixels)
+    frames = [metrics.update(*part) for part in parts]
     summary = metrics.compute()
-    assert summary["pixels"] == figures["pixels"] == pixels[0].size
-    assert summary["uncertainty"]["ause"] == figures["uncertainty"]["ause"]
-    np.testing.assert_allclose(summary["uncertainty"]["n_merci"], figures["uncertainty"]["n_merci"], rtol=2e-3)
+    depth, _, ground_truth = together
+    assert summary["depth"] == pytest.approx(depth_errors(depth, ground_truth), rel=1e-12)
+    for name, sigma in candidates(*together).items():
+        expected, found = exact_figures(depth, sigma, ground_truth), scored(summary)[name]
+        for key in ("n_merci", "n_merci_trimmed", "merci"):
+            assert found[key] == pytest.approx(expected[key], rel=1e-3), (name, key)
+        for key in ("ause_pooled", "aurg_pooled"):
+            assert found[key] == pytest.approx(expected[key], rel=1e-3, abs=2e-5), (name, key)
+        for key in ("ause", "aurg"):
+            means = {item: np.mean([scored(frame)[name][key][item] for frame in frames]) for item in ("abs_rel", "rmse", "a1")}
+            assert found[key] == pytest.approx(means, rel=1e-12)
+        assert found["auce"] == pytest.approx(expected["auce"], abs=1e-12 if name == "method" else 1e-4)
+        assert found["spearman"] == pytest.approx(expected["spearman"], abs=2e-3, nan_ok=True)
+        assert found["nll"] == pytest.approx(expected["nll"], rel=1e-12)
+
+
+def nine_decades(rng):
+    truth = 10 ** rng.uniform(-1, 1.8, 4000)
+    return truth + 10 ** rng.uniform(-7, 2, 4000), 10 ** rng.uniform(-6, 3, 4000), truth
+
+
+ADVERSARIAL = {
+    "ties": lambda rng: (rng.choice([1.0, 2.0, 4.0], 4000), rng.choice([0.1, 0.2, 0.4], 4000), rng.choice([1.0, 3.0], 4000)),
+    "few ties in a smooth sigma": lambda rng: (rng.uniform(1, 5, 4000), np.maximum(rng.uniform(0, 1, 4000), 0.4), rng.uniform(1, 5, 4000)),
+    "half precision sigma": lambda rng: (rng.uniform(1, 5, 4000), rng.uniform(0.1, 1, 4000).astype("f2").astype("f8"), rng.uniform(1, 5, 4000)),
+    "zero sigma": lambda rng: (rng.uniform(1, 5, 4000), np.zeros(4000), rng.uniform(1, 5, 4000)),
+    "some zero sigma": lambda rng: (rng.uniform(1, 5, 4000), rng.choice([0.0, 1.0], 4000, p=[0.02, 0.98]), rng.uniform(1, 5, 4000)),
+    "no error": lambda rng: (np.full(500, 2.0), rng.uniform(0, 1, 500), np.full(500, 2.0)),
+    "constant sigma": lambda rng: (rng.uniform(1, 5, 4000), np.full(4000, 0.3), rng.uniform(1, 5, 4000)),
+    "sigma is the error": lambda rng: (lambda d, g: (d, np.abs(d - g), g))(rng.uniform(1, 5, 4000), rng.uniform(1, 5, 4000)),
+    "nine decades": nine_decades,
+    "one pixel": lambda rng: (np.array([2.0]), np.array([0.1]), np.array([1.5])),
+    "two pixels": lambda rng: (np.array([2.0, 3.0]), np.array([0.1, 0.4]), np.array([1.5, 4.5])),
+    "all pixels equal": lambda rng: (np.full(700, 2.1), np.full(700, 0.1), np.full(700, 1.7)),
+    "depth that is not positive": lambda rng: (rng.normal(1, 1, 4000), rng.uniform(0.1, 1, 4000), rng.uniform(1, 5, 4000)),
+}
+
+
+@pytest.mark.parametrize("name", ADVERSARIAL)
+def test_the_bounds_hold_on_adversarial_data(name):
+    depth, sigma, ground_truth = ADVERSARIAL[name](np.random.default_rng(3))
+    error = np.abs(depth - ground_truth)
+    metrics = OnlineMetrics()
+    metrics.update(depth, sigma, ground_truth)
+    found, alphas = metrics.compute()["uncertainty"], np.arange(1, 21) / 20
+    curve = metrics.curves()["n_merci"]["plain"]["method"]
+    for alpha, value, expected in zip(alphas, curve, n_merci_curve(error, sigma, alphas), strict=True):
+        if np.isfinite(expected):
+            assert abs(value - expected) <= merci_bound(error, sigma, alpha, expected), alpha
+        else:
+            assert np.array_equal(value, expected, equal_nan=True), alpha
+    assert found["merci"] == pytest.approx(merci(error, sigma), rel=LIMIT)
+    exact = exact_figures(depth, sigma, ground_truth)
+    assert found["auce"] == pytest.approx(exact["auce"], abs=1e-12)
+    assert found["nll"] == pytest.approx(exact["nll"], rel=1e-11)
+    for item, area in exact["ause"].items():
+        full = sparsification(depth, sigma, ground_truth, item).random[0]
+        # Each threshold keeps at most 1/512 of the pixels too many or too few, see `online`.
+        assert found["ause_pooled"][item] == pytest.approx(area, abs=0.01 * full + 1e-12), item
+
+
+@pytest.mark.parametrize("name", ["ties", "constant sigma", "sigma is the error", "all pixels equal", "one pixel"])
+def test_ties_keep_the_trimmed_reading_close(name):
+    """Which of many equal ratios are kept depends on their order, which no bounded state can know: everything else is within the bound."""
+    depth, sigma, ground_truth = ADVERSARIAL[name](np.random.default_rng(3))
+    metrics = OnlineMetrics()
+    metrics.update(depth, sigma, ground_truth)
+    expected = n_merci(np.abs(depth - ground_truth), sigma, trimmed=True)
+    np.testing.assert_allclose(metrics.compute()["uncertainty"]["n_merci_trimmed"], expected, rtol=0.02, atol=4e-3)
+
+
+def same(first, second, rtol=1e-12):
+    """Equal but for the figures that depend on what one image is."""
+    for (key, value), (_, other) in zip(flatten(first), flatten(second), strict=True):
+        if ".ause." not in key and ".aurg." not in key:
+            assert value == pytest.approx(other, rel=rtol, abs=1e-13, nan_ok=True), key
+
+
+@pytest.mark.parametrize("sizes", [[1], [999, 1], [3, 500, 2, 40]])
+def test_chunks_and_at_once_agree(pixels, sizes):
+    whole, chunked = OnlineMetrics(), OnlineMetrics()
+    whole.update(*pixels)
+    start = 0
+    for size in itertools.chain(sizes, itertools.repeat(1000)):
+        if start >= pixels[0].size:
+            break
+        chunked.update(*(values[start : start + size] for values in pixels))
+        start += size
+    same(whole.compute(), chunked.compute())
+    for name, table in whole._state.tables.items():
+        np.testing.assert_allclose(chunked._state.tables[name], table, rtol=1e-13, err_msg=name)
+
+
+def test_merging_in_any_order_agrees(make_pixels):
+    parts = []
+    for seed in range(3):
+        parts.append(OnlineMetrics())
+        parts[-1].update(*make_pixels(2000, seed))
+    results = []
+    for order in itertools.permutations(range(3)):
+        merged = OnlineMetrics()
+        for place in order:
+            merged.merge(parts[place])
+        results.append(merged)
+    sequential = OnlineMetrics()
+    for seed in range(3):
+        sequential.update(*make_pixels(2000, seed))
+    for merged in results:
+        same(merged.compute(), sequential.compute())
+        assert merged.compute()["uncertainty"]["ause"] == pytest.approx(sequential.compute()["uncertainty"]["ause"], rel=1e-12)
+        assert (merged.pixels, merged.frames) == (sequential.pixels, sequential.frames) == (6000, 3)
+
+
+def test_numpy_and_torch_states_merge(pixels, convert):
+    here, there = OnlineMetrics(), OnlineMetrics()
+    here.update(*pixels)
+    there.update(*map(convert, pixels))
+    same(here.compute(), there.compute(), rtol=1e-10)
+    here.merge(there)
+    there.merge(here)
+    assert (here.pixels, there.pixels) == (2 * pixels[0].size, 3 * pixels[0].size)
+    there.update(*pixels)
+    same(there.compute()["depth"], here.compute()["depth"], rtol=1e-10)
+
+
+def test_maps_are_masked_and_frames_without_a_valid_pixel_change_nothing(pixels):
+    depth, sigma, ground_truth = (values.reshape(50, 60).astype(np.float32) for values in pixels)
+    holes = ground_truth.copy()
+    holes[::2] = np.nan
+    metrics = OnlineMetrics()
+    assert metrics.update(depth, sigma, np.full_like(depth, np.nan)) is None
+    assert metrics.update(depth, np.full_like(depth, -1), ground_truth) is None
+    assert (metrics.pixels, metrics.frames) == (0, 0)
+    figures = metrics.update(torch.from_numpy(depth), torch.from_numpy(sigma), torch.from_numpy(holes))
+    assert figures["pixels"] == metrics.pixels == depth[1::2].size
+    expected = OnlineMetrics().update(depth[1::2], sigma[1::2], ground_truth[1::2])
+    same(figures, expected, rtol=1e-10)
+
+
+def test_nothing_seen_is_nan_everywhere_in_the_same_mapping(pixels):
+    empty = OnlineMetrics().compute()
+    figures = OnlineMetrics().update(*pixels)
+    assert [key for key, _ in flatten(empty)] == [key for key, _ in flatten(figures)]
+    assert empty["pixels"] == 0
+    assert all(math.isnan(value) for key, value in flatten(empty) if key != "pixels")
+
+
+def test_reset_forgets(pixels):
+    metrics = OnlineMetrics()
+    metrics.update(*pixels)
+    metrics.reset()
+    assert metrics.pixels == 0
+    metrics.update(*pixels)
+    fresh = OnlineMetrics()
+    fresh.update(*pixels)
+    same(metrics.compute(), fresh.compute(), rtol=0)
+
+
+@pytest.mark.parametrize(
+    "limits", [{}, {"max_depth": 10.0}, {"max_depth": 300.0, "depth_interval": 1.0}, {"max_depth": 200.0, "depth_interval": 0.1}]
+)
+def test_the_state_stays_within_8_mb_however_much_it_sees(make_pixels, limits):
+    metrics = OnlineMetrics(EvaluationConfig(**limits))
+    before = metrics.nbytes
+    for seed in range(3):
+        metrics.update(*make_pixels(20_000, seed))
+    assert metrics.nbytes == before <= 8_000_000
+
+
+def test_too_many_intervals_are_refused():
+    with pytest.raises(ValueError, match=r"depth_interval is 0\.01; expected at least 0\.0\d+ for depths from 0\.1 to 80\.0"):
+        OnlineMetrics(EvaluationConfig(depth_interval=0.01))
+
+
+def test_intervals_against_the_exact_function(make_pixels):
+    depth, sigma, ground_truth = make_pixels(100_000)
+    config = EvaluationConfig(max_depth=60.0, depth_interval=2.0)
+    metrics = OnlineMetrics(config)
+    metrics.update(depth, sigma, ground_truth)
+    found, expected = metrics.curves()["intervals"], by_depth(np.abs(depth - ground_truth), sigma, ground_truth, 2.0)
+    np.testing.assert_allclose(found["edges"][:31], expected.edges)
+    np.testing.assert_array_equal(found["pixels"][:30], expected.pixels)
+    np.testing.assert_allclose(found["mae"][:30], expected.mae, rtol=1e-12)
+    np.testing.assert_allclose(found["n_merci"][:30], expected.n_merci, rtol=1e-2)
+
+
+def test_curves_are_those_of_the_figures(pixels):
+    metrics = OnlineMetrics()
+    metrics.update(*pixels)
+    curves, summary = metrics.curves(), metrics.compute()
+    for name, figures in scored(summary).items():
+        for statistic, drawn in curves["sparsification"].items():
+            assert drawn["ause"][name] == pytest.approx(figures["ause_pooled"][statistic])
+            assert len(drawn[name]) == len(drawn["oracle"]) == len(drawn["fractions"]) == 51
+        for reading, key in (("plain", "n_merci"), ("trimmed", "n_merci_trimmed")):
+            assert curves["n_merci"][reading][name][18] == pytest.approx(figures[key])
+        assert (np.diff(curves["reliability"][name]) >= 0).all()
+    assert curves["pixels"] == metrics.pixels
+    assert OnlineMetrics().curves()["pixels"] == 0
+
+
+def test_a_saved_state_goes_on(pixels, convert, tmp_path):
+    metrics = OnlineMetrics(EvaluationConfig(alpha=0.9))
+    metrics.update(*map(convert, pixels))
+    metrics.save(tmp_path / "state.npz")
+    loaded = OnlineMetrics.load(tmp_path / "state.npz")
+    assert loaded.config == metrics.config
+    same(loaded.compute(), metrics.compute(), rtol=0)
+    for each in (loaded, metrics):
+        each.update(*map(convert, pixels))
+    same(loaded.compute(), metrics.compute(), rtol=1e-12)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["state.npz"]
+
+
+def test_states_that_score_something_else_do_not_merge(pixels):
+    first, second = OnlineMetrics(), OnlineMetrics(EvaluationConfig(max_depth=10.0))
+    with pytest.raises(ValueError, match=r"other has max_depth 10\.0; expected 80\.0, as here"):
+        first.merge(second)
+    first.merge(OnlineMetrics(dataclasses.replace(EvaluationConfig(), pictures=0)))
+
+
+def test_damaged_files_are_named(pixels, tmp_path):
+    path = tmp_path / "state.npz"
+    with pytest.raises(SourceError, match=r"state\.npz does not exist"):
+        OnlineMetrics.load(path)
+    metrics = OnlineMetrics()
+    metrics.update(*pixels)
+    metrics.save(path)
+    content = path.read_bytes()
+    for damaged in (b"", content[: len(content) // 2], b"hello"):
+        path.write_bytes(damaged)
+        with pytest.raises(SourceError, match="is no complete metrics state"):
+            OnlineMetrics.load(path)
+    np.savez(path, header=np.array('{"format": 2, "config": {}}'))
+    with pytest.raises(SourceError, match="has format 2; expected at most 1"):
+        OnlineMetrics.load(path)
+    np.savez(path, header=np.array([{"an": "object"}], dtype=object))
+    with pytest.raises(SourceError, match="is no complete metrics state"):
+        OnlineMetrics.load(path)
+    np.savez(path, header=np.array('{"format": 1, "config": {}}'), counts=np.zeros(2))
+    with pytest.raises(SourceError, match="is no complete metrics state"):
+        OnlineMetrics.load(path)

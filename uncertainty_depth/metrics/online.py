@@ -2,17 +2,18 @@
 
 Sums and counts are exact. Order statistics come from logarithmic bins (see `bins`), so against the exact functions on all pixels together:
 
-- depth errors, merci's mean, coverage, AUCE and NLL of the method: equal to float64 rounding.
-- `lambda_alpha` and `max_alpha`: within 2^-10 (1e-3) relative for e / sigma within 1e-6 ... 1e6 and e within 1e-7 ... 1e6 m. What lies below counts
-as 0, above
-  as infinite. n-MeRCI is a ratio of differences of these, which bounds its error by 2^-10 (merci + |n| max_alpha) / |max_alpha - mae|.
-- trimmed n-MeRCI: also the choice of the pixels kept within the one bin that the threshold falls into.
-- pooled sparsification: the share kept at each fraction is off by at most 1/512, or by the part of one 2^-9 wide bin of keys that are not equal.
+- Depth errors, and coverage, AUCE and NLL of the method: equal to float64 rounding.
+- `lambda_alpha` and `max_alpha`: within 2^-10 (1e-3) relative, for e / sigma in 2^-20 ... 2^20 (to 2^8 for the depth as sigma) and e in
+  2^-24 ... 2^20 m. What lies below counts as 0, above as the largest seen. n-MeRCI is a quotient of differences of these, so its error is at most
+  2^-10 (merci + |n| max_alpha) / |max_alpha - mae|; on smooth data it is a tenth of that, as ranks are interpolated within a bin.
+- Trimmed n-MeRCI: besides, that of an alpha which differs by at most the share of the one bin that the threshold falls into.
+- Pooled sparsification: the share kept at each fraction is off by at most 1/512, or by the part of one bin of relative width 2^-9 that is not equal.
 - AUCE of the baselines: the share covered is off by at most the pixels of one bin.
-- Spearman: ranks are known to a sixteenth or an eighth of an octave; 2e-3 absolute on data that spread over two octaves or more.
+- Spearman: ranks are known to an eighth (sigma) or a sixteenth (error, depth) of an octave; 2e-3 absolute on sigmas that spread over two octaves.
+- n-MeRCI per depth interval: bins as fine as the memory allows, from 1/8 of an octave (800 intervals) to 1/64 (100 intervals); see `state`.
 
-Chunks of any size, at once, or merged in any order: counts are equal and sums agree to rounding. Only the per-image figures depend on what one image
-is.
+Chunks of any size, at once, or merged in any order: counts are equal and sums agree to rounding. Only the per-image figures depend on what one
+image is.
 """
 
 from __future__ import annotations

@@ -56,8 +56,15 @@ class Pooled:
             return normalised(factor, self.mean_sigma(candidate), self.total("mae") / self.pixels, self.order_statistics("error", numbers))
         counts = self.tables[f"{name}.count"]
         sigma, error = (first_sums(counts, self.tables[f"{name}.{item}"], numbers) / numbers for item in ("sigma", "error"))
-        largest = np.maximum.accumulate(self.tables[f"{name}.max_error"])[np.searchsorted(np.cumsum(counts), numbers)]
-        return normalised(factor, sigma, error, largest)
+        return normalised(factor, sigma, error, self._largest_kept(name, numbers))
+
+    def _largest_kept(self, name: str, numbers: np.ndarray) -> Floats:
+        """Largest error among the pixels with the smallest ratios; that of the bin which is cut counts if most of it is kept."""
+        counts, largest = self.tables[f"{name}.count"], np.maximum.accumulate(self.tables[f"{name}.max_error"])
+        total = np.cumsum(counts)
+        place = np.searchsorted(total, numbers)
+        mostly = 2 * (total[place] - numbers) < counts[place]
+        return np.where(mostly, largest[place], largest[np.maximum(place - 1, 0)])
 
     def _constant_n_merci(self, numbers: np.ndarray, trimmed: bool) -> Floats:
         """1, or NaN where all the errors that count are equal."""

@@ -1,0 +1,90 @@
+"""Online against exact on real depth: NYU frames, predicted by the mean and spread of other NYU frames at each pixel."""
+
+import os
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.metrics import OnlineMetrics, merci, n_merci, n_merci_curve, sparsification, spearman
+
+FOLDER = os.environ.get("UNCERTAINTY_DEPTH_DATA")
+pytestmark = pytest.mark.skipif(not FOLDER, reason="UNCERTAINTY_DEPTH_DATA is not set")
+CROP = (slice(22, 236), slice(20, 301))
+
+
+def read(name):
+    depth = cv2.imread(str(Path(FOLDER) / "nyuv2" / "depth" / f"{int(name):04d}.png"), cv2.IMREAD_UNCHANGED)[CROP].astype(np.float32) / 1000
+    return np.where(depth > 0, depth, np.nan)
+
+
+def names(split, step):
+    return (Path(FOLDER) / "nyuv2" / f"{split}.txt").read_text().split()[::step]
+
+
+@pytest.fixture(scope="module")
+def frames():
+    """A real predictor without a network: its errors are large, skewed and full of the ties of quantised depth."""
+    known = np.stack([read(name) for name in names("train", 20)])
+    mean, spread = np.nanmean(known, axis=0), np.nanstd(known, axis=0)
+    return [(mean, spread, read(name)) for name in names("test", 30)]
+
+
+@pytest.fixture(scope="module")
+def scored(frames):
+    metrics = OnlineMetrics(EvaluationConfig(max_depth=10.0))
+    figures = [metrics.update(*frame) for frame in frames]
+    together = [np.concatenate([frame[k].reshape(-1) for frame in frames]).astype(np.float64) for k in range(3)]
+    valid = np.isfinite(together).all(axis=0) & (together[2] >= 0.1) & (together[2] <= 10)
+    return metrics, figures, [values[valid] for values in together]
+
+
+ALPHAS = np.arange(1, 21) / 20
+
+
+def sigmas(depth, sigma):
+    return {"method": sigma, "proportional_to_depth": depth, "constant": np.ones_like(depth)}
+
+
+def test_n_merci_at_every_alpha_is_within_its_bound(scored):
+    metrics, _, (depth, sigma, truth) = scored
+    error, drawn = np.abs(depth - truth), metrics.curves()["n_merci"]["plain"]
+    largest = np.quantile(error, ALPHAS, method="inverted_cdf")
+    for name, values in sigmas(depth, sigma).items():
+        expected = n_merci_curve(error, values)
+        lengths = np.array([merci(error, values, alpha) for alpha in ALPHAS])
+        bound = 2.0**-10 * (lengths + np.abs(expected) * largest) / np.abs(largest - error.mean())
+        assert (np.abs(drawn[name] - expected) <= bound).all(), name
+
+
+def test_trimmed_n_merci_is_that_of_an_alpha_next_to_it(scored):
+    metrics, _, (depth, sigma, truth) = scored
+    error, drawn = np.abs(depth - truth), metrics.curves()["n_merci"]["trimmed"]
+    for name, values in sigmas(depth, sigma).items():
+        for alpha, found in zip(ALPHAS, drawn[name], strict=True):
+            near = n_merci_curve(error, values, np.clip(alpha + np.linspace(-2e-3, 2e-3, 21), None, 1.0), trimmed=True)
+            assert near.min() * (1 - 1e-3) <= found <= near.max() * (1 + 1e-3), (name, alpha)
+
+
+def test_the_figures_of_the_summary_are_within_a_thousandth(scored):
+    metrics, _, (depth, sigma, truth) = scored
+    error, found = np.abs(depth - truth), metrics.compute()["uncertainty"]
+    assert found["n_merci"] == pytest.approx(n_merci(error, sigma), rel=1e-3)
+    assert found["n_merci_trimmed"] == pytest.approx(n_merci(error, sigma, trimmed=True), rel=1e-3)
+
+
+@pytest.mark.parametrize("error", ["abs_rel", "rmse", "a1"])
+def test_pooled_and_per_image_sparsification(scored, error):
+    metrics, figures, (depth, sigma, truth) = scored
+    found = metrics.compute()["uncertainty"]
+    exact = sparsification(depth, sigma, truth, error)
+    assert found["ause_pooled"][error] == pytest.approx(exact.ause, rel=1e-3)
+    assert found["aurg_pooled"][error] == pytest.approx(exact.aurg, rel=1e-3, abs=1e-3 * exact.random[0])
+    assert found["ause"][error] == pytest.approx(np.mean([frame["uncertainty"]["ause"][error] for frame in figures]), rel=1e-12)
+
+
+def test_rank_correlation(scored):
+    metrics, _, (depth, sigma, truth) = scored
+    assert metrics.compute()["uncertainty"]["spearman"] == pytest.approx(spearman(sigma, np.abs(depth - truth)), abs=2e-3)

@@ -1,0 +1,79 @@
+"""The same figures from other people's packages, where they define the same; and what is different where they do not.
+
+torch-uncertainty is loaded from its one file: importing the package asks for torchvision, which this project does without.
+"""
+
+import importlib.metadata
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from uncertainty_depth.metrics import auce, brier, ece, nll, sparsification
+
+
+@pytest.fixture
+def torch_uncertainty_ause():
+    """The AUSE class, as installed."""
+    pytest.importorskip("torchmetrics", reason="torchmetrics is not installed")
+    found = importlib.util.find_spec("torch_uncertainty")
+    if found is None:
+        pytest.skip("torch-uncertainty is not installed")
+    path = Path(found.submodule_search_locations[0]) / "metrics" / "sparsification.py"
+    specification = importlib.util.spec_from_file_location("torch_uncertainty_sparsification", path)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module.AUSE
+
+
+def test_torch_uncertaintys_sparsification_is_ilgs_at_every_pixel(pixels, torch_uncertainty_ause):
+    """From 0.13 on: mean error of the rest over that of all, at each of N steps where ours has 100.
+
+    Before (0.3 ... 0.12) it was the *sum* of the errors of the rest, as a share of the whole: another figure under the same name. The share of
+    pixels that is left leads from one to the other.
+    """
+    depth, sigma, ground_truth = pixels
+    error = np.abs(depth - ground_truth)
+    peer = torch_uncertainty_ause()
+    peer.update(torch.from_numpy(sigma), torch.from_numpy(error))
+    removal, oracle = (curve.numpy().astype(np.float64) for curve in peer.partial_compute())
+    ours = sparsification(depth, sigma, ground_truth, "mae", "ilg")
+    removed = len(error) - ((1 - ours.fractions) * len(error)).astype(int)
+    sums = tuple(map(int, importlib.metadata.version("torch-uncertainty").split(".")[:2])) < (0, 13)
+    left = 1 - removed / len(error) if sums else 1.0
+    np.testing.assert_allclose(removal[removed] / left, ours.sparsification, rtol=1e-5)
+    np.testing.assert_allclose(oracle[removed] / left, ours.oracle, rtol=1e-5)
+    if not sums:
+        assert float(peer.compute()) == pytest.approx(ours.ause, rel=0.02)
+
+
+def test_uncertainty_toolbox_has_the_same_likelihood_and_miscalibration(pixels):
+    toolbox = pytest.importorskip("uncertainty_toolbox", reason="uncertainty-toolbox is not installed")
+    depth, sigma, ground_truth = pixels
+    error = np.abs(depth - ground_truth)
+    assert nll(error, sigma) == pytest.approx(toolbox.nll_gaussian(depth, sigma, ground_truth, scaled=True), rel=1e-10)
+    # Its area has levels 0 ... 1 in 100 parts and a polygon's exact area, which cuts where the curve crosses the diagonal.
+    assert auce(error, sigma) == pytest.approx(toolbox.miscalibration_area(depth, sigma, ground_truth, num_bins=101), abs=2e-3)
+
+
+def test_scikit_learn_has_the_same_brier_score():
+    metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
+    rng = np.random.default_rng(0)
+    probability = rng.uniform(size=500)
+    labels = (rng.uniform(size=500) < probability).astype(int)
+    assert brier(probability, labels) == pytest.approx(metrics.brier_score_loss(labels, probability), rel=1e-12)
+
+
+def test_scikit_learns_calibration_curve_gives_the_same_ece():
+    calibration = pytest.importorskip("sklearn.calibration", reason="scikit-learn is not installed")
+    rng = np.random.default_rng(0)
+    table = rng.dirichlet(np.ones(3), 2000)
+    labels = rng.integers(0, 3, 2000)
+    confidence, hit = table.max(1), table.argmax(1) == labels
+    accuracy, mean = calibration.calibration_curve(hit, confidence, n_bins=15, strategy="uniform")
+    # Its bins are closed on the left, ours, after Guo et al., on the right: the same where nothing lies on an edge.
+    counts = np.histogram(confidence, bins=np.linspace(0, 1, 16))[0]
+    expected = np.sum(np.abs(accuracy - mean) * counts[counts > 0]) / 2000
+    assert ece(table, labels) == pytest.approx(expected, rel=1e-9)
