@@ -1,0 +1,151 @@
+import importlib.util
+import json
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from torch import nn
+
+from uncertainty_depth.errors import UncertaintyDepthError
+from uncertainty_depth.experiments import posterior_toys, toy_classification, toy_sinusoid
+from uncertainty_depth.experiments.hmc import posterior_predictions
+from uncertainty_depth.experiments.langevin import SGHMC, SGLD
+from uncertainty_depth.experiments.posterior_toys import Schedule, sample_epochs
+
+TINY = Schedule((2, 4), 2, 2, (1,), 20, 5, 5, 3)
+TOYS = {"toy-sinusoid": toy_sinusoid, "toy-classification": toy_classification}
+
+
+def make_problem(toy):
+    size = len(toy.GRID)
+    return toy.make_problem(np.random.default_rng(0).normal(size=(5, size, 2)).astype(np.float32))
+
+
+@pytest.fixture(params=TOYS)
+def toy(request):
+    return TOYS[request.param]
+
+
+def test_sinusoid_data_are_the_papers():
+    x, y = (part[:, 0] for part in toy_sinusoid.make_data(points=20_000))
+    assert np.abs(x).max() <= 3
+    scaled = (y - np.sin(x)) * (1 + np.exp(-x)) / 0.15
+    assert stats.kstest(scaled, "norm").pvalue > 0.01
+    assert len(toy_sinusoid.make_data()[0]) == 1000
+
+
+def test_classification_data_are_the_papers():
+    x, y = toy_classification.make_data()
+    assert np.bincount(y).tolist() == [520, 520]
+    assert x[:, 0].min() >= 0
+    assert np.abs(x).max() <= 3
+    assert ((np.hypot(*x.T) > 2.4) == (y == 1)).all()
+
+
+def test_losses_equal_torch():
+    outputs, targets = torch.randn(3, 8, 2), torch.randn(3, 8, 1)
+    expected = [nn.functional.gaussian_nll_loss(o[:, :1], t, o[:, 1:].exp(), eps=0) for o, t in zip(outputs, targets, strict=True)]
+    torch.testing.assert_close(toy_sinusoid.negative_log_likelihood(outputs, targets), torch.stack(expected))
+    classes = torch.randint(2, (3, 8))
+    expected = [nn.functional.cross_entropy(o, c) for o, c in zip(outputs, classes, strict=True)]
+    torch.testing.assert_close(toy_classification.cross_entropy(outputs, classes), torch.stack(expected))
+
+
+def test_distance_to_itself_is_zero(toy):
+    samples = np.random.default_rng(0).normal(size=(5, len(toy.GRID), 2)).astype(np.float32)
+    problem = toy.make_problem(samples)
+    assert all(value == pytest.approx(0.0, abs=1e-6) for value in problem.distance(samples).values())
+    assert all(value > 0 for value in problem.distance(samples + np.array([0.5, 0.0], dtype=np.float32)).values())
+
+
+def test_predictive_is_the_law_of_total_variance():
+    rng = np.random.default_rng(0)
+    outputs = rng.normal(size=(4, 3, 2))
+    mean, sigma = toy_sinusoid.predictive(outputs)
+    drawn = rng.normal(outputs[..., 0], np.exp(outputs[..., 1] / 2), (100_000, 4, 3)).reshape(-1, 3)
+    np.testing.assert_allclose(mean, drawn.mean(0), atol=0.02)
+    np.testing.assert_allclose(sigma, drawn.std(0), rtol=0.02)
+
+
+def test_bernoulli_divergence_equals_scipy():
+    p, q = np.array([0.2, 0.9]), np.array([0.5, 0.8])
+    expected = np.mean([stats.entropy([a, 1 - a], [b, 1 - b]) for a, b in zip(p, q, strict=True)])
+    assert toy_classification.bernoulli_divergence(p, q) == pytest.approx(expected)
+    assert toy_classification.map_divergence(p, 0.5 * p) == pytest.approx(0.0, abs=1e-12)
+    assert toy_classification.map_divergence(p, q) == pytest.approx(stats.entropy(p / p.sum(), q / q.sum()))
+
+
+def test_samples_come_from_the_last_quarter():
+    assert sample_epochs(100, 3) == [75, 88, 100]
+    assert sample_epochs(100, 26) == list(range(75, 101))
+
+
+@pytest.mark.parametrize("method", [posterior_toys.ensemble, posterior_toys.mc_dropout])
+def test_samples_differ(toy, method):
+    drawn = method(make_problem(toy), TINY, 0)
+    assert drawn.shape == (4, len(toy.GRID), 2)
+    assert np.ptp(drawn, axis=0).max() > 0.01
+
+
+@pytest.mark.parametrize("kind", [SGLD, SGHMC])
+def test_chains_give_as_many_samples_as_asked(toy, kind):
+    drawn = posterior_toys.chain(make_problem(toy), TINY, kind, 1, 3)
+    assert {count: part.shape[:2] for count, part in drawn.items()} == {2: (3, 2), 4: (3, 4)}
+    assert np.ptp(drawn[4], axis=1).max() > 0
+    assert np.ptp(drawn[4], axis=0).max() > 0
+
+
+def test_too_short_a_chain_leaves_out_what_it_cannot_give(toy):
+    schedule = replace(TINY, counts=(2, 16))
+    assert set(posterior_toys.chain(make_problem(toy), schedule, SGLD, 1, 1)) == {2}
+
+
+def test_mc_dropout_masks_change_from_point_to_point_and_pass_to_pass():
+    problem = make_problem(toy_sinusoid)
+    same = replace(problem, at=torch.ones(50, 1))
+    drawn = posterior_toys.mc_dropout(same, TINY, 0)[..., 0]
+    assert np.ptp(drawn, axis=0).min() > 0
+    assert np.ptp(drawn, axis=1).min() > 0
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_run_writes_its_files_and_resumes(toy, tmp_path, monkeypatch, quick):
+    monkeypatch.setattr(toy, "QUICK", TINY)
+    monkeypatch.setattr(toy, "Schedule", lambda: TINY)
+    np.savez(tmp_path / "hmc_5_5_3.npz", predictions=np.random.default_rng(0).normal(size=(5, len(toy.GRID), 2)).astype(np.float32))
+    toy.run(tmp_path, 2, quick)
+    written = {path.name for path in tmp_path.iterdir()}
+    assert written == {"hmc_5_5_3.npz", "results", "table.md", "table.csv", "summary.json", "kl.png", "predictive.png"}
+    found = json.loads((tmp_path / "summary.json").read_text())["distances"]
+    assert set(found) == {"ensemble", "mc_dropout", "sgld_1", "sghmc_1"}
+    assert all(len(values) == 2 for method in found.values() for cell in method.values() for values in cell.values())
+    monkeypatch.setattr(posterior_toys, "compute", lambda *_: pytest.fail("computed again"))
+    toy.run(tmp_path, 2, quick)
+
+
+def test_without_numpyro_there_is_one_clear_sentence(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "numpyro", None)
+    monkeypatch.setitem(sys.modules, "numpyro.infer", None)
+    with pytest.raises(UncertaintyDepthError, match="needs numpyro"):
+        toy_sinusoid.run(tmp_path, 1, True)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("numpyro") is None, reason="numpyro, the optional HMC sampler, is not installed")
+def test_hmc_samples_a_known_posterior(tmp_path):
+    """One linear layer with unit prior and unit noise: the posterior of its prediction is Bayesian linear regression."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(30, 1)).astype(np.float32)
+    y = x + 0.5
+    at = np.array([[-1.0], [2.0]], dtype=np.float32)
+    cache = tmp_path / "hmc.npz"
+    options = {"samples": 1500, "warmup": 300, "depth": 6}
+    drawn = posterior_predictions(cache, (1, 1), 1, lambda outputs: -((y - outputs) ** 2).sum() / 2, x, at, **options)
+    design, wanted = np.column_stack([x, np.ones(30)]), np.column_stack([at, np.ones(2)])
+    covariance = np.linalg.inv(design.T @ design + np.eye(2))
+    np.testing.assert_allclose(drawn[..., 0].mean(0), (wanted @ covariance @ design.T @ y)[:, 0], atol=0.05)
+    np.testing.assert_allclose(drawn[..., 0].var(0), np.diag(wanted @ covariance @ wanted.T), rtol=0.25)
+    again = posterior_predictions(cache, (1, 1), 1, lambda _: pytest.fail("sampled again"), x, at, **options)
+    assert np.array_equal(drawn, again)
