@@ -34,9 +34,9 @@ class FakePredictor:
 
     method, device = "mc_dropout", "cpu"
 
-    def __init__(self, folder, config):
+    def __init__(self, config):
         if config.method == "multi_epochs":
-            raise ModelError(f"{folder} has no snapshots")
+            raise ModelError(f"{config.model} has no snapshots")
         self.config, self.seen = config, []
         self.gate, self.begun = threading.Event(), threading.Semaphore(0)
         self.gate.set()
@@ -57,7 +57,7 @@ class FakePredictor:
 
 @pytest.fixture
 def start(graph, monkeypatch):
-    monkeypatch.setattr(depth_node, "Predictor", FakePredictor)
+    monkeypatch.setattr(depth_node, "load_predictor", FakePredictor)
 
     def start_node(arguments=(), **parameters):
         return graph.start(DepthNode, arguments, **{"model": "fake", "max_frame_age": 0.0, **parameters})

@@ -117,10 +117,21 @@ def test_no_cloud_near_enough(ready, make):
     assert skipped(ready) == {"no_lidar_within_max_time_difference": 1}
 
 
+def test_frames_wait_for_a_camera_info_that_comes_late(make):
+    evaluation = live(queue_size=2)
+    for stamp in (100, 200, 300):
+        add_prediction(evaluation, make, stamp * MS)
+        add_cloud(evaluation, make, stamp * MS)
+    assert evaluation.evaluation.frames() == {"read": 1, "evaluated": 0, "skipped": {"no_camera_info": 1}}  # no more than two wait
+    assert len(evaluation.add_camera_info(make.camera_info(0, WIDTH, HEIGHT))) == 2
+    assert evaluation.evaluation.evaluated == 2
+
+
 def test_no_camera_info(make):
     evaluation = live()
     add_prediction(evaluation, make, 100 * MS)
     add_cloud(evaluation, make, 100 * MS)
+    evaluation.finish()
     assert skipped(evaluation) == {"no_camera_info": 1}
 
 

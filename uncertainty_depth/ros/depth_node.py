@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.executors import Executor, SingleThreadedExecutor
@@ -14,7 +15,6 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.data.images import decode_image
 from uncertainty_depth.errors import ConfigError, MessageError
-from uncertainty_depth.predictor import Predictor
 from uncertainty_depth.ros.depth_outputs import DepthOutputs
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
 from uncertainty_depth.ros.messages import stamp_ns
@@ -22,7 +22,17 @@ from uncertainty_depth.ros.parameters import NodeParameters
 from uncertainty_depth.ros.qos import OVERRIDABLE, sensor_qos
 from uncertainty_depth.ros.worker import Worker
 
+if TYPE_CHECKING:
+    from uncertainty_depth.predictor import Predictor
+
 LOG_EVERY_S = 5.0
+
+
+def load_predictor(config: DepthNodeConfig) -> Predictor:
+    """The model, ready. torch is imported only here: a wrong parameter is said at once, and a missing torch in one sentence."""
+    from uncertainty_depth.predictor import Predictor
+
+    return Predictor(config.model, config)
 
 
 class DepthNode(Node):
@@ -41,7 +51,7 @@ class DepthNode(Node):
             raise ConfigError("the parameter model is empty; expected a model folder, e.g. --ros-args -p model:=/path/to/model")
         self.health, self._info = Health(), None
         self._outputs = DepthOutputs(self)
-        self._predictor = Predictor(self.config.model, self.config)
+        self._predictor = load_predictor(self.config)
         self._worker = Worker(self._process, lambda _, reason: self.health.drop(reason), self.config.queue_size)
         self._diagnostics = DiagnosticsPublisher(self, self.health, "received", self._facts)
         self.create_subscription(CameraInfo, "camera_info", self._on_info, sensor_qos(1, False), qos_overriding_options=OVERRIDABLE)
@@ -103,7 +113,7 @@ class DepthNode(Node):
         self.get_logger().warning(f"dropped ({reason}): {sentence}", throttle_duration_sec=LOG_EVERY_S)
 
     def _prepare(self, old: DepthNodeConfig, new: DepthNodeConfig) -> Callable[[], None]:
-        predictor = self._predictor if new.method == old.method else Predictor(new.model, new)
+        predictor = self._predictor if new.method == old.method else load_predictor(new)
         input_changed = any(getattr(old, name) != getattr(new, name) for name in ("queue_size", "reliable_input", "compressed_input"))
 
         def apply() -> None:

@@ -132,7 +132,7 @@ class EvaluatorNode(Node):
 
     def _notes(self) -> tuple[str, ...]:
         counts = {f"messages {name}": n for name, n in self.health.counts().items() if name.startswith(("dropped.", "lost_"))}
-        counts |= {f"pairing: {name}": n for name, n in self._live.pairing_counts.items()}
+        counts |= {f"pairing: {name}": n for name, n in self._live.pairing_counts.items() if name not in ("paired", "unmatched")}
         return tuple(f"{name.replace('_', ' ')}: {n}" for name, n in counts.items() if n)
 
     def _prepare(self, old: EvaluatorNodeConfig, new: EvaluatorNodeConfig) -> Callable[[], None]:

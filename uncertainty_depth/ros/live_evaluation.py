@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
@@ -51,6 +52,7 @@ class LiveEvaluation:
         self.evaluation = Evaluation(self.config)
         self._pairs = ExactPairs(self.config.queue_size)
         self._pairer = Pairer(self.config.max_time_difference, self.config.queue_size)
+        self._without_camera: deque[Outcome] = deque()
 
     def reconfigure(self, config: EvaluatorNodeConfig, extrinsics: Extrinsics) -> list[Scored | Skipped]:
         """Take new options. What is scored may only change between runs: a change of it, or of the pairing, starts anew."""
@@ -69,7 +71,7 @@ class LiveEvaluation:
     def add_camera_info(self, message: Any) -> list[Scored | Skipped]:
         """The camera of the predictions; the latest one counts."""
         self._camera_info = message
-        return []
+        return list(self._results([]))
 
     def add_depth(self, message: Any) -> list[Scored | Skipped]:
         """A depth image."""
@@ -85,7 +87,7 @@ class LiveEvaluation:
 
     def flush(self) -> list[Scored | Skipped]:
         """Decide the predictions that still wait for ground truth."""
-        return list(self._results(self._pairer.flush()))
+        return list(self._results(self._pairer.flush(), keep=0))
 
     def finish(self) -> list[Scored | Skipped]:
         """As `flush`, and give up the maps that wait for their other half."""
@@ -98,12 +100,21 @@ class LiveEvaluation:
             results += self._results(self._pairer.add_reference(_stamp_ns(message), pair))
         return results
 
-    def _results(self, outcomes: Iterable[Outcome]) -> Iterator[Scored | Skipped]:
-        for outcome in outcomes:
-            try:
-                yield self._score(*outcome)
-            except MessageError as error:
-                yield self._skip(Skipped(outcome.stamp_ns, error.reason, str(error)))
+    def _results(self, outcomes: Iterable[Outcome], keep: int | None = None) -> Iterator[Scored | Skipped]:
+        """Score what was decided; before the first camera info, at most `keep` frames (the queue's size) wait for it."""
+        self._without_camera.extend(outcomes)
+        if self._camera_info is None and not self.config.use_ground_truth_image:
+            ready = max(0, len(self._without_camera) - (self.config.queue_size if keep is None else keep))
+        else:
+            ready = len(self._without_camera)
+        for _ in range(ready):
+            yield self._result(self._without_camera.popleft())
+
+    def _result(self, outcome: Outcome) -> Scored | Skipped:
+        try:
+            return self._score(*outcome)
+        except MessageError as error:
+            return self._skip(Skipped(outcome.stamp_ns, error.reason, str(error)))
 
     def _score(self, stamp_ns: int, maps: tuple[Any, Any], truth: Any | None) -> Scored | Skipped:
         depth, sigma = maps

@@ -1,0 +1,163 @@
+"""Real processes on real topics: start, stop, and live scores against offline ones."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+
+from diagnostic_msgs.msg import DiagnosticArray
+from std_srvs.srv import Trigger
+
+from uncertainty_depth.config import EvaluationConfig, PlayerConfig, PredictorConfig, SourceConfig, SynthesisConfig
+from uncertainty_depth.data.bag import BagSource
+from uncertainty_depth.data.synthetic import synthesize
+from uncertainty_depth.evaluate import flatten, run
+from uncertainty_depth.geometry import parameters_from
+from uncertainty_depth.predictor import Predictor
+from uncertainty_depth.ros.player import play
+
+DEADLINE_S = 60
+COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}())"
+
+
+class Process:
+    """A node as a process; its output is collected as it comes."""
+
+    def __init__(self, node, *arguments):
+        command = [sys.executable, "-c", COMMAND.format(node), "--ros-args", *arguments]
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+        self._lines, self._changed = [], threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for line in self._process.stdout:
+            with self._changed:
+                self._lines.append(line)
+                self._changed.notify_all()
+
+    @property
+    def output(self):
+        return "".join(self._lines)
+
+    def wait_for_output(self, text):
+        with self._changed:
+            assert self._changed.wait_for(lambda: text in self.output, DEADLINE_S), self.output
+
+    def end(self, number=None):
+        """Send a signal, if any, and return the exit code."""
+        if number is not None:
+            self._process.send_signal(number)
+        try:
+            code = self._process.wait(DEADLINE_S)
+        finally:
+            self._process.kill()
+        self._reader.join(DEADLINE_S)
+        return code
+
+
+@pytest.fixture
+def start():
+    processes = []
+
+    def start_process(*arguments):
+        processes.append(Process(*arguments))
+        return processes[-1]
+
+    yield start_process
+    for process in processes:
+        process.end(signal.SIGKILL)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_depth_node_stops_cleanly(start, tiny_model, number):
+    node = start("depth_node", "-p", f"model:={tiny_model}")
+    node.wait_for_output("mc_dropout on cpu")
+    assert node.end(number) == 0
+    assert "Traceback" not in node.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_evaluator_node_stops_cleanly_and_writes_its_report(start, graph, tmp_path, number):
+    node = start("evaluator_node", "-p", "lidar_to_camera:=[0., 0., 0., 0., 0., 0., 1.]", "-p", f"output:={tmp_path / 'report'}")
+    graph.until(lambda: "evaluator_node" in graph.node.get_node_names(), "evaluator node", DEADLINE_S)
+    graph.inbox(DiagnosticArray, "/diagnostics").wait(1)
+    assert node.end(number) == 0
+    assert "Traceback" not in node.output
+    assert json.loads((tmp_path / "report" / "summary.json").read_text())["frames"]["read"] == 0
+
+
+@pytest.mark.parametrize(
+    ("node", "arguments", "sentence"),
+    [
+        ("depth_node", (), "depth_node: the parameter model is empty; expected a model folder"),
+        ("depth_node", ("-p", "model:=/no/such/model"), "/no/such/model"),
+        ("depth_node", ("-p", "samples:=0"), "samples"),
+        ("evaluator_node", (), "lidar_to_camera is empty and tf2_ros is not installed"),
+        ("evaluator_node", ("-p", "lidar_to_camera:=[1., 2.]"), "lidar_to_camera has 2 numbers; expected 7"),
+    ],
+)
+def test_what_cannot_work_is_one_sentence_and_exit_code_1(start, node, arguments, sentence):
+    process = start(node, *arguments)
+    assert process.end() == 1
+    assert sentence in process.output
+    assert "Traceback" not in process.output
+    assert len(process.output.strip().splitlines()) == 1
+
+
+@pytest.fixture(scope="module")
+def bag(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("bags") / "world"
+    synthesize(path, SynthesisConfig(worlds=1, frames=8, seed=5, width=96, height=72, rings=16), progress=False)
+    return path
+
+
+def test_live_and_offline_agree(start, graph, bag, tiny_model, tmp_path):
+    """Player, depth node and evaluator node as three processes, nothing dropped: the same figures as `evaluate`."""
+    source = BagSource(bag, SourceConfig())
+    topics, report = source.topics, tmp_path / "live"
+    lossless = ("-p", "reliable_input:=true", "-p", "queue_size:=64")
+    depth = ("-p", f"model:={tiny_model}", "-p", "max_frame_age:=0.0", "-r", f"image:={topics.image}", "-r", f"camera_info:={topics.camera_info}")
+    extrinsics = ", ".join(map(repr, parameters_from(source.lidar_to_camera)))
+    evaluator = ("-p", f"lidar_to_camera:=[{extrinsics}]", "-p", f"output:={report}", "-r", f"lidar/points:={topics.lidar}")
+    nodes = [start("evaluator_node", *lossless, *evaluator), start("depth_node", *lossless, *depth)]
+    diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", 50, matched=False)
+    diagnostics.wait_for(lambda message: facts(message, "depth_node").get("uncertainty_subscribers") == "1", DEADLINE_S)
+
+    player = PlayerConfig(wait_for_subscribers=DEADLINE_S, wait_for_result="/uncertainty/image_rect", result_timeout=DEADLINE_S)
+    played = play(bag, player, progress=False)
+    assert (played.sent[topics.image], played.unanswered) == (8, 0)
+    diagnostics.wait_for(lambda message: has_all(facts(message, "evaluator_node"), played.sent[topics.lidar]), DEADLINE_S)
+    assert graph.call(Trigger, "/evaluator_node/save").success
+    live = json.loads((report / "summary.json").read_text())
+
+    offline = run(source, Predictor(tiny_model, PredictorConfig()), EvaluationConfig(), progress=False).summary()
+    assert live["frames"] == offline["frames"] == {"read": 8, "evaluated": 8, "skipped": {}}
+    assert live["notes"] == []
+    figures = {name: value for name, value in flatten(offline).items() if name != "frames.skipped"}
+    assert len(figures) > 60
+    for name, value in figures.items():
+        shown = flatten(live)[name]
+        assert (math.nan if shown is None else shown) == pytest.approx(value, rel=1e-6, nan_ok=True), name  # JSON has no NaN
+    assert [node.end(signal.SIGINT) for node in nodes] == [0, 0]
+    assert not any("Traceback" in node.output for node in nodes)
+
+
+def facts(message, name):
+    return {item.key: item.value for status in message.status if status.name == name for item in status.values}
+
+
+def has_all(facts, clouds):
+    streams = {"uncertainty/image_rect": 8, "depth/image_rect": 8, "lidar/points": clouds}
+    return facts.get("waiting") == "0" and all(facts.get(f"received.{name}") == str(count) for name, count in streams.items())
