@@ -5,6 +5,7 @@ import logging
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import cv2
@@ -125,6 +126,15 @@ def test_a_worker_thread_predicts_the_same_and_needs_no_gradient(predictor):
     assert np.array_equal(results[0].depth_m, predictor.predict(picture(), STAMP).depth_m)
 
 
+def test_threads_at_once_do_not_disturb_each_other(predictor):
+    expected = [predictor.predict(picture(seed=n), STAMP + n) for n in range(6)]
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda n: predictor.predict(picture(seed=n), STAMP + n), range(6)))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one.depth_m, other.depth_m, rtol=1e-6)
+        np.testing.assert_allclose(one.sigma_m, other.sigma_m, rtol=1e-4)
+
+
 @pytest.mark.parametrize(("precision", "rtol"), [("fp16", 0.02), ("bf16", 0.1)])
 @pytest.mark.parametrize("method", ["deterministic", "mc_dropout", "multi_epochs"])
 def test_precisions_agree(model, method, precision, rtol):
@@ -175,6 +185,12 @@ def test_it_describes_itself_in_json(model, predictor):
     assert described["training"] == {"epochs": 3}
     network = read(model).load("m1")
     assert described["parameters"] == pytest.approx(sum(weights.numel() for weights in network.parameters()), rel=0.01)
+
+
+def test_half_precision_on_the_cpu_is_warned_of(model, caplog):
+    with caplog.at_level(logging.WARNING):
+        Predictor(model, PredictorConfig(precision="fp16", device="cpu"))
+    assert "fp16 on the CPU is slow" in caplog.text
 
 
 def test_cuda_where_there_is_none_is_an_error(model, monkeypatch):

@@ -96,6 +96,8 @@ class Predictor:
 
     def _try_precision(self) -> None:
         """One pass before the first frame: an operation that lacks the precision is found now, and the first frame is as fast as the next."""
+        if self.config.precision == "fp16" and str(self.device) == "cpu":
+            logger.warning("fp16 on the CPU is slow where the processor has no such arithmetic; expected bf16 or fp32 to be faster")
         try:
             self._estimate(np.zeros((8, 8, 3), np.uint8), 0, replace(self.config, samples=1))
         except (RuntimeError, NotImplementedError) as error:

@@ -1,0 +1,119 @@
+"""What sharing work between samples saves: a ResNet-18 hourglass at 320x240, eight samples of MC dropout, eight snapshots with one encoder.
+
+Each method is timed against eight whole passes of the same network, and against its floor: the shared part once and eight times the rest,
+each timed alone, without masks and without accumulating. All runs alternate, so that other load on the machine hits all of them alike.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from tqdm import trange
+
+from uncertainty_depth.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.network.inference import choose_device, prepare
+from uncertainty_depth.uncertainty import McDropout, MultiEpochs
+
+STAMP_NS = 1_700_000_000_123_456_789
+NETWORK = NetworkConfig(backbone="resnet18", head="laplace", input_size=(320, 240))
+
+
+class Row(NamedTuple):
+    """One method's medians over the repetitions; the ratios are medians of each repetition's own ratio."""
+
+    method: str
+    milliseconds: float
+    naive_ms: float
+    floor_ms: float
+    of_naive: float
+    of_floor: float
+
+
+def run(repetitions: int = 15, config: PredictorConfig = PredictorConfig(), network: NetworkConfig = NETWORK) -> list[Row]:  # noqa: B008  frozen
+    """Time both methods on `config`'s device and precision, with its samples and chunk.
+
+    Raises:
+        ConfigError: CUDA is asked for where there is none.
+    """
+    device = choose_device(config.device)
+    torch.manual_seed(config.seed)
+    made = prepare(Hourglass(network), device, config.precision)
+    width, height = network.input_size
+    image = torch.rand(1, 3, height, width, device=device)
+    with torch.inference_mode():
+        seconds = _alternate({**_mc_dropout(made, image, config), **_multi_epochs(made, image, config)}, repetitions, device)
+    return [_row(method, seconds) for method in ("mc_dropout", "multi_epochs")]
+
+
+def table(rows: list[Row]) -> str:
+    """The rows as aligned text."""
+    head = f"{'method':14}{'ms/frame':>10}{'naive ms':>10}{'floor ms':>10}{'of naive':>10}{'of floor':>10}"
+    return "\n".join([head, *(f"{r.method:14}{r[1]:10.1f}{r[2]:10.1f}{r[3]:10.1f}{r[4]:10.2f}{r[5]:10.2f}" for r in rows)])
+
+
+Runs = dict[str, Callable[[], object]]
+
+
+def _mc_dropout(network: Hourglass, image: torch.Tensor, config: PredictorConfig) -> Runs:
+    estimator, size, keep = McDropout(network), image.shape[-2:], [torch.nn.Identity()] * 3
+    trunk, random = network.trunk(image), copy.deepcopy(network)
+    random.decoder.dropouts.train()
+    return {
+        "mc_dropout": lambda: estimator.estimate(image, STAMP_NS, config),
+        "mc_dropout naive": lambda: _stacked([random(image).depth_m for _ in range(config.samples)]),
+        "mc_dropout shared": lambda: network.trunk(image),
+        "mc_dropout rest": lambda: [network.branches(trunk, keep, size) for _ in range(config.samples)],
+    }
+
+
+def _multi_epochs(network: Hourglass, image: torch.Tensor, config: PredictorConfig) -> Runs:
+    shared = {id(network.encoder): network.encoder}
+    networks = [copy.deepcopy(network, dict(shared)) for _ in range(config.samples)]
+    estimator, features, size = MultiEpochs(networks), network.encode(image), image.shape[-2:]
+    return {
+        "multi_epochs": lambda: estimator.estimate(image, STAMP_NS, config),
+        "multi_epochs naive": lambda: _stacked([one(image).depth_m for one in networks]),
+        "multi_epochs shared": lambda: network.encode(image),
+        "multi_epochs rest": lambda: [one.decode(features, size) for one in networks],
+    }
+
+
+def _stacked(depths: list[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+    samples = torch.stack(depths)
+    return samples.mean(0), samples.var(0, correction=0)
+
+
+def _alternate(runs: Runs, repetitions: int, device: torch.device) -> Mapping[str, np.ndarray]:
+    """Seconds of each run in each repetition, after one that is not counted."""
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    for repetition in trange(repetitions + 1, desc="network", unit="round"):
+        for name, call in runs.items():
+            taken = _timed(call, device)
+            if repetition:
+                seconds[name].append(taken)
+    return {name: np.array(values) for name, values in seconds.items()}
+
+
+def _timed(call: Callable[[], object], device: torch.device) -> float:
+    start = time.perf_counter()
+    call()
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+def _row(method: str, seconds: Mapping[str, np.ndarray]) -> Row:
+    taken, naive = seconds[method], seconds[f"{method} naive"]
+    floor = seconds[f"{method} shared"] + seconds[f"{method} rest"]
+    medians = [1e3 * float(np.median(values)) for values in (taken, naive, floor)]
+    return Row(method, *medians, float(np.median(taken / naive)), float(np.median(taken / floor)))
+
+
+if __name__ == "__main__":
+    print(table(run()))
