@@ -29,6 +29,7 @@ def test_validation_errors_are_those_of_all_known_pixels_together(frames: Traini
     expected = depth_errors(*(values[known].double().numpy() for values in (depth, truth)))
     assert figures["abs_rel"] == pytest.approx(expected["abs_rel"], rel=1e-5)
     assert figures["rmse"] == pytest.approx(expected["rmse"], rel=1e-5)
+    assert figures["rmse_log"] == pytest.approx(expected["rmse_log"], rel=1e-5)
     assert figures["validation_loss"] == pytest.approx(expected["mae"], rel=1e-5)
 
 

@@ -86,7 +86,7 @@ def test_a_model_folder_is_made(source, network: NetworkConfig, training: Traini
     assert record["finished"]
     assert record["options"]["seed"] == training.seed
     assert record["kept_epochs"] == [2, 3]
-    assert set(record["last_epoch"]) == {"train_loss", "validation_loss", "abs_rel", "rmse"}
+    assert set(record["last_epoch"]) == {"train_loss", "validation_loss", "abs_rel", "rmse", "rmse_log"}
     assert cv2.imread(str(folder / "curves.png")).shape == (360, 1200, 3)
     assert len((folder / "curves.csv").read_text().splitlines()) == 4
 
@@ -111,7 +111,7 @@ def test_it_learns(head: str, more_frames, network: NetworkConfig, training: Tra
 
 def test_the_best_epoch_is_kept(source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
     folder = train(source, tmp_path / "model", network, dataclasses.replace(training, method="deterministic", epochs=4, learning_rate=0.02))
-    errors = [float(line.split(",")[3]) for line in (folder / "curves.csv").read_text().splitlines()[1:]]
+    errors = [float(line.split(",")[5]) for line in (folder / "curves.csv").read_text().splitlines()[1:]]
     assert model_folder.read(folder).training["kept_epochs"] == [int(np.argmin(errors)) + 1]
 
 

@@ -28,7 +28,7 @@ class Progress:
     Attributes:
         options: every option of the network and the training.
         frames: fingerprint of the training frames.
-        history: one mapping per epoch: train_loss, validation_loss, abs_rel, rmse.
+        history: one mapping per epoch: train_loss, validation_loss, abs_rel, rmse, rmse_log.
     """
 
     options: dict[str, Any]

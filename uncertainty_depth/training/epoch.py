@@ -86,16 +86,17 @@ def has_bfloat16(device: torch.device) -> bool:
 
 @torch.inference_mode()
 def validate(network: nn.Module, loss: Loss, frames: TrainingFrames, indices: Sequence[int], batch_size: int) -> dict[str, float]:
-    """Means over all known pixels of the frames of `indices`, in float32: validation_loss, abs_rel, rmse (Eigen et al. 2014)."""
+    """Figures over all known pixels of the frames of `indices`, in float32: validation_loss, abs_rel, rmse, rmse_log (Eigen et al. 2014)."""
     device, network = _device(network), network.eval()
-    sums, count = torch.zeros(3, dtype=torch.float64), 0
+    sums, count = torch.zeros(4, dtype=torch.float64), 0
     for batch in _batches(indices, batch_size):
         images, truth = frames.batch(batch, device)
         output = network(images)
         known = torch.isfinite(truth)
-        error, pixels = (output.depth_m - truth)[known].double(), int(known.sum())
+        depth, truth_known = output.depth_m[known].double(), truth[known].double()
+        error, log_error = depth - truth_known, depth.log() - truth_known.log()
         mean_loss = loss(output.depth_m, output.scale_m, truth).double()
-        sums += torch.stack([mean_loss * pixels, (error.abs() / truth[known]).sum(), error.square().sum()]).cpu()
-        count += pixels
-    mean_loss, abs_rel, mean_square = (sums / count).tolist()
-    return {"validation_loss": mean_loss, "abs_rel": abs_rel, "rmse": math.sqrt(mean_square)}
+        sums += torch.stack([mean_loss * error.numel(), (error.abs() / truth_known).sum(), error.square().sum(), log_error.square().sum()]).cpu()
+        count += error.numel()
+    mean_loss, abs_rel, mean_square, mean_square_log = (sums / count).tolist()
+    return {"validation_loss": mean_loss, "abs_rel": abs_rel, "rmse": math.sqrt(mean_square), "rmse_log": math.sqrt(mean_square_log)}

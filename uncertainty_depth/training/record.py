@@ -41,7 +41,7 @@ def start(source: str, frames: TrainingFrames, network: NetworkConfig, training:
 
 def results(history: Sequence[dict[str, float]], training: TrainingConfig, finished: bool) -> dict[str, Any]:
     """What the epochs so far gave, as plain values; all of the curves are in curves.csv."""
-    errors = [row["abs_rel"] for row in history]
+    errors = schedule.validation_errors(history)
     kept = [epoch + 1 for epoch in schedule.kept_epochs(errors, training)]
     stopped = schedule.plateau(errors, training.patience)
     return {"finished": finished, "epochs": len(history), "kept_epochs": kept, "stopped_improving_at_epoch": stopped, "last_epoch": history[-1]}

@@ -102,7 +102,7 @@ class _Run:
     @property
     def errors(self) -> list[float]:
         """Validation error of each epoch so far."""
-        return [row["abs_rel"] for row in self.progress.history]
+        return schedule.validation_errors(self.progress.history)
 
     def _start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
