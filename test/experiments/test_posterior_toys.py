@@ -120,7 +120,7 @@ def test_run_writes_its_files_and_resumes(toy, tmp_path, monkeypatch, quick):
     written = {path.name for path in tmp_path.iterdir()}
     assert written == {"hmc_5_5_3.npz", "results", "table.md", "table.csv", "summary.json", "kl.png", "predictive.png"}
     found = json.loads((tmp_path / "summary.json").read_text())["distances"]
-    assert set(found) == {"ensemble", "mc_dropout", "sgld_1", "sghmc_1"}
+    assert set(found) == {"ensemble", "mc_dropout", "sgld-1", "sghmc-1"}
     assert all(len(values) == 2 for method in found.values() for cell in method.values() for values in cell.values())
     monkeypatch.setattr(posterior_toys, "compute", lambda *_: pytest.fail("computed again"))
     toy.run(tmp_path, 2, quick)

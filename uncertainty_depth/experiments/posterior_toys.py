@@ -134,26 +134,27 @@ def sample_epochs(epochs: int, count: int) -> list[int]:
 
 
 def pieces(schedule: Schedule, seeds: int) -> list[str]:
-    """One piece per repetition of ensembling and MC-dropout, one per kind of chain: its repetitions run stacked."""
+    """`method_seed` for each repetition of ensembling and MC-dropout, `method_chains` for each kind of chain: all of a kind run stacked."""
     repeated = [f"{method}_{seed:03d}" for method in ("ensemble", "mc_dropout") for seed in range(seeds)]
-    return repeated + [f"{kind}_{length}" for length in schedule.chain_lengths for kind in ("sgld", "sghmc")]
+    return repeated + [f"{kind}-{length}_{seeds:03d}" for length in schedule.chain_lengths for kind in ("sgld", "sghmc")]
 
 
-def compute(name: str, problem: Problem, schedule: Schedule, seeds: int) -> dict[str, Any]:
+def compute(name: str, problem: Problem, schedule: Schedule) -> dict[str, Any]:
     """The distances of one piece: method, and per M a list with one entry per repetition."""
     method, _, number = name.rpartition("_")
     torch.manual_seed(int(number))
-    if method in ("sgld", "sghmc"):
-        sampled = chain(problem, schedule, {"sgld": SGLD, "sghmc": SGHMC}[method], int(number), seeds)
-        return {"method": name, "distances": {count: [problem.distance(part) for part in drawn] for count, drawn in sampled.items()}}
-    drawn = {"ensemble": ensemble, "mc_dropout": mc_dropout}[method](problem, schedule, int(number))
-    return {"method": method, "distances": {count: [problem.distance(drawn[:count])] for count in schedule.counts}}
+    if method in ("ensemble", "mc_dropout"):
+        drawn = {"ensemble": ensemble, "mc_dropout": mc_dropout}[method](problem, schedule, int(number))
+        return {"method": method, "distances": {count: [problem.distance(drawn[:count])] for count in schedule.counts}}
+    kind, length = method.split("-")
+    sampled = chain(problem, schedule, {"sgld": SGLD, "sghmc": SGHMC}[kind], int(length), int(number))
+    return {"method": method, "distances": {count: [problem.distance(part) for part in chains] for count, chains in sampled.items()}}
 
 
 def compare(output: Path, problem: Problem, schedule: Schedule, seeds: int, label: str) -> dict[str, dict[int, dict[str, list[float]]]]:
     """Run or resume every piece; method to M to distance to one value per repetition."""
-    settings = {**asdict(schedule), "seeds": seeds}
-    results = resume(output / "results", pieces(schedule, seeds), settings, lambda name: compute(name, problem, schedule, seeds), label)
+    settings = {key: value for key, value in asdict(schedule).items() if key != "chain_lengths"}  # the names tell these apart
+    results = resume(output / "results", pieces(schedule, seeds), settings, lambda name: compute(name, problem, schedule), label)
     table: dict[str, dict[int, dict[str, list[float]]]] = {}
     for result in results:
         for count, repetitions in result["distances"].items():
