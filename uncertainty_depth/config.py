@@ -61,6 +61,23 @@ class EvaluationConfig:
 
 
 @dataclass(frozen=True)
+class CalibrationConfig:
+    """How raw sigma is calibrated."""
+
+    pixels_per_frame: int = option(1000, "most pixels of a frame that are used, drawn at random", minimum=1)
+    max_frames: int = option(2000, "use at most this many frames of a source, evenly spread; 0 uses all", minimum=0)
+    min_depth: float = option(0.1, "ground truth nearer than this is not used, metres", minimum=0.0)
+    max_depth: float = option(80.0, "ground truth farther than this is not used, metres", minimum=0.0)
+    alpha: float = option(0.95, "share of the pixels that n-MeRCI asks the error bars to cover", minimum=0.01, maximum=1.0)
+    report_share: float = option(0.33, "of a single source, the last share of the frames: only reported on", minimum=0.05, maximum=0.9)
+    blocks: int = option(
+        4, "of a single source, the blocks of time that the other frames are cut into to choose the kind of map", minimum=2, maximum=100
+    )
+    tolerance: float = option(0.02, "share by which held-out n-MeRCI and AUSE may rise before a kind of map is refused", minimum=0.0)
+    seed: int = option(0, "seed of the pixels drawn", minimum=0)
+
+
+@dataclass(frozen=True)
 class NetworkConfig:
     """The hourglass network: an encoder and four up-projections."""
 

@@ -1,0 +1,79 @@
+"""A strictly increasing map from raw to calibrated sigma, whatever way it was fitted; plain numbers in `model.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.errors import ModelError
+
+KINDS = ("identity", "scale", "affine", "isotonic")
+
+
+@dataclass(frozen=True)
+class SigmaMap:
+    """A piecewise linear map that starts at a raw sigma of 0; beyond the last knot its last segment goes on.
+
+    Strictly increasing: no two sigmas become equal, so figures that only see their order (AUSE, AURG, Spearman) stay as they are.
+
+    Attributes:
+        kind: how it was fitted, one of `KINDS`.
+        raw_m: two or more raw sigmas, metres, from 0 on, strictly increasing.
+        calibrated_m: what each becomes, metres, not negative, strictly increasing.
+    """
+
+    kind: str
+    raw_m: tuple[float, ...]
+    calibrated_m: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Raises `ModelError` where the knots make no such map."""
+        if self.kind not in KINDS:
+            raise ModelError(f"calibration has kind {self.kind!r}; expected one of {', '.join(KINDS)}")
+        if len(self.raw_m) != len(self.calibrated_m) or len(self.raw_m) < 2:
+            raise ModelError(f"calibration has {len(self.raw_m)} raw and {len(self.calibrated_m)} calibrated sigmas; expected as many, 2 or more")
+        for name, values in (("raw_m", self.raw_m), ("calibrated_m", self.calibrated_m)):
+            if not np.isfinite(values).all() or not (np.diff(values) > 0).all():
+                raise ModelError(f"calibration has {name} = {list(values)}; expected finite numbers, each greater than the one before")
+        if self.raw_m[0] != 0 or self.calibrated_m[0] < 0:
+            raise ModelError(f"calibration starts at {self.raw_m[0]:g} -> {self.calibrated_m[0]:g} m; expected 0 -> 0 or more")
+
+    def __call__(self, sigma_m: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Calibrated sigma, metres, of raw sigma of any shape; NaN stays NaN, the floating point type stays."""
+        sigma = np.asarray(sigma_m, dtype=np.float64)
+        (before, last), (low, high) = self.raw_m[-2:], self.calibrated_m[-2:]
+        beyond = np.maximum(sigma - last, 0.0) * ((high - low) / (last - before))
+        return (np.interp(sigma, self.raw_m, self.calibrated_m) + beyond).astype(np.asarray(sigma_m).dtype, copy=False)
+
+    def scaled(self, factor: float) -> SigmaMap:
+        """The map whose calibrated sigmas are `factor` times this one's."""
+        return SigmaMap(self.kind, self.raw_m, tuple(factor * value for value in self.calibrated_m))
+
+    def to_mapping(self) -> dict[str, Any]:
+        """As plain values for JSON; `from_mapping` is the inverse."""
+        return {"kind": self.kind, "raw_m": list(self.raw_m), "calibrated_m": list(self.calibrated_m)}
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> SigmaMap:
+        """The map from what `model.json` holds; what else stands there (how it was fitted) is left alone.
+
+        Raises:
+            ModelError: the values make no such map.
+        """
+        try:
+            knots = (tuple(float(value) for value in values[name]) for name in ("raw_m", "calibrated_m"))
+            return cls(values["kind"], *knots)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelError(f"calibration is {values!r}; expected kind, raw_m and calibrated_m") from error
+
+
+def affine(offset_m: float, slope: float, kind: str = "affine") -> SigmaMap:
+    """`offset + slope * sigma`."""
+    return SigmaMap(kind, (0.0, 1.0), (offset_m, offset_m + slope))
+
+
+IDENTITY = affine(0.0, 1.0, "identity")
