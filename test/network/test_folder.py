@@ -133,6 +133,15 @@ def test_an_interrupted_write_leaves_the_old_member_and_nothing_else(model, monk
     assert sorted(p.name for p in model.iterdir()) == ["a.safetensors", "b.safetensors", "model.json"]
 
 
+def test_a_reader_in_the_middle_of_the_old_member_is_not_disturbed(model):
+    before = (model / "a.safetensors").read_bytes()
+    with (model / "a.safetensors").open("rb") as reader:
+        beginning = reader.read(100)
+        write_member(model, "a", network(3))
+        assert beginning + reader.read() == before
+    assert (model / "a.safetensors").read_bytes() != before
+
+
 def test_a_model_is_not_overwritten(model, tmp_path):
     with pytest.raises(ModelError, match="already holds a model"):
         create(model, network(), {})

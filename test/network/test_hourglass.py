@@ -127,6 +127,13 @@ def test_dropout_works_in_training_and_not_in_evaluation():
     assert torch.equal(network.eval()(image).depth_m, network(image).depth_m)
 
 
+def test_dropout_acts_after_each_of_the_first_three_up_projections():
+    network, shapes = make(decoder_width=32).eval(), []
+    network.branches(network.trunk(torch.rand(1, 3, 64, 96)), [lambda x: shapes.append(tuple(x.shape[1:])) or x] * 3, (64, 96))
+    assert shapes == [(32, 4, 6), (16, 8, 12), (8, 16, 24)]
+    assert [(dropout.p, type(dropout)) for dropout in network.decoder.dropouts] == [(0.2, torch.nn.Dropout)] * 3
+
+
 def test_a_frozen_encoder_does_not_move_in_training():
     network = make()
     network.freeze_encoder()
