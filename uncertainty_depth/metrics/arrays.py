@@ -33,6 +33,10 @@ class NumPyArrays:
         """A few elements as a NumPy array."""
         return values[indices]
 
+    def count(self, mask: Array) -> int:
+        """How many are true."""
+        return int(np.count_nonzero(mask))
+
     def sort(self, values: Array) -> Array:
         """Ascending."""
         return np.sort(values)
@@ -120,6 +124,10 @@ class TorchArrays:
     def pick(self, values: Array, indices: NDArray[np.int64]) -> NDArray:
         """A few elements as a NumPy array."""
         return self.local(values[self.lib.as_tensor(indices, device=self.device)])
+
+    def count(self, mask: Array) -> int:
+        """How many are true."""
+        return int(mask.sum())
 
     def sort(self, values: Array) -> Array:
         """Ascending."""

@@ -47,10 +47,12 @@ def brier(probabilities: Array, labels: Array) -> float:
     xp, table, labels = _checked(probabilities, labels)
     if not len(table):
         return math.nan
+    if table.shape[1] == 2 and np.ndim(probabilities) == 1:
+        gap = table[:, 1] - labels
+        return float(gap @ gap) / len(gap)
     rows = xp.lib.arange(len(table)) if xp.lib is np else xp.lib.arange(len(table), device=table.device)
     hit = table[rows, labels]
-    total = float((table * table).sum() - 2 * hit.sum()) / len(table) + 1
-    return total / 2 if np.ndim(probabilities) == 1 else total
+    return float((table * table).sum() - 2 * hit.sum()) / len(table) + 1
 
 
 def entropy(probabilities: Array) -> Array:

@@ -68,16 +68,16 @@ class PixelErrors:
         """From float64 depth and positive ground truth."""
         absolute = abs(depth - ground_truth)
         with np.errstate(divide="ignore"):
-            positive = depth.clip(min=0.0)
+            positive = depth.clip(min=0.0) if len(depth) and float(depth.min()) < 0 else depth
             quotient = positive / ground_truth
             factor = xp.lib.maximum(quotient, ground_truth / positive)
             log = xp.lib.log(quotient)
         return cls(absolute, absolute * absolute, absolute / ground_truth, log, factor, xp.floats(factor >= A1_FACTOR))
 
 
-def depth_sums(errors: PixelErrors) -> dict[str, float]:
+def depth_sums(xp: Arrays, errors: PixelErrors) -> dict[str, float]:
     """The sums that `depth_means` needs: what an accumulator keeps."""
-    counts = {f"a{power}": float((errors.factor < A1_FACTOR**power).sum()) for power in (2, 3)}
+    counts = {f"a{power}": float(xp.count(errors.factor < A1_FACTOR**power)) for power in (1, 2, 3)}
     return {
         "mae": float(errors.absolute.sum()),
         "abs_rel": float(errors.relative.sum()),
@@ -85,7 +85,6 @@ def depth_sums(errors: PixelErrors) -> dict[str, float]:
         "squared": float(errors.squared.sum()),
         "log": float(errors.log.sum()),
         "squared_log": float(errors.log @ errors.log),
-        "a1": len(errors.inaccurate) - float(errors.inaccurate.sum()),
         **counts,
     }
 
@@ -124,7 +123,7 @@ def depth_errors(depth: Array, ground_truth: Array) -> dict[str, float]:
     xp, (depth, ground_truth) = checks.flat(depth=depth, ground_truth=ground_truth)
     checks.above_zero(ground_truth=ground_truth)
     errors = PixelErrors.of(xp, depth, ground_truth)
-    return exact_depth_errors(errors, depth_sums(errors))
+    return exact_depth_errors(errors, depth_sums(xp, errors))
 
 
 def exact_depth_errors(errors: PixelErrors, sums: dict[str, float]) -> dict[str, float]:

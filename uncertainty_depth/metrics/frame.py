@@ -33,7 +33,7 @@ class Frame:
     @cached_property
     def sums(self) -> dict[str, float]:
         """Sums of the depth errors."""
-        return depth_sums(self.errors)
+        return depth_sums(self.xp, self.errors)
 
     @cached_property
     def error_order(self) -> Array:

@@ -123,7 +123,7 @@ def trimmed_terms(xp: Arrays, error: Array, sigma: Array, ratio: Array, factor: 
 
     Kept are all pixels below the factor, and the first of those equal to it until there are `number`.
     """
-    kept = xp.floats(ratio < factor)
-    equal = xp.lib.where(ratio == factor)[0]
-    kept[equal[: number - int(kept.sum())]] = 1.0
+    below = ratio < factor
+    kept, equal = xp.floats(below), xp.lib.where(ratio == factor)[0]
+    kept[equal[: number - xp.count(below)]] = 1.0
     return float(sigma @ kept) / number, float(error @ kept) / number, float((error * kept).max())

@@ -25,10 +25,10 @@ import numpy as np
 
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.metrics import pooled
-from uncertainty_depth.metrics.arrays import Array, arrays_of
+from uncertainty_depth.metrics.arrays import Array, Arrays, arrays_of
 from uncertainty_depth.metrics.bins import Bins
 from uncertainty_depth.metrics.depth import valid_pixels
-from uncertainty_depth.metrics.frame import PER_STATISTIC, STATISTICS, Frame, Ranked
+from uncertainty_depth.metrics.frame import PER_STATISTIC, STATISTICS, Frame
 from uncertainty_depth.metrics.state import (
     EXTREMES,
     HISTOGRAMS,
@@ -41,6 +41,9 @@ from uncertainty_depth.metrics.state import (
     load_state,
     save_state,
 )
+
+BLOCK = 1 << 16
+Spans = dict[str, tuple[float, float]]
 
 
 class OnlineMetrics:
@@ -151,46 +154,60 @@ class OnlineMetrics:
         small["greatest"] = np.maximum(small["greatest"], spans[:, 1])
 
     def _fold_tables(self, frame: Frame) -> None:
-        xp, errors = frame.xp, frame.errors
-        kept = {"relative": errors.relative, "squared": errors.squared, "inaccurate": errors.inaccurate}
-        error = self._fold("error", frame, errors.absolute, {"squared": errors.squared})
-        self._fold("relative", frame, errors.relative, {"relative": errors.relative})
-        self._fold("factor", frame, errors.factor, {})
-        sigma = self._fold("sigma", frame, frame.sigma, kept)
-        depth = self._fold("depth", frame, frame.proportional.sigma, kept)
-        ratio = self._fold("ratio", frame, frame.method.ratio, _trimmed(frame.method))
-        self._fold("depth_ratio", frame, frame.proportional.ratio, _trimmed(frame.proportional))
-        rank = self._coarse("error", frame, error, JOINT_ERROR)
-        for name, index, bins in (("sigma", sigma, JOINT_SIGMA), ("depth", depth, JOINT_DEPTH)):
-            cell = self._coarse(name, frame, index, bins)
+        """Bin all pixels, a block at a time: what a block makes stays in the cache."""
+        arrays = binned_arrays(frame)
+        for start in range(0, frame.pixels, BLOCK):
+            self._fold_block(frame.xp, {name: values[start : start + BLOCK] for name, values in arrays.items()}, frame.spans)
+
+    def _fold_block(self, xp: Arrays, block: dict[str, Array], spans: Spans) -> None:
+        index = {name: self._fold(xp, name, block, spans[name]) for name in HISTOGRAMS}
+        rank = _coarse(xp, "error", index, JOINT_ERROR, spans)
+        for name, bins in (("sigma", JOINT_SIGMA), ("depth", JOINT_DEPTH)):
+            cell = _coarse(xp, name, index, bins, spans)
             cell *= JOINT_ERROR.number
             cell += rank
             xp.add_at(self._state.tables[f"joint.{name}"], cell, 1)
-        self._fold_intervals(frame, error, ratio)
+        self._fold_intervals(xp, block, index, spans)
 
-    def _fold(self, name: str, frame: Frame, key: Array, values: dict[str, Array]) -> Array:
-        """Add counts and values to the bins of the key; the bins are returned."""
-        xp, tables = frame.xp, self._state.tables
-        index = HISTOGRAMS[name][0].index(xp, key, frame.spans[name])
+    def _fold(self, xp: Arrays, name: str, block: dict[str, Array], span: tuple[float, float]) -> Array:
+        """Add counts and sums to the bins of one quantity; the bins are returned."""
+        (bins, sums), tables = HISTOGRAMS[name], self._state.tables
+        index = bins.index(xp, block[name], span)
         xp.add_at(tables[f"{name}.count"], index, 1)
-        for item, value in values.items():
-            (xp.maximum_at if item == "max_error" else xp.add_at)(tables[f"{name}.{item}"], index, value)
+        for item in sums:
+            if item == "max_error":
+                xp.maximum_at(tables[f"{name}.{item}"], index, block["error"])
+            else:
+                xp.add_at(tables[f"{name}.{item}"], index, block[item])
         return index
 
-    def _coarse(self, name: str, frame: Frame, index: Array, wanted: Bins) -> Array:
-        return HISTOGRAMS[name][0].coarse(frame.xp, index, wanted, frame.spans[name])
-
-    def _fold_intervals(self, frame: Frame, error: Array, ratio: Array) -> None:
-        xp, tables, intervals = frame.xp, self._state.tables, self._intervals
-        place = intervals.index(xp, frame.ground_truth)
-        xp.add_at(tables["interval.error"], place, frame.errors.absolute)
-        xp.add_at(tables["interval.sigma"], place, frame.sigma)
-        for name, index, bins in (("error", error, intervals.error), ("ratio", ratio, intervals.ratio)):
-            cell = self._coarse(name, frame, index, bins)
+    def _fold_intervals(self, xp: Arrays, block: dict[str, Array], index: dict[str, Array], spans: Spans) -> None:
+        tables, intervals = self._state.tables, self._intervals
+        place = intervals.index(xp, block["ground_truth"])
+        for name in ("error", "sigma"):
+            xp.add_at(tables[f"interval.{name}"], place, block[name])
+        for name, bins in (("error", intervals.error), ("ratio", intervals.ratio)):
+            cell = _coarse(xp, name, index, bins, spans)
             cell += place * bins.number
             xp.add_at(tables[f"interval.{name}_bins"], cell, 1)
 
 
-def _trimmed(ranked: Ranked) -> dict[str, Array]:
-    error = ranked.frame.errors.absolute
-    return {"sigma": ranked.sigma, "error": error, "max_error": error}
+def binned_arrays(frame: Frame) -> dict[str, Array]:
+    """Everything that is binned or summed in bins, by the names of `state.HISTOGRAMS`."""
+    errors = frame.errors
+    return {
+        "error": errors.absolute,
+        "squared": errors.squared,
+        "relative": errors.relative,
+        "factor": errors.factor,
+        "inaccurate": errors.inaccurate,
+        "sigma": frame.sigma,
+        "depth": frame.proportional.sigma,
+        "ratio": frame.method.ratio,
+        "depth_ratio": frame.proportional.ratio,
+        "ground_truth": frame.ground_truth,
+    }
+
+
+def _coarse(xp: Arrays, name: str, index: dict[str, Array], wanted: Bins, spans: Spans) -> Array:
+    return HISTOGRAMS[name][0].coarse(xp, index[name], wanted, spans[name])

@@ -50,12 +50,12 @@ class Pooled:
         numbers = np.array([order_number(alpha, self.pixels) for alpha in alphas])
         if candidate == "constant":
             return self._constant_n_merci(numbers, trimmed)
-        name = "ratio" if candidate == "method" else "depth_ratio"
+        name, key = ("ratio", "sigma") if candidate == "method" else ("depth_ratio", "depth")
         factor = self.order_statistics(name, numbers)
         if not trimmed:
             return normalised(factor, self.mean_sigma(candidate), self.total("mae") / self.pixels, self.order_statistics("error", numbers))
         counts = self.tables[f"{name}.count"]
-        sigma, error = (first_sums(counts, self.tables[f"{name}.{item}"], numbers) / numbers for item in ("sigma", "error"))
+        sigma, error = (first_sums(counts, self.tables[f"{name}.{item}"], numbers) / numbers for item in (key, "error"))
         return normalised(factor, sigma, error, self._largest_kept(name, numbers))
 
     def _largest_kept(self, name: str, numbers: np.ndarray) -> Floats:

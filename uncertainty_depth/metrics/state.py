@@ -38,15 +38,14 @@ INTERVAL_CELLS = 137_000
 """Cells of each of the two tables of counts per depth interval."""
 
 KEPT = ("relative", "squared", "inaccurate")
-TRIMMED = ("sigma", "error", "max_error")
 HISTOGRAMS: dict[str, tuple[Bins, tuple[str, ...]]] = {
     "error": (ERROR, ("squared",)),
     "relative": (RELATIVE, ("relative",)),
     "factor": (FACTOR, ()),
     "sigma": (SIGMA, KEPT),
     "depth": (DEPTH, KEPT),
-    "ratio": (RATIO, TRIMMED),
-    "depth_ratio": (DEPTH_RATIO, TRIMMED),
+    "ratio": (RATIO, ("sigma", "error", "max_error")),
+    "depth_ratio": (DEPTH_RATIO, ("depth", "error", "max_error")),
 }
 """What is binned by what: a count, and for each name a sum (a maximum for max_error) in each bin."""
 

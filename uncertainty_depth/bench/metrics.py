@@ -1,0 +1,211 @@
+"""Speed of the metrics against their peers, and a billion pixels at constant memory.
+
+Each row times one of our functions and a peer on the same pixels by turns, on one core, and keeps the shortest CPU time of each: other load on the
+machine counts for neither. Peers are test extras; rows of those that are not installed are left out.
+
+`python -m uncertainty_depth.bench.metrics [--pixels N ...] [--billion [N]]`
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import resource
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from uncertainty_depth.metrics import OnlineMetrics, auce, brier, nll, sparsification, spearman
+
+SIZES = (20_000, 1_000_000, 10_000_000)
+TOOLBOX_CHUNK = 1_000_000
+Pixels = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
+
+
+class Row(NamedTuple):
+    """One of our functions and its peer: CPU milliseconds, and how many times faster ours is."""
+
+    pixels: int
+    what: str
+    ours_ms: float
+    peer: str
+    peer_ms: float
+
+    @property
+    def ratio(self) -> float:
+        """Peer's time over ours."""
+        return self.peer_ms / self.ours_ms
+
+
+def draw(number: int, seed: int) -> Pixels:
+    """Depth, sigma and ground truth as a network in float32 gives them."""
+    rng = np.random.default_rng(seed)
+    first, second, third = rng.standard_normal((3, number), dtype=np.float32)
+    ground_truth = np.clip(8 * np.exp(0.7 * first), 0.5, 79)
+    scale = 0.08 * ground_truth * np.exp(0.4 * second)
+    depth = np.maximum(ground_truth + scale * third, 0.05)
+    return depth, 0.8 * scale * np.exp(0.3 * np.roll(first, 1)), ground_truth
+
+
+def run(sizes: tuple[int, ...] = SIZES) -> list[Row]:
+    """Time everything at each number of pixels; minutes at 1e7."""
+    torch.set_num_threads(1)
+    rows = []
+    for pixels in tqdm(sizes, desc="metrics", unit="size"):
+        singles = [_row(pixels, *case) for case in _cases(draw(pixels, seed=0))]
+        together = sum(row.peer_ms for row in singles if row.peer in TOGETHER)
+        rows += [*singles, Row(pixels, "all online metrics", _online(pixels), "the peers marked * together", together)]
+    return rows
+
+
+def table(rows: list[Row]) -> str:
+    """The rows as a Markdown table."""
+    lines = ["| pixels | ours | ms | peer | ms | ratio |", "| ---: | --- | ---: | --- | ---: | ---: |"]
+    return "\n".join(lines + [f"| {r.pixels:,} | {r.what} | {r.ours_ms:.4g} | {r.peer} | {r.peer_ms:.4g} | {r.ratio:.3g} |" for r in rows])
+
+
+AUSE, LOOP = "torch-uncertainty AUSE *", "percentile and mask per step *"
+CALIBRATION, LIKELIHOOD = "uncertainty-toolbox area *", "uncertainty-toolbox NLL *"
+TOGETHER = (AUSE, LOOP, CALIBRATION, LIKELIHOOD)
+
+
+def _cases(pixels: Pixels) -> Iterator[tuple[str, Callable[[], Any], str, Callable[[], Any]]]:
+    """Name and call of ours and of the peer."""
+    depth, sigma, truth = pixels
+    error, outlier = np.abs(depth - truth), (np.abs(depth - truth) > 0.1 * truth).astype(np.int64)
+    peer = torch_uncertainty_ause()
+    if peer is not None:
+        yield "AUSE, ilg", lambda: sparsification(*pixels, "mae", "ilg").ause, AUSE, lambda: _peer_ause(peer, sigma, error)
+    yield "AUSE and AURG, poggi, three errors", lambda: [sparsification(*pixels, name) for name in REDUCED], LOOP, lambda: poggi_loop(*pixels)
+    if importlib.util.find_spec("uncertainty_toolbox"):
+        import uncertainty_toolbox as toolbox
+
+        yield "AUCE", lambda: auce(error, sigma), CALIBRATION, lambda: _toolbox_area(toolbox, pixels)
+        yield "NLL", lambda: nll(error, sigma), LIKELIHOOD, lambda: toolbox.nll_gaussian(depth, sigma, truth)
+    if importlib.util.find_spec("sklearn"):
+        from sklearn.metrics import brier_score_loss
+
+        probability = np.exp(-sigma)
+        yield "Brier score", lambda: brier(probability, outlier), "scikit-learn Brier score", lambda: brier_score_loss(outlier, probability)
+    from scipy.stats import spearmanr
+
+    yield "Spearman", lambda: spearman(sigma, error), "scipy spearmanr", lambda: spearmanr(sigma, error)
+
+
+def _row(pixels: int, what: str, ours: Callable[[], Any], peer: str, theirs: Callable[[], Any]) -> Row:
+    repetitions = max(1, min(30, 3_000_000 // pixels))
+    times = np.array([(_milliseconds(ours), _milliseconds(theirs)) for _ in range(repetitions)])
+    return Row(pixels, what, times[:, 0].min(), peer, times[:, 1].min())
+
+
+def _online(pixels: int) -> float:
+    """One frame through the accumulator, the per-image figures included."""
+    frame, metrics = draw(pixels, seed=0), OnlineMetrics()
+    return min(_milliseconds(lambda: metrics.update(*frame)) for _ in range(max(2, min(300, 6_000_000 // pixels))))
+
+
+def _milliseconds(call: Callable[[], Any]) -> float:
+    start = time.process_time()
+    call()
+    return 1e3 * (time.process_time() - start)
+
+
+REDUCED: dict[str, Callable[[NDArray], float]] = {
+    "abs_rel": np.mean,
+    "rmse": lambda values: np.sqrt(values.mean()),
+    "a1": lambda values: (values >= 1.25).mean(),
+}
+
+
+def poggi_loop(depth: NDArray, sigma: NDArray, ground_truth: NDArray) -> dict[str, float]:
+    """AUSE the way the published evaluation of Poggi et al. computes it: a percentile and a mask for each of 50 steps, for sigma and each oracle."""
+    error = np.abs(ground_truth - depth)
+    values = {"abs_rel": error / ground_truth, "rmse": error**2, "a1": np.maximum(ground_truth / depth, depth / ground_truth)}
+    masks = [sigma <= -np.percentile(-sigma, 2 * step) for step in range(50)]
+    areas = {}
+    for name, reduce in REDUCED.items():
+        oracle = [reduce(values[name][-values[name] >= np.percentile(-values[name], 2 * step)]) for step in range(50)]
+        removal = [reduce(values[name][mask]) for mask in masks]
+        areas[name] = float(sum(removal) - sum(oracle)) / 50  # both curves start and end alike: the trapezoid is the mean
+    return areas
+
+
+def torch_uncertainty_ause() -> type | None:
+    """The AUSE class from the installed file, as the package itself asks for torchvision; None where it or torchmetrics is not installed."""
+    found = importlib.util.find_spec("torch_uncertainty")
+    if found is None or not found.submodule_search_locations or importlib.util.find_spec("torchmetrics") is None:
+        return None
+    path = Path(found.submodule_search_locations[0]) / "metrics" / "sparsification.py"
+    specification = importlib.util.spec_from_file_location("torch_uncertainty_sparsification", path)
+    module = importlib.util.module_from_spec(specification)  # type: ignore[arg-type]
+    specification.loader.exec_module(module)  # type: ignore[union-attr]
+    return module.AUSE
+
+
+def _peer_ause(peer: type, sigma: NDArray, error: NDArray) -> float:
+    metric = peer()
+    metric.update(torch.from_numpy(sigma), torch.from_numpy(error))
+    return float(metric.compute())
+
+
+def _toolbox_area(toolbox: Any, pixels: Pixels) -> list[float]:
+    """In its vectorised form, the fast one, a million pixels at a time: it needs 300 bytes for each."""
+    starts = range(0, len(pixels[0]), TOOLBOX_CHUNK)
+    return [toolbox.miscalibration_area(*(values[s : s + TOOLBOX_CHUNK] for values in pixels), num_bins=99, vectorized=True) for s in starts]
+
+
+class Drift(NamedTuple):
+    """What is left of exactness and memory after many pixels."""
+
+    pixels: int
+    seconds: float
+    relative: dict[str, float]
+    state_bytes: int
+    grown_mb: float
+
+
+def feed(pixels: int, chunk: int = 1_000_000) -> Drift:
+    """Feed pixels to one accumulator and compare its sums with sums in 80-bit floats."""
+    metrics, exact, seconds, early = OnlineMetrics(), np.zeros(4, dtype=np.longdouble), 0.0, 0
+    for seed in tqdm(range(pixels // chunk), desc="pixels", unit="chunk"):
+        frame = draw(chunk, seed)
+        start = time.process_time()
+        metrics.update(*frame)
+        seconds += time.process_time() - start
+        depth, sigma, truth = (values.astype(np.float64) for values in frame)
+        error = np.abs(depth - truth)
+        exact += [values.sum(dtype=np.longdouble) for values in (error, error / truth, error * error, sigma)]
+        if seed == 2:
+            early = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found, number = metrics.compute()["depth"], metrics.pixels
+    means = exact / number
+    pairs = {"mae": (found["mae"], means[0]), "abs_rel": (found["abs_rel"], means[1]), "rmse": (found["rmse"], np.sqrt(means[2]))}
+    drift = {name: float(abs(np.longdouble(value) / reference - 1)) for name, (value, reference) in pairs.items()}
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - early) / 1024
+    return Drift(number, seconds, drift, metrics.nbytes, grown)
+
+
+def main() -> None:
+    """Print the table, or the drift."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--pixels", type=int, nargs="+", default=SIZES, help="numbers of pixels to time at")
+    parser.add_argument("--billion", type=int, nargs="?", const=1_000_000_000, help="feed so many pixels to one accumulator, and print the drift")
+    arguments = parser.parse_args()
+    if not arguments.billion:
+        print(table(run(tuple(arguments.pixels))))
+        return
+    drift = feed(arguments.billion)
+    print(
+        f"{drift.pixels:,} pixels in {drift.seconds:.0f} CPU s of updates; state {drift.state_bytes:,} bytes, memory grown by {drift.grown_mb:.0f} MB"
+    )
+    print("relative drift from 80-bit sums: " + ", ".join(f"{name} {value:.1e}" for name, value in drift.relative.items()))
+
+
+if __name__ == "__main__":
+    main()
