@@ -3,6 +3,8 @@
 Each row times one of our functions and a peer on the same pixels by turns, on one core, and keeps the shortest CPU time of each: other load on the
 machine counts for neither. Peers are test extras; rows of those that are not installed are left out.
 
+The peers take all pixels at once; the accumulator takes them as they come, in frames of at most 320x240.
+
 `python -m uncertainty_depth.bench.metrics [--pixels N ...] [--billion [N]]`
 """
 
@@ -24,6 +26,7 @@ from tqdm import tqdm
 from uncertainty_depth.metrics import OnlineMetrics, auce, brier, nll, sparsification, spearman
 
 SIZES = (20_000, 1_000_000, 10_000_000)
+FRAME = 320 * 240
 TOOLBOX_CHUNK = 1_000_000
 Pixels = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
 
@@ -105,9 +108,11 @@ def _row(pixels: int, what: str, ours: Callable[[], Any], peer: str, theirs: Cal
 
 
 def _online(pixels: int) -> float:
-    """One frame through the accumulator, the per-image figures included."""
-    frame, metrics = draw(pixels, seed=0), OnlineMetrics()
-    return min(_milliseconds(lambda: metrics.update(*frame)) for _ in range(max(2, min(300, 6_000_000 // pixels))))
+    """All pixels through the accumulator in frames, the per-image figures included."""
+    whole = draw(pixels, seed=0)
+    frames = [tuple(values[start : start + FRAME] for values in whole) for start in range(0, pixels, FRAME)]
+    metrics = OnlineMetrics()
+    return min(_milliseconds(lambda: [metrics.update(*frame) for frame in frames]) for _ in range(max(2, min(300, 6_000_000 // pixels))))
 
 
 def _milliseconds(call: Callable[[], Any]) -> float:
@@ -170,25 +175,26 @@ class Drift(NamedTuple):
     grown_mb: float
 
 
-def feed(pixels: int, chunk: int = 1_000_000) -> Drift:
-    """Feed pixels to one accumulator and compare its sums with sums in 80-bit floats."""
-    metrics, exact, seconds, early = OnlineMetrics(), np.zeros(4, dtype=np.longdouble), 0.0, 0
-    for seed in tqdm(range(pixels // chunk), desc="pixels", unit="chunk"):
-        frame = draw(chunk, seed)
-        start = time.process_time()
-        metrics.update(*frame)
-        seconds += time.process_time() - start
-        depth, sigma, truth = (values.astype(np.float64) for values in frame)
+def feed(pixels: int) -> Drift:
+    """Feed pixels to one accumulator, frame by frame, and compare its sums with sums in 80-bit floats."""
+    metrics, exact, seconds, early = OnlineMetrics(), np.zeros(3, dtype=np.longdouble), 0.0, 0.0
+    frames = -(-pixels // FRAME)
+    for seed in tqdm(range(frames), desc="pixels", unit="frame"):
+        frame = draw(min(FRAME, pixels - seed * FRAME), seed)
+        seconds += _milliseconds(lambda frame=frame: metrics.update(*frame)) / 1e3
+        depth, _, truth = (values.astype(np.float64) for values in frame)
         error = np.abs(depth - truth)
-        exact += [values.sum(dtype=np.longdouble) for values in (error, error / truth, error * error, sigma)]
-        if seed == 2:
-            early = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    found, number = metrics.compute()["depth"], metrics.pixels
-    means = exact / number
+        exact += [values.sum(dtype=np.longdouble) for values in (error, error / truth, error * error)]
+        if seed == frames // 33:
+            early = _peak_mb()
+    grown, found, means = _peak_mb() - early, metrics.compute()["depth"], exact / metrics.pixels
     pairs = {"mae": (found["mae"], means[0]), "abs_rel": (found["abs_rel"], means[1]), "rmse": (found["rmse"], np.sqrt(means[2]))}
     drift = {name: float(abs(np.longdouble(value) / reference - 1)) for name, (value, reference) in pairs.items()}
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - early) / 1024
-    return Drift(number, seconds, drift, metrics.nbytes, grown)
+    return Drift(metrics.pixels, seconds, drift, metrics.nbytes, grown)
+
+
+def _peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main() -> None:
@@ -201,9 +207,8 @@ def main() -> None:
         print(table(run(tuple(arguments.pixels))))
         return
     drift = feed(arguments.billion)
-    print(
-        f"{drift.pixels:,} pixels in {drift.seconds:.0f} CPU s of updates; state {drift.state_bytes:,} bytes, memory grown by {drift.grown_mb:.0f} MB"
-    )
+    print(f"{drift.pixels:,} pixels in {drift.seconds:.0f} CPU s of updates, state {drift.state_bytes:,} bytes")
+    print(f"memory grown by {drift.grown_mb:.1f} MB since 3 % of them")
     print("relative drift from 80-bit sums: " + ", ".join(f"{name} {value:.1e}" for name, value in drift.relative.items()))
 
 
