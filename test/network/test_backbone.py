@@ -4,6 +4,7 @@ import socket
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from transformers import MODEL_FOR_BACKBONE_MAPPING, AutoBackbone, BertConfig, ConvNextConfig, Dinov2Config, ResNetConfig, SwinConfig
 
 from uncertainty_depth.config import NetworkConfig
@@ -102,6 +103,14 @@ def test_pickled_weights_are_not_read(tmp_path):
     SMALL["resnet"].save_pretrained(tmp_path)
     torch.save({}, tmp_path / "pytorch_model.bin")
     with pytest.raises(ModelError, match=r"holds pickled weights \(pytorch_model.bin\), which are never read"):
+        make_backbone(str(tmp_path))
+
+
+def test_pickled_weights_are_not_read_beside_other_files_either(tmp_path):
+    SMALL["resnet"].save_pretrained(tmp_path)
+    torch.save(AutoBackbone.from_config(SMALL["resnet"]).state_dict(), tmp_path / "pytorch_model.bin")
+    save_file({"mean": torch.zeros(1)}, tmp_path / "other.safetensors")
+    with pytest.raises(ModelError, match=r"^the weights of backbone .* cannot be read"):
         make_backbone(str(tmp_path))
 
 

@@ -43,6 +43,12 @@ def test_preparing_twice_does_no_harm(network):
     assert torch.equal(prepare(network, torch.device("cpu"), "fp32")(image).depth_m, once)
 
 
+def test_fp32_means_all_its_bits_on_a_gpu_too(network, monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    prepare(network, torch.device("cpu"), "fp32")
+    assert torch.backends.cudnn.allow_tf32 is False
+
+
 @pytest.mark.parametrize("name", ["auto", "cpu"])
 def test_without_a_gpu_the_cpu_is_taken_and_said(name, monkeypatch, caplog):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)

@@ -1,6 +1,7 @@
 """A model on disk: a folder with `model.json` and `.safetensors` members. No pickle is written or read.
 
-`model.json` holds the format's number, the network's and the backbone's config, the method, the names of the members, and how it was trained.
+`model.json` holds the format's number, the network's and the backbone's config, the method, the names of the members, and how it was trained; once
+calibrated also a map of sigma for each method that was.
 Member `NAME` is `NAME.safetensors`. Members that share a frozen encoder hold the decoder alone; `encoder.safetensors` holds the encoder, once.
 """
 
@@ -11,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
+from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import METHODS, NetworkConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.network.backbone import backbone_from_mapping
@@ -51,6 +53,7 @@ class ModelFolder:
     members: tuple[str, ...]
     shared_encoder: bool
     training: dict[str, Any]
+    calibration: dict[str, SigmaMap] = field(default_factory=dict)
 
     def build(self) -> Hourglass:
         """The network with random weights; nothing but the folder is needed.
@@ -124,13 +127,28 @@ def write_member(folder: Path | str, name: str, network: Hourglass) -> Path:
 def set_members(folder: Path | str, names: Sequence[str], method: str, training: Mapping[str, Any] | None = None) -> None:
     """Say in `model.json`, at once, which members make the model (the last is the one a single network is taken from) and what it is made for.
 
+    A calibration of other members is dropped.
+
     Raises:
         ModelError: the folder holds no `model.json` that can be read.
     """
     content = _read_json(Path(folder))
+    if content["members"] != list(names):
+        content.pop("calibration", None)
     content |= {"members": list(names), "method": method}
     if training is not None:
         content["training"] = dict(training)
+    _write_json(Path(folder), content)
+
+
+def set_calibration(folder: Path | str, method: str, sigma_map: SigmaMap, record: Mapping[str, Any]) -> None:
+    """Keep the map of a method's sigma in `model.json`, at once, in place of an earlier one; `record` says how it was made (JSON).
+
+    Raises:
+        ModelError: the folder holds no `model.json` that can be read.
+    """
+    content = _read_json(Path(folder))
+    content["calibration"] = {**content.get("calibration", {}), method: {**sigma_map.to_mapping(), **record}}
     _write_json(Path(folder), content)
 
 
@@ -154,7 +172,8 @@ def read(folder: Path | str) -> ModelFolder:
     for name in (*members, *([ENCODER] if content["shared_encoder"] else [])):
         if not (path / f"{name}.safetensors").is_file():
             raise ModelError(f"{path / f'{name}.safetensors'} is missing; model.json names it")
-    return ModelFolder(path, network, content["backbone"], content["method"], members, content["shared_encoder"], content["training"])
+    maps = _read_maps(path, content.get("calibration", {}))
+    return ModelFolder(path, network, content["backbone"], content["method"], members, content["shared_encoder"], content["training"], maps)
 
 
 def export_half(folder: Path | str, output: Path | str) -> Path:
@@ -168,6 +187,13 @@ def export_half(folder: Path | str, output: Path | str) -> Path:
         _write_tensors(output / f"{name}.safetensors", {key: value.half() if value.ndim > 1 else value for key, value in tensors.items()})
     _write_json(output, _read_json(model.path))
     return output
+
+
+def _read_maps(folder: Path, calibration: Any) -> dict[str, SigmaMap]:
+    try:
+        return {method: SigmaMap.from_mapping(values) for method, values in calibration.items()}
+    except (ModelError, AttributeError) as error:
+        raise ModelError(f"{folder / 'model.json'} cannot be used: {error}") from error
 
 
 def _write_shared_encoder(folder: Path, state: dict[str, Tensor]) -> None:

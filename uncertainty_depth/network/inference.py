@@ -35,6 +35,7 @@ def choose_device(name: str) -> torch.device:
 
 def prepare(network: Hourglass, device: torch.device, precision: str) -> Hourglass:
     """Change the network, in place, into one that predicts the same faster and can no longer be trained. Doing it twice does no harm."""
+    torch.backends.cudnn.allow_tf32 = precision != "fp32"  # with TF32 a GPU's maps would differ from a CPU's in the third digit
     network.eval().requires_grad_(False)
     fold_batchnorm(network.decoder)
     if network.encoder.backbone.config.model_type == "resnet":  # elsewhere the order of registration need not be that of the computation
