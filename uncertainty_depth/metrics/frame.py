@@ -67,41 +67,7 @@ class Frame:
         """Sorted factors."""
         return self.xp.sort(self.errors.factor)
 
-    @cached_property
-    def spans(self) -> dict[str, tuple[float, float]]:
-        """Least and greatest value of each sorted quantity."""
-        ascending = {
-            "error": self.ascending_error,
-            "relative": self.ascending_relative,
-            "factor": self.ascending_factor,
-            "sigma": self.method.ranking.ascending,
-            "depth": self.proportional.ranking.ascending,
-            "ratio": self.method.ascending_ratio,
-            "depth_ratio": self.proportional.ascending_ratio,
-        }
-        ends = np.array([0, self.pixels - 1])
-        return {name: tuple(self.xp.pick(values, ends).tolist()) for name, values in ascending.items()}
-
-    @cached_property
-    def method(self) -> Ranked:
-        """The sigma that is scored."""
-        return Ranked(self, self.sigma, self.sigma_key, scale=1.0)
-
-    @cached_property
-    def proportional(self) -> Ranked:
-        """Sigma proportional to the predicted depth, at the most likely scale."""
-        return Ranked(self, self.depth.clip(min=0.0), self.depth_key, scale=None)
-
-    def figures(self, alpha: float) -> dict[str, Any]:
-        """The nested mapping of `OnlineMetrics.compute` for this frame alone."""
-        return {
-            "pixels": self.pixels,
-            "depth": exact_depth_errors(self.errors, self.sums),
-            "uncertainty": self.method.figures(alpha),
-            "baselines": {"constant": self._constant_figures(alpha), "proportional_to_depth": self.proportional.figures(alpha)},
-        }
-
-    def _constant_figures(self, alpha: float) -> dict[str, Any]:
+    def constant_figures(self, alpha: float) -> dict[str, Any]:
         """A constant sigma has closed forms: all pixels tie, so nothing is removed before everything is."""
         number, xp = order_number(alpha, self.pixels), self.xp
         rmse = math.sqrt(self.sums["squared"] / self.pixels)
@@ -166,6 +132,40 @@ class Ranked:
         likelihood = scaled_nll(frame.pixels, self.log_sum, self.squared_ratio_sum, self.scale)
         merci, areas = rescaled_mean(factor, terms[0]), poggi_areas(self.removal, frame.oracles)
         return named_figures(plain, trimmed, merci, areas, self.covered / frame.pixels, self.spearman, likelihood)
+
+
+class Scores:
+    """A frame with its sigma and the two baselines.
+
+    It holds them, they hold the frame, and the frame holds neither: without a cycle all is freed as soon as it is dropped.
+    """
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self.method = Ranked(frame, frame.sigma, frame.sigma_key, scale=1.0)
+        self.proportional = Ranked(frame, frame.depth.clip(min=0.0), frame.depth_key, scale=None)
+
+    def figures(self, alpha: float) -> dict[str, Any]:
+        """The nested mapping of `OnlineMetrics.compute` for this frame alone."""
+        frame = self.frame
+        baselines = {"constant": frame.constant_figures(alpha), "proportional_to_depth": self.proportional.figures(alpha)}
+        depth = exact_depth_errors(frame.errors, frame.sums)
+        return {"pixels": frame.pixels, "depth": depth, "uncertainty": self.method.figures(alpha), "baselines": baselines}
+
+    @cached_property
+    def spans(self) -> dict[str, tuple[float, float]]:
+        """Least and greatest value of each sorted quantity."""
+        ascending = {
+            "error": self.frame.ascending_error,
+            "relative": self.frame.ascending_relative,
+            "factor": self.frame.ascending_factor,
+            "sigma": self.method.ranking.ascending,
+            "depth": self.proportional.ranking.ascending,
+            "ratio": self.method.ascending_ratio,
+            "depth_ratio": self.proportional.ascending_ratio,
+        }
+        ends = np.array([0, self.frame.pixels - 1])
+        return {name: tuple(self.frame.xp.pick(values, ends).tolist()) for name, values in ascending.items()}
 
 
 def likely_scale(squared_ratios: float, number: int) -> float:

@@ -28,7 +28,7 @@ from uncertainty_depth.metrics import pooled
 from uncertainty_depth.metrics.arrays import Array, Arrays, arrays_of
 from uncertainty_depth.metrics.bins import Bins
 from uncertainty_depth.metrics.depth import valid_pixels
-from uncertainty_depth.metrics.frame import PER_STATISTIC, STATISTICS, Frame
+from uncertainty_depth.metrics.frame import PER_STATISTIC, STATISTICS, Frame, Scores
 from uncertainty_depth.metrics.state import (
     EXTREMES,
     HISTOGRAMS,
@@ -93,11 +93,11 @@ class OnlineMetrics:
         valid = valid_pixels(depth, sigma, ground_truth, self.config.min_depth, self.config.max_depth)
         if not len(valid[0]):
             return None
-        frame = Frame(xp, *valid)
-        figures = frame.figures(self.config.alpha)
+        scores = Scores(Frame(xp, *valid))
+        figures = scores.figures(self.config.alpha)
         self._state.move(xp)
-        self._fold_numbers(frame, figures)
-        self._fold_tables(frame)
+        self._fold_numbers(scores, figures)
+        self._fold_tables(scores)
         return figures
 
     def merge(self, other: OnlineMetrics) -> None:
@@ -140,24 +140,24 @@ class OnlineMetrics:
         metrics._state = state
         return metrics
 
-    def _fold_numbers(self, frame: Frame, figures: dict[str, Any]) -> None:
-        small = self._state.small
+    def _fold_numbers(self, scores: Scores, figures: dict[str, Any]) -> None:
+        small, frame = self._state.small, scores.frame
         small["counts"] += (frame.pixels, 1)
         small["sums"] += [frame.sums[name] for name in SCALARS]
-        small["covered"] += frame.method.covered
-        for name, ranked in (("sigma_sums", frame.method), ("depth_sums", frame.proportional)):
+        small["covered"] += scores.method.covered
+        for name, ranked in (("sigma_sums", scores.method), ("depth_sums", scores.proportional)):
             small[name] += (float(ranked.sigma.sum()), ranked.log_sum, ranked.squared_ratio_sum, ranked.finite_squares[0])
         scored = (figures["uncertainty"], *figures["baselines"].values())
         small["areas"] += [[[item[kind][name] for name in STATISTICS] for kind in PER_STATISTIC[:2]] for item in scored]
-        spans = np.array([frame.spans[name] for name in EXTREMES])
+        spans = np.array([scores.spans[name] for name in EXTREMES])
         small["least"] = np.minimum(small["least"], spans[:, 0])
         small["greatest"] = np.maximum(small["greatest"], spans[:, 1])
 
-    def _fold_tables(self, frame: Frame) -> None:
+    def _fold_tables(self, scores: Scores) -> None:
         """Bin all pixels, a block at a time: what a block makes stays in the cache."""
-        arrays = binned_arrays(frame)
-        for start in range(0, frame.pixels, BLOCK):
-            self._fold_block(frame.xp, {name: values[start : start + BLOCK] for name, values in arrays.items()}, frame.spans)
+        arrays = binned_arrays(scores)
+        for start in range(0, scores.frame.pixels, BLOCK):
+            self._fold_block(scores.frame.xp, {name: values[start : start + BLOCK] for name, values in arrays.items()}, scores.spans)
 
     def _fold_block(self, xp: Arrays, block: dict[str, Array], spans: Spans) -> None:
         index = {name: self._fold(xp, name, block, spans[name]) for name in HISTOGRAMS}
@@ -192,9 +192,9 @@ class OnlineMetrics:
             xp.add_at(tables[f"interval.{name}_bins"], cell, 1)
 
 
-def binned_arrays(frame: Frame) -> dict[str, Array]:
+def binned_arrays(scores: Scores) -> dict[str, Array]:
     """Everything that is binned or summed in bins, by the names of `state.HISTOGRAMS`."""
-    errors = frame.errors
+    frame, errors = scores.frame, scores.frame.errors
     return {
         "error": errors.absolute,
         "squared": errors.squared,
@@ -202,9 +202,9 @@ def binned_arrays(frame: Frame) -> dict[str, Array]:
         "factor": errors.factor,
         "inaccurate": errors.inaccurate,
         "sigma": frame.sigma,
-        "depth": frame.proportional.sigma,
-        "ratio": frame.method.ratio,
-        "depth_ratio": frame.proportional.ratio,
+        "depth": scores.proportional.sigma,
+        "ratio": scores.method.ratio,
+        "depth_ratio": scores.proportional.ratio,
         "ground_truth": frame.ground_truth,
     }
 
