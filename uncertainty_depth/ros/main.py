@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from uncertainty_depth.errors import UncertaintyDepthError
+from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
 from uncertainty_depth.ros.requirements import require_ros
 
 
@@ -39,8 +39,11 @@ def spin(module: str, kind: str, args: Sequence[str] | None) -> None:
     import rclpy
     from rclpy.executors import ExternalShutdownException
 
-    rclpy.init(args=None if args is None else list(args))
     node = None
+    try:
+        rclpy.init(args=None if args is None else list(args))
+    except Exception as error:  # rclpy has one exception per kind of bad argument
+        raise ConfigError(f"ROS arguments cannot be used: {error}") from error
     try:
         node = getattr(importlib.import_module(f"uncertainty_depth.ros.{module}"), kind)()
         executor = node.create_executor()
