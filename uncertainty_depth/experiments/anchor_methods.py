@@ -101,7 +101,7 @@ def predict(method: str, settings: Settings, seed: int, x: Tensor, y: Tensor, si
     noise = make_noise(method, len(x), settings.dropout)
     network = StackedMLP(len(x), (dimension, *HIDDEN, 1), functional.leaky_relu, noise)
     indices = bootstrap_indices(size, len(x), generator) if method == "bootstrap" else None
-    optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
+    optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
     epochs = max(1, settings.steps // -(-size // settings.batch_size))
     options = {"epochs": epochs, "batch_size": settings.batch_size, "generator": generator, "indices": indices, "label": method}
     for _ in train(network, make_objective(method, settings, sigma, size), x, y, optimizer, **options):
