@@ -26,6 +26,7 @@ class PredictorConfig:
     seed: int = option(0, "seed of mc_dropout, together with the frame's stamp", minimum=0)
     device: str = option("auto", "where the network runs; auto takes the GPU when there is one", choices=DEVICES, read_only=True)
     precision: str = option("fp32", "floating point format of the network", choices=PRECISIONS, read_only=True)
+    calibrated: bool = option(True, "calibrate sigma, where the model folder holds a calibration for the method")
 
 
 @dataclass(frozen=True)

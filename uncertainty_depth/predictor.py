@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.calibration import IDENTITY
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.network.folder import read
@@ -28,7 +29,7 @@ logger = logging.getLogger(__name__)
 class Predictor:
     """A model folder, loaded and ready.
 
-    `config.samples`, `chunk` and `seed` may be changed at any time by giving `config` a new value; the next `predict` takes it.
+    `config.samples`, `chunk`, `seed` and `calibrated` may be changed at any time by giving `config` a new value; the next `predict` takes it.
     Any thread may call `predict`.
 
     Raises:
@@ -43,6 +44,7 @@ class Predictor:
         self.method = config.method or self.model.method
         self.device = choose_device(config.device)
         self._estimator: Estimator = ESTIMATORS[self.method].load(self.model, self._place)
+        self._sigma_map = self.model.calibration.get(self.method, IDENTITY)
         self._try_precision()
         self._warn_of_certainty()
 
@@ -50,7 +52,8 @@ class Predictor:
         """Depth and sigma of one image.
 
         Sigma, not the variance, is interpolated back to the image's size: errors of neighbouring pixels go together, and the standard
-        deviation of a weighted sum of fully correlated errors is the weighted sum of their standard deviations.
+        deviation of a weighted sum of fully correlated errors is the weighted sum of their standard deviations. Then it is calibrated, if the
+        model is and `config.calibrated` does not forbid it.
 
         Args:
             image: (H, W, 3) uint8, RGB, any size.
@@ -60,12 +63,13 @@ class Predictor:
             MessageError: the array is no such image.
         """
         _check_image(image)
-        depth, sigma = self._estimate(image, stamp_ns, self.config)
+        config = self.config
+        depth, sigma = self._estimate(image, stamp_ns, config)
         size = (image.shape[1], image.shape[0])
         depth_m, sigma_m = (cv2.resize(values, size, interpolation=cv2.INTER_LINEAR) for values in (depth, sigma))
         unknown = ~(np.isfinite(depth_m) & np.isfinite(sigma_m))
         depth_m[unknown] = sigma_m[unknown] = np.nan
-        return DepthPrediction(depth_m, sigma_m)
+        return DepthPrediction(depth_m, self._sigma_map(sigma_m) if config.calibrated else sigma_m)
 
     def describe(self) -> dict[str, Any]:
         """What made the predictions, as plain values for a report."""
@@ -78,6 +82,7 @@ class Predictor:
             "seed": self.config.seed,
             "device": str(self.device),
             "precision": self.config.precision,
+            "calibration": self._sigma_map.kind if self.config.calibrated else "off",
             "parameters": sum(parameters.values()),
             "backbone": described.backbone,
             "head": described.head,

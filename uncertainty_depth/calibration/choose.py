@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uncertainty_depth.calibration.fit import fit
+from uncertainty_depth.calibration.fit import candidates
 from uncertainty_depth.calibration.sample import Sample, sigma_and_error
-from uncertainty_depth.calibration.sigma_map import KINDS, SigmaMap
+from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.evaluate import flatten
 from uncertainty_depth.metrics.arrays import NUMPY
@@ -35,15 +35,20 @@ class Choice:
 
 
 def choose(parts: Sequence[Sample], config: CalibrationConfig) -> Choice:
-    """Leave one part out in turn, two parts or more; then fit the best kind to all."""
-    folds = [(part, [other for other in parts if other is not part]) for part in parts]
-    held_out = {kind: mean_figures([figures(part, fit_to(kind, others), config.alpha) for part, others in folds]) for kind in KINDS}
-    return Choice(fit_to(best(held_out, config.tolerance), parts), held_out)
+    """Leave one part out in turn, two parts or more; then fit the best kind to all.
+
+    Raises:
+        SourceError: no map can be fitted.
+    """
+    folds = [(part, fit_to([other for other in parts if other is not part])) for part in parts]
+    each = [{kind: figures(part, fitted, config.alpha) for kind, fitted in maps.items()} for part, maps in folds]
+    held_out = {kind: mean_figures([found[kind] for found in each]) for kind in each[0]}
+    return Choice(fit_to(parts)[best(held_out, config.tolerance)], held_out)
 
 
-def fit_to(kind: str, samples: Sequence[Sample]) -> SigmaMap:
-    """The map of one kind, fitted to all pixels of the samples together."""
-    return fit(kind, *sigma_and_error(samples))
+def fit_to(samples: Sequence[Sample]) -> dict[str, SigmaMap]:
+    """Every candidate, fitted to all pixels of the samples together."""
+    return candidates(*sigma_and_error(samples))
 
 
 def best(held_out: Mapping[str, Mapping[str, float]], tolerance: float) -> str:

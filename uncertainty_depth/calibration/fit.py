@@ -3,6 +3,9 @@
 The size is what AUCE measures, so it is fitted by AUCE itself. Real errors have heavier tails than a Gaussian; a sigma with the right second
 moment then covers too much at every level but the highest. The shape needs a mean only up to a factor. The mean absolute error is used instead of the
 squared one, where a few gross errors outweigh the rest; for a Gaussian, or any other law of one shape, both are the same curve up to the factor.
+
+A pure scale leaves n-MeRCI exactly as it was. A shape at full strength levels sigma where it tells little of the error, which lowers the plain
+n-MeRCI and the likelihood's penalty but can raise the trimmed n-MeRCI; so shapes are also offered part of the way.
 """
 
 from __future__ import annotations
@@ -20,12 +23,8 @@ from uncertainty_depth.metrics.merci import error_ratio
 
 Floats = NDArray[np.float64]
 GROUPS = 64  # groups of pixels with like sigma that a shape is fitted to: the most knots of a map, besides its ends
+STRENGTHS = (0.25, 0.5, 0.75, 1.0)  # shares of the fitted shape in a map; the rest is a pure scale
 LEAST_SLOPE = 1e-3  # of an affine shape, as a share of (mean error / mean sigma): keeps the order where sigma says nothing of the error
-
-
-def identity_shape(sigma: Floats, error: Floats) -> SigmaMap:
-    """Raw sigma as it is: with a size fitted by coverage, a pure scale, which leaves n-MeRCI exactly as it was."""
-    return affine(0.0, 1.0, "scale")
 
 
 def affine_shape(sigma: Floats, error: Floats) -> SigmaMap:
@@ -56,28 +55,36 @@ def isotonic_shape(sigma: Floats, error: Floats) -> SigmaMap:
     return SigmaMap("isotonic", (0.0, *x.tolist(), 2 * float(x[-1])), (float(y[0]) / 2, *y.tolist(), 2 * float(y[-1])))
 
 
-SHAPES: dict[str, Callable[[Floats, Floats], SigmaMap]] = {"scale": identity_shape, "affine": affine_shape, "isotonic": isotonic_shape}
+SHAPES: dict[str, Callable[[Floats, Floats], SigmaMap]] = {"affine": affine_shape, "isotonic": isotonic_shape}
 
 
-def fit(kind: str, sigma: Floats, error: Floats) -> SigmaMap:
-    """The map of one kind.
+def candidates(sigma: Floats, error: Floats) -> dict[str, SigmaMap]:
+    """Every map that is tried, by its kind: identity, a pure scale, and each shape at full strength or drawn towards the pure scale.
 
     Args:
-        kind: one of `sigma_map.KINDS`.
         sigma: (N,) raw standard deviations, metres.
         error: (N,) absolute errors, metres.
 
     Raises:
         SourceError: sigma is 0, or the error is, for so many of the pixels that no map can be fitted.
     """
-    if kind == "identity":
-        return IDENTITY
     if not sigma.any():
-        raise SourceError("sigma is 0 for every pixel; expected a model and method that give one (see `--method`, `--samples`)")
+        raise SourceError("sigma is 0 for every pixel; expected a model and method that give one (see `--method` and `--samples`)")
     if not error[sigma > 0].any():
         raise SourceError("the error is 0 for every pixel whose sigma is not; expected errors to calibrate sigma to")
-    shape = SHAPES[kind](sigma, error)
+    scale = affine(0.0, coverage_scale(sigma, error), "scale")
+    shapes = {kind: _sized(shape(sigma, error), sigma, error) for kind, shape in SHAPES.items()}
+    drawn = [_sized(_blend(shape, scale, strength), sigma, error) for shape in shapes.values() for strength in STRENGTHS]
+    return {one.kind: one for one in (IDENTITY, scale, *drawn)}
+
+
+def _sized(shape: SigmaMap, sigma: Floats, error: Floats) -> SigmaMap:
     return shape.scaled(coverage_scale(shape(sigma), error))
+
+
+def _blend(shape: SigmaMap, scale: SigmaMap, strength: float) -> SigmaMap:
+    values = strength * np.array(shape.calibrated_m) + (1 - strength) * scale(np.array(shape.raw_m))
+    return SigmaMap(f"{shape.kind} {strength:.0%}", shape.raw_m, tuple(values.tolist()))
 
 
 def coverage_scale(sigma: Floats, error: Floats) -> float:

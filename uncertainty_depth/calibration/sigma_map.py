@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.errors import ModelError
 
-KINDS = ("identity", "scale", "affine", "isotonic")
-
 
 @dataclass(frozen=True)
 class SigmaMap:
@@ -21,7 +19,7 @@ class SigmaMap:
     Strictly increasing: no two sigmas become equal, so figures that only see their order (AUSE, AURG, Spearman) stay as they are.
 
     Attributes:
-        kind: how it was fitted, one of `KINDS`.
+        kind: how it was fitted, e.g. "affine 50%".
         raw_m: two or more raw sigmas, metres, from 0 on, strictly increasing.
         calibrated_m: what each becomes, metres, not negative, strictly increasing.
     """
@@ -32,8 +30,6 @@ class SigmaMap:
 
     def __post_init__(self) -> None:
         """Raises `ModelError` where the knots make no such map."""
-        if self.kind not in KINDS:
-            raise ModelError(f"calibration has kind {self.kind!r}; expected one of {', '.join(KINDS)}")
         if len(self.raw_m) != len(self.calibrated_m) or len(self.raw_m) < 2:
             raise ModelError(f"calibration has {len(self.raw_m)} raw and {len(self.calibrated_m)} calibrated sigmas; expected as many, 2 or more")
         for name, values in (("raw_m", self.raw_m), ("calibrated_m", self.calibrated_m)):
@@ -44,10 +40,13 @@ class SigmaMap:
 
     def __call__(self, sigma_m: NDArray[np.floating]) -> NDArray[np.floating]:
         """Calibrated sigma, metres, of raw sigma of any shape; NaN stays NaN, the floating point type stays."""
-        sigma = np.asarray(sigma_m, dtype=np.float64)
+        sigma = np.asarray(sigma_m)
         (before, last), (low, high) = self.raw_m[-2:], self.calibrated_m[-2:]
-        beyond = np.maximum(sigma - last, 0.0) * ((high - low) / (last - before))
-        return (np.interp(sigma, self.raw_m, self.calibrated_m) + beyond).astype(np.asarray(sigma_m).dtype, copy=False)
+        slope = (high - low) / (last - before)
+        if len(self.raw_m) == 2:
+            return sigma * sigma.dtype.type(slope) + sigma.dtype.type(low)
+        inside = np.interp(sigma, self.raw_m, self.calibrated_m)
+        return (inside + slope * np.maximum(sigma - last, 0.0)).astype(sigma.dtype, copy=False)
 
     def scaled(self, factor: float) -> SigmaMap:
         """The map whose calibrated sigmas are `factor` times this one's."""

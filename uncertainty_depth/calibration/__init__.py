@@ -1,0 +1,5 @@
+"""Calibration: a monotone map from raw to calibrated sigma, fitted to ground truth. What is here needs NumPy alone, as `predict` does."""
+
+from uncertainty_depth.calibration.sigma_map import IDENTITY, SigmaMap
+
+__all__ = ["IDENTITY", "SigmaMap"]

@@ -1,0 +1,104 @@
+"""A calibration as text for the terminal, as `calibration.json`, and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from uncertainty_depth.calibration.run import Calibration, Trial
+from uncertainty_depth.evaluate import flatten
+from uncertainty_depth.experiments.runner import write_atomically, write_json
+from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.summary import UNCERTAINTY_ROWS
+
+COLUMNS = ("auce", "nll", "n_merci", "n_merci_trimmed", "ause.rmse")
+ROWS = ("auce", "nll", "n_merci", "n_merci_trimmed", "ause.abs_rel", "ause.rmse", "ause.a1", "spearman")
+
+
+def uncertainty(metrics: OnlineMetrics) -> dict[str, float]:
+    """The figures of sigma by dotted name."""
+    return flatten(metrics.compute()["uncertainty"])
+
+
+def table(calibration: Calibration) -> str:
+    """Every candidate on held-out frames, then before and after on frames not used."""
+    chosen = calibration.choice.sigma_map.kind
+    lines = ["candidates, mean over the parts of the frames left out in turn:"]
+    lines.append(f"{'':16}" + "".join(f"{UNCERTAINTY_ROWS[name][0]:>16}" for name in COLUMNS))
+    for kind, found in calibration.choice.held_out.items():
+        lines.append(f"{kind:16}" + "".join(f"{found[name]:16.4f}" for name in COLUMNS) + ("   chosen" if kind == chosen else ""))
+    return "\n".join([*lines, "", *_before_and_after(calibration), *_by_sequence(calibration)])
+
+
+def _before_and_after(calibration: Calibration) -> list[str]:
+    pooled = calibration.pooled()
+    before, after = uncertainty(pooled.before), uncertainty(pooled.after)
+    lines = [f"{pooled.before.frames} frames not used ({pooled.before.pixels} pixels):", f"{'':16}{'before':>16}{'after':>16}"]
+    return lines + [f"{UNCERTAINTY_ROWS[name][0]:16}{before[name]:16.4f}{after[name]:16.4f}" for name in ROWS]
+
+
+def _by_sequence(calibration: Calibration) -> list[str]:
+    if len(calibration.trials) == 1:
+        return []
+    figures = [(trial, uncertainty(trial.before)["auce"], uncertainty(trial.after)["auce"]) for trial in calibration.trials]
+    lines = [f"{before:16.4f}{after:16.4f}   {trial.name} ({trial.sigma_map.kind}, from the others)" for trial, before, after in figures]
+    return ["", "AUCE of each sequence by the map of the others:", f"{'before':>16}{'after':>16}", *lines]
+
+
+def as_mapping(calibration: Calibration, context: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything as plain values: the context (model, sources, options), the map, and all figures."""
+    return {
+        **context,
+        "map": calibration.choice.sigma_map.to_mapping(),
+        "held_out": calibration.choice.held_out,
+        "not_used": _trial_mapping(calibration.pooled()),
+        "trials": [{"name": trial.name, "kind": trial.sigma_map.kind, **_trial_mapping(trial)} for trial in calibration.trials],
+    }
+
+
+def _trial_mapping(trial: Trial) -> dict[str, Any]:
+    counts = {"frames": trial.before.frames, "pixels": trial.before.pixels}
+    return {**counts, "before": uncertainty(trial.before), "after": uncertainty(trial.after)}
+
+
+def write(calibration: Calibration, folder: Path, context: Mapping[str, Any]) -> None:
+    """Write `calibration.json` and `calibration.png`, each whole or not at all."""
+    write_json(folder / "calibration.json", as_mapping(calibration, context))
+    write_atomically(folder / "calibration.png", lambda path: figure(calibration).savefig(path, dpi=110, format="png"))
+
+
+def figure(calibration: Calibration) -> Figure:
+    """Reliability before and after on frames not used, and the map."""
+    drawn = Figure(figsize=(9, 3.8), layout="constrained")
+    left, right = drawn.subplots(1, 2)
+    _draw_reliability(left, calibration.pooled())
+    _draw_map(right, calibration)
+    for axes in (left, right):
+        axes.grid(color="#DDDDDD", linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize=8)
+    return drawn
+
+
+def _draw_reliability(axes: Axes, trial: Trial) -> None:
+    axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8, label="calibrated")
+    for name, metrics, style in (("before", trial.before, {"color": "#D55E00", "linestyle": "--"}), ("after", trial.after, {"color": "#0072B2"})):
+        reliability = metrics.curves()["reliability"]
+        label = f"{name}, AUCE {uncertainty(metrics)['auce']:.3f}"
+        axes.plot(100 * reliability["levels"], 100 * reliability["method"], linewidth=2, label=label, **style)
+    axes.set_title(f"Reliability, {trial.before.frames} frames not used", fontsize=10)
+    axes.set(xlabel="confidence level p (%)", ylabel="errors inside the interval (%)", xlim=(0, 100), ylim=(0, 100))
+
+
+def _draw_map(axes: Axes, calibration: Calibration) -> None:
+    sigma_map = calibration.choice.sigma_map
+    raw = np.linspace(0, calibration.raw_range_m, 500)
+    axes.plot(raw, raw, color="#666666", linewidth=0.8, label="raw")
+    axes.plot(raw, sigma_map(raw), color="#0072B2", linewidth=2, label=sigma_map.kind)
+    axes.set_title("The map", fontsize=10)
+    axes.set(xlabel="raw sigma (m)", ylabel="calibrated sigma (m)", xlim=(0, raw[-1]), ylim=(0, None))

@@ -1,0 +1,90 @@
+"""The whole calibration: sample, choose, fit, and score on frames that had no part in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from uncertainty_depth.calibration.choose import Choice, choose
+from uncertainty_depth.calibration.sample import Sample, collect, sigma_and_error
+from uncertainty_depth.calibration.sigma_map import IDENTITY, SigmaMap
+from uncertainty_depth.config import CalibrationConfig, EvaluationConfig
+from uncertainty_depth.data.source import Source
+from uncertainty_depth.evaluate import DepthPredictor
+from uncertainty_depth.metrics import OnlineMetrics
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Frames with a map that was neither fitted nor chosen on them, scored with raw (before) and with mapped sigma (after)."""
+
+    name: str
+    sigma_map: SigmaMap
+    before: OnlineMetrics
+    after: OnlineMetrics
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """A fitted map, what it was chosen by, and what it does to frames not used.
+
+    Attributes:
+        choice: the map for the model folder, and the held-out figures of every candidate.
+        trials: one for each held-out sequence; of a single source, one for its last frames.
+        raw_range_m: 99 % of the raw sigmas are smaller, metres.
+    """
+
+    choice: Choice
+    trials: tuple[Trial, ...]
+    raw_range_m: float
+
+    def pooled(self) -> Trial:
+        """All trials as one."""
+        before, after = (OnlineMetrics(self.trials[0].before.config) for _ in range(2))
+        for trial in self.trials:
+            before.merge(trial.before)
+            after.merge(trial.after)
+        return Trial("all", self.choice.sigma_map, before, after)
+
+
+def calibrate(sources: Sequence[Source], predictor: DepthPredictor, config: CalibrationConfig, progress: bool = True) -> Calibration:
+    """Fit a map from raw to calibrated sigma to the sources' ground truth.
+
+    Of a single source the last frames are kept to report on; blocks of time of the others are left out in turn to choose the kind of map, which is
+    then fitted to them all. Of several sources each is left out in turn to choose the kind, which is fitted to them all; to report on a source, the
+    same is done with the other sources alone.
+
+    Args:
+        sources: one or more sequences.
+        predictor: gives raw sigma.
+        config: what is used, and how it is split.
+        progress: show bars.
+
+    Raises:
+        SourceError: a source has too few frames or pixels to calibrate on, or its sigma or errors are 0.
+    """
+    samples = [collect(source, predictor, config, progress) for source in sources]
+    if len(samples) > 1:
+        choice = choose(samples, config)
+        trials = [_trial(one, choose(_parts([other for other in samples if other is not one], config), config).sigma_map, config) for one in samples]
+    else:
+        used, kept = samples[0].split(config.report_share)
+        choice = choose(_parts([used], config), config)
+        trials = [_trial(kept, choice.sigma_map, config)]
+    return Calibration(choice, tuple(trials), float(np.quantile(sigma_and_error(samples)[0], 0.99)))
+
+
+def _parts(samples: list[Sample], config: CalibrationConfig) -> list[Sample]:
+    """Sequences to leave out in turn; of one alone, its blocks of time."""
+    return samples if len(samples) > 1 else samples[0].blocks(config.blocks)
+
+
+def _trial(sample: Sample, sigma_map: SigmaMap, config: CalibrationConfig) -> Trial:
+    scored = EvaluationConfig(min_depth=config.min_depth, max_depth=config.max_depth, alpha=config.alpha)
+    before, after = OnlineMetrics(scored), OnlineMetrics(scored)
+    for depth, sigma, truth in sample.frames:
+        before.update(depth, IDENTITY(sigma), truth)
+        after.update(depth, sigma_map(sigma), truth)
+    return Trial(sample.name, sigma_map, before, after)
