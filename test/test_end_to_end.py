@@ -1,0 +1,124 @@
+"""The commands one after another, as a user calls them: bag, model, report, bag of predictions, pictures."""
+
+import json
+import os
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from uncertainty_depth.cli import main
+from uncertainty_depth.config import NetworkConfig, SourceConfig
+from uncertainty_depth.data.recording import Recording
+from uncertainty_depth.data.source import open_source
+from uncertainty_depth.network.folder import create, set_members, write_member
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.summary import UNCERTAINTY_ROWS, row
+
+WORLD = ["--worlds", "2", "--frames", "4", "--width", "80", "--height", "60", "--rings", "16"]
+TINY = ["--backbone", "tiny", "--decoder-width", "16", "--input-size", "64", "48", "--head", "laplace"]
+
+
+def summary_of(folder):
+    return json.loads((folder / "summary.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def bag(tmp_path_factory):
+    path = tmp_path_factory.mktemp("bags") / "world"
+    assert main(["synthesize", str(path), *WORLD]) == 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(bag, tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "model"
+    assert main(["train", str(bag), "--output", str(path), *TINY, "--epochs", "3", "--snapshots", "2", "--patience", "1", "--device", "cpu"]) == 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def report(bag, model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("reports")
+    assert main(["evaluate", str(bag), "--model", str(model), "--output", str(path / "report"), "--write-bag", str(path / "predictions")]) == 0
+    return path
+
+
+def test_a_bag_is_enough_to_train_and_every_frame_of_it_is_scored(report):
+    summary = summary_of(report / "report")
+    assert summary["frames"] == {"read": 8, "evaluated": 8, "skipped": {}}
+    assert summary["model"]["method"] == "multi_epochs"
+    ranked = [name for name in UNCERTAINTY_ROWS if name != "spearman"]  # undefined for the nearly constant sigma of so short a training
+    assert np.isfinite([row(summary, name)[0] for name in ranked]).all()
+    assert (report / "report" / "report.html").stat().st_size > 50_000
+
+
+@pytest.mark.parametrize("method", ["mc_dropout", "deterministic"])
+def test_one_model_folder_serves_other_methods_too(bag, model, tmp_path, method):
+    assert main(["evaluate", str(bag), "--model", str(model), "--output", str(tmp_path), "--method", method, "--samples", "3"]) == 0
+    assert summary_of(tmp_path)["model"]["method"] == method
+
+
+def test_the_bag_of_predictions_holds_what_was_scored(bag, model, report):
+    recording = Recording(report / "predictions")
+    with recording.open() as opened:
+        counts = {name: topic.count for name, topic in opened.topics.items()}
+    assert counts["image"] == counts["depth/image_rect"] == counts["uncertainty/image_rect"] == counts["ground_truth/image"] == 8
+    assert counts["depth/camera_info"] == 8
+
+
+def test_two_runs_give_the_same_figures(bag, model, report, tmp_path):
+    assert main(["evaluate", str(bag), "--model", str(model), "--output", str(tmp_path)]) == 0
+    again, before = summary_of(tmp_path), summary_of(report / "report")
+    assert again["depth"] == before["depth"]
+    assert again["uncertainty"] == before["uncertainty"]
+
+
+def test_predict_writes_metres_at_the_size_of_each_image(model, tmp_path):
+    for name, size in {"wide.png": (90, 40), "tall.jpg": (31, 77)}.items():
+        cv2.imwrite(str(tmp_path / name), np.full((size[1], size[0], 3), 128, np.uint8))
+    assert main(["predict", str(tmp_path / "wide.png"), str(tmp_path / "tall.jpg"), "--model", str(model), "--output", str(tmp_path / "maps")]) == 0
+    depth = cv2.imread(str(tmp_path / "maps" / "wide_depth.tiff"), cv2.IMREAD_UNCHANGED)
+    sigma = cv2.imread(str(tmp_path / "maps" / "tall_sigma.tiff"), cv2.IMREAD_UNCHANGED)
+    assert depth.dtype == sigma.dtype == np.float32
+    assert depth.shape == (40, 90)
+    assert sigma.shape == (77, 31)
+    assert (depth > 0).all()
+    assert cv2.imread(str(tmp_path / "maps" / "wide.png")).shape == (40, 3 * 90, 3)
+
+
+def test_a_truncated_bag_is_scored_as_far_as_it_goes_and_the_loss_is_said(bag, model, tmp_path):
+    cut = tmp_path / "cut.mcap"
+    whole = next(bag.glob("*.mcap")).read_bytes()
+    cut.write_bytes(whole[: len(whole) * 2 // 3])
+    assert main(["evaluate", str(cut), "--model", str(model), "--output", str(tmp_path / "report")]) == 0
+    summary = summary_of(tmp_path / "report")
+    assert 0 < summary["frames"]["evaluated"] < 8
+    assert any("truncated" in note for note in summary["notes"])
+    assert "truncated" in (tmp_path / "report" / "report.html").read_text()
+
+
+def random_model(folder: Path) -> Path:
+    network = Hourglass(NetworkConfig(backbone="tiny", decoder_width=16, input_size=(128, 64), head="laplace", depth_range=(1.0, 80.0)))
+    create(folder, network, {})
+    write_member(folder, "random", network)
+    set_members(folder, ["random"], "mc_dropout")
+    return folder
+
+
+@pytest.mark.skipif("UNCERTAINTY_DEPTH_DATA" not in os.environ, reason="UNCERTAINTY_DEPTH_DATA does not name the folder with kitti_raw")
+def test_a_kitti_drive_and_its_bag_agree(tmp_path):
+    drive = Path(os.environ["UNCERTAINTY_DEPTH_DATA"]) / "kitti_raw" / "2011_09_26" / "2011_09_26_drive_0000_sync"
+    assert main(["convert-kitti", str(drive), str(tmp_path / "bag")]) == 0
+    made = random_model(tmp_path / "model")
+    for source, name in ((f"kitti:{drive}", "drive"), (str(tmp_path / "bag"), "converted")):
+        options = ["--samples", "2", "--pictures", "1", "--min-depth", "2.5"]
+        assert main(["evaluate", source, "--model", str(made), "--output", str(tmp_path / name), *options]) == 0
+    left, right = summary_of(tmp_path / "drive"), summary_of(tmp_path / "converted")
+    assert left["frames"] == right["frames"] == {"read": 24, "evaluated": 24, "skipped": {}}
+    assert left["pixels"] > 24 * 14_000
+    for name in UNCERTAINTY_ROWS:
+        assert row(left, name)[0] == pytest.approx(row(right, name)[0], rel=1e-4), name
+    assert left["depth"] == pytest.approx(right["depth"], rel=1e-4)
+    assert len(open_source(str(tmp_path / "bag"), SourceConfig())) == 24
