@@ -17,7 +17,6 @@ TEST = [
     "pytest-timeout>=2.2",
     "pytest-xdist>=3.5",
     "hypothesis>=6.90",
-    "scikit-learn>=1.3",
     "uncertainty-toolbox>=0.1.1",
     "ruff>=0.4",
 ]
@@ -43,6 +42,7 @@ setup(
         "setuptools",
         "numpy>=1.26",
         "scipy>=1.10",
+        "scikit-learn>=1.3",
         "torch>=2.2",
         "transformers>=4.48",
         "safetensors>=0.4",

@@ -8,10 +8,20 @@ import logging
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from uncertainty_depth import __version__
-from uncertainty_depth.config import EvaluationConfig, NetworkConfig, PlayerConfig, PredictorConfig, SourceConfig, SynthesisConfig, TrainingConfig
+from uncertainty_depth.config import (
+    CalibrationConfig,
+    EvaluationConfig,
+    NetworkConfig,
+    PlayerConfig,
+    PredictorConfig,
+    SourceConfig,
+    SynthesisConfig,
+    TrainingConfig,
+)
 from uncertainty_depth.errors import UncertaintyDepthError
 from uncertainty_depth.experiments.registry import EXPERIMENTS
 from uncertainty_depth.options import add_arguments, from_arguments
@@ -58,6 +68,26 @@ def predict(arguments: argparse.Namespace) -> None:
     predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
     for path in predict_files(predictor, arguments.images, arguments.output):
         print(path)
+
+
+def calibrate(arguments: argparse.Namespace) -> None:
+    """Fit a monotone map from raw to calibrated sigma to ground truth, write it into the model folder, and report on frames not used."""
+    from uncertainty_depth.calibration import report
+    from uncertainty_depth.calibration.run import calibrate as calibrate_sigma
+    from uncertainty_depth.data.source import open_source
+    from uncertainty_depth.network.folder import set_calibration
+    from uncertainty_depth.predictor import Predictor
+
+    sources = [open_source(source, from_arguments(SourceConfig, arguments)) for source in arguments.source]
+    predictor = Predictor(arguments.model, replace(from_arguments(PredictorConfig, arguments), calibrated=False))
+    config = from_arguments(CalibrationConfig, arguments)
+    calibration = calibrate_sigma(sources, predictor, config)
+    print(report.table(calibration))
+    if arguments.output or not arguments.dry_run:
+        report.write(calibration, arguments.output or arguments.model, report.Context(tuple(arguments.source), predictor.describe(), config))
+    if not arguments.dry_run:
+        set_calibration(arguments.model, predictor.method, calibration.choice.sigma_map, report.record(calibration, arguments.source))
+        print(f"calibration of {predictor.method} written to {arguments.model}")
 
 
 def convert_kitti(arguments: argparse.Namespace) -> None:
@@ -143,6 +173,12 @@ def build_parser() -> argparse.ArgumentParser:
     one.add_argument("images", type=Path, nargs="+", help="image files")
     one.add_argument("--model", type=Path, required=True, help="model folder")
     one.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for the maps")
+
+    one = add("calibrate", calibrate, PredictorConfig, CalibrationConfig, SourceConfig, example="my_model my_bag another_bag --output my_calibration")
+    one.add_argument("model", type=Path, metavar="MODEL", help="model folder")
+    one.add_argument("source", nargs="+", metavar="SOURCE", help=f"one or more sequences, each {SOURCE_HELP}")
+    one.add_argument("--output", type=Path, metavar="DIR", help="folder for calibration.json and calibration.png (default: the model folder)")
+    one.add_argument("--dry-run", action="store_true", help="only report: leave the model folder as it is")
 
     one = add("convert-kitti", convert_kitti, example="2011_09_26/2011_09_26_drive_0001_sync kitti_bag")
     one.add_argument("drive", type=Path, metavar="DRIVE_DIR", help="drive folder, beside its date's calibration files, e.g. 2011_09_26/..._sync")

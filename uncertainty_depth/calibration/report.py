@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,24 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from uncertainty_depth.calibration.run import Calibration, Trial
+from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.evaluate import flatten
 from uncertainty_depth.experiments.runner import write_atomically, write_json
 from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.options import to_mapping
 from uncertainty_depth.summary import UNCERTAINTY_ROWS
 
 COLUMNS = ("auce", "nll", "n_merci", "n_merci_trimmed", "ause.rmse")
 ROWS = ("auce", "nll", "n_merci", "n_merci_trimmed", "ause.abs_rel", "ause.rmse", "ause.a1", "spearman")
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where a calibration comes from: the sources' names, the model's description, the options."""
+
+    sources: tuple[str, ...]
+    model: Mapping[str, Any]
+    config: CalibrationConfig
 
 
 def uncertainty(metrics: OnlineMetrics) -> dict[str, float]:
@@ -50,10 +62,19 @@ def _by_sequence(calibration: Calibration) -> list[str]:
     return ["", "AUCE of each sequence by the map of the others:", f"{'before':>16}{'after':>16}", *lines]
 
 
-def as_mapping(calibration: Calibration, context: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything as plain values: the context (model, sources, options), the map, and all figures."""
+def record(calibration: Calibration, sources: Sequence[str]) -> dict[str, Any]:
+    """What `model.json` keeps beside the map: where it comes from, and AUCE on frames not used."""
+    pooled = calibration.pooled()
+    auce = {"before": uncertainty(pooled.before)["auce"], "after": uncertainty(pooled.after)["auce"]}
+    return {"sources": list(sources), "auce_on_frames_not_used": auce}
+
+
+def as_mapping(calibration: Calibration, context: Context) -> dict[str, Any]:
+    """Everything as plain values: where it comes from, the map, and all figures."""
     return {
-        **context,
+        "sources": context.sources,
+        "model": context.model,
+        "config": to_mapping(context.config),
         "map": calibration.choice.sigma_map.to_mapping(),
         "held_out": calibration.choice.held_out,
         "not_used": _trial_mapping(calibration.pooled()),
@@ -66,7 +87,7 @@ def _trial_mapping(trial: Trial) -> dict[str, Any]:
     return {**counts, "before": uncertainty(trial.before), "after": uncertainty(trial.after)}
 
 
-def write(calibration: Calibration, folder: Path, context: Mapping[str, Any]) -> None:
+def write(calibration: Calibration, folder: Path, context: Context) -> None:
     """Write `calibration.json` and `calibration.png`, each whole or not at all."""
     write_json(folder / "calibration.json", as_mapping(calibration, context))
     write_atomically(folder / "calibration.png", lambda path: figure(calibration).savefig(path, dpi=110, format="png"))

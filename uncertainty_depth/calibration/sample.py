@@ -60,7 +60,7 @@ def collect(source: Source, predictor: DepthPredictor, config: CalibrationConfig
     Raises:
         SourceError: fewer frames or pixels than a map can be fitted to.
     """
-    random = np.random.default_rng(config.seed)
+    random = np.random.default_rng(config.pixel_seed)
     step = -(-len(source) // config.max_frames) if config.max_frames else 1
     frames = []
     for index, record in enumerate(tqdm(source, total=len(source), unit="frame", desc=source.name, disable=not progress)):
