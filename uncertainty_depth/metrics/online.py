@@ -43,6 +43,9 @@ from uncertainty_depth.metrics.state import (
 )
 
 BLOCK = 1 << 16
+KEPT_BYTES = 24 << 20
+"""glibc gives freed memory back to the system beyond twice the largest block it was ever asked to free, and would do so after every frame: page faults
+then take a third of the time. One block of this size, never touched, makes it keep what a frame needs."""
 Spans = dict[str, tuple[float, float]]
 
 
@@ -59,6 +62,7 @@ class OnlineMetrics:
         self.config = config
         self._intervals = Intervals.of(config)
         self._state = State(config)
+        np.empty(KEPT_BYTES, dtype=np.uint8)  # freed at once: see KEPT_BYTES
 
     @property
     def pixels(self) -> int:
