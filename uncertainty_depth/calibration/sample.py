@@ -38,7 +38,13 @@ class Sample:
         return sum(frame.shape[1] for frame in self.frames)
 
     def blocks(self, number: int) -> list[Sample]:
-        """Cut into contiguous blocks of time, as equal as can be: neighbours in time are alike and must not be on both sides of a split."""
+        """Cut into contiguous blocks of time, as equal as can be: neighbours in time are alike and must not be on both sides of a split.
+
+        Raises:
+            SourceError: fewer frames than blocks.
+        """
+        if len(self.frames) < number:
+            raise SourceError(f"{self.name} has {len(self.frames)} frames to fit to; expected at least {number}, as many as blocks")
         edges = np.linspace(0, len(self.frames), number + 1).round().astype(int)
         return [Sample(f"{self.name}, block {i + 1} of {number}", self.frames[edges[i] : edges[i + 1]]) for i in range(number)]
 

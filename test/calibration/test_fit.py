@@ -1,0 +1,115 @@
+"""Fitted maps against the sigma that the errors were drawn with, and against plain searches."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.isotonic import IsotonicRegression
+
+from uncertainty_depth.calibration.fit import GROUPS, candidates, coverage_scale, grouped, isotonic_shape
+from uncertainty_depth.calibration.sample import sigma_and_error
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.metrics import auce, n_merci, spearman
+
+TRUE = {
+    "scale": lambda raw: 3.0 * raw,
+    "affine": lambda raw: 0.2 + 0.5 * raw,
+    "isotonic": lambda raw: np.sqrt(0.01 + 0.3 * raw),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("scale", "scale"), ("affine", "affine 100%"), ("isotonic", "isotonic 100%"), ("affine", "isotonic 100%")]
+)
+def test_the_sigma_that_the_errors_were_drawn_with_is_recovered(draw, kind, name):
+    sigma, error = sigma_and_error([draw(TRUE[kind], frames=100)])
+    raw = np.quantile(sigma, np.linspace(0.03, 0.97, 30))
+    np.testing.assert_allclose(candidates(sigma, error)[name](raw), TRUE[kind](raw), rtol=0.06)
+
+
+def test_affine_coefficients_are_recovered(draw):
+    found = candidates(*sigma_and_error([draw(TRUE["affine"], frames=100)]))["affine 100%"]
+    assert found(np.array([0.0]))[0] == pytest.approx(0.2, rel=0.04)
+    assert np.diff(found(np.array([0.0, 1.0])))[0] == pytest.approx(0.5, rel=0.04)
+
+
+@pytest.mark.parametrize("tail", [None, 3])
+def test_no_factor_gives_a_smaller_auce_than_the_fitted_one(draw, tail):
+    sigma, error = sigma_and_error([draw(lambda raw: 0.1 + raw, tail=tail)])
+    found = coverage_scale(sigma, error)
+    least = min(auce(error, factor * sigma) for factor in found * np.linspace(0.5, 2.0, 301))
+    assert auce(error, found * sigma) <= least + 5e-4
+
+
+def test_heavy_tails_are_covered_better_than_by_their_second_moment(draw):
+    sigma, error = sigma_and_error([draw(lambda raw: raw, tail=3)])
+    by_moment = np.sqrt(np.mean((error / sigma) ** 2))
+    assert auce(error, coverage_scale(sigma, error) * sigma) < 0.5 * auce(error, by_moment * sigma)
+
+
+def test_every_candidate_covers_what_it_was_fitted_to(draw):
+    sigma, error = sigma_and_error([draw(lambda raw: 0.2 + 2 * raw)])
+    areas = {kind: auce(error, fitted(sigma)) for kind, fitted in candidates(sigma, error).items()}
+    raw = areas.pop("identity")
+    assert raw > 0.1
+    assert max(areas.values()) < 0.05
+    assert areas["affine 100%"] < 0.005
+
+
+def test_ranks_survive_every_candidate_and_a_scale_leaves_n_merci_alone(draw):
+    sigma, error = sigma_and_error([draw(TRUE["isotonic"], tail=3)])
+    for fitted in candidates(sigma, error).values():
+        calibrated = fitted(sigma)
+        np.testing.assert_array_equal(np.argsort(calibrated, kind="stable"), np.argsort(sigma, kind="stable"))
+        assert spearman(calibrated, error) == pytest.approx(spearman(sigma, error), abs=1e-12)
+    scaled = candidates(sigma, error)["scale"](sigma)
+    for trimmed in (False, True):
+        assert n_merci(error, scaled, trimmed=trimmed) == pytest.approx(n_merci(error, sigma, trimmed=trimmed), rel=1e-9)
+
+
+@given(seed=st.integers(0, 10_000), spread=st.floats(0, 2), anti=st.booleans(), number=st.integers(30, 2000), levels=st.integers(1, 1000))
+@settings(deadline=None, max_examples=60)
+def test_any_data_gives_strictly_increasing_maps(seed, spread, anti, number, levels):
+    random = np.random.default_rng(seed)
+    sigma = np.ceil(random.lognormal(-1, spread, number) * levels) / levels  # with ties, down to a single value
+    error = np.abs(random.standard_t(2, number)) * (1 / sigma if anti else sigma)
+    for kind, fitted in candidates(sigma, error).items():
+        assert (np.diff(fitted(np.unique(sigma))) > 0).all(), kind
+        assert len(fitted.raw_m) <= GROUPS + 2
+
+
+@given(seed=st.integers(0, 10_000), number=st.integers(1, 500), levels=st.integers(1, 50))
+@settings(deadline=None, max_examples=60)
+def test_groups_hold_every_pixel_and_split_no_ties(seed, number, levels):
+    random = np.random.default_rng(seed)
+    sigma, error = random.integers(1, levels + 1, number) / 7, random.uniform(0.1, 1, number)
+    raw, mean_error, counts = grouped(sigma, error)
+    assert counts.sum() == number
+    assert (np.diff(raw) > 0).all()
+    assert (counts * raw).sum() == pytest.approx(sigma.sum())
+    assert (counts * mean_error).sum() == pytest.approx(error.sum())
+    if len(np.unique(sigma)) <= 8 and number >= 400:
+        np.testing.assert_allclose(raw, np.unique(sigma))
+
+
+def test_the_isotonic_shape_meets_isotonic_regression_at_each_plateau(draw):
+    sigma, error = sigma_and_error([draw(TRUE["isotonic"], tail=3)])
+    raw, mean_error, counts = grouped(sigma, error)
+    plateaus = IsotonicRegression().fit(raw, mean_error, sample_weight=counts).predict(raw)
+    shape = isotonic_shape(sigma, error)
+    np.testing.assert_allclose(shape.calibrated_m[1:-1], np.unique(plateaus), rtol=1e-6)
+    assert shape(np.zeros(1))[0] > 0, "no certain claim, even at a raw sigma of 0"
+
+
+@pytest.mark.parametrize(
+    ("sigma", "error", "words"),
+    [
+        (np.zeros(100), np.ones(100), "sigma is 0 for every pixel"),
+        (np.ones(100), np.zeros(100), "the error is 0"),
+        (np.repeat((0.0, 1.0), 50), np.repeat((1.0, 0.0), 50), "the error is 0"),
+        (np.repeat((0.0, 1.0), (1999, 1)), np.ones(2000), "infinite for nearly every pixel"),
+    ],
+)
+def test_nothing_to_fit_is_one_sentence(sigma, error, words):
+    with pytest.raises(SourceError, match=words):
+        candidates(sigma, error)
