@@ -44,8 +44,8 @@ from uncertainty_depth.metrics.state import (
 
 BLOCK = 1 << 16
 KEPT_BYTES = 24 << 20
-"""glibc gives freed memory back to the system beyond twice the largest block it was ever asked to free, and would do so after every frame: page faults
-then take a third of the time. One block of this size, never touched, makes it keep what a frame needs."""
+"""glibc gives freed memory back to the system beyond twice the largest block it was ever asked to free. It would do so after every frame, and page
+faults would take a third of the time: one block of this size, never touched, makes it keep what a frame needs."""
 Spans = dict[str, tuple[float, float]]
 
 

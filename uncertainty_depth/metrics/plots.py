@@ -18,7 +18,7 @@ LINES: dict[str, dict[str, Any]] = {
     "oracle": {"color": "#009E73", "linestyle": (0, (6, 1.5, 1, 1.5)), "label": "oracle (true error)"},
     "random": {"color": "#666666", "linestyle": (0, (2, 2)), "linewidth": 1.0, "label": "random removal"},
 }
-ERROR_LABELS = {"abs_rel": "mean relative error of the rest", "rmse": "RMSE of the rest (m)", "a1": "share of the rest off by 25 % or more (1 - a1)"}
+ERROR_LABELS = {"abs_rel": "mean relative error of the rest", "rmse": "RMSE of the rest (m)", "a1": "rest outside a factor of 1.25 (1 - a1)"}
 CANDIDATES = ("method", "proportional_to_depth", "constant")
 SIZE = (5.2, 3.6)
 
@@ -53,25 +53,29 @@ def sparsification_figure(curves: dict[str, Any], statistic: str = "rmse") -> Fi
 
 
 def n_merci_figure(curves: dict[str, Any]) -> Figure:
-    """n-MeRCI against alpha in both readings, side by side; below 1 is better than no uncertainty."""
+    """n-MeRCI against alpha in both readings, side by side; below 1 is better than no uncertainty.
+
+    The plain reading is drawn where the largest error covered is above the mean error: below that its denominator is negative, and at it a pole.
+    """
     figure = Figure(figsize=(2 * SIZE[0] * 0.85, SIZE[1]), layout="constrained")
     panels = figure.subplots(1, 2)
     for axes, reading in zip(panels, ("plain", "trimmed"), strict=True):
         _style(axes, f"n-MeRCI, {'over all pixels' if reading == 'plain' else 'trimmed'} (Moukari et al. 2019)")
+        shown = curves["n_merci"]["tail"] if reading == "plain" else np.ones(len(curves["n_merci"]["alphas"]), dtype=bool)
         for name in CANDIDATES:
-            axes.plot(100 * curves["n_merci"]["alphas"], curves["n_merci"][reading][name], **LINES[name], marker=".", markersize=4)
+            values = np.where(shown, curves["n_merci"][reading][name], np.nan)
+            axes.plot(100 * curves["n_merci"]["alphas"], values, **LINES[name], marker=".", markersize=4)
         axes.axvline(100 * curves["alpha"], color="#BBBBBB", linewidth=0.8, zorder=0)
         axes.set(xlabel="alpha: share of the pixels covered (%)", ylabel="n-MeRCI (0 best, 1 no information)", xlim=(0, 100))
-        axes.set_ylim(*_n_merci_limits(curves["n_merci"][reading]))
+        axes.set_ylim(0, _top(curves["n_merci"][reading], shown))
     panels[0].legend(frameon=False, fontsize=8)
     return figure
 
 
-def _n_merci_limits(drawn: dict[str, Any]) -> tuple[float, float]:
-    """Where the plain reading divides by nearly nothing its values say nothing, and must not set the scale."""
-    values = np.concatenate([drawn[name][np.isfinite(drawn[name])] for name in CANDIDATES])
-    low, high = np.percentile(values, [5, 95]) if values.size else (0.0, 1.0)
-    return min(0.0, max(1.3 * low, -2.0)), max(1.1, min(1.3 * high, 5.0))
+def _top(drawn: dict[str, Any], shown: np.ndarray) -> float:
+    """Upper limit that one value next to the pole does not set."""
+    values = np.concatenate([drawn[name][shown & np.isfinite(drawn[name])] for name in CANDIDATES])
+    return max(1.2, min(1.2 * float(np.percentile(values, 85)), 5.0)) if values.size else 1.2
 
 
 def reliability_figure(curves: dict[str, Any]) -> Figure:

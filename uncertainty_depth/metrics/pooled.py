@@ -171,19 +171,23 @@ def summary(state: State, alpha: float) -> dict[str, Any]:
 
 
 def curves(state: State, intervals: Intervals, alpha: float) -> dict[str, Any]:
-    """What the plots draw, as plain arrays, for the method and each baseline ("constant", "proportional_to_depth").
+    """What the plots draw, as plain arrays, for the method and each baseline ("method", "constant", "proportional_to_depth": the candidates).
 
     Returns:
-        "alpha", "pixels" and "variant"; "sparsification": statistic -> {"fractions", "oracle", "random", and a curve of each candidate}, with "ause"
-        per candidate;
-        "n_merci": {"alphas", "plain" and "trimmed": candidate -> curve}; "reliability": {"levels", candidate -> share covered};
-        "intervals": {"edges", "pixels", "mae", "n_merci" of the method, "enough"}. Everything but "pixels" and "variant" is missing when no pixel
-        was seen.
+        "alpha", "pixels", "variant", and by name of the plot
+
+        - "sparsification": statistic -> {"fractions", "oracle", "random", candidate -> curve, "ause": candidate -> area};
+        - "n_merci": {"alphas", "tail", "plain" and "trimmed": candidate -> curve}; "tail" is where the largest error covered exceeds the mean error;
+        - "reliability": {"levels", candidate -> share covered};
+        - "intervals": {"edges", "pixels", "mae", "n_merci", "enough"}, of the method.
+
+        Only "pixels" and "variant" when no pixel was seen.
     """
     pooled = Pooled(state.local(), state.small)
     if not pooled.pixels:
         return {"pixels": 0, "variant": POGGI.title}
     removed = {candidate: pooled.removal(candidate) for candidate in CANDIDATES}
+    numbers = np.array([order_number(value, pooled.pixels) for value in ALPHAS])
     return {
         "pixels": pooled.pixels,
         "alpha": alpha,
@@ -191,6 +195,7 @@ def curves(state: State, intervals: Intervals, alpha: float) -> dict[str, Any]:
         "sparsification": {name: _statistic_curves(removed, pooled.oracles, row, name) for row, name in enumerate(STATISTICS)},
         "n_merci": {
             "alphas": ALPHAS,
+            "tail": pooled.order_statistics("error", numbers) > pooled.total("mae") / pooled.pixels,
             "plain": {candidate: pooled.n_merci(candidate, ALPHAS, False) for candidate in CANDIDATES},
             "trimmed": {candidate: pooled.n_merci(candidate, ALPHAS, True) for candidate in CANDIDATES},
         },
