@@ -74,7 +74,7 @@ class CalibrationConfig:
     blocks: int = option(
         4, "of a single source, the blocks of time that the other frames are cut into to choose the kind of map", minimum=2, maximum=100
     )
-    tolerance: float = option(0.02, "share by which held-out n-MeRCI and AUSE may rise before a kind of map is refused", minimum=0.0)
+    tolerance: float = option(1e-3, "share by which held-out n-MeRCI and AUSE may rise before a kind of map is refused", minimum=0.0)
     pixel_seed: int = option(0, "seed of the pixels drawn", minimum=0)
 
 
