@@ -76,8 +76,9 @@ class Graph:
         """Start a node class with parameters, on the executor it asks for."""
         overrides = [self.rclpy.Parameter(name.replace("__", "."), value=value) for name, value in parameters.items()]
         cli = ["--ros-args", *arguments] if arguments else None
+        executor = kind.create_executor(self.context)
         node = kind(context=self.context, parameter_overrides=overrides, cli_args=cli, use_global_arguments=False)
-        return self._spin(node.create_executor(), node)
+        return self._spin(executor, node)
 
     def stop(self, node):
         executor, thread, _ = next(entry for entry in self._running if entry[2] is node)

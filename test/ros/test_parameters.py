@@ -31,8 +31,9 @@ class ParametersNode(Node):
             raise ConfigError(f"{self.refused} cannot change today")
         return lambda: self.applied.append(new)
 
-    def create_executor(self):
-        return SingleThreadedExecutor(context=self.context)
+    @staticmethod
+    def create_executor(context):
+        return SingleThreadedExecutor(context=context)
 
 
 class EvaluatorParametersNode(ParametersNode):

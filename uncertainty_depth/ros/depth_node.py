@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from rclpy.context import Context
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
@@ -64,9 +65,10 @@ class DepthNode(Node):
         """The parameters of now."""
         return self._options.config
 
-    def create_executor(self) -> Executor:
-        """The executor this node is made for."""
-        return SingleThreadedExecutor(context=self.context)
+    @staticmethod
+    def create_executor(context: Context | None = None) -> Executor:
+        """The executor such a node is made for."""
+        return SingleThreadedExecutor(context=context)
 
     def _subscribe(self, config: DepthNodeConfig, overriding: object = None) -> None:
         kind, topic = (CompressedImage, "image/compressed") if config.compressed_input else (Image, "image")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
+from rclpy.context import Context
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.executors import Executor, MultiThreadedExecutor
 from rclpy.node import Node
@@ -65,9 +66,10 @@ class EvaluatorNode(Node):
         """The parameters of now."""
         return self._options.config
 
-    def create_executor(self) -> Executor:
-        """The executor this node is made for: one thread for messages, one for services."""
-        return MultiThreadedExecutor(2, context=self.context)
+    @staticmethod
+    def create_executor(context: Context | None = None) -> Executor:
+        """The executor such a node is made for: one thread for messages, one for services."""
+        return MultiThreadedExecutor(2, context=context)
 
     def _subscribe_predictions(self) -> None:
         live, depth = self._live, self.config.queue_size

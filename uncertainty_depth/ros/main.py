@@ -39,14 +39,14 @@ def spin(module: str, kind: str, args: Sequence[str] | None) -> None:
     import rclpy
     from rclpy.executors import ExternalShutdownException
 
-    node = None
+    node_class, node = getattr(importlib.import_module(f"uncertainty_depth.ros.{module}"), kind), None
     try:
         rclpy.init(args=None if args is None else list(args))
     except Exception as error:  # rclpy has one exception per kind of bad argument
         raise ConfigError(f"ROS arguments cannot be used: {error}") from error
     try:
-        node = getattr(importlib.import_module(f"uncertainty_depth.ros.{module}"), kind)()
-        executor = node.create_executor()
+        executor = node_class.create_executor()  # before the node: it cannot be made once a signal has come
+        node = node_class()
         executor.add_node(node)
         executor.spin()
     except (KeyboardInterrupt, ExternalShutdownException):
