@@ -35,7 +35,7 @@ class Row(NamedTuple):
     of_floor: float
 
 
-def run(repetitions: int = 15, config: PredictorConfig = PredictorConfig(), network: NetworkConfig = NETWORK) -> list[Row]:  # noqa: B008  frozen
+def run(repetitions: int = 9, config: PredictorConfig = PredictorConfig(), network: NetworkConfig = NETWORK) -> list[Row]:  # noqa: B008  frozen
     """Time both methods on `config`'s device and precision, with its samples and chunk.
 
     Raises:
