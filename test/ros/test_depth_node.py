@@ -301,7 +301,7 @@ def test_diagnostics_once_a_second(graph, start, make):
     start()
     inbox = graph.inbox(DiagnosticArray, "/diagnostics", QoSProfile(depth=50))
     first = inbox.wait_for(lambda message: message.status[0].name == "depth_node").status[0]
-    assert (first.level, first.message) == (b"\x01", "no received yet")
+    assert (first.level, first.message) == (b"\x01", "nothing received yet")
     images = graph.publisher(Image, "image")
     images.publish(make.image(1, red()))
     status = inbox.wait_for(lambda message: values(message).get("processed") == "1").status[0]
@@ -311,7 +311,7 @@ def test_diagnostics_once_a_second(graph, start, make):
     assert facts["samples"] == "8"
     assert facts["device"] == "cpu"
     assert float(facts["latency_p95_ms"]) >= float(facts["latency_p50_ms"]) > 0
-    assert {"received_rate_hz", "received_age_s", "waiting", "depth_subscribers"} <= set(facts)
+    assert {"received_rate_hz", "received_age_s", "waiting", "depth_subscribers", "image_publishers"} <= set(facts)
     bad = make.image(2, red())
     bad.encoding = "cmyk32"
     images.publish(bad)

@@ -135,11 +135,13 @@ class DepthNode(Node):
             "device": self._predictor.device,
             "samples": self.config.samples,
             "camera_info": self._info is not None,
+            "image_publishers": self.count_publishers(self._subscription.topic_name),
             "depth_subscribers": self._outputs.depth.get_subscription_count(),
             "uncertainty_subscribers": self._outputs.sigma.get_subscription_count(),
         }
 
-    def close(self) -> None:
-        """Finish the frame in hand, count what waits as dropped, and go."""
+    def close(self) -> str:
+        """Finish the frame in hand, count what waits as dropped, and go; returns what is worth telling."""
         self._worker.stop()
         self.destroy_node()
+        return ", ".join(f"{count} {name}" for name, count in self.health.counts().items())

@@ -80,7 +80,7 @@ def problem(health: Health, rates: Mapping[str, float], awaited: str) -> tuple[b
     lost = {name.removeprefix("dropped."): rate for name, rate in rates.items() if rate > 0 and name.startswith(("dropped.", "lost_"))}
     age = health.age(awaited)
     if age > LATE_AFTER_S:
-        return DiagnosticStatus.WARN, f"no {awaited} yet" if np.isinf(age) else f"no {awaited} for {age:.1f} s"
+        return DiagnosticStatus.WARN, f"nothing {awaited} yet" if np.isinf(age) else f"nothing {awaited} for {age:.1f} s"
     if "failed" in lost:
         return DiagnosticStatus.ERROR, "frames fail: see the log"
     if lost:

@@ -99,13 +99,13 @@ class EvaluatorNode(Node):
             self._tell(result)
 
     def _tell(self, result: Scored | Skipped) -> None:
+        self.health.count(f"skipped.{result.reason}" if isinstance(result, Skipped) else "evaluated")
+        if not self.context.ok():
+            return  # shutting down: the report tells it
         if isinstance(result, Skipped):
-            self.health.count(f"skipped.{result.reason}")
             self.get_logger().warning(f"not scored ({result.reason}): {result.message}", throttle_duration_sec=LOG_EVERY_S)
         else:
-            self.health.count("evaluated")
-            if self.context.ok():
-                self._outputs.publish(result, self._live.evaluation, self.config)
+            self._outputs.publish(result, self._live.evaluation, self.config)
 
     def _request_plot(self) -> None:
         self._worker.call(lambda: self._outputs.publish_sparsification(self._live.evaluation))
@@ -157,11 +157,10 @@ class EvaluatorNode(Node):
     def _facts(self) -> dict[str, object]:
         return {f"pairing.{name}": count for name, count in self._live.pairing_counts.items()} | {"waiting": self._worker.waiting()}
 
-    def close(self) -> None:
-        """Score what has arrived, write the report where one is wanted, and go."""
+    def close(self) -> str:
+        """Score what has arrived, write the report where one is wanted, and go; returns what is worth telling."""
         try:
-            if self.config.output:
-                print(f"report: {self._worker.call(partial(self._save, self._live.finish)).result()}")
+            return f"report: {self._worker.call(partial(self._save, self._live.finish)).result()}" if self.config.output else ""
         finally:
             self._worker.stop()
             self.destroy_node()

@@ -39,6 +39,7 @@ def spin(module: str, kind: str, args: Sequence[str] | None) -> None:
     import rclpy
     from rclpy.executors import ExternalShutdownException
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as SIGINT, from the first import on
     node_class, node = getattr(importlib.import_module(f"uncertainty_depth.ros.{module}"), kind), None
     try:
         rclpy.init(args=None if args is None else list(args))
@@ -58,5 +59,5 @@ def spin(module: str, kind: str, args: Sequence[str] | None) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):  # a second one must not cut off the report
             signal.signal(number, signal.SIG_IGN)
         if node is not None:
-            node.close()
+            print(node.close())
         rclpy.try_shutdown()

@@ -1,0 +1,92 @@
+"""Counters, rates, ages and latencies, on a clock that the test moves; and the sentence made of them."""
+
+from __future__ import annotations
+
+import math
+import threading
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+
+from diagnostic_msgs.msg import DiagnosticStatus
+
+from uncertainty_depth.ros.diagnostics import LATENCIES_KEPT, Health, problem
+
+
+class ManualClock:
+    now = 10.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+def health(clock):
+    return Health(clock)
+
+
+def test_rates_are_per_second_since_the_last_look(health, clock):
+    health.count("received", 6)
+    health.drop("stale")
+    clock.now += 2
+    assert health.rates() == {"received": 3.0, "dropped.stale": 0.5}
+    clock.now += 1
+    health.count("received")
+    assert health.rates() == {"received": 1.0, "dropped.stale": 0.0}
+
+
+def test_ages(health, clock):
+    assert health.age("received") == math.inf
+    health.count("received")
+    clock.now += 4
+    assert health.age("received") == 4
+
+
+def test_percentiles_of_the_last_latencies(health):
+    assert all(math.isnan(value) for value in health.percentiles_ms())
+    for value in range(1000):
+        health.latency(value)
+    kept = np.arange(1000 - LATENCIES_KEPT, 1000)
+    assert health.percentiles_ms() == (np.percentile(kept, 50), np.percentile(kept, 95))
+
+
+def test_drops_by_reason(health):
+    health.count("received", 5)
+    health.drop("stale", 2)
+    health.drop("queue_full")
+    assert health.dropped() == {"stale": 2, "queue_full": 1}
+
+
+def test_no_count_is_lost_between_threads(health):
+    threads = [threading.Thread(target=lambda: [health.count("received") for _ in range(2000)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert health.counts() == {"received": 8000}
+
+
+def sentence(health, clock):
+    clock.now += 1
+    return problem(health, health.rates(), "received")
+
+
+def test_level_and_sentence(health, clock):
+    assert sentence(health, clock) == (DiagnosticStatus.WARN, "nothing received yet")
+    health.count("received")
+    assert sentence(health, clock) == (DiagnosticStatus.OK, "running")
+    health.drop("stale", 3)
+    health.count("lost_in_transport", 2)
+    assert sentence(health, clock) == (DiagnosticStatus.WARN, "frames dropped: lost_in_transport 2.0/s, stale 3.0/s")
+    health.count("received")
+    health.drop("failed")
+    assert sentence(health, clock) == (DiagnosticStatus.ERROR, "frames fail: see the log")
+    clock.now += 4
+    assert sentence(health, clock) == (DiagnosticStatus.WARN, "nothing received for 6.0 s")
