@@ -1,0 +1,294 @@
+"""From sources to a calibrated model folder, with a tiny random network, and every way it can be refused."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.calibration import IDENTITY, SigmaMap, report
+from uncertainty_depth.calibration.run import calibrate
+from uncertainty_depth.calibration.sample import Sample, collect
+from uncertainty_depth.cli import main
+from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SynthesisConfig
+from uncertainty_depth.data.synthetic import synthesize
+from uncertainty_depth.errors import ModelError, SourceError
+from uncertainty_depth.metrics import auce
+from uncertainty_depth.network.folder import export_half, read, set_calibration, set_members
+from uncertainty_depth.predictor import Predictor
+from uncertainty_depth.records import DepthPrediction, Frame, Skipped
+
+CONFIG = CalibrationConfig(pixels_per_frame=400)
+MAP = SigmaMap("isotonic 50%", (0.0, 0.01, 0.5, 1.0), (0.05, 0.2, 0.4, 0.8))
+SMALL = SynthesisConfig(worlds=1, frames=10, width=96, height=72, rings=24)
+
+
+class ListSource:
+    notes: tuple = ()
+
+    def __init__(self, records, name="list"):
+        self.records, self.name = records, name
+
+    def __len__(self):
+        return len(self.records)
+
+    def __iter__(self):
+        return iter(self.records)
+
+
+class DrawnPredictor:
+    """Sigma is read off the image; the frames' errors are `factor` times as large as it says."""
+
+    def __init__(self):
+        self.stamps = []
+
+    def predict(self, image, stamp_ns):
+        self.stamps.append(stamp_ns)
+        return DepthPrediction(np.full(image.shape[:2], 5, np.float32), (image[..., 0] / 512).astype(np.float32))
+
+
+def frame(index, factor=3.0, known=0.5, shape=(24, 32)):
+    random = np.random.default_rng(index)
+    image = random.integers(1, 256, (*shape, 3), np.uint8)
+    truth = 5 + factor * image[..., 0] / 512 * random.normal(size=shape)
+    return Frame(index * 100, image, None, np.where(random.random(shape) < known, truth, np.nan).astype(np.float32), f"{index}")
+
+
+def frames(number, start=0, **options):
+    return ListSource([frame(start + index, **options) for index in range(number)], f"list {start}")
+
+
+def all_pixels(sample):
+    return np.concatenate(sample.frames, axis=1).astype(np.float64)
+
+
+def test_a_sample_is_bounded_seeded_and_made_of_pixels_with_ground_truth():
+    source = ListSource([frame(0), Skipped(50, "bad_image", "..."), *(frame(i) for i in range(1, 12)), frame(12, known=0.0)])
+    one, again, other = (collect(source, DrawnPredictor(), CalibrationConfig(pixels_per_frame=200, pixel_seed=seed), False) for seed in (0, 0, 1))
+    assert [part.shape for part in one.frames] == [(3, 200)] * 12
+    np.testing.assert_array_equal(all_pixels(one), all_pixels(again))
+    assert (all_pixels(one) != all_pixels(other)).any()
+    pairs = {(float(sigma), float(truth)) for sigma, truth in one.frames[0][1:].T}
+    known = np.isfinite(frame(0).ground_truth_m)
+    sigma = (frame(0).image[..., 0] / 512).astype(np.float32)
+    assert pairs <= {(float(s), float(t)) for s, t in zip(sigma[known], frame(0).ground_truth_m[known], strict=True)}
+
+
+def test_at_most_max_frames_are_predicted_evenly_spread():
+    predictor = DrawnPredictor()
+    sample = collect(frames(30), predictor, CalibrationConfig(max_frames=10), False)
+    assert predictor.stamps == list(range(0, 3000, 300))
+    assert len(sample.frames) == 10
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (frames(7), "7 frames"),
+        (frames(20, known=0.0), "0 frames and 0 pixels"),
+        (frames(20, known=0.02), "pixels with a prediction and a ground truth"),
+        (ListSource([]), "0 frames"),
+    ],
+)
+def test_too_little_to_calibrate_on_is_one_sentence(source, words):
+    with pytest.raises(SourceError, match="expected at least 8 frames and 1000 pixels") as caught:
+        collect(source, DrawnPredictor(), CONFIG, False)
+    assert words in str(caught.value)
+    assert source.name in str(caught.value)
+
+
+def test_a_constant_sigma_of_zero_is_one_sentence():
+    class Certain(DrawnPredictor):
+        def predict(self, image, stamp_ns):
+            made = super().predict(image, stamp_ns)
+            return DepthPrediction(made.depth_m, np.zeros_like(made.sigma_m))
+
+    with pytest.raises(SourceError, match="sigma is 0 for every pixel"):
+        calibrate([frames(20)], Certain(), CONFIG, False)
+
+
+def test_a_constant_sigma_gets_the_right_size():
+    class Constant(DrawnPredictor):
+        def predict(self, image, stamp_ns):
+            made = super().predict(image, stamp_ns)
+            return DepthPrediction(made.depth_m, np.full_like(made.sigma_m, 0.25))
+
+    made = calibrate([frames(20)], Constant(), CONFIG, False)
+    assert report.uncertainty(made.pooled().after)["auce"] < 0.1 < report.uncertainty(made.pooled().before)["auce"]
+
+
+def test_the_report_of_one_source_is_on_its_last_frames_alone():
+    """The last third is miscalibrated otherwise: the map must know nothing of it."""
+    source = ListSource([*frames(20, factor=3.0).records, *frames(10, start=20, factor=0.5).records])
+    made = calibrate([source], DrawnPredictor(), CONFIG, False)
+    np.testing.assert_allclose(made.choice.sigma_map(np.array([0.2])), 0.6, rtol=0.05)
+    assert made.pooled().before.frames == 10
+    before, after = (report.uncertainty(metrics)["auce"] for metrics in (made.pooled().before, made.pooled().after))
+    assert after > before
+
+
+def test_each_of_several_sources_is_reported_on_by_the_map_of_the_others():
+    sources = [frames(10, 0), frames(10, 100), frames(10, 200, factor=0.3)]
+    made = calibrate(sources, DrawnPredictor(), CONFIG, False)
+    assert [trial.name for trial in made.trials] == ["list 0", "list 100", "list 200"]
+    assert made.pooled().before.frames == 30
+    np.testing.assert_allclose(made.trials[2].sigma_map(np.array([0.2])), 0.6, rtol=0.05)
+    for source, trial in zip(sources, made.trials, strict=True):
+        depth, sigma, truth = all_pixels(collect(source, DrawnPredictor(), CalibrationConfig(), False))
+        expected = auce(np.abs(depth - truth), trial.sigma_map(sigma))
+        assert report.uncertainty(trial.after)["auce"] == pytest.approx(expected, abs=0.02)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_auce_falls_and_ranking_figures_stay_for_any_number_of_sources(number):
+    made = calibrate([frames(24, 100 * index) for index in range(number)], DrawnPredictor(), CONFIG, False)
+    before, after = (report.uncertainty(metrics) for metrics in (made.pooled().before, made.pooled().after))
+    assert before["auce"] > 0.2
+    assert after["auce"] < 0.02
+    assert after["nll"] < before["nll"]
+    for name in ("ause.abs_rel", "ause.rmse", "ause.a1", "aurg.rmse"):
+        assert after[name] == pytest.approx(before[name], rel=1e-5)
+    assert after["spearman"] == pytest.approx(before["spearman"], abs=2e-3), "binned ranks"
+
+
+def test_the_table_and_the_files_tell_every_candidate_and_both_sides(tmp_path):
+    made = calibrate([frames(12), frames(12, 100)], DrawnPredictor(), CONFIG, False)
+    text = report.table(made)
+    for words in ("identity", "scale", "affine 50%", "isotonic 100%", "chosen", "before", "after", "AUCE", "n-MeRCI trimmed", "list 100"):
+        assert words in text
+    report.write(made, tmp_path / "out", report.Context(("a", "b"), {"model": "m"}, CONFIG))
+    content = json.loads((tmp_path / "out" / "calibration.json").read_text())
+    assert SigmaMap.from_mapping(content["map"]) == made.choice.sigma_map
+    assert content["sources"] == ["a", "b"]
+    assert content["not_used"]["after"]["auce"] < content["not_used"]["before"]["auce"]
+    assert len(content["trials"]) == 2
+    assert (tmp_path / "out" / "calibration.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.fixture
+def model(model_template, tmp_path):
+    return shutil.copytree(model_template, tmp_path / "model")
+
+
+def picture(seed=0):
+    return np.random.default_rng(seed).integers(0, 256, (48, 60, 3), dtype=np.uint8)
+
+
+def test_the_folder_gives_the_map_back_and_keeps_the_rest(model):
+    before = json.loads((model / "model.json").read_text())
+    assert read(model).calibration == {}
+    set_calibration(model, "mc_dropout", MAP, {"sources": ["bag"]})
+    set_calibration(model, "multi_epochs", IDENTITY, {})
+    assert read(model).calibration == {"mc_dropout": MAP, "multi_epochs": IDENTITY}
+    after = json.loads((model / "model.json").read_text())
+    assert after.pop("calibration")["mc_dropout"]["sources"] == ["bag"]
+    assert after == before
+    assert not [path for path in model.iterdir() if path.name.startswith(".")]
+
+
+def test_a_calibrated_model_predicts_the_map_of_its_raw_sigma(model):
+    raw = Predictor(model, PredictorConfig(samples=3, device="cpu")).predict(picture(), 7)
+    set_calibration(model, "mc_dropout", MAP, {})
+    predictor = Predictor(model, PredictorConfig(samples=3, device="cpu"))
+    made = predictor.predict(picture(), 7)
+    np.testing.assert_array_equal(made.depth_m, raw.depth_m)
+    np.testing.assert_array_equal(made.sigma_m, MAP(raw.sigma_m))
+    assert (made.sigma_m != raw.sigma_m).all()
+    assert predictor.describe()["calibration"] == "isotonic 50%"
+    predictor.config = PredictorConfig(samples=3, device="cpu", calibrated=False)
+    np.testing.assert_array_equal(predictor.predict(picture(), 7).sigma_m, raw.sigma_m)
+    assert predictor.describe()["calibration"] == "off"
+
+
+def test_a_calibration_holds_for_its_method_alone(model):
+    raw = Predictor(model, PredictorConfig(method="multi_epochs", device="cpu")).predict(picture())
+    set_calibration(model, "mc_dropout", MAP, {})
+    np.testing.assert_array_equal(Predictor(model, PredictorConfig(method="multi_epochs", device="cpu")).predict(picture()).sigma_m, raw.sigma_m)
+
+
+def test_other_members_drop_the_calibration_and_a_copy_in_half_keeps_it(model, tmp_path):
+    set_calibration(model, "mc_dropout", MAP, {})
+    export_half(model, tmp_path / "half")
+    assert read(tmp_path / "half").calibration == {"mc_dropout": MAP}
+    set_members(model, ["m0", "m1"], "multi_epochs")
+    assert read(model).calibration == {"mc_dropout": MAP}, "the same members"
+    set_members(model, ["m1"], "mc_dropout")
+    assert read(model).calibration == {}
+
+
+@pytest.mark.parametrize("damage", [[], {"mc_dropout": 3}, {"mc_dropout": {"kind": "scale", "raw_m": [0, 1], "calibrated_m": [1, 0]}}])
+def test_a_damaged_calibration_is_named(model, damage):
+    content = json.loads((model / "model.json").read_text())
+    (model / "model.json").write_text(json.dumps({**content, "calibration": damage}))
+    with pytest.raises(ModelError, match=r"model\.json cannot be used: "):
+        read(model)
+
+
+@pytest.fixture(scope="module")
+def bag(tmp_path_factory):
+    path = tmp_path_factory.mktemp("bags") / "world"
+    synthesize(path, SMALL, progress=False)
+    return path
+
+
+def command(*arguments):
+    return main(["calibrate", *map(str, arguments), "--samples", "3", "--device", "cpu"])
+
+
+def test_a_model_is_calibrated_on_a_bag_from_the_command_line(model, bag, tmp_path, capsys):
+    assert command(model, bag, "--dry-run") == 0
+    assert "before" in capsys.readouterr().out
+    assert read(model).calibration == {}
+    assert not (model / "calibration.json").exists()
+    assert command(model, bag, "--dry-run", "--output", tmp_path / "out") == 0
+    assert (tmp_path / "out" / "calibration.json").exists()
+    assert read(model).calibration == {}
+    assert command(model, bag) == 0
+    assert "written to" in capsys.readouterr().out
+    assert (model / "calibration.png").exists()
+    content = json.loads((model / "calibration.json").read_text())
+    assert content["not_used"]["after"]["auce"] < content["not_used"]["before"]["auce"]
+    (found,) = read(model).calibration.values()
+    assert found == SigmaMap.from_mapping(content["map"])
+
+
+def test_calibrating_again_starts_from_raw_sigma(model, bag):
+    assert command(model, bag) == 0
+    first = read(model).calibration
+    assert command(model, bag) == 0
+    assert read(model).calibration == first
+
+
+def test_refusals_are_one_sentence_and_leave_the_model_alone(model, bag, capsys):
+    before = (model / "model.json").read_bytes()
+    assert command(model, bag, bag, "--max-frames", "3") == 1
+    assert "expected at least 8 frames" in capsys.readouterr().err
+    assert command(model, bag, "--method", "deterministic") == 1
+    assert "sigma is 0" in capsys.readouterr().err
+    assert command(model, bag / "missing") == 1
+    assert (model / "model.json").read_bytes() == before
+
+
+def test_half_of_nyu_calibrates_the_other_half():
+    """Real errors: sigma = a tenth of the depth, depth = the split's mean; the map must cover the frames it has not seen."""
+    data = os.environ.get("UNCERTAINTY_DEPTH_DATA")
+    if not data:
+        pytest.skip("UNCERTAINTY_DEPTH_DATA is not set")
+    from uncertainty_depth.data.nyu import NyuSource
+
+    class Guess(DrawnPredictor):
+        def predict(self, image, stamp_ns):
+            height, width = image.shape[:2]
+            depth = np.linspace(4.0, 2.0, height, dtype=np.float32)[:, None].repeat(width, axis=1)
+            return DepthPrediction(depth, depth / 10)
+
+    made = calibrate([NyuSource(Path(data) / "nyuv2", "test")], Guess(), CalibrationConfig(max_frames=120), False)
+    before, after = (report.uncertainty(metrics) for metrics in (made.pooled().before, made.pooled().after))
+    assert after["auce"] < before["auce"] / 3
+    assert after["nll"] < before["nll"]
+
+
+def test_sample_names_say_which_block():
+    assert [block.name for block in Sample("bag", (np.ones((3, 1), np.float32),) * 2).blocks(2)] == ["bag, block 1 of 2", "bag, block 2 of 2"]
