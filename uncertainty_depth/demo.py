@@ -17,7 +17,7 @@ from uncertainty_depth.predictor import Predictor
 from uncertainty_depth.ros.requirements import require_ros
 
 MODEL = Path(__file__).parent / "models" / "demo"
-WORLD = SynthesisConfig(worlds=4, frames=15, seed=20_000, test_objects=True, rate=5.0)  # seeds this high are never trained on
+WORLD = SynthesisConfig(worlds=4, frames=15, seed=20_000, test_objects=True, rate=2.0)  # seeds this high are never trained on
 SHOWN = ("depth.abs_rel", "depth.rmse", "uncertainty.n_merci_trimmed", "uncertainty.n_merci", "uncertainty.ause.rmse", "uncertainty.auce")
 
 
