@@ -15,8 +15,7 @@ A1_FACTOR = 1.25
 
 
 def valid_pixels(depth: Array, sigma: Array, ground_truth: Array, min_depth: float, max_depth: float) -> tuple[Array, Array, Array]:
-    """The pixels that are scored, flat: depth, sigma and ground truth finite, `sigma >= 0`, ground truth positive and within `[min_depth,
-    max_depth]`.
+    """The pixels that are scored, flat: all three finite, `sigma >= 0`, and ground truth positive and in `[min_depth, max_depth]`.
 
     Args:
         depth: predicted depth of any shape, metres.
