@@ -44,13 +44,14 @@ def example_figure(example: Example) -> Figure:
     off = max(_percentile(error, 95), 1e-3)
     panels = [("ground truth (m)", show(truth), DEPTH_COLORS, far), ("depth (m)", depth, DEPTH_COLORS, far)]
     panels += [("sigma (m)", sigma, SIGMA_COLORS, max(_percentile(sigma, 98), 1e-3)), ("error (m)", show(error), SIGMA_COLORS, off)]
-    figure = Figure(figsize=(16, 16 / 5 * depth.shape[0] / depth.shape[1] + 0.9), layout="constrained")
-    axes = figure.subplots(1, 5)
+    figure = Figure(figsize=(16, 16 / 5 * depth.shape[0] / depth.shape[1] + 0.7), layout="constrained")
+    axes, scales = figure.subplots(2, 5, height_ratios=(1, 0.05))
     _show_image(axes[0], example)
-    for axis, (title, values, colors, maximum) in zip(axes[1:], panels, strict=True):
+    scales[0].set_axis_off()
+    for axis, scale, (title, values, colors, maximum) in zip(axes[1:], scales[1:], panels, strict=True):
         drawn = axis.imshow(values, cmap=colors, vmin=0, vmax=maximum, interpolation="nearest")
         axis.set_facecolor(np.array(MISSING_RGB) / 255)
-        figure.colorbar(drawn, ax=axis, location="bottom", fraction=0.06, pad=0.02)
+        figure.colorbar(drawn, cax=scale, orientation="horizontal")
         axis.set_title(title)
     for axis in axes:
         axis.set_xticks([])
