@@ -144,7 +144,7 @@ def test_the_bounds_hold_on_adversarial_data(name):
     assert found["nll"] == pytest.approx(exact["nll"], rel=1e-11)
     for item, area in exact["ause"].items():
         full = sparsification(depth, sigma, ground_truth, item).random[0]
-        # Each threshold keeps at most 1/512 of the pixels too many or too few, see `online`.
+        # Each threshold keeps at most the pixels of one bin too many or too few, see `online`.
         assert found["ause_pooled"][item] == pytest.approx(area, abs=0.01 * full + 1e-12), item
 
 

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from uncertainty_depth.metrics.arrays import Array, Arrays, Floats
 
 MANTISSA_BITS, EXPONENT_OFFSET = 52, 1023
-TIE_SHARE = 1 / 512
-"""A bin with more than this share of all pixels is taken for one group of equal keys; within the others keys are taken to be spread evenly."""
+TIE_SHARE, TIE_CONTRAST = 1 / 512, 4
+"""A bin with more than this share of all pixels, and this many times more than either neighbour, is taken for one group of equal keys; within the
+others keys are taken to be spread evenly."""
 
 Counts = NDArray[np.int64]
 
@@ -99,4 +100,7 @@ def kept_with_ties(counts: Counts, fractions: Floats) -> Counts:
     numbers = pixels - np.ceil(fractions * (pixels - 1)).astype(np.int64)
     total = np.cumsum(counts)
     place = np.searchsorted(total, numbers, side="left")
-    return np.where(counts[place] > TIE_SHARE * pixels, total[place], numbers)
+    padded = np.concatenate(([0], counts, [0]))
+    neighbours = np.maximum(padded[place], padded[place + 2])
+    equal = (counts[place] > TIE_SHARE * pixels) & (counts[place] > TIE_CONTRAST * neighbours)
+    return np.where(equal, total[place], numbers)

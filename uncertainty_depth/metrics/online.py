@@ -7,7 +7,8 @@ Sums and counts are exact. Order statistics come from logarithmic bins (see `bin
   2^-24 ... 2^20 m. What lies below counts as 0, above as the largest seen. n-MeRCI is a quotient of differences of these, so its error is at most
   2^-10 (merci + |n| max_alpha) / |max_alpha - mae|; on smooth data it is a tenth of that, as ranks are interpolated within a bin.
 - Trimmed n-MeRCI: besides, that of an alpha which differs by at most the share of the one bin that the threshold falls into.
-- Pooled sparsification: the share kept at each fraction is off by at most 1/512, or by the part of one bin of relative width 2^-9 that is not equal.
+- Pooled sparsification: the share kept at each fraction is off by at most the pixels of one bin of relative width 2^-9; groups of equal keys are
+  recognised, and kept whole, where they hold 1/512 of all pixels and stand out fourfold from the bins beside them.
 - AUCE of the baselines: the share covered is off by at most the pixels of one bin.
 - Spearman: ranks are known to an eighth (sigma) or a sixteenth (error, depth) of an octave; 2e-3 absolute on sigmas that spread over two octaves.
 - n-MeRCI per depth interval: bins as fine as the memory allows, from 1/8 of an octave (800 intervals) to 1/64 (100 intervals); see `state`.
