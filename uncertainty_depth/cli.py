@@ -82,11 +82,12 @@ def calibrate(arguments: argparse.Namespace) -> None:
     predictor = Predictor(arguments.model, replace(from_arguments(PredictorConfig, arguments), calibrated=False))
     config = from_arguments(CalibrationConfig, arguments)
     calibration = calibrate_sigma(sources, predictor, config)
+    context = report.Context(tuple(arguments.source), predictor.describe(), config)
     print(report.table(calibration))
     if arguments.output or not arguments.dry_run:
-        report.write(calibration, arguments.output or arguments.model, report.Context(tuple(arguments.source), predictor.describe(), config))
+        report.write(calibration, arguments.output or arguments.model, context)
     if not arguments.dry_run:
-        set_calibration(arguments.model, predictor.method, calibration.choice.sigma_map, report.record(calibration, arguments.source))
+        set_calibration(arguments.model, predictor.method, calibration.choice.sigma_map, report.record(calibration, context))
         print(f"calibration of {predictor.method} written to {arguments.model}")
 
 

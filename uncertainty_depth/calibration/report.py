@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,11 +62,11 @@ def _by_sequence(calibration: Calibration) -> list[str]:
     return ["", "AUCE of each sequence by the map of the others:", f"{'before':>16}{'after':>16}", *lines]
 
 
-def record(calibration: Calibration, sources: Sequence[str]) -> dict[str, Any]:
+def record(calibration: Calibration, context: Context) -> dict[str, Any]:
     """What `model.json` keeps beside the map: where it comes from, and AUCE on frames not used."""
     pooled = calibration.pooled()
     auce = {"before": uncertainty(pooled.before)["auce"], "after": uncertainty(pooled.after)["auce"]}
-    return {"sources": list(sources), "auce_on_frames_not_used": auce}
+    return {"sources": list(context.sources), "samples": context.model["samples"], "auce_on_frames_not_used": auce}
 
 
 def as_mapping(calibration: Calibration, context: Context) -> dict[str, Any]:
