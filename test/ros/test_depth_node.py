@@ -231,6 +231,15 @@ def test_a_failing_network_is_counted_and_the_next_frame_may_pass(graph, start, 
     assert stamp_ns(depths.wait()[0].header) == 2
 
 
+def test_what_the_middleware_lost_is_counted(start):
+    from types import SimpleNamespace
+
+    node = start()
+    (handler,) = [each for each in node._subscription.event_handlers if each.callback.__name__ == "_on_lost"]
+    handler.callback(SimpleNamespace(total_count=7, total_count_change=3))
+    assert node.health.counts() == {"lost_in_transport": 3}
+
+
 def test_stale_frames_are_dropped_by_the_nodes_clock(graph, start, make):
     node = start(max_frame_age=0.5, queue_size=5, reliable_input=True, use_sim_time=True)
     depths, images, clock = graph.inbox(Image, "depth/image_rect"), graph.publisher(Image, "image"), graph.publisher(Clock, "/clock")

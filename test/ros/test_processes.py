@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from diagnostic_msgs.msg import DiagnosticArray
+from sensor_msgs.msg import Image
 from std_srvs.srv import Trigger
 
 from uncertainty_depth.config import EvaluationConfig, PlayerConfig, PredictorConfig, SourceConfig, SynthesisConfig
@@ -33,8 +34,7 @@ COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}(
 class Process:
     """A node as a process; its output is collected as it comes."""
 
-    def __init__(self, node, *arguments):
-        command = [sys.executable, "-c", COMMAND.format(node), "--ros-args", *arguments]
+    def __init__(self, command):
         environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
         self._lines, self._changed = [], threading.Condition()
@@ -69,10 +69,11 @@ class Process:
 
 @pytest.fixture
 def start():
+    """Starts Python with arguments."""
     processes = []
 
     def start_process(*arguments):
-        processes.append(Process(*arguments))
+        processes.append(Process([sys.executable, *arguments]))
         return processes[-1]
 
     yield start_process
@@ -80,17 +81,22 @@ def start():
         process.end(signal.SIGKILL)
 
 
+@pytest.fixture
+def start_node(start):
+    return lambda node, *arguments: start("-c", COMMAND.format(node), "--ros-args", *arguments)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_depth_node_stops_cleanly(start, tiny_model, number):
-    node = start("depth_node", "-p", f"model:={tiny_model}")
+def test_depth_node_stops_cleanly(start_node, tiny_model, number):
+    node = start_node("depth_node", "-p", f"model:={tiny_model}")
     node.wait_for_output("mc_dropout on cpu")
     assert node.end(number) == 0
     assert "Traceback" not in node.output
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_evaluator_node_stops_cleanly_and_writes_its_report(start, graph, tmp_path, number):
-    node = start("evaluator_node", "-p", "lidar_to_camera:=[0., 0., 0., 0., 0., 0., 1.]", "-p", f"output:={tmp_path / 'report'}")
+def test_evaluator_node_stops_cleanly_and_writes_its_report(start_node, graph, tmp_path, number):
+    node = start_node("evaluator_node", "-p", "lidar_to_camera:=[0., 0., 0., 0., 0., 0., 1.]", "-p", f"output:={tmp_path / 'report'}")
     graph.until(lambda: "evaluator_node" in graph.node.get_node_names(), "evaluator node", DEADLINE_S)
     graph.inbox(DiagnosticArray, "/diagnostics").wait(1)
     assert node.end(number) == 0
@@ -109,8 +115,8 @@ def test_evaluator_node_stops_cleanly_and_writes_its_report(start, graph, tmp_pa
         ("evaluator_node", ("-p", "lidar_to_camera:=[1., 2.]"), "lidar_to_camera has 2 numbers; expected 7"),
     ],
 )
-def test_what_cannot_work_is_one_sentence_and_exit_code_1(start, node, arguments, sentence):
-    process = start(node, *arguments)
+def test_what_cannot_work_is_one_sentence_and_exit_code_1(start_node, node, arguments, sentence):
+    process = start_node(node, *arguments)
     assert process.end() == 1
     assert sentence in process.output
     assert "Traceback" not in process.output
@@ -124,7 +130,15 @@ def bag(tmp_path_factory) -> Path:
     return path
 
 
-def test_live_and_offline_agree(start, graph, bag, tiny_model, tmp_path):
+def test_a_player_that_loops_stops_when_interrupted(start, graph, bag):
+    player = start("-m", "uncertainty_depth.cli", "play", str(bag), "--loop", "--clock")
+    graph.inbox(Image, BagSource(bag, SourceConfig()).topics.image).wait(10)  # more than the bag holds
+    assert player.end(signal.SIGINT) == 130
+    assert "Traceback" not in player.output
+    assert "uncertainty-depth: interrupted" in player.output
+
+
+def test_live_and_offline_agree(start_node, graph, bag, tiny_model, tmp_path):
     """Player, depth node and evaluator node as three processes, nothing dropped: the same figures as `evaluate`."""
     source = BagSource(bag, SourceConfig())
     topics, report = source.topics, tmp_path / "live"
@@ -132,7 +146,7 @@ def test_live_and_offline_agree(start, graph, bag, tiny_model, tmp_path):
     depth = ("-p", f"model:={tiny_model}", "-p", "max_frame_age:=0.0", "-r", f"image:={topics.image}", "-r", f"camera_info:={topics.camera_info}")
     extrinsics = ", ".join(map(repr, parameters_from(source.lidar_to_camera)))
     evaluator = ("-p", f"lidar_to_camera:=[{extrinsics}]", "-p", f"output:={report}", "-r", f"lidar/points:={topics.lidar}")
-    nodes = [start("evaluator_node", *lossless, *evaluator), start("depth_node", *lossless, *depth)]
+    nodes = [start_node("evaluator_node", *lossless, *evaluator), start_node("depth_node", *lossless, *depth)]
     diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", 50, matched=False)
     diagnostics.wait_for(lambda message: facts(message, "depth_node").get("uncertainty_subscribers") == "1", DEADLINE_S)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rclpy.context import Context
-from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.event_handler import QoSMessageLostInfo, SubscriptionEventCallbacks
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
@@ -72,7 +72,7 @@ class DepthNode(Node):
 
     def _subscribe(self, config: DepthNodeConfig, overriding: object = None) -> None:
         kind, topic = (CompressedImage, "image/compressed") if config.compressed_input else (Image, "image")
-        events = SubscriptionEventCallbacks(message_lost=lambda event: self.health.count("lost_in_transport", event.total_count_change))
+        events = SubscriptionEventCallbacks(message_lost=self._on_lost)
         qos = sensor_qos(config.queue_size, config.reliable_input)
         self._subscription = self.create_subscription(kind, topic, self._on_image, qos, event_callbacks=events, qos_overriding_options=overriding)
 
@@ -82,6 +82,9 @@ class DepthNode(Node):
     def _on_image(self, message: Image | CompressedImage) -> None:
         self.health.count("received")
         self._worker.put(message)
+
+    def _on_lost(self, event: QoSMessageLostInfo) -> None:
+        self.health.count("lost_in_transport", event.total_count_change)
 
     def _process(self, message: Image | CompressedImage) -> None:
         try:
