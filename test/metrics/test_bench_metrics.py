@@ -1,0 +1,26 @@
+"""The benchmark compares like with like, and its tables hold what they say; no times are asserted."""
+
+import pytest
+
+from uncertainty_depth.bench import metrics as bench
+from uncertainty_depth.metrics import sparsification
+
+
+def test_the_loop_that_is_timed_gives_the_same_areas():
+    pixels = bench.draw(2000, seed=1)
+    areas = bench.poggi_loop(*(values.astype("float64") for values in pixels))
+    assert areas == pytest.approx({name: sparsification(*pixels, name).ause for name in ("abs_rel", "rmse", "a1")}, rel=1e-9)
+
+
+def test_every_row_has_both_times():
+    rows = bench.run((3000,))
+    assert {"AUSE and AURG, poggi, three errors", "Spearman", "all online metrics"} <= {row.what for row in rows}
+    assert all(row.pixels == 3000 and row.ours_ms > 0 and row.peer_ms > 0 for row in rows)
+    assert bench.table(rows).count("\n") == len(rows) + 1
+
+
+def test_feeding_many_pixels_drifts_by_rounding_only():
+    drift = bench.feed(200_000)
+    assert drift.pixels == 200_000
+    assert drift.state_bytes <= 8_000_000
+    assert max(drift.relative.values()) < 1e-13
