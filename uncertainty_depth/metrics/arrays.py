@@ -25,6 +25,10 @@ class NumPyArrays:
         """As float64, without a copy where it is float64 already."""
         return np.asarray(values, dtype=np.float64)
 
+    def integers(self, values: Array) -> Array:
+        """Cut off to int64."""
+        return values.astype(np.int64)
+
     def local(self, values: Array) -> NDArray:
         """A small result as a NumPy array."""
         return np.asarray(values)
@@ -116,6 +120,10 @@ class TorchArrays:
     def floats(self, values: Any) -> Array:
         """As float64 on this device."""
         return self.lib.as_tensor(values, device=self.device).detach().to(self.lib.float64)
+
+    def integers(self, values: Array) -> Array:
+        """Cut off to int64."""
+        return values.to(self.lib.int64)
 
     def local(self, values: Array) -> NDArray:
         """A small result as a NumPy array."""

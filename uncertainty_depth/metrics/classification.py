@@ -32,10 +32,11 @@ def ece(probabilities: Array, labels: Array, bins: int = 15) -> float:
     xp, table, labels = _checked(probabilities, labels)
     if not len(table):
         return math.nan
-    confidence, predicted = xp.local(_row_maximum(xp, table)[0]), xp.local(_row_maximum(xp, table)[1])
-    gap = (predicted == xp.local(labels)) - confidence
-    index = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
-    return float(np.abs(np.bincount(index, weights=gap, minlength=bins)).sum() / len(table))
+    confidence, predicted = _row_maximum(xp, table)
+    gaps = xp.zeros((bins,), "float64")
+    index = xp.limit_(xp.integers(xp.lib.ceil(confidence * bins)) - 1, bins - 1)
+    xp.add_at(gaps, index, xp.floats(predicted == labels) - confidence)
+    return float(abs(gaps).sum()) / len(table)
 
 
 def brier(probabilities: Array, labels: Array) -> float:
@@ -101,7 +102,7 @@ def _checked(probabilities: Array, labels: Array) -> tuple[Arrays, Array, Array]
         table = xp.lib.stack((1 - table, table), 1)
     if len(table):
         _check_values(table, labels)
-    return xp, table, labels.astype(np.int64) if xp.lib is np else labels.long()
+    return xp, table, xp.integers(labels)
 
 
 def _check_values(table: Array, labels: Array) -> None:

@@ -88,8 +88,7 @@ def by_depth(
 
 def interval_index(xp: Arrays, ground_truth: Array, interval: float) -> Array:
     """Number of the interval of each pixel, as integers."""
-    index = ground_truth / interval
-    return index.astype(np.int64) if xp.lib is np else index.to(xp.lib.int64)
+    return xp.integers(ground_truth / interval)
 
 
 def _figures(
