@@ -65,7 +65,15 @@ def test_the_bag_of_predictions_holds_what_was_scored(bag, model, report):
     with recording.open() as opened:
         counts = {name: topic.count for name, topic in opened.topics.items()}
     assert counts["image"] == counts["depth/image_rect"] == counts["uncertainty/image_rect"] == counts["ground_truth/image"] == 8
-    assert counts["depth/camera_info"] == 8
+    assert counts["depth/camera_info"] == counts["points"] == counts["depth/image_color"] == 8
+    with recording.open() as opened:
+        cloud, depth, camera = (opened.first(topic) for topic in ("points", "depth/image_rect", "camera_info"))
+    assert (cloud.height, cloud.width) == (depth.height, depth.width)
+    points = cloud.data.view([(field.name, np.float32) for field in cloud.fields])
+    assert points["z"] == pytest.approx(depth.data.view(np.float32))
+    u, v = 60, 20
+    point = points[v * cloud.width + u]
+    assert camera.k.reshape(3, 3) @ [point["x"], point["y"], point["z"]] / point["z"] == pytest.approx([u, v, 1], abs=1e-3)
 
 
 def test_two_runs_give_the_same_figures(bag, model, report, tmp_path):

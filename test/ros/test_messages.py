@@ -15,6 +15,7 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from uncertainty_depth.data.camera_info import camera_from_info
 from uncertainty_depth.data.clouds import cloud_points
 from uncertainty_depth.data.images import decode_depth, decode_image
+from uncertainty_depth.point_cloud import colored_points
 from uncertainty_depth.ros.messages import byte_array, camera_info_message, image_message, points_message, stamp_ns
 
 
@@ -95,7 +96,7 @@ def test_points_project_back_to_their_pixels(make):
     depth[0, 0], depth[5, 7] = np.nan, np.inf
     rgb = random.integers(0, 256, (6, 8, 3), np.uint8)
     camera = camera_from_info(make.camera_info(0, 8, 6))
-    message = deserialize_message(serialize_message(points_message(depth, sigma, rgb, camera, make.header(4))), PointCloud2)
+    message = deserialize_message(serialize_message(points_message(colored_points(depth, sigma, rgb, camera), make.header(4))), PointCloud2)
     assert [field.name for field in message.fields] == ["x", "y", "z", "rgb", "uncertainty"]
     assert (message.width, message.height, message.is_dense) == (8, 6, False)
     known = np.isfinite(depth)

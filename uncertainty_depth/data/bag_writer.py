@@ -20,7 +20,7 @@ from uncertainty_depth.geometry import Camera, parameters_from
 
 METADATA_VERSION = 8  # understood by ROS 2 Iron and later
 _IMAGE_ENCODINGS = {("u1", 3): "rgb8", ("u1", 1): "mono8", ("u2", 1): "16UC1", ("f4", 1): "32FC1"}
-_INTENSITY_CLOUD = (("x", 0), ("y", 4), ("z", 8), ("intensity", 12))
+_INTENSITY_POINT = np.dtype([(name, np.float32) for name in ("x", "y", "z", "intensity")])
 
 
 @cache
@@ -76,13 +76,16 @@ class BagWriter:
         region = _new("sensor_msgs/msg/RegionOfInterest", 0, 0, 0, 0, False)
         self.message(topic, stamp_ns, _new(kind, *head, *matrices, 0, 0, region))
 
-    def cloud(self, topic: str, stamp_ns: int, frame_id: str, points: NDArray[np.floating]) -> None:
-        """Write (N, 4) points, x y z in metres and intensity, as float32."""
-        kind, rows = "sensor_msgs/msg/PointCloud2", np.ascontiguousarray(points, dtype=np.float32).reshape(-1, 4)
-        fields = [_new("sensor_msgs/msg/PointField", name, offset, 7, 1) for name, offset in _INTENSITY_CLOUD]
-        layout = (1, len(rows), fields, False, 16, 16 * len(rows))
-        data, dense = rows.reshape(-1).view(np.uint8), bool(np.isfinite(rows).all())
-        self.message(topic, stamp_ns, _new(kind, _header(stamp_ns, frame_id), *layout, data, dense))
+    def cloud(self, topic: str, stamp_ns: int, frame_id: str, points: NDArray[Any]) -> None:
+        """Write (N, 4) points, x y z in metres and intensity, or a structured array, (N,) or (H, W), of float32 fields."""
+        rows = points if points.dtype.names else np.ascontiguousarray(points, dtype=np.float32).view(_INTENSITY_POINT)[..., 0]
+        rows = np.ascontiguousarray(np.atleast_2d(rows))
+        height, width = rows.shape
+        fields = [_new("sensor_msgs/msg/PointField", name, offset, 7, 1) for name, (_, offset) in rows.dtype.fields.items()]
+        data, step = rows.reshape(-1).view(np.uint8), rows.dtype.itemsize
+        dense = bool(all(np.isfinite(rows[axis]).all() for axis in "xyz"))
+        kind = "sensor_msgs/msg/PointCloud2"
+        self.message(topic, stamp_ns, _new(kind, _header(stamp_ns, frame_id), height, width, fields, False, step, step * width, data, dense))
 
     def static_transforms(self, transforms: Iterable[tuple[str, str, NDArray[np.float64]]]) -> None:
         """Write (parent, child, (4, 4) pose of child in parent) to /tf_static, with the stamp of the next message."""

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.data.bag_writer import BagWriter
 from uncertainty_depth.evaluate import Sink
+from uncertainty_depth.pictures import DEPTH_COLORS, SIGMA_COLORS, colorize
+from uncertainty_depth.point_cloud import colored_points
 from uncertainty_depth.records import DepthPrediction, Frame
 
 FRAME_ID = "camera"
@@ -16,15 +19,24 @@ FRAME_ID = "camera"
 @contextmanager
 def prediction_sink(path: Path) -> Iterator[Sink]:
     """A sink for `evaluate.run` that writes each frame under the depth node's topic names; the bag is closed on leaving."""
+    shown = DepthNodeConfig()
     with BagWriter(path) as bag:
 
         def write(frame: Frame, prediction: DepthPrediction) -> None:
-            bag.image("image", frame.stamp_ns, FRAME_ID, frame.image)
-            bag.image("depth/image_rect", frame.stamp_ns, FRAME_ID, prediction.depth_m)
-            bag.image("uncertainty/image_rect", frame.stamp_ns, FRAME_ID, prediction.sigma_m)
-            bag.image("ground_truth/image", frame.stamp_ns, FRAME_ID, frame.ground_truth_m)
+            depth, sigma = prediction.depth_m, prediction.sigma_m
+            images = {
+                "image": frame.image,
+                "depth/image_rect": depth,
+                "uncertainty/image_rect": sigma,
+                "ground_truth/image": frame.ground_truth_m,
+                "depth/image_color": colorize(depth, shown.color_max_depth, DEPTH_COLORS),
+                "uncertainty/image_color": colorize(sigma, shown.color_max_sigma, SIGMA_COLORS),
+            }
+            for topic, values in images.items():
+                bag.image(topic, frame.stamp_ns, FRAME_ID, values)
             if frame.camera is not None:
                 for topic in ("camera_info", "depth/camera_info", "uncertainty/camera_info"):
                     bag.camera_info(topic, frame.stamp_ns, FRAME_ID, frame.camera)
+                bag.cloud("points", frame.stamp_ns, FRAME_ID, colored_points(depth, sigma, frame.image, frame.camera))
 
         yield write

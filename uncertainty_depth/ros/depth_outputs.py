@@ -16,6 +16,7 @@ from std_msgs.msg import Float64, Header, String
 from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.data.camera_info import camera_from_info
 from uncertainty_depth.pictures import DEPTH_COLORS, SIGMA_COLORS, colorize
+from uncertainty_depth.point_cloud import colored_points
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros.messages import camera_info_message, image_message, points_message
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS, OVERRIDABLE
@@ -52,7 +53,8 @@ class DepthOutputs:
         self._publish_color(self._depth_color, prediction.depth_m, config.color_max_depth, DEPTH_COLORS, header)
         self._publish_color(self._sigma_color, prediction.sigma_m, config.color_max_sigma, SIGMA_COLORS, header)
         if scaled is not None and scaled.k[0] > 0 and self._points.get_subscription_count():
-            self._points.publish(points_message(prediction.depth_m, prediction.sigma_m, image, camera_from_info(scaled), header))
+            points = colored_points(prediction.depth_m, prediction.sigma_m, image, camera_from_info(scaled))
+            self._points.publish(points_message(points, header))
 
     def publish_model(self, description: Mapping[str, Any]) -> None:
         """Tell, also those who come later, which model makes the predictions, as JSON."""

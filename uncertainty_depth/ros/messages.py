@@ -9,10 +9,7 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2, PointField
 from std_msgs.msg import Header
 
-from uncertainty_depth.geometry import Camera
-
 ENCODINGS = {(np.dtype(np.float32), 2): "32FC1", (np.dtype(np.uint8), 3): "rgb8"}
-POINT_TYPE = np.dtype([(name, "<f4") for name in ("x", "y", "z", "rgb", "uncertainty")])
 
 
 def stamp_ns(header: Header) -> int:
@@ -53,32 +50,12 @@ def camera_info_message(info: CameraInfo, header: Header, width: int, height: in
     return result
 
 
-def points_message(
-    depth_m: NDArray[np.float32], sigma_m: NDArray[np.float32], image: NDArray[np.uint8], camera: Camera, header: Header
-) -> PointCloud2:
-    """Every pixel as a point: x y z (metres, optical frame), rgb (packed as RViz reads it), uncertainty (metres).
-
-    The cloud has the image's height and width; pixels without depth are NaN.
-    """
-    rows = np.zeros(depth_m.shape, POINT_TYPE)
-    finite = np.where(np.isfinite(depth_m), depth_m, np.float32(np.nan))
-    for name, values in zip("xyz", back_projected(finite, camera), strict=True):
-        rows[name] = values
-    red, green, blue = (image[..., channel].astype(np.uint32) for channel in range(3))
-    rows["rgb"] = (red << 16 | green << 8 | blue).view(np.float32)
-    rows["uncertainty"] = sigma_m
-    height, width = depth_m.shape
+def points_message(points: NDArray[np.void], header: Header) -> PointCloud2:
+    """An organised cloud of (H, W) points with float32 fields, as `point_cloud.colored_points` makes it; NaN points are allowed."""
+    height, width = points.shape
     message = PointCloud2(header=header, height=height, width=width, is_dense=False, is_bigendian=False)
-    message.fields = [PointField(name=name, offset=POINT_TYPE.fields[name][1], datatype=PointField.FLOAT32, count=1) for name in POINT_TYPE.names]
-    message.point_step, message.row_step = POINT_TYPE.itemsize, POINT_TYPE.itemsize * width
-    message.data = byte_array(rows)
+    fields = ((name, points.dtype.fields[name][1]) for name in points.dtype.names)
+    message.fields = [PointField(name=name, offset=offset, datatype=PointField.FLOAT32, count=1) for name, offset in fields]
+    message.point_step, message.row_step = points.dtype.itemsize, points.dtype.itemsize * width
+    message.data = byte_array(points)
     return message
-
-
-def back_projected(depth_m: NDArray[np.float32], camera: Camera) -> tuple[NDArray[np.float32], ...]:
-    """x, y, z of each pixel centre, each (H, W), metres, for a camera of the map's size."""
-    height, width = depth_m.shape
-    (fx, _, cx), (_, fy, cy), _ = camera.intrinsics
-    across = ((np.arange(width) - cx) / fx).astype(np.float32)
-    down = ((np.arange(height) - cy) / fy).astype(np.float32)
-    return depth_m * across[None, :], depth_m * down[:, None], depth_m
