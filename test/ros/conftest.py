@@ -61,16 +61,18 @@ class Graph:
 
     def _spin(self, executor, node):
         executor.add_node(node)
-        thread = threading.Thread(target=self._run, args=(executor,), daemon=True)
+        stopping = threading.Event()
+        thread = threading.Thread(target=self._run, args=(executor, stopping), daemon=True)
         thread.start()
-        self._running.append((executor, thread, node))
+        self._running.append((executor, thread, node, stopping))
         return node
 
-    def _run(self, executor):
+    def _run(self, executor, stopping):
         from rclpy.executors import ExternalShutdownException
 
         with suppress(ExternalShutdownException):
-            executor.spin()
+            while not stopping.is_set():
+                executor.spin_once(timeout_sec=1.0)
 
     def start(self, kind, arguments=(), **parameters):
         """Start a node class with parameters, on the executor it asks for."""
@@ -81,11 +83,14 @@ class Graph:
         return self._spin(executor, node)
 
     def stop(self, node):
-        executor, thread, _ = next(entry for entry in self._running if entry[2] is node)
-        executor.shutdown(timeout_sec=DEADLINE_S)
+        entry = next(entry for entry in self._running if entry[2] is node)
+        executor, thread, _, stopping = entry
+        stopping.set()
+        executor.wake()
         thread.join(DEADLINE_S)
         assert not thread.is_alive()
-        self._running = [entry for entry in self._running if entry[2] is not node]
+        self._running.remove(entry)
+        executor.shutdown()  # only now: Jazzy's cannot be shut down while it spins
         (node.close if hasattr(node, "close") else node.destroy_node)()
 
     def close(self):
