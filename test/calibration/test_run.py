@@ -116,7 +116,8 @@ def test_a_constant_sigma_gets_the_right_size():
             return DepthPrediction(made.depth_m, np.full_like(made.sigma_m, 0.25))
 
     made = calibrate([frames(20)], Constant(), CONFIG, False)
-    assert report.uncertainty(made.pooled().after)["auce"] < 0.1 < report.uncertainty(made.pooled().before)["auce"]
+    before, after = report.means(made)
+    assert after["auce"] < 0.1 < before["auce"]
 
 
 def test_the_report_of_one_source_is_on_its_last_frames_alone():
@@ -124,16 +125,16 @@ def test_the_report_of_one_source_is_on_its_last_frames_alone():
     source = ListSource([*frames(20, factor=3.0).records, *frames(10, start=20, factor=0.5).records])
     made = calibrate([source], DrawnPredictor(), CONFIG, False)
     np.testing.assert_allclose(made.choice.sigma_map(np.array([0.2])), 0.6, rtol=0.05)
-    assert made.pooled().before.frames == 10
-    before, after = (report.uncertainty(metrics)["auce"] for metrics in (made.pooled().before, made.pooled().after))
-    assert after > before
+    assert [trial.before.frames for trial in made.trials] == [10]
+    before, after = report.means(made)
+    assert after["auce"] > before["auce"]
 
 
 def test_each_of_several_sources_is_reported_on_by_the_map_of_the_others():
     sources = [frames(10, 0), frames(10, 100), frames(10, 200, factor=0.3)]
     made = calibrate(sources, DrawnPredictor(), CONFIG, False)
     assert [trial.name for trial in made.trials] == ["list 0", "list 100", "list 200"]
-    assert made.pooled().before.frames == 30
+    assert [trial.before.frames for trial in made.trials] == [10, 10, 10]
     np.testing.assert_allclose(made.trials[2].sigma_map(np.array([0.2])), 0.6, rtol=0.05)
     for source, trial in zip(sources, made.trials, strict=True):
         depth, sigma, truth = all_pixels(collect(source, DrawnPredictor(), CalibrationConfig(), False))
@@ -141,10 +142,16 @@ def test_each_of_several_sources_is_reported_on_by_the_map_of_the_others():
         assert report.uncertainty(trial.after)["auce"] == pytest.approx(expected, abs=0.02)
 
 
+def test_sequences_covered_too_much_and_too_little_do_not_cancel():
+    made = calibrate([frames(10, 0, factor=0.25), frames(10, 100, factor=4.0)], DrawnPredictor(), CONFIG, False)
+    assert report.means(made)[1]["auce"] > 0.3
+    assert report.record(made, report.Context(("a", "b"), {"samples": 8}, CONFIG))["auce_on_frames_not_used"]["after"] > 0.3
+
+
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_auce_falls_and_ranking_figures_stay_for_any_number_of_sources(number):
     made = calibrate([frames(24, 100 * index) for index in range(number)], DrawnPredictor(), CONFIG, False)
-    before, after = (report.uncertainty(metrics) for metrics in (made.pooled().before, made.pooled().after))
+    before, after = report.means(made)
     assert before["auce"] > 0.2
     assert after["auce"] < 0.02
     assert after["nll"] < before["nll"]
@@ -285,7 +292,7 @@ def test_half_of_nyu_calibrates_the_other_half():
             return DepthPrediction(depth, depth / 10)
 
     made = calibrate([NyuSource(Path(data) / "nyuv2", "test")], Guess(), CalibrationConfig(max_frames=120), False)
-    before, after = (report.uncertainty(metrics) for metrics in (made.pooled().before, made.pooled().after))
+    before, after = report.means(made)
     assert after["auce"] < before["auce"] / 3
     assert after["nll"] < before["nll"]
 

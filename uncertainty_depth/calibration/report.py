@@ -11,11 +11,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from uncertainty_depth.calibration.choose import Figures, mean_figures
 from uncertainty_depth.calibration.run import Calibration, Trial
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.evaluate import flatten
 from uncertainty_depth.experiments.runner import write_atomically, write_json
 from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.metrics.calibration import LEVELS
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.summary import UNCERTAINTY_ROWS
 
@@ -32,7 +34,7 @@ class Context:
     config: CalibrationConfig
 
 
-def uncertainty(metrics: OnlineMetrics) -> dict[str, float]:
+def uncertainty(metrics: OnlineMetrics) -> Figures:
     """The figures of sigma by dotted name."""
     return flatten(metrics.compute()["uncertainty"])
 
@@ -47,10 +49,17 @@ def table(calibration: Calibration) -> str:
     return "\n".join([*lines, "", *_before_and_after(calibration), *_by_sequence(calibration)])
 
 
+def means(calibration: Calibration) -> tuple[Figures, Figures]:
+    """Figures before and after, the mean over the trials."""
+    before = mean_figures([uncertainty(trial.before) for trial in calibration.trials])
+    return before, mean_figures([uncertainty(trial.after) for trial in calibration.trials])
+
+
 def _before_and_after(calibration: Calibration) -> list[str]:
-    pooled = calibration.pooled()
-    before, after = uncertainty(pooled.before), uncertainty(pooled.after)
-    lines = [f"{pooled.before.frames} frames not used ({pooled.before.pixels} pixels):", f"{'':16}{'before':>16}{'after':>16}"]
+    before, after = means(calibration)
+    frames, pixels = (sum(getattr(trial.before, name) for trial in calibration.trials) for name in ("frames", "pixels"))
+    sequences = f", mean over {len(calibration.trials)} sequences by maps of the others" if len(calibration.trials) > 1 else ""
+    lines = [f"{frames} frames not used ({pixels} pixels){sequences}:", f"{'':16}{'before':>16}{'after':>16}"]
     return lines + [f"{UNCERTAINTY_ROWS[name][0]:16}{before[name]:16.4f}{after[name]:16.4f}" for name in ROWS]
 
 
@@ -58,14 +67,13 @@ def _by_sequence(calibration: Calibration) -> list[str]:
     if len(calibration.trials) == 1:
         return []
     figures = [(trial, uncertainty(trial.before)["auce"], uncertainty(trial.after)["auce"]) for trial in calibration.trials]
-    lines = [f"{before:16.4f}{after:16.4f}   {trial.name} ({trial.sigma_map.kind}, from the others)" for trial, before, after in figures]
-    return ["", "AUCE of each sequence by the map of the others:", f"{'before':>16}{'after':>16}", *lines]
+    lines = [f"{'':16}{before:16.4f}{after:16.4f}   {trial.name} ({trial.sigma_map.kind})" for trial, before, after in figures]
+    return ["", "AUCE of each sequence by the map of the others:", *lines]
 
 
 def record(calibration: Calibration, context: Context) -> dict[str, Any]:
     """What `model.json` keeps beside the map: where it comes from, and AUCE on frames not used."""
-    pooled = calibration.pooled()
-    auce = {"before": uncertainty(pooled.before)["auce"], "after": uncertainty(pooled.after)["auce"]}
+    auce = {name: found["auce"] for name, found in zip(("before", "after"), means(calibration), strict=True)}
     return {"sources": list(context.sources), "samples": context.model["samples"], "auce_on_frames_not_used": auce}
 
 
@@ -77,7 +85,7 @@ def as_mapping(calibration: Calibration, context: Context) -> dict[str, Any]:
         "config": to_mapping(context.config),
         "map": calibration.choice.sigma_map.to_mapping(),
         "held_out": calibration.choice.held_out,
-        "not_used": _trial_mapping(calibration.pooled()),
+        "not_used": dict(zip(("before", "after"), means(calibration), strict=True)),
         "trials": [{"name": trial.name, "kind": trial.sigma_map.kind, **_trial_mapping(trial)} for trial in calibration.trials],
     }
 
@@ -97,7 +105,7 @@ def figure(calibration: Calibration) -> Figure:
     """Reliability before and after on frames not used, and the map."""
     drawn = Figure(figsize=(9, 3.8), layout="constrained")
     left, right = drawn.subplots(1, 2)
-    _draw_reliability(left, calibration.pooled())
+    _draw_reliability(left, calibration)
     _draw_map(right, calibration)
     for axes in (left, right):
         axes.grid(color="#DDDDDD", linewidth=0.6)
@@ -106,13 +114,16 @@ def figure(calibration: Calibration) -> Figure:
     return drawn
 
 
-def _draw_reliability(axes: Axes, trial: Trial) -> None:
+def _draw_reliability(axes: Axes, calibration: Calibration) -> None:
+    """The mean over the trials; each of several as a thin line besides."""
     axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8, label="calibrated")
-    for name, metrics, style in (("before", trial.before, {"color": "#D55E00", "linestyle": "--"}), ("after", trial.after, {"color": "#0072B2"})):
-        reliability = metrics.curves()["reliability"]
-        label = f"{name}, AUCE {uncertainty(metrics)['auce']:.3f}"
-        axes.plot(100 * reliability["levels"], 100 * reliability["method"], linewidth=2, label=label, **style)
-    axes.set_title(f"Reliability, {trial.before.frames} frames not used", fontsize=10)
+    styles = ({"color": "#D55E00", "linestyle": "--"}, {"color": "#0072B2"})
+    for name, found, style in zip(("before", "after"), means(calibration), styles, strict=True):
+        covered = np.array([getattr(trial, name).curves()["reliability"]["method"] for trial in calibration.trials])
+        axes.plot(100 * LEVELS, 100 * covered.mean(axis=0), linewidth=2, label=f"{name}, AUCE {found['auce']:.3f}", **style)
+        if len(covered) > 1:
+            axes.plot(100 * LEVELS, 100 * covered.T, linewidth=0.7, alpha=0.6, **style)
+    axes.set_title("Reliability on frames not used", fontsize=10)
     axes.set(xlabel="confidence level p (%)", ylabel="errors inside the interval (%)", xlim=(0, 100), ylim=(0, 100))
 
 

@@ -30,6 +30,8 @@ class Trial:
 class Calibration:
     """A fitted map, what it was chosen by, and what it does to frames not used.
 
+    Trials are never pooled: each has its own map, and sequences covered too much and too little would cancel.
+
     Attributes:
         choice: the map for the model folder, and the held-out figures of every candidate.
         trials: one for each held-out sequence; of a single source, one for its last frames.
@@ -39,14 +41,6 @@ class Calibration:
     choice: Choice
     trials: tuple[Trial, ...]
     raw_range_m: float
-
-    def pooled(self) -> Trial:
-        """All trials as one."""
-        before, after = (OnlineMetrics(self.trials[0].before.config) for _ in range(2))
-        for trial in self.trials:
-            before.merge(trial.before)
-            after.merge(trial.after)
-        return Trial("all", self.choice.sigma_map, before, after)
 
 
 def calibrate(sources: Sequence[Source], predictor: DepthPredictor, config: CalibrationConfig, progress: bool = True) -> Calibration:
