@@ -16,7 +16,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from uncertainty_depth.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.config import NetworkConfig, SourceConfig, SynthesisConfig, TrainingConfig
+from uncertainty_depth.data.source import open_source
+from uncertainty_depth.data.synthetic import synthesize
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
 from uncertainty_depth.network import folder as model_folder
 from uncertainty_depth.training import train
@@ -153,8 +155,6 @@ def test_dying_while_any_file_is_written_loses_nothing(write: int, small, tmp_pa
         killed_at_write(write, patch)
         with pytest.raises(Killed):
             train(source, tmp_path / "killed", network, training)
-    for left in (tmp_path / "killed").glob(".*"):
-        left.unlink()
     assert content(train(source, tmp_path / "killed", network, training, resume=True)) == whole
 
 
@@ -250,3 +250,12 @@ def test_ground_truth_beyond_the_depth_range_is_said(source, network, training, 
     with caplog.at_level(logging.WARNING):
         train(source, tmp_path / "model", dataclasses.replace(network, depth_range=(0.5, 2.0)), dataclasses.replace(training, epochs=1))
     assert "of the ground truth of list is outside depth_range 0.5 to 2 m" in caplog.text
+
+
+def test_a_robots_own_recording_is_enough(network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
+    """A bag with camera and LiDAR, nothing else: sparse points are the only supervision."""
+    synthesize(tmp_path / "bag", SynthesisConfig(worlds=1, frames=4, width=80, height=60, rings=16), progress=False)
+    source = open_source(str(tmp_path / "bag"), SourceConfig())
+    model = model_folder.read(train(source, tmp_path / "model", network, dataclasses.replace(training, epochs=1)))
+    assert model.training["frames"] == {"training": 3, "validation": 1, "skipped": {}}
+    assert model.training["last_epoch"]["abs_rel"] < 1

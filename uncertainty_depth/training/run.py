@@ -108,8 +108,8 @@ class _Run:
         self.folder.mkdir(parents=True, exist_ok=True)
         checkpoint.write(self.folder, self.network, self.optimizer, self.progress)
         model_folder.create(self.folder, self.network, self.record)
-        device = next(self.network.parameters()).device
-        logger.info("training on %s in %s", device, "bfloat16 (autocast)" if has_bfloat16(device) else "float32")
+        in_bfloat16 = has_bfloat16(next(self.network.parameters()).device)
+        logger.info("training in %s", "bfloat16 (autocast)" if in_bfloat16 else "float32")
 
     def _restore(self, source: str) -> None:
         before = checkpoint.restore(self.folder, self.network, self.optimizer)
@@ -148,6 +148,7 @@ class _Run:
         self.bar.close()
         write_picture(self.folder, self.progress.history, schedule.kept_epochs(self.errors, self.training))
         self._describe(finished=True)
-        (self.folder / checkpoint.FILE).unlink(missing_ok=True)
+        for left in (self.folder / checkpoint.FILE, *self.folder.glob(".*")):  # hidden: what a kill left half written
+            left.unlink(missing_ok=True)
         if schedule.plateau(self.errors, self.training.patience) is None:
-            logger.warning("the validation error was still improving after %d epochs; more --epochs would help", len(self.errors))
+            logger.warning("the validation error had not stopped improving after %d epochs; more --epochs would help", len(self.errors))
