@@ -77,7 +77,10 @@ def calibrate(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.data.source import open_source
     from uncertainty_depth.network.folder import set_calibration
     from uncertainty_depth.predictor import Predictor
+    from uncertainty_depth.report import check_folder
 
+    if arguments.output:
+        check_folder(arguments.output)
     sources = [open_source(source, from_arguments(SourceConfig, arguments)) for source in arguments.source]
     predictor = Predictor(arguments.model, replace(from_arguments(PredictorConfig, arguments), calibrated=False))
     config = from_arguments(CalibrationConfig, arguments)

@@ -275,6 +275,8 @@ def test_refusals_are_one_sentence_and_leave_the_model_alone(model, bag, capsys)
     assert command(model, bag, "--method", "deterministic") == 1
     assert "sigma is 0" in capsys.readouterr().err
     assert command(model, bag / "missing") == 1
+    assert command(model, bag, "--output", model / "model.json") == 1
+    assert "is a file" in capsys.readouterr().err
     assert (model / "model.json").read_bytes() == before
 
 
