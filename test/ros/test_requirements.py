@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import pytest
@@ -14,6 +15,9 @@ from uncertainty_depth.ros.requirements import RosMissingError, require_ros
 @pytest.fixture
 def without_rclpy(monkeypatch):
     monkeypatch.setitem(sys.modules, "rclpy", None)
+    handler = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, handler)  # the node commands set their own
 
 
 def test_sentence_names_what_to_do(without_rclpy):

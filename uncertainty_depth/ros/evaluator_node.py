@@ -21,7 +21,7 @@ from std_srvs.srv import Trigger
 
 from uncertainty_depth import report
 from uncertainty_depth.config import EvaluatorNodeConfig
-from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
+from uncertainty_depth.errors import ConfigError, SourceError, UncertaintyDepthError
 from uncertainty_depth.records import Skipped
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
 from uncertainty_depth.ros.extrinsics import create_extrinsics
@@ -119,7 +119,7 @@ class EvaluatorNode(Node):
         try:
             response.message = str(self._worker.call(partial(self._save, self._live.flush)).result())
             response.success = True
-        except (UncertaintyDepthError, OSError) as error:
+        except UncertaintyDepthError as error:
             response.success, response.message = False, str(error)
         return response
 
@@ -127,7 +127,11 @@ class EvaluatorNode(Node):
         if not self.config.output:
             raise ConfigError("the parameter output is empty; expected a folder for the report")
         self._take(decide)
-        return report.write(self._live.evaluation, Path(self.config.output), report.Context(self._source(), self._model, self._notes()))
+        context = report.Context(self._source(), self._model, self._notes())
+        try:
+            return report.write(self._live.evaluation, Path(self.config.output), context)
+        except OSError as error:
+            raise SourceError(f"the report cannot be written to {self.config.output}: {error}") from error
 
     def _source(self) -> str:
         return f"live: {self.resolve_topic_name('depth/image_rect')} against {self._ground_truth.topic_name}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 
 from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
@@ -24,6 +25,7 @@ def evaluator_node(args: Sequence[str] | None = None) -> int:
 def run(module: str, kind: str, args: Sequence[str] | None) -> int:
     """Run the node class `kind` of `uncertainty_depth.ros.MODULE`."""
     try:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as SIGINT, until ROS takes both
         require_ros()
         spin(module, kind, args)
     except KeyboardInterrupt:
@@ -39,25 +41,38 @@ def spin(module: str, kind: str, args: Sequence[str] | None) -> None:
     import rclpy
     from rclpy.executors import ExternalShutdownException
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as SIGINT, from the first import on
     node_class, node = getattr(importlib.import_module(f"uncertainty_depth.ros.{module}"), kind), None
-    try:
-        rclpy.init(args=None if args is None else list(args))
-    except Exception as error:  # rclpy has one exception per kind of bad argument
-        raise ConfigError(f"ROS arguments cannot be used: {error}") from error
+    initialize(args)
     try:
         executor = node_class.create_executor()  # before the node: it cannot be made once a signal has come
         node = node_class()
         executor.add_node(node)
         executor.spin()
-    except (KeyboardInterrupt, ExternalShutdownException):
+    except ExternalShutdownException:
         pass
     except Exception:
         if rclpy.ok():  # else a signal ended the context while the node was starting
             raise
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):  # a second one must not cut off the report
-            signal.signal(number, signal.SIG_IGN)
         if node is not None:
             print(node.close())
         rclpy.try_shutdown()
+
+
+def initialize(args: Sequence[str] | None) -> None:
+    """Initialize ROS so that SIGINT and SIGTERM shut its context down and do nothing else.
+
+    An exception raised by a signal could come anywhere, in the middle of writing the report too. rclpy calls Python's handlers after its
+    own, so these must be harmless.
+    """
+    import rclpy
+
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    try:
+        rclpy.init(args=None if args is None else list(args))
+    except Exception as error:  # rclpy has one exception per kind of bad argument
+        raise ConfigError(f"ROS arguments cannot be used: {error}") from error
+    if stopped.is_set():  # between the two
+        rclpy.shutdown()
