@@ -109,9 +109,8 @@ def spearman(sigma: Array, error: Array) -> float:
     xp, (sigma, error) = checks.flat(sigma=sigma, error=error)
     if not len(sigma):
         return math.nan
-    order, error_order = xp.argsort(sigma), xp.argsort(error)
-    ranks = ranks_in_place(xp, error_order, error.take(error_order))
-    return correlation(xp.average_ranks(sigma.take(order)), ranks.take(order))
+    order, ascending = xp.ordered(sigma)
+    return correlation(xp.average_ranks(ascending), ranks_in_place(xp, *xp.ordered(error)).take(order))
 
 
 def ranks_in_place(xp: Arrays, order: Array, ascending: Array) -> Array:

@@ -53,6 +53,7 @@ class PixelErrors:
         log: `ln d - ln g`; -inf where `d <= 0`.
         factor: `max(d / g, g / d)`; +inf where `d <= 0`.
         inaccurate: 1 where the factor is 1.25 or more, else 0: the mean is `1 - a1`.
+        positive_depth: `max(d, 0)`, metres.
     """
 
     absolute: Array
@@ -61,6 +62,7 @@ class PixelErrors:
     log: Array
     factor: Array
     inaccurate: Array
+    positive_depth: Array
 
     @classmethod
     def of(cls, xp: Arrays, depth: Array, ground_truth: Array) -> PixelErrors:
@@ -71,7 +73,8 @@ class PixelErrors:
             quotient = positive / ground_truth
             factor = xp.lib.maximum(quotient, ground_truth / positive)
             log = xp.lib.log(quotient)
-        return cls(absolute, absolute * absolute, absolute / ground_truth, log, factor, xp.floats(factor >= A1_FACTOR))
+        relative, inaccurate = absolute / ground_truth, xp.floats(factor >= A1_FACTOR)
+        return cls(absolute, absolute * absolute, relative, log, factor, inaccurate, positive)
 
 
 def depth_sums(xp: Arrays, errors: PixelErrors) -> dict[str, float]:

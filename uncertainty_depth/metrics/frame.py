@@ -26,7 +26,6 @@ class Frame:
     def __init__(self, xp: Arrays, depth: Array, sigma: Array, ground_truth: Array) -> None:
         self.xp = xp
         self.depth, self.sigma, self.ground_truth = (xp.floats(value) for value in (depth, sigma, ground_truth))
-        self.sigma_key, self.depth_key = sigma, depth.clip(min=0.0)  # as they came: float32 sorts faster
         self.pixels = len(self.depth)
         self.errors = PixelErrors.of(xp, self.depth, self.ground_truth)
 
@@ -36,19 +35,19 @@ class Frame:
         return depth_sums(self.xp, self.errors)
 
     @cached_property
-    def error_order(self) -> Array:
-        """Order of the absolute errors."""
-        return self.xp.argsort(self.errors.absolute)
+    def ordered_errors(self) -> tuple[Array, Array]:
+        """Order of the absolute errors, and these in it."""
+        return self.xp.ordered(self.errors.absolute)
 
-    @cached_property
+    @property
     def ascending_error(self) -> Array:
         """Sorted absolute errors."""
-        return self.errors.absolute.take(self.error_order)
+        return self.ordered_errors[1]
 
     @cached_property
     def error_ranks(self) -> Array:
         """Centred ranks of the absolute errors."""
-        return calibration.ranks_in_place(self.xp, self.error_order, self.ascending_error)
+        return calibration.ranks_in_place(self.xp, *self.ordered_errors)
 
     @cached_property
     def oracles(self) -> Floats:
@@ -82,8 +81,8 @@ class Frame:
 class Ranked:
     """One sigma of a frame: its ratios and its order, computed when first asked for."""
 
-    def __init__(self, frame: Frame, sigma: Array, key: Array, scale: float | None) -> None:
-        self.frame, self.sigma, self.key = frame, sigma, key
+    def __init__(self, frame: Frame, sigma: Array, scale: float | None) -> None:
+        self.frame, self.sigma = frame, sigma
         self.ratio = error_ratio(frame.xp, frame.errors.absolute, sigma)
         self.log_sum, self.squared_ratio_sum = calibration.nll_sums(frame.xp, sigma, self.ratio)
         self.scale = likely_scale(*self.finite_squares) if scale is None else scale
@@ -109,7 +108,7 @@ class Ranked:
     @cached_property
     def ranking(self) -> Ranking:
         """The pixels in the order of sigma."""
-        return Ranking(self.frame.xp, self.sigma, self.frame.xp.argsort(self.key))
+        return Ranking(self.frame.xp, self.sigma)
 
     @cached_property
     def removal(self) -> Floats:
@@ -142,8 +141,8 @@ class Scores:
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
-        self.method = Ranked(frame, frame.sigma, frame.sigma_key, scale=1.0)
-        self.proportional = Ranked(frame, frame.depth.clip(min=0.0), frame.depth_key, scale=None)
+        self.method = Ranked(frame, frame.sigma, scale=1.0)
+        self.proportional = Ranked(frame, frame.errors.positive_depth, scale=None)
 
     def figures(self, alpha: float) -> dict[str, Any]:
         """The nested mapping of `OnlineMetrics.compute` for this frame alone."""

@@ -148,7 +148,7 @@ def removal_curve(xp: Arrays, convention: Variant, name: str, key: Array, values
     """Statistic of the pixels that are left when those with the greatest key are removed."""
     if not len(key):
         return np.full(len(convention.fractions), math.nan)
-    return Ranking(xp, key, xp.argsort(key)).curves(convention, {name: values})[0]
+    return Ranking(xp, key).curves(convention, {name: values})[0]
 
 
 def oracle_curve(xp: Arrays, convention: Variant, name: str, values: Array, key: Array) -> Floats:
@@ -199,10 +199,9 @@ def statistic(name: str, mean: Floats) -> Floats:
 class Ranking:
     """Pixels in ascending order of a key, for the curves of several statistics from one sort."""
 
-    def __init__(self, xp: Arrays, key: Array, order: Array) -> None:
+    def __init__(self, xp: Arrays, key: Array) -> None:
         self.xp = xp
-        self.order = order
-        self.ascending = key.take(order)
+        self.order, self.ascending = xp.ordered(key)
 
     def curves(self, convention: Variant, values: dict[str, Array]) -> Floats:
         """Each statistic of what is left at each fraction, (statistics, K); values by the statistic's name, in the pixels' own order."""
