@@ -127,6 +127,7 @@ def test_save_writes_the_report_and_reset_starts_anew(graph, start, make, tmp_pa
     node = start(output=str(tmp_path / "report"))
     scores, feeder = graph.inbox(Float64, f"{NODE}/metrics/rmse", 50), Feeder(graph, make)
     model = graph.publisher(String, "depth/model", QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL))
+    model.publish(String(data="no JSON"))
     model.publish(String(data=json.dumps({"model": "tiny", "method": "mc_dropout"})))
     for index in range(3):
         feeder.frame((index + 1) * 100 * MS, seed=index)

@@ -92,7 +92,10 @@ class EvaluatorNode(Node):
         return self.create_subscription(kind, topic, receive, qos, event_callbacks=events, qos_overriding_options=overriding)
 
     def _on_model(self, message: String) -> None:
-        self._model = json.loads(message.data)
+        try:
+            self._model = dict(json.loads(message.data))
+        except (ValueError, TypeError):
+            self.get_logger().warning(f"depth/model says {message.data[:80]!r}; expected a JSON object: the report will not name the model")
 
     def _take(self, step: Step) -> None:
         for result in step():
