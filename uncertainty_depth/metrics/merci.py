@@ -99,7 +99,8 @@ def order_number(alpha: float, pixels: int) -> int:
 def error_ratio(xp: Arrays, error: Array, sigma: Array) -> Array:
     """`error / sigma`; where sigma is 0: 0 for no error, +inf otherwise."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return xp.lib.where(error == 0, 0.0, error / sigma)
+        ratio = error / sigma
+    return ratio if not len(sigma) or float(sigma.min()) > 0 else xp.lib.where(error == 0, 0.0, ratio)
 
 
 def rescaled_mean(factor: float | Floats, mean_sigma: float | Floats) -> float | Floats:
