@@ -61,6 +61,15 @@ def test_distance_to_itself_is_zero(toy):
     assert all(value > 0 for value in problem.distance(samples + np.array([0.5, 0.0], dtype=np.float32)).values())
 
 
+def test_halves_of_a_mixed_chain_are_near_and_of_a_stuck_one_far(toy):
+    mixed = np.random.default_rng(0).normal(size=(400, len(toy.GRID), 2)).astype(np.float32)
+    stuck = mixed.copy()
+    stuck[200:, :, 0] += 3
+    near, far = posterior_toys.floor(toy.make_problem, mixed), posterior_toys.floor(toy.make_problem, stuck)
+    name = next(iter(near)) if toy is toy_sinusoid else "mean Bernoulli KL, [-6, 6]²"
+    assert near[name] < 0.05 < far[name]
+
+
 def test_predictive_is_the_law_of_total_variance():
     rng = np.random.default_rng(0)
     outputs = rng.normal(size=(4, 3, 2))

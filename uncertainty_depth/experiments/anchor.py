@@ -95,7 +95,7 @@ def family_figure(found: dict, problems: list[RegressionProblem]) -> figures.Fig
                 mean, deviation = [value.mean() for value in values], [value.std() for value in values]
                 axis.errorbar(at, mean, deviation, color=color, label=TITLES[method], marker="o", markersize=3, capsize=2, linewidth=1)
             axis.set(title=f"{title}, {place}", xlabel=problems[0].name.split("=")[0], yscale="linear" if quantity == "coverage" else "log")
-            axis.set_xticks([problem.level for problem in problems])
+            axis.set_xticks([problem.level for problem in problems] if len(problems) > 1 else [])
             if quantity == "coverage":
                 axis.axhline(0.95, color="0.6", linestyle=":", linewidth=1)
     axes[0, 0].legend(fontsize=6)

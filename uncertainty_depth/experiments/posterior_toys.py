@@ -165,7 +165,13 @@ def compare(output: Path, problem: Problem, schedule: Schedule, seeds: int, labe
     return table
 
 
-def report(output: Path, found: dict, schedule: Schedule, seeds: int, intro: str) -> None:
+def floor(make_problem: Callable[[NDArray], Problem], samples: NDArray) -> dict[str, float]:
+    """Distances of the second half of the HMC samples from the first: what lies below says nothing, and what is large says that HMC did not mix."""
+    half = len(samples) // 2
+    return make_problem(samples[:half]).distance(samples[half:])
+
+
+def report(output: Path, found: dict, schedule: Schedule, seeds: int, quick: bool, reference_floor: dict[str, float]) -> None:
     """table.md, table.csv, summary.json and kl.png: every distance against M, mean and standard deviation over the repetitions."""
     names = list(next(iter(next(iter(found.values())).values())))
     header = ["distance", "method", *(f"M = {count}" for count in schedule.counts)]
@@ -174,9 +180,12 @@ def report(output: Path, found: dict, schedule: Schedule, seeds: int, intro: str
         for name in names
         for method, cells in found.items()
     ]
-    (output / "table.md").write_text(f"{intro}\n\n{tables.markdown(header, rows)}")
+    intro = f"{seeds} repetitions, {schedule.hmc_samples} HMC samples; mean ± standard deviation. Quick run: {'yes' if quick else 'no'}."
+    halves = ", ".join(f"{name} {value:.3f}" for name, value in reference_floor.items())
+    text = f"{intro} The two halves of the HMC samples, from each other: {halves}.\n\n{tables.markdown(header, rows)}"
+    (output / "table.md").write_text(text)
     tables.write_table(output / "table.csv", header, rows)
-    write_json(output / "summary.json", {"settings": asdict(schedule), "seeds": seeds, "distances": found})
+    write_json(output / "summary.json", {"settings": asdict(schedule), "seeds": seeds, "quick": quick, "floor": reference_floor, "distances": found})
     figures.save(distance_figure(found, names), output / "kl.png")
 
 

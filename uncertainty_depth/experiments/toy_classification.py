@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from uncertainty_depth.experiments import figures
-from uncertainty_depth.experiments.posterior_toys import QUICK, Problem, Schedule, compare, ensemble, mc_dropout, reference, report
+from uncertainty_depth.experiments.posterior_toys import QUICK, Problem, Schedule, compare, ensemble, floor, mc_dropout, reference, report
 from uncertainty_depth.experiments.stacked import StackedMLP
 
 SIZES = (2, 10, 10, 2)
@@ -114,8 +114,7 @@ def run(output: Path, seeds: int, quick: bool) -> None:
     samples = reference(output, schedule, SIZES, 1, log_likelihood(y), x, GRID)
     problem = make_problem(samples)
     found = compare(output, problem, schedule, seeds, "toy-classification")
-    intro = f"{seeds} repetitions, {len(samples)} HMC samples; mean ± standard deviation. Quick run: {'yes' if quick else 'no'}."
-    report(output, found, schedule, seeds, intro)
+    report(output, found, schedule, seeds, quick, floor(make_problem, samples))
     count = max(schedule.counts)
     torch.manual_seed(0)
     drawn = {f"ensemble, M = {count}": ensemble(problem, schedule, 0), f"MC-dropout, M = {count}": mc_dropout(problem, schedule, 0)}

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from uncertainty_depth.experiments import figures
-from uncertainty_depth.experiments.posterior_toys import QUICK, Problem, Schedule, compare, ensemble, mc_dropout, reference, report
+from uncertainty_depth.experiments.posterior_toys import QUICK, Problem, Schedule, compare, ensemble, floor, mc_dropout, reference, report
 from uncertainty_depth.experiments.stacked import PairedMLP
 from uncertainty_depth.metrics import kl_divergence
 
@@ -106,8 +106,7 @@ def run(output: Path, seeds: int, quick: bool) -> None:
     samples = reference(output, schedule, SIZES, 2, log_likelihood(y), x, GRID[:, None])
     problem = make_problem(samples)
     found = compare(output, problem, schedule, seeds, "toy-sinusoid")
-    intro = f"{seeds} repetitions, {len(samples)} HMC samples; mean ± standard deviation. Quick run: {'yes' if quick else 'no'}."
-    report(output, found, schedule, seeds, intro)
+    report(output, found, schedule, seeds, quick, floor(make_problem, samples))
     count = max(schedule.counts)
     torch.manual_seed(0)
     drawn = {f"ensemble, M = {count}": ensemble(problem, schedule, 0), f"MC-dropout, M = {count}": mc_dropout(problem, schedule, 0)}
