@@ -150,7 +150,7 @@ def test_hmc_samples_a_known_posterior(tmp_path):
     y = x + 0.5
     at = np.array([[-1.0], [2.0]], dtype=np.float32)
     cache = tmp_path / "hmc.npz"
-    options = {"samples": 1500, "warmup": 300, "depth": 6}
+    options = {"samples": 800, "warmup": 200, "depth": 5}
     drawn = posterior_predictions(cache, (1, 1), 1, lambda outputs: -((y - outputs) ** 2).sum() / 2, x, at, **options)
     design, wanted = np.column_stack([x, np.ones(30)]), np.column_stack([at, np.ones(2)])
     covariance = np.linalg.inv(design.T @ design + np.eye(2))
