@@ -18,6 +18,8 @@ TEST = [
     "pytest-xdist>=3.5",
     "hypothesis>=6.90",
     "uncertainty-toolbox>=0.1.1",
+    "torch-uncertainty>=0.13",
+    "torchmetrics>=1.0",
     "ruff>=0.4",
 ]
 

@@ -7,7 +7,7 @@ import pytest
 
 from uncertainty_depth.cli import build_parser
 
-COMMANDS = ["train", "evaluate", "predict", "convert-kitti", "synthesize", "play", "bench", "experiment", "demo"]
+COMMANDS = ["train", "evaluate", "predict", "convert-kitti", "synthesize", "play", "bench", "experiment", "calibrate", "demo"]
 
 
 def call(*arguments, **options):
