@@ -102,7 +102,7 @@ class TrainingConfig:
     learning_rate: float = option(1e-3, "step size, the same from first to last: no schedule", minimum=0.0)
     weight_decay: float = option(1e-4, "decoupled weight decay (AdamW)", minimum=0.0)
     snapshots: int = option(8, "weights kept for multi_epochs: one each epoch once the validation error stopped improving", minimum=1, maximum=1024)
-    patience: int = option(3, "epochs without a better validation error that count as having stopped improving", minimum=1)
+    patience: int = option(8, "epochs without a better validation error that count as having stopped improving", minimum=1)
     freeze_encoder: bool = option(False, "train the decoder alone: snapshots then share one encoder pass")
     validation_share: float = option(0.1, "share of the frames held out for validation", minimum=0.01, maximum=0.9)
     augment: bool = option(True, "random flips, zoom, and changes of brightness, contrast and colour")
