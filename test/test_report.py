@@ -104,3 +104,13 @@ def test_a_report_cannot_take_the_place_of_a_file(tmp_path):
     with pytest.raises(SourceError, match=r"taken.*is a file"):
         report.check_folder(tmp_path / "taken")
     assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_the_summary_says_how_the_source_was_read_and_survives_unknown_versions(monkeypatch):
+    def not_by_pip(name):
+        raise report.PackageNotFoundError(name)
+
+    monkeypatch.setattr(report, "version", not_by_pip)
+    summary = report.summarize(Evaluation(), report.Context("bag", {}, (), {"occlusion_tolerance": 0.5}))
+    assert summary["config"]["occlusion_tolerance"] == 0.5
+    assert summary["versions"]["torch"] is None

@@ -24,7 +24,7 @@ from uncertainty_depth.config import (
 )
 from uncertainty_depth.errors import UncertaintyDepthError
 from uncertainty_depth.experiments.registry import EXPERIMENTS
-from uncertainty_depth.options import add_arguments, from_arguments
+from uncertainty_depth.options import add_arguments, from_arguments, to_mapping
 
 SOURCE_HELP = """a bag (rosbag2 folder, .mcap, .db3, or a ROS 1 .bag), nyu:DIR (nyu:DIR:train, nyu:DIR:test),
 kitti:DRIVE_DIR, or synthetic: (synthetic:worlds=4,frames=20,seed=1)"""
@@ -50,12 +50,14 @@ def evaluate(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.predictor import Predictor
 
     report.check_folder(arguments.output)
-    source = open_source(arguments.source, from_arguments(SourceConfig, arguments))
+    options = from_arguments(SourceConfig, arguments)
+    source = open_source(arguments.source, options)
     predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
     with ExitStack() as stack:
         sinks = [stack.enter_context(prediction_sink(arguments.write_bag))] if arguments.write_bag else []
         evaluation = run(source, predictor, from_arguments(EvaluationConfig, arguments), sinks)
-    page = report.write(evaluation, arguments.output, report.Context(arguments.source, predictor.describe(), tuple(source.notes)))
+    context = report.Context(arguments.source, predictor.describe(), tuple(source.notes), to_mapping(options))
+    page = report.write(evaluation, arguments.output, context)
     print(summary.table(evaluation.summary()))
     print(f"report: {page}")
 

@@ -9,8 +9,8 @@ import math
 import os
 import platform
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from importlib.metadata import version
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,19 @@ from uncertainty_depth.summary import BASELINES, UNCERTAINTY_ROWS, compared, dep
 
 @dataclass(frozen=True)
 class Context:
-    """What a report says about where its figures come from: the source's name, the model's description, notes on losses."""
+    """What a report says about where its figures come from.
+
+    Attributes:
+        source: its name.
+        model: the predictor's description.
+        notes: sentences about losses.
+        options: how the source was read, beside what the evaluation's own config says.
+    """
 
     source: str
     model: Mapping[str, Any]
     notes: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def check_folder(folder: Path) -> None:
@@ -71,11 +79,21 @@ def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
         "verdict": [line.text for line in verdict(summary)],
         "notes": list(context.notes),
         "source": context.source,
-        "config": to_mapping(evaluation.config),
+        "config": {**context.options, **to_mapping(evaluation.config)},
         "model": dict(context.model),
-        "versions": {"uncertainty_depth": __version__, "python": platform.python_version()}
-        | {name: version(name) for name in ("numpy", "torch", "rosbags")},
+        "versions": _versions(),
     }
+
+
+def _versions() -> dict[str, str | None]:
+    """What the figures were made with; None for a package that is not installed, or not by pip."""
+    versions: dict[str, str | None] = {"uncertainty_depth": __version__, "python": platform.python_version()}
+    for name in ("numpy", "torch", "rosbags"):
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            versions[name] = None
+    return versions
 
 
 def _plots(evaluation: Evaluation) -> Iterator[tuple[str, Figure]]:

@@ -136,3 +136,9 @@ def test_options_of_the_lidar_reach_the_source(frames):
     unfiltered = list(open_source(notation, SourceConfig(occlusion_tolerance=0.0)))
     known = [sum(np.isfinite(frame.ground_truth_m).sum() for frame in each) for each in (frames, unfiltered)]
     assert known[0] < known[1]
+
+
+def test_the_name_of_a_source_opens_the_same_worlds():
+    config = SynthesisConfig(worlds=2, frames=1, seed=5, rate=0.25, dense=True, noise=0.5)
+    again = open_source(SyntheticSource(config).name, SourceConfig())
+    assert again._config == config

@@ -15,6 +15,7 @@ from uncertainty_depth.data.bag_writer import BagWriter
 from uncertainty_depth.data.world import scene, sensors
 from uncertainty_depth.data.world.render import Renderer
 from uncertainty_depth.geometry import ground_truth_from_cloud
+from uncertainty_depth.options import to_mapping
 from uncertainty_depth.records import Frame
 
 SECOND_NS = 1_000_000_000
@@ -102,7 +103,7 @@ class SyntheticSource:
     def __init__(self, config: SynthesisConfig, lidar: LidarConfig | None = None) -> None:
         self._config, self._lidar = config, lidar or LidarConfig()
         self._camera = sensors.make_camera(config.width, config.height)
-        self.name = f"synthetic:worlds={config.worlds},frames={config.frames},seed={config.seed}"
+        self.name = _notation(config)
         self.notes: list[str] = []
 
     def __len__(self) -> int:
@@ -118,6 +119,13 @@ class SyntheticSource:
     def _from_lidar(self, moment: Moment) -> NDArray[np.float32]:
         points = moment.world.cloud(moment.frame)[:, :3]
         return ground_truth_from_cloud(points, sensors.LIDAR_TO_CAMERA, self._camera, self._lidar)
+
+
+def _notation(config: SynthesisConfig) -> str:
+    """What opens the same worlds again: always their number and seed, of the other options those that differ from the default."""
+    values, defaults = to_mapping(config), to_mapping(SynthesisConfig())
+    named = [key for key, value in values.items() if value != defaults[key] or key in ("worlds", "frames", "seed")]
+    return "synthetic:" + ",".join(f"{key}={str(values[key]).lower()}" for key in named)
 
 
 def synthesize(out_bag: Path | str, config: SynthesisConfig, progress: bool = True) -> None:
