@@ -92,7 +92,7 @@ def calibrate(arguments: argparse.Namespace) -> None:
     if arguments.output or not arguments.dry_run:
         report.write(calibration, arguments.output or arguments.model, context)
     if not arguments.dry_run:
-        set_calibration(arguments.model, predictor.method, calibration.choice.sigma_map, report.record(calibration, context))
+        set_calibration(arguments.model, predictor.calibration_key, calibration.choice.sigma_map, report.record(calibration, context))
         print(f"calibration of {predictor.method} written to {arguments.model}")
 
 

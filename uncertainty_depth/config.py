@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from uncertainty_depth.options import option
 
-METHODS = ("deterministic", "mc_dropout", "multi_epochs")
+METHODS = ("deterministic", "mc_dropout", "multi_epochs", "log_likelihood", "multi_inits", "bagging", "adversarial_ensemble", "multi_networks")
+COMPONENTS = ("total", "epistemic", "aleatoric")
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("fp32", "fp16", "bf16")
 LOSSES = ("l1", "berhu", "log_l1", "nll")
@@ -21,7 +22,10 @@ class PredictorConfig:
     """How a model folder is run on an image."""
 
     method: str = option("", "how sigma is made; empty takes the model folder's own method", choices=("", *METHODS))
-    samples: int = option(8, "stochastic passes of mc_dropout, or the most snapshots used of multi_epochs", minimum=1, maximum=1024)
+    component: str = option(
+        "total", "which part of sigma: epistemic, the spread of passes; aleatoric, what a head predicts; or both", choices=COMPONENTS, read_only=True
+    )
+    samples: int = option(8, "stochastic passes of mc_dropout, or the most members used of an ensemble", minimum=1, maximum=1024)
     chunk: int = option(8, "samples run at once: bounds the memory, does not change the maps", minimum=1, maximum=1024)
     seed: int = option(0, "seed of mc_dropout, together with the frame's stamp", minimum=0)
     device: str = option("auto", "where the network runs; auto takes the GPU when there is one", choices=DEVICES, read_only=True)
@@ -102,6 +106,9 @@ class TrainingConfig:
     learning_rate: float = option(1e-3, "step size, the same from first to last: no schedule", minimum=0.0)
     weight_decay: float = option(1e-4, "decoupled weight decay (AdamW)", minimum=0.0)
     snapshots: int = option(8, "weights kept for multi_epochs: one each epoch once the validation error stopped improving", minimum=1, maximum=1024)
+    members: int = option(5, "networks of multi_inits, bagging and adversarial_ensemble", minimum=1, maximum=1024)
+    backbones: tuple[str, ...] = option(("resnet10", "resnet18", "resnet34"), "encoders of multi_networks, one network each")
+    adversarial_step: float = option(0.01, "step of adversarial_ensemble's examples, as a share of the range of a pixel", minimum=0.0, maximum=1.0)
     patience: int = option(8, "epochs without a better validation error that count as having stopped improving", minimum=1)
     freeze_encoder: bool = option(False, "train the decoder alone: snapshots then share one encoder pass")
     validation_share: float = option(0.1, "share of the frames held out for validation", minimum=0.01, maximum=0.9)

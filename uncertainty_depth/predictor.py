@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.calibration import IDENTITY
+from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.network.folder import read
@@ -34,7 +35,8 @@ class Predictor:
 
     Raises:
         ModelError: the folder cannot be used.
-        ConfigError: an option is out of range, CUDA is asked for where there is none, or the device cannot compute in the precision.
+        ConfigError: an option is out of range, sigma lacks the component asked for, CUDA is asked for where there is none, or the device
+            cannot compute in the precision.
     """
 
     def __init__(self, folder: Path | str, config: PredictorConfig = PredictorConfig()) -> None:  # noqa: B008  frozen
@@ -44,9 +46,7 @@ class Predictor:
         self.method = config.method or self.model.method
         self.device = choose_device(config.device)
         self._estimator: Estimator = ESTIMATORS[self.method].load(self.model, self._place)
-        self._sigma_map = self.model.calibration.get(self.method, IDENTITY)
-        self._try_precision()
-        self._warn_of_certainty()
+        self._warn_of_certainty(self._trial())
 
     def predict(self, image: NDArray[np.uint8], stamp_ns: int = 0) -> DepthPrediction:
         """Depth and sigma of one image.
@@ -61,6 +61,7 @@ class Predictor:
 
         Raises:
             MessageError: the array is no such image.
+            ConfigError: a new config asks for a component that sigma lacks.
         """
         _check_image(image)
         config = self.config
@@ -69,20 +70,26 @@ class Predictor:
         depth_m, sigma_m = (cv2.resize(values, size, interpolation=cv2.INTER_LINEAR) for values in (depth, sigma))
         unknown = ~(np.isfinite(depth_m) & np.isfinite(sigma_m))
         depth_m[unknown] = sigma_m[unknown] = np.nan
-        return DepthPrediction(depth_m, self._sigma_map(sigma_m) if config.calibrated else sigma_m)
+        return DepthPrediction(depth_m, self._sigma_map(config)(sigma_m))
+
+    @property
+    def calibration_key(self) -> str:
+        """What the model folder keeps the calibration of this sigma under: the method, and the component where it is not the total."""
+        return self._calibration_key(self.config)
 
     def describe(self) -> dict[str, Any]:
         """What made the predictions, as plain values for a report."""
         parameters = {id(weights): weights.numel() for network in self._estimator.networks for weights in network.parameters()}
-        described = self.model.network
+        described = self._estimator.networks[-1].config
         return {
             "model": self.model.path.resolve().name,
             "method": self.method,
+            "component": self.config.component,
             "samples": self._estimator.passes(self.config),
             "seed": self.config.seed,
             "device": str(self.device),
             "precision": self.config.precision,
-            "calibration": self._sigma_map.kind if self.config.calibrated else "off",
+            "calibration": self._sigma_map(self.config).kind if self.config.calibrated else "off",
             "parameters": sum(parameters.values()),
             "backbone": described.backbone,
             "head": described.head,
@@ -93,24 +100,40 @@ class Predictor:
 
     def _estimate(self, image: NDArray[np.uint8], stamp_ns: int, config: PredictorConfig) -> NDArray[np.float32]:
         """(2, h, w) depth and sigma at the network's size."""
+        self._check_component(config)
         small = resize_image(image, self.model.network.input_size)
-        return self._estimator.estimate(image_tensor(small[None], self.device), stamp_ns, config).maps()
+        return self._estimator.estimate(image_tensor(small[None], self.device), stamp_ns, config).maps(config.component)
+
+    def _calibration_key(self, config: PredictorConfig) -> str:
+        return self.method if config.component == "total" else f"{self.method} {config.component}"
+
+    def _sigma_map(self, config: PredictorConfig) -> SigmaMap:
+        return self.model.calibration.get(self._calibration_key(config), IDENTITY) if config.calibrated else IDENTITY
+
+    def _check_component(self, config: PredictorConfig) -> None:
+        known = self._estimator.components(config)
+        if config.component not in known:
+            passes, head = self._estimator.passes(config), self._estimator.networks[-1].config.head
+            raise ConfigError(
+                f"component is {config.component!r}, which {self.method} with samples {passes} and head {head!r} does not have; "
+                f"expected {' or '.join(map(repr, known))}"
+            )
 
     def _place(self, network: Hourglass) -> Hourglass:
         return prepare(network, self.device, self.config.precision)
 
-    def _try_precision(self) -> None:
-        """One pass before the first frame: an operation that lacks the precision is found now, and the first frame is as fast as the next."""
+    def _trial(self) -> NDArray[np.float32]:
+        """A black image before the first frame: an operation that lacks the precision is found now, and the first frame is as fast as the next."""
         if self.config.precision == "fp16" and str(self.device) == "cpu":
             logger.warning("fp16 on the CPU is slow where the processor has no such arithmetic; expected bf16 or fp32 to be faster")
         try:
-            self._estimate(np.zeros((8, 8, 3), np.uint8), 0, replace(self.config, samples=1))
+            return self._estimate(np.zeros((8, 8, 3), np.uint8), 0, replace(self.config, samples=min(self.config.samples, 2)))
         except (RuntimeError, NotImplementedError) as error:
             name = self.config.precision
             raise ConfigError(f"precision is {name!r}, which does not work on {self.device}: {str(error).splitlines()[0]}") from error
 
-    def _warn_of_certainty(self) -> None:
-        if self._estimator.passes(self.config) == 1 and self.model.network.head == "none":
+    def _warn_of_certainty(self, trial: NDArray[np.float32]) -> None:
+        if not trial[1].any():
             logger.warning("%s with one pass and no scale head gives sigma = 0 everywhere: it claims certainty", self.method)
 
 

@@ -11,6 +11,7 @@ from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.training import losses
 from uncertainty_depth.training.epoch import train_epoch, validate
 from uncertainty_depth.training.frames import TrainingFrames, read_frames
+from uncertainty_depth.training.objective import Objective
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def frames(source) -> TrainingFrames:
 def test_validation_errors_are_those_of_all_known_pixels_together(frames: TrainingFrames, network) -> None:
     hourglass = Hourglass(network)
     indices = [1, 4, 5, 6, 9]
-    figures = validate(hourglass, losses.l1, frames, indices, batch_size=2)
+    figures = validate(hourglass, Objective(losses.l1), frames, indices, batch_size=2)
     with torch.no_grad():
         images, truth = frames.batch(indices)
         depth = hourglass.eval()(images).depth_m
@@ -36,7 +37,7 @@ def test_validation_errors_are_those_of_all_known_pixels_together(frames: Traini
 def test_validation_leaves_the_network_and_its_statistics_alone(frames: TrainingFrames, network) -> None:
     hourglass = Hourglass(network).train()
     before = {name: value.clone() for name, value in hourglass.state_dict().items()}
-    validate(hourglass, losses.l1, frames, range(4), 4)
+    validate(hourglass, Objective(losses.l1), frames, range(4), 4)
     assert all(torch.equal(value, before[name]) for name, value in hourglass.state_dict().items())
 
 
@@ -56,7 +57,7 @@ def test_every_frame_is_shown_once_in_another_order_each_epoch(frames: TrainingF
     for epoch in range(2):
         shown.clear()
         bar = tqdm(disable=True)
-        train_epoch(hourglass, optimizer, losses.l1, frames, indices, TrainingConfig(batch_size=3), epoch, bar)
+        train_epoch(hourglass, optimizer, Objective(losses.l1), frames, indices, TrainingConfig(batch_size=3), epoch, bar)
         assert [len(part) for part in shown] == [3, 2, 2]  # no lone frame at the end
         orders.append([index for part in shown for index in part])
         assert sorted(orders[-1]) == indices
@@ -71,5 +72,7 @@ def test_the_mean_loss_weighs_frames_alike(frames: TrainingFrames, network) -> N
     def count_frames(depth_m, scale_m, truth):
         return depth_m.sum() * 0 + len(truth)
 
-    assert train_epoch(hourglass, still, count_frames, frames, [0, 1, 2], training, 0, tqdm(disable=True)) == pytest.approx((2 * 2 + 1) / 3)
-    assert np.isfinite(train_epoch(hourglass, still, losses.l1, frames, [0, 1, 2], training, 0, tqdm(disable=True)))
+    assert train_epoch(hourglass, still, Objective(count_frames), frames, [0, 1, 2], training, 0, tqdm(disable=True)) == pytest.approx(
+        (2 * 2 + 1) / 3
+    )
+    assert np.isfinite(train_epoch(hourglass, still, Objective(losses.l1), frames, [0, 1, 2], training, 0, tqdm(disable=True)))

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from uncertainty_depth.config import TrainingConfig
-from uncertainty_depth.training.schedule import is_finished, kept_epochs, member_names, plateau
+from uncertainty_depth.training.schedule import is_finished, kept_epochs, member_name, plateau
 
 ERRORS = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=40)
 
@@ -33,7 +33,7 @@ def test_snapshots_follow_the_plateau_and_then_training_ends() -> None:
     seen = run([5, 4, 3, 3, 3, 2, 1, 9, 9], training)
     assert len(seen) == 8
     assert kept_epochs(seen, training) == [5, 6, 7]
-    assert member_names(seen, training) == ["epoch_0008", "epoch_0006", "epoch_0007"]  # the best last
+    assert member_name(7, training, "best") == "epoch_0008"
 
 
 def test_without_a_plateau_the_last_epochs_are_kept() -> None:
@@ -47,7 +47,7 @@ def test_other_methods_keep_the_best_epoch_and_stop_when_patience_runs_out(metho
     seen = run([5, 3, 4, 2, 2, 3, 0], training)
     assert len(seen) == 6
     assert kept_epochs(seen, training) == [3]
-    assert member_names(seen, training) == ["best"]
+    assert member_name(3, training, "best") == "best"
 
 
 @settings(deadline=None)

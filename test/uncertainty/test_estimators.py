@@ -10,7 +10,7 @@ from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.network.folder import create, read, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.uncertainty import ESTIMATORS, Deterministic, McDropout, MultiEpochs
+from uncertainty_depth.uncertainty import ESTIMATORS, Deterministic, Ensemble, McDropout
 from uncertainty_depth.uncertainty.masks import SeededDropout, stream
 
 STAMP = 1_700_000_000_123_456_789
@@ -116,7 +116,7 @@ def test_the_spread_grows_with_the_rate():
 @pytest.mark.parametrize("head", ["none", "laplace"])
 def test_multi_epochs_is_one_pass_of_each_snapshot(head):
     networks = [network(head, seed) for seed in range(4)]
-    estimate = MultiEpochs(networks).estimate(IMAGE, STAMP, replace(CONFIG, samples=3))
+    estimate = Ensemble(networks).estimate(IMAGE, STAMP, replace(CONFIG, samples=3))
     with torch.no_grad():
         outputs = [made(IMAGE) for made in networks[-3:]]
     depths = np.array([o.depth_m[0, 0].double().numpy() for o in outputs])
@@ -134,12 +134,12 @@ def test_snapshots_with_a_shared_encoder_run_it_once(tmp_path):
             made.decoder.final.bias.add_(0.1)
         write_member(tmp_path, name, made)
     set_members(tmp_path, list("abc"), "multi_epochs")
-    estimator = MultiEpochs.load(read(tmp_path), lambda loaded: loaded)
+    estimator = Ensemble.load(read(tmp_path), lambda loaded: loaded)
     calls = []
     estimator.networks[0].encoder.register_forward_hook(lambda *_: calls.append(1))
     found = estimator.estimate(IMAGE, STAMP, CONFIG)
     assert len(calls) == 1
-    apart = MultiEpochs([read(tmp_path).load(name) for name in "abc"]).estimate(IMAGE, STAMP, CONFIG)
+    apart = Ensemble([read(tmp_path).load(name) for name in "abc"]).estimate(IMAGE, STAMP, CONFIG)
     assert all(torch.equal(a, b) for a, b in zip(found, apart, strict=True))
 
 

@@ -18,7 +18,7 @@ from tqdm import trange
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.network.inference import choose_device, prepare
-from uncertainty_depth.uncertainty import McDropout, MultiEpochs
+from uncertainty_depth.uncertainty import Ensemble, McDropout
 
 STAMP_NS = 1_700_000_000_123_456_789
 NETWORK = NetworkConfig(backbone="resnet18", head="laplace", input_size=(320, 240))
@@ -75,7 +75,7 @@ def _mc_dropout(network: Hourglass, image: torch.Tensor, config: PredictorConfig
 def _multi_epochs(network: Hourglass, image: torch.Tensor, config: PredictorConfig) -> Runs:
     shared = {id(network.encoder): network.encoder}
     networks = [copy.deepcopy(network, dict(shared)) for _ in range(config.samples)]
-    estimator, features, size = MultiEpochs(networks), network.encode(image), image.shape[-2:]
+    estimator, features, size = Ensemble(networks), network.encode(image), image.shape[-2:]
     return {
         "multi_epochs": lambda: estimator.estimate(image, STAMP_NS, config),
         "multi_epochs naive": lambda: _stacked([one(image).depth_m for one in networks]),

@@ -1,13 +1,12 @@
 """A model on disk: a folder with `model.json` and `.safetensors` members. No pickle is written or read.
 
 `model.json` holds the format's number, the network's and the backbone's config, the method, the names of the members, and how it was trained; once
-calibrated also a map of sigma for each method that was.
+calibrated also a map of sigma for each method that was. Members of another architecture than the first have theirs under `architectures`.
 Member `NAME` is `NAME.safetensors`. Members that share a frozen encoder hold the decoder alone; `encoder.safetensors` holds the encoder, once.
 """
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import re
@@ -43,6 +42,14 @@ KEYS: dict[str, type] = {
 
 
 @dataclass(frozen=True)
+class Architecture:
+    """What a network is made from, weights aside: the config of the whole, and its backbone's."""
+
+    network: NetworkConfig
+    backbone: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class ModelFolder:
     """What `model.json` says, checked. `load` and `load_all` bring the weights."""
 
@@ -54,15 +61,17 @@ class ModelFolder:
     shared_encoder: bool
     training: dict[str, Any]
     calibration: dict[str, SigmaMap] = field(default_factory=dict)
+    architectures: dict[str, Architecture] = field(default_factory=dict)
 
-    def build(self) -> Hourglass:
-        """The network with random weights; nothing but the folder is needed.
+    def build(self, member: str) -> Hourglass:
+        """A member's network with random weights; nothing but the folder is needed.
 
         Raises:
             ModelError: the backbone's config is of no use.
         """
         try:
-            return Hourglass(self.network, backbone_from_mapping(self.backbone))
+            architecture = self.architectures.get(member, Architecture(self.network, self.backbone))
+            return Hourglass(architecture.network, backbone_from_mapping(architecture.backbone))
         except ConfigError as error:
             raise ModelError(f"{self.path / 'model.json'} describes no network: {error}") from error
 
@@ -72,17 +81,8 @@ class ModelFolder:
         Raises:
             ModelError: the member is missing, damaged or of another architecture.
         """
-        return self._fill(self.build(), member)
-
-    def load_all(self, members: Sequence[str]) -> list[Hourglass]:
-        """One network per member. Where the encoder is shared, all have the same encoder object."""
-        first = self.load(members[0])
-        shared = {id(first.encoder): first.encoder} if self.shared_encoder else {}
-        return [first, *(self._fill(copy.deepcopy(first, dict(shared)), member, with_encoder=not self.shared_encoder) for member in members[1:])]
-
-    def _fill(self, network: Hourglass, member: str, with_encoder: bool = True) -> Hourglass:
-        parts = [member, ENCODER] if self.shared_encoder and with_encoder else [member]
-        for part in parts:
+        network = self.build(member)
+        for part in [member, ENCODER] if self.shared_encoder else [member]:
             path = self.path / f"{part}.safetensors"
             prefix = "" if not self.shared_encoder else "encoder." if part == ENCODER else "decoder."
             tensors = _read_tensors(path)
@@ -91,6 +91,14 @@ class ModelFolder:
         if self.shared_encoder:
             network.freeze_encoder()
         return network.eval()
+
+    def load_all(self, members: Sequence[str]) -> list[Hourglass]:
+        """One network per member. Where the encoder is shared, all have the same encoder object."""
+        networks = [self.load(member) for member in members]
+        if self.shared_encoder:
+            for network in networks[1:]:
+                network.encoder = networks[0].encoder
+        return networks
 
 
 def create(folder: Path | str, network: Hourglass, training: Mapping[str, Any]) -> None:
@@ -111,17 +119,29 @@ def create(folder: Path | str, network: Hourglass, training: Mapping[str, Any]) 
 def write_member(folder: Path | str, name: str, network: Hourglass) -> Path:
     """Write the weights of one member, whole or not at all; of a network with a frozen encoder the decoder, and the encoder if it is not there yet.
 
+    A network of another architecture than the one the folder was created for has its own noted in `model.json`.
+
     Raises:
         ModelError: the name is no file name, or the frozen encoder is another than the one the folder holds.
     """
     folder = Path(folder)
     if not re.fullmatch(r"[\w-][\w.-]*", name) or name == ENCODER:
         raise ModelError(f"member name {name!r} cannot be used; expected letters, digits, '.', '_', '-', and not {ENCODER!r}")
+    _note_architecture(folder, name, network)
     state = network.state_dict()
     if network.encoder_is_frozen:
         _write_shared_encoder(folder, {key: value for key, value in state.items() if key.startswith("encoder.")})
         state = {key: value for key, value in state.items() if key.startswith("decoder.")}
     return _write_tensors(folder / f"{name}.safetensors", state)
+
+
+def _note_architecture(folder: Path, name: str, network: Hourglass) -> None:
+    content = _read_json(folder)
+    own = json.loads(json.dumps({"network": to_mapping(network.config), "backbone": network.backbone_config}))
+    known = content.get("architectures", {}).get(name, {key: content[key] for key in own})
+    if own != known:
+        content["architectures"] = {**content.get("architectures", {}), name: own}
+        _write_json(folder, content)
 
 
 def set_members(folder: Path | str, names: Sequence[str], method: str, training: Mapping[str, Any] | None = None) -> None:
@@ -160,10 +180,7 @@ def read(folder: Path | str) -> ModelFolder:
     """
     path = Path(folder)
     content = _read_json(path)
-    try:
-        network = from_mapping(NetworkConfig, content["network"])
-    except ConfigError as error:
-        raise ModelError(f"{path / 'model.json'} describes no network: {error}") from error
+    network = _read_network(path, content["network"])
     if content["method"] not in METHODS:
         raise ModelError(f"{path / 'model.json'} has method {content['method']!r}; expected one of {', '.join(METHODS)}")
     members = tuple(map(str, content["members"]))
@@ -173,7 +190,8 @@ def read(folder: Path | str) -> ModelFolder:
         if not (path / f"{name}.safetensors").is_file():
             raise ModelError(f"{path / f'{name}.safetensors'} is missing; model.json names it")
     maps = _read_maps(path, content.get("calibration", {}))
-    return ModelFolder(path, network, content["backbone"], content["method"], members, content["shared_encoder"], content["training"], maps)
+    others = _read_architectures(path, content.get("architectures", {}))
+    return ModelFolder(path, network, content["backbone"], content["method"], members, content["shared_encoder"], content["training"], maps, others)
 
 
 def export_half(folder: Path | str, output: Path | str) -> Path:
@@ -187,6 +205,22 @@ def export_half(folder: Path | str, output: Path | str) -> Path:
         _write_tensors(output / f"{name}.safetensors", {key: value.half() if value.ndim > 1 else value for key, value in tensors.items()})
     _write_json(output, _read_json(model.path))
     return output
+
+
+def _read_network(folder: Path, values: Any) -> NetworkConfig:
+    try:
+        return from_mapping(NetworkConfig, values)
+    except ConfigError as error:
+        raise ModelError(f"{folder / 'model.json'} describes no network: {error}") from error
+
+
+def _read_architectures(folder: Path, values: Any) -> dict[str, Architecture]:
+    try:
+        return {name: Architecture(_read_network(folder, one["network"]), dict(one["backbone"])) for name, one in values.items()}
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ModelError(
+            f"{folder / 'model.json'} has architectures that cannot be used; expected network and backbone of each member named"
+        ) from error
 
 
 def _read_maps(folder: Path, calibration: Any) -> dict[str, SigmaMap]:

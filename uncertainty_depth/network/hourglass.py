@@ -92,8 +92,8 @@ class Hourglass(nn.Module):
         return self.decode(self.encode(image), image.shape[-2:])
 
     def encode(self, image: Tensor) -> tuple[Tensor, ...]:
-        """The encoder's feature maps, finest first."""
-        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.encoder_is_frozen):
+        """The encoder's feature maps, finest first. A frozen encoder has a gradient only where the image asks for one."""
+        with torch.set_grad_enabled(torch.is_grad_enabled() and (image.requires_grad or not self.encoder_is_frozen)):
             return self.encoder(image)
 
     def decode(self, features: Sequence[Tensor], size: Sequence[int]) -> NetworkOutput:

@@ -28,12 +28,17 @@ class Progress:
     Attributes:
         options: every option of the network and the training.
         frames: fingerprint of the training frames.
-        history: one mapping per epoch: train_loss, validation_loss, abs_rel, rmse, rmse_log.
+        histories: of each member begun, the last one under way, one mapping per epoch: train_loss, validation_loss, abs_rel, rmse, rmse_log.
     """
 
     options: dict[str, Any]
     frames: str
-    history: list[dict[str, float]]
+    histories: list[list[dict[str, float]]]
+
+    @property
+    def history(self) -> list[dict[str, float]]:
+        """Of the member under way."""
+        return self.histories[-1]
 
 
 def write(folder: Path, network: nn.Module, optimizer: torch.optim.Optimizer, progress: Progress) -> None:

@@ -12,22 +12,21 @@ from matplotlib.ticker import MaxNLocator
 
 from uncertainty_depth.training.checkpoint import replace_file
 
-PICTURE = "curves.png"
-TABLE = "curves.csv"
+CURVES = "curves"
 
 
-def write_table(folder: Path, history: Sequence[dict[str, float]]) -> None:
-    """Write curves.csv: one row per epoch, counted from 1."""
+def write_table(folder: Path, name: str, history: Sequence[dict[str, float]]) -> None:
+    """Write NAME.csv: one row per epoch, counted from 1."""
     names = list(history[0])
     rows = [",".join([str(epoch), *(f"{row[name]:.6g}" for name in names)]) for epoch, row in enumerate(history, 1)]
-    replace_file(folder / TABLE, ("\n".join([",".join(["epoch", *names]), *rows]) + "\n").encode())
+    replace_file(folder / f"{name}.csv", ("\n".join([",".join(["epoch", *names]), *rows]) + "\n").encode())
 
 
-def write_picture(folder: Path, history: Sequence[dict[str, float]], kept: Sequence[int]) -> None:
-    """Write curves.png; `kept` are the epochs, counted from 0, whose weights are kept."""
+def write_picture(folder: Path, name: str, history: Sequence[dict[str, float]], kept: Sequence[int]) -> None:
+    """Write NAME.png; `kept` are the epochs, counted from 0, whose weights are kept."""
     picture = io.BytesIO()
     curves_figure(history, kept).savefig(picture, format="png", dpi=100)
-    replace_file(folder / PICTURE, picture.getvalue())
+    replace_file(folder / f"{name}.png", picture.getvalue())
 
 
 def curves_figure(history: Sequence[dict[str, float]], kept: Sequence[int]) -> Figure:

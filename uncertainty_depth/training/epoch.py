@@ -14,13 +14,13 @@ from uncertainty_depth.config import TrainingConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.training.augmentation import augment
 from uncertainty_depth.training.frames import TrainingFrames
-from uncertainty_depth.training.losses import Loss
+from uncertainty_depth.training.objective import Objective
 
 
 def train_epoch(
     network: nn.Module,
     optimizer: torch.optim.Optimizer,
-    loss: Loss,
+    objective: Objective,
     frames: TrainingFrames,
     indices: Sequence[int],
     training: TrainingConfig,
@@ -43,7 +43,7 @@ def train_epoch(
         images, depth_m = frames.batch(batch, device)
         if training.augment:
             images, depth_m = augment(images, depth_m, generator)
-        total += _step(network, optimizer, loss, images, depth_m, training) * len(batch)
+        total += _step(network, optimizer, objective, images, depth_m, training.learning_rate) * len(batch)
         progress.update()
     return total / len(indices)
 
@@ -58,12 +58,10 @@ def _batches(order: Sequence[int], batch_size: int) -> Iterator[list[int]]:
     yield from (part.tolist() for part in np.array_split(np.asarray(order), batches_per_epoch(len(order), batch_size)))
 
 
-def _step(network: nn.Module, optimizer: torch.optim.Optimizer, loss: Loss, images: Tensor, depth_m: Tensor, training: TrainingConfig) -> float:
-    with autocast(images.device):
-        output = network(images)
-    value = loss(output.depth_m, output.scale_m, depth_m)
+def _step(network: nn.Module, optimizer: torch.optim.Optimizer, objective: Objective, images: Tensor, depth_m: Tensor, learning_rate: float) -> float:
+    value = objective(network, images, depth_m)
     if not torch.isfinite(value):
-        raise ConfigError(f"the training loss became {value.item()}; expected a learning_rate below {training.learning_rate} to keep it finite")
+        raise ConfigError(f"the training loss became {value.item()}; expected a learning_rate below {learning_rate} to keep it finite")
     optimizer.zero_grad(set_to_none=True)
     value.backward()
     optimizer.step()
@@ -74,28 +72,19 @@ def _device(network: nn.Module) -> torch.device:
     return next(network.parameters()).device
 
 
-def autocast(device: torch.device) -> torch.autocast:
-    """bfloat16 for the network's passes where the hardware multiplies it; it needs no loss scaling. Losses are in float32 everywhere."""
-    return torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16(device))
-
-
-def has_bfloat16(device: torch.device) -> bool:
-    """Whether bfloat16 is faster than float32 here: on a GPU, and on a CPU with AVX-512 BF16 (twice as fast in a measured training step)."""
-    return device.type == "cuda" or getattr(torch.cpu, "_is_avx512_bf16_supported", bool)()
-
-
 @torch.inference_mode()
-def validate(network: nn.Module, loss: Loss, frames: TrainingFrames, indices: Sequence[int], batch_size: int) -> dict[str, float]:
-    """Figures over all known pixels of the frames of `indices`, in float32: validation_loss, abs_rel, rmse, rmse_log (Eigen et al. 2014)."""
+def validate(network: nn.Module, objective: Objective, frames: TrainingFrames, indices: Sequence[int], batch_size: int) -> dict[str, float]:
+    """Figures over all pixels with a target of the frames of `indices`, in float32: validation_loss, abs_rel, rmse, rmse_log (Eigen et al. 2014)."""
     device, network = _device(network), network.eval()
     sums, count = torch.zeros(4, dtype=torch.float64), 0
     for batch in _batches(indices, batch_size):
         images, truth = frames.batch(batch, device)
-        output = network(images)
+        targets, output = objective.targets(images, truth), network(images)
+        truth = targets[:, :1]
         known = torch.isfinite(truth)
         depth, truth_known = output.depth_m[known].double(), truth[known].double()
         error, log_error = depth - truth_known, depth.log() - truth_known.log()
-        mean_loss = loss(output.depth_m, output.scale_m, truth).double()
+        mean_loss = objective.loss(output.depth_m, output.scale_m, targets).double()
         sums += torch.stack([mean_loss * error.numel(), (error.abs() / truth_known).sum(), error.square().sum(), log_error.square().sum()]).cpu()
         count += error.numel()
     mean_loss, abs_rel, mean_square, mean_square_log = (sums / count).tolist()

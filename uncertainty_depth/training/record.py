@@ -15,6 +15,7 @@ from uncertainty_depth.errors import ModelError
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.training import schedule
 from uncertainty_depth.training.frames import TrainingFrames
+from uncertainty_depth.training.plan import Member
 
 logger = logging.getLogger(__name__)
 
@@ -34,17 +35,26 @@ def start(source: str, frames: TrainingFrames, network: NetworkConfig, training:
         "source": source,
         "frames": {"training": trained_on, "validation": held_out, "skipped": dict(frames.skipped)},
         "share_outside_depth_range": round(outside, 6),
-        "options": to_mapping(training),
+        "options": {**to_mapping(network), **to_mapping(training)},
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
     }
 
 
-def results(history: Sequence[dict[str, float]], training: TrainingConfig, finished: bool) -> dict[str, Any]:
-    """What the epochs so far gave, as plain values; all of the curves are in curves.csv."""
+def results(plan: Sequence[Member], histories: Sequence[Sequence[dict[str, float]]], finished: bool) -> dict[str, Any]:
+    """What the epochs so far gave, as plain values, of each member where there are several; all of the curves are in the tables."""
+    each = {member.name: _result(member, history) for member, history in zip(plan, histories, strict=False) if history}
+    return {"finished": finished, **(each[plan[0].name] if len(plan) == 1 else {"members": each})}
+
+
+def _result(member: Member, history: Sequence[dict[str, float]]) -> dict[str, Any]:
     errors = schedule.validation_errors(history)
-    kept = [epoch + 1 for epoch in schedule.kept_epochs(errors, training)]
-    stopped = schedule.plateau(errors, training.patience)
-    return {"finished": finished, "epochs": len(history), "kept_epochs": kept, "stopped_improving_at_epoch": stopped, "last_epoch": history[-1]}
+    return {
+        "seed": member.training.seed,
+        "epochs": len(history),
+        "kept_epochs": [epoch + 1 for epoch in schedule.kept_epochs(errors, member.training)],
+        "stopped_improving_at_epoch": schedule.plateau(errors, member.training.patience),
+        "last_epoch": history[-1],
+    }
 
 
 def options_of(folder: Path) -> dict[str, Any]:

@@ -58,11 +58,6 @@ def kept_epochs(errors: Sequence[float], training: TrainingConfig) -> list[int]:
     return kept if training.method == "multi_epochs" else kept[-1:]
 
 
-def member_name(epoch: int, training: TrainingConfig) -> str:
-    """File name stem of the weights of an epoch, counted from 0."""
-    return f"epoch_{epoch + 1:04d}" if training.method == "multi_epochs" else "best"
-
-
-def member_names(errors: Sequence[float], training: TrainingConfig) -> list[str]:
-    """Names of the weights that make the model after all of `errors`, the best last: the one taken where a method needs a single network."""
-    return [member_name(epoch, training) for epoch in sorted(kept_epochs(errors, training), key=lambda epoch: -errors[epoch])]
+def member_name(epoch: int, training: TrainingConfig, name: str) -> str:
+    """File name stem of the weights of an epoch, counted from 0, of the member `name`."""
+    return f"epoch_{epoch + 1:04d}" if training.method == "multi_epochs" else name

@@ -1,4 +1,8 @@
-"""One pass of one network: what it predicts by itself."""
+"""One pass of one network: what it predicts by itself.
+
+With a head this is `log_likelihood` (Nix and Weigend 1994; Kendall and Gal 2017, section 2.2): the network is trained by the likelihood of a normal
+or a Laplace distribution and predicts its scale.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from torch import Tensor
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.network.folder import ModelFolder
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.uncertainty.estimator import Place
+from uncertainty_depth.uncertainty.estimator import Place, components_of
 from uncertainty_depth.uncertainty.moments import Estimate, Moments
 
 
@@ -26,6 +30,10 @@ class Deterministic:
     def passes(self, config: PredictorConfig) -> int:
         """One."""
         return 1
+
+    def components(self, config: PredictorConfig) -> tuple[str, ...]:
+        """See `Estimator`."""
+        return components_of(self.networks, 1)
 
     @torch.inference_mode()
     def estimate(self, image: Tensor, stamp_ns: int, config: PredictorConfig) -> Estimate:

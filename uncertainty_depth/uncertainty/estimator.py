@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from torch import Tensor
@@ -32,7 +32,17 @@ class Estimator(Protocol):
         """How many samples one estimate is made of."""
         ...
 
+    def components(self, config: PredictorConfig) -> tuple[str, ...]:
+        """The parts of sigma that one estimate has, of `config.COMPONENTS`."""
+        ...
+
     @property
     def networks(self) -> list[Hourglass]:
-        """The networks in use; they may share an encoder."""
+        """The networks in use, the one that stands for the model last; they may share an encoder."""
         ...
+
+
+def components_of(networks: Sequence[Hourglass], passes: int) -> tuple[str, ...]:
+    """The parts of sigma where passes of networks are averaged: several make it epistemic, a head makes it aleatoric."""
+    has_head = any(network.config.head != "none" for network in networks)
+    return ("total", *(["epistemic"] if passes > 1 else []), *(["aleatoric"] if has_head else []))

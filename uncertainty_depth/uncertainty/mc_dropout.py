@@ -9,7 +9,7 @@ from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.network.folder import ModelFolder
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.uncertainty.estimator import Place
+from uncertainty_depth.uncertainty.estimator import Place, components_of
 from uncertainty_depth.uncertainty.masks import SeededDropout, stream
 from uncertainty_depth.uncertainty.moments import Estimate, Moments
 
@@ -34,6 +34,10 @@ class McDropout:
     def passes(self, config: PredictorConfig) -> int:
         """As many as asked for."""
         return config.samples
+
+    def components(self, config: PredictorConfig) -> tuple[str, ...]:
+        """See `Estimator`."""
+        return components_of(self.networks, config.samples)
 
     @torch.inference_mode()
     def estimate(self, image: Tensor, stamp_ns: int, config: PredictorConfig) -> Estimate:

@@ -22,9 +22,10 @@ class Estimate(NamedTuple):
         """The law of total variance: epistemic + aleatoric (Gustafsson et al. 2020, appendix A)."""
         return self.epistemic + self.aleatoric
 
-    def maps(self) -> NDArray[np.float32]:
-        """(2, h, w): depth and total standard deviation, metres."""
-        return torch.stack([self.depth_m, self.variance.sqrt()]).cpu().numpy()
+    def maps(self, component: str = "total") -> NDArray[np.float32]:
+        """(2, h, w): depth and the standard deviation of a component (`config.COMPONENTS`), metres."""
+        variance = self.variance if component == "total" else getattr(self, component)
+        return torch.stack([self.depth_m, variance.sqrt()]).cpu().numpy()
 
 
 class Moments:

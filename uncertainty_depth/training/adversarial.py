@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
-from uncertainty_depth.experiments.stacked import Objective
+Objective = Callable[[nn.Module, Tensor, Tensor], Tensor]
+"""(network, inputs, targets) to losses."""
 
 
 def adversarial_examples(network: nn.Module, objective: Objective, inputs: Tensor, targets: Tensor, step: Tensor | float) -> Tensor:

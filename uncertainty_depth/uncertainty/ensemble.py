@@ -1,4 +1,11 @@
-"""Multi Epochs (Moukari et al. 2019, section IV): snapshots of one training run, taken once the validation error has stopped improving."""
+"""Several networks, one pass each: all methods whose members differ by how they were trained.
+
+- `multi_epochs` (Moukari et al. 2019, section IV): snapshots of one training run, taken once the validation error has stopped improving.
+- `multi_inits` (Moukari et al. 2019, section IV; deep ensemble, Lakshminarayanan et al. 2017): other initial weights and order of the frames.
+- `bagging` (Breiman 1996; Moukari et al. 2019, section IV): besides, each member sees its own bootstrap sample of the training frames.
+- `adversarial_ensemble` (Lakshminarayanan et al. 2017, algorithm 1): members are trained on adversarial examples too.
+- `multi_networks` (Moukari et al. 2019, section IV): members have different encoders.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +17,18 @@ from torch import Tensor
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.network.folder import ModelFolder
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.uncertainty.estimator import Place
+from uncertainty_depth.uncertainty.estimator import Place, components_of
 from uncertainty_depth.uncertainty.moments import Estimate, Moments
 
 
-class MultiEpochs:
-    """One pass of each of the last `samples` snapshots; an encoder that snapshots share is run once."""
+class Ensemble:
+    """One pass of each of the last `samples` members; an encoder that members share is run once."""
 
     def __init__(self, networks: Sequence[Hourglass]) -> None:
         self.networks = list(networks)
 
     @classmethod
-    def load(cls, model: ModelFolder, place: Place) -> MultiEpochs:
+    def load(cls, model: ModelFolder, place: Place) -> Ensemble:
         """All of the model's members."""
         return cls([place(network) for network in model.load_all(model.members)])
 
@@ -29,9 +36,13 @@ class MultiEpochs:
         """As many as asked for, or as there are."""
         return min(config.samples, len(self.networks))
 
+    def components(self, config: PredictorConfig) -> tuple[str, ...]:
+        """See `Estimator`."""
+        return components_of(self.networks, self.passes(config))
+
     @torch.inference_mode()
     def estimate(self, image: Tensor, stamp_ns: int, config: PredictorConfig) -> Estimate:
-        """See `Estimator`; nothing is random. Snapshots run one after the other, so one pass bounds the memory whatever the chunk."""
+        """See `Estimator`; nothing is random. Members run one after the other, so one pass bounds the memory whatever the chunk."""
         moments, encoder, features = Moments(), None, ()
         for network in self.networks[-config.samples :]:
             if network.encoder is not encoder:

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.config import METHODS, NetworkConfig, TrainingConfig
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.training.plan import ENSEMBLES, make_plan, member_seed, served, settle
+
+
+def plan(network: NetworkConfig, method: str, **options):
+    training = TrainingConfig(method=method, **options)
+    return make_plan(settle(network, training), training)
+
+
+def test_members_of_an_ensemble_differ_in_their_seed_alone(network) -> None:
+    members = plan(network, "multi_inits", members=4, seed=7)
+    assert [member.name for member in members] == ["member_01", "member_02", "member_03", "member_04"]
+    assert len({member.training.seed for member in members}) == 4
+    assert len({(member.network, replace(member.training, seed=0), member.objective, member.bootstrap) for member in members}) == 1
+
+
+def test_ensembles_of_neighbouring_seeds_have_no_member_in_common() -> None:
+    assert len({member_seed(seed, number) for seed in range(20) for number in range(1, 21)}) == 400
+
+
+def test_bootstrap_samples_differ_and_leave_out_about_a_third(network) -> None:
+    indices = list(range(10, 1010))
+    samples = [member.frames(indices) for member in plan(network, "bagging", members=5)]
+    assert len({tuple(sample) for sample in samples}) == 5
+    for sample in samples:
+        assert len(sample) == 1000
+        assert set(sample) <= set(indices)
+        assert len(set(sample)) / 1000 == pytest.approx(1 - 1 / np.e, abs=0.05)
+    assert samples == [member.frames(indices) for member in plan(network, "bagging", members=5)]
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"bagging"}))
+def test_other_methods_show_every_frame_once(method: str, network) -> None:
+    assert all(member.frames([3, 5, 8]) == [3, 5, 8] for member in plan(network, method))
+
+
+def test_each_of_multi_networks_has_its_encoder(network) -> None:
+    members = plan(network, "multi_networks", backbones=("tiny", "resnet10"))
+    assert [member.network.backbone for member in members] == ["tiny", "resnet10"]
+
+
+@pytest.mark.parametrize("method", ENSEMBLES)
+def test_the_step_is_that_of_adversarial_ensembles_alone(method: str, network) -> None:
+    steps = {member.objective.adversarial_step for member in plan(network, method, adversarial_step=0.03)}
+    assert steps == {0.03 if method == "adversarial_ensemble" else 0.0}
+
+
+def test_log_likelihood_has_a_head(network) -> None:
+    assert plan(network, "log_likelihood")[0].network.head == "laplace"
+    assert plan(replace(network, head="gaussian"), "log_likelihood")[0].network.head == "gaussian"
+
+
+def test_a_frozen_encoder_starts_alike_in_all_members(network) -> None:
+    members = plan(network, "multi_inits", members=3, seed=7, freeze_encoder=True)
+    assert {member.encoder_seed for member in members} == {7}
+    assert all(member.encoder_seed == member.training.seed for member in plan(network, "multi_inits", members=3))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"freeze_encoder": True}, "members of multi_networks have different encoders and cannot share one"),
+        ({"backbones": ()}, "backbones is empty; expected the encoder of each member"),
+    ],
+)
+def test_what_multi_networks_cannot_do(options: dict, sentence: str, network) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        plan(network, "multi_networks", **options)
+
+
+def test_the_best_member_comes_last_and_those_without_weights_are_left_out(network) -> None:
+    members = plan(network, "multi_inits", members=4)
+    histories = [[{"rmse_log": error} for error in errors] for errors in ([3, 1, 2], [2], [])]
+    assert served(members, histories) == ["member_02", "member_01"]

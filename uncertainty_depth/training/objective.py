@@ -1,0 +1,58 @@
+"""What a network is trained for: a loss, what it is shown instead of the ground truth, and with which changes to the images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from uncertainty_depth.training.adversarial import with_adversarial_examples
+from uncertainty_depth.training.losses import Loss
+
+Targets = Callable[[Tensor, Tensor], Tensor]
+"""Images (B, 3, h, w) and their ground truth (B, 1, h, w) to what the network shall give, (B, 1 or more, h, w) metres, NaN where that is unknown."""
+
+
+def ground_truth(images: Tensor, depth_m: Tensor) -> Tensor:
+    """The targets of a network that learns depth from measurements."""
+    return depth_m
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Called with a network, images and ground truth: the mean loss, a scalar.
+
+    Attributes:
+        loss: of the network's maps against the targets.
+        targets: makes the targets.
+        adversarial_step: where not 0, the mean of this loss and that on adversarial examples (Lakshminarayanan et al. 2017, algorithm 1).
+    """
+
+    loss: Loss
+    targets: Targets = ground_truth
+    adversarial_step: float = 0.0
+
+    def __call__(self, network: nn.Module, images: Tensor, depth_m: Tensor) -> Tensor:
+        """(B, 3, h, w) images in [0, 1] and (B, 1, h, w) metres to a scalar."""
+        targets = self.targets(images, depth_m)
+        if self.adversarial_step == 0.0:
+            return self.misfit(network, images, targets)
+        return with_adversarial_examples(self.misfit, self.adversarial_step)(network, images, targets)
+
+    def misfit(self, network: nn.Module, images: Tensor, targets: Tensor) -> Tensor:
+        """The mean loss on images as they are."""
+        with autocast(images.device):
+            output = network(images)
+        return self.loss(output.depth_m, output.scale_m, targets)
+
+
+def autocast(device: torch.device) -> torch.autocast:
+    """bfloat16 for the network's passes where the hardware multiplies it; it needs no loss scaling. Losses are in float32 everywhere."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16(device))
+
+
+def has_bfloat16(device: torch.device) -> bool:
+    """Whether bfloat16 is faster than float32 here: on a GPU, and on a CPU with AVX-512 BF16 (twice as fast in a measured training step)."""
+    return device.type == "cuda" or getattr(torch.cpu, "_is_avx512_bf16_supported", bool)()
