@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shutil
 import subprocess
 import sys
 import threading
@@ -15,9 +16,10 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from uncertainty_depth.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.calibration.sigma_map import affine
+from uncertainty_depth.config import COMPONENTS, NetworkConfig, PredictorConfig
 from uncertainty_depth.errors import ConfigError, MessageError, ModelError
-from uncertainty_depth.network.folder import create, read, set_members, write_member
+from uncertainty_depth.network.folder import create, read, set_calibration, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.network.image import image_tensor, resize_image
 from uncertainty_depth.predictor import Predictor
@@ -229,3 +231,54 @@ def test_a_missing_library_is_named_with_the_way_to_install_it(library):
     failed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert failed.returncode != 0
     assert f"the network needs {library}, which is not installed; run: python -m pip install" in failed.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("method", ["deterministic", "mc_dropout", "multi_epochs"])
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_a_component_is_given_or_refused_in_one_sentence(model, method, component):
+    config = PredictorConfig(method=method, component=component, device="cpu", samples=3)
+    if (method, component) == ("deterministic", "epistemic"):
+        sentence = "^component is 'epistemic', which deterministic with samples 1 and head 'laplace' does not have; expected 'total' or 'aleatoric'$"
+        with pytest.raises(ConfigError, match=sentence):
+            Predictor(model, config)
+    else:
+        assert (Predictor(model, config).predict(picture(), STAMP).sigma_m > 0).all()
+
+
+@pytest.mark.parametrize("method", ["deterministic", "mc_dropout", "multi_epochs"])
+def test_without_a_head_there_is_no_aleatoric_sigma(method, tmp_path):
+    with pytest.raises(ConfigError, match=r"^component is 'aleatoric', which .* and head 'none' does not have; expected 'total'"):
+        Predictor(write_model(tmp_path, head="none"), PredictorConfig(method=method, component="aleatoric", device="cpu"))
+
+
+def test_an_ensemble_of_one_member_has_no_epistemic_sigma(tmp_path):
+    with pytest.raises(ConfigError, match="component is 'epistemic', which multi_epochs with samples 1 "):
+        Predictor(write_model(tmp_path, members=1), PredictorConfig(method="multi_epochs", component="epistemic", device="cpu"))
+
+
+def test_components_add_up_at_the_network_s_size(model):
+    total, epistemic, aleatoric = (
+        Predictor(model, PredictorConfig(method="multi_epochs", component=component, device="cpu")).predict(picture(64, 80)).sigma_m
+        for component in COMPONENTS
+    )
+    np.testing.assert_allclose(total**2, epistemic**2 + aleatoric**2, rtol=1e-4)
+
+
+def test_a_calibration_is_that_of_its_component(model, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(model, folder)
+    raw = Predictor(folder, PredictorConfig(method="multi_epochs", component="epistemic", device="cpu"))
+    assert raw.calibration_key == "multi_epochs epistemic"
+    set_calibration(folder, "multi_epochs", affine(0.0, 3.0), {})
+    same = Predictor(folder, raw.config)
+    assert same.describe()["calibration"] == raw.describe()["calibration"]
+    assert np.array_equal(same.predict(picture()).sigma_m, raw.predict(picture()).sigma_m)
+
+
+@pytest.mark.parametrize(("own", "asked"), [("mc_dropout", "bagging"), ("bagging", "multi_inits"), ("bagging", "multi_epochs")])
+def test_an_ensemble_is_not_called_what_it_was_not_trained_as(own, asked, tmp_path):
+    folder = write_model(tmp_path, method=own)
+    with pytest.raises(ConfigError, match=f"method is '{asked}', but .* was trained for '{own}'; expected {own} or "):
+        Predictor(folder, PredictorConfig(method=asked, device="cpu"))
+    for method in ("", own, "deterministic", "mc_dropout"):
+        assert Predictor(folder, PredictorConfig(method=method, device="cpu")).method == (method or own)

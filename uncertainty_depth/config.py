@@ -9,7 +9,19 @@ from dataclasses import dataclass
 
 from uncertainty_depth.options import option
 
-METHODS = ("deterministic", "mc_dropout", "multi_epochs", "log_likelihood", "multi_inits", "bagging", "adversarial_ensemble", "multi_networks")
+METHODS = (
+    "deterministic",
+    "mc_dropout",
+    "multi_epochs",
+    "log_likelihood",
+    "multi_inits",
+    "bagging",
+    "adversarial_ensemble",
+    "multi_networks",
+    "learned_error",
+    "self_teaching",
+    "distilled",
+)
 COMPONENTS = ("total", "epistemic", "aleatoric")
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("fp32", "fp16", "bf16")
@@ -109,6 +121,7 @@ class TrainingConfig:
     members: int = option(5, "networks of multi_inits, bagging and adversarial_ensemble", minimum=1, maximum=1024)
     backbones: tuple[str, ...] = option(("resnet10", "resnet18", "resnet34"), "encoders of multi_networks, one network each")
     adversarial_step: float = option(0.01, "step of adversarial_ensemble's examples, as a share of the range of a pixel", minimum=0.0, maximum=1.0)
+    distill: str = option("", "model folder whose mean and total sigma one network learns; the method is then distilled")
     patience: int = option(8, "epochs without a better validation error that count as having stopped improving", minimum=1)
     freeze_encoder: bool = option(False, "train the decoder alone: snapshots then share one encoder pass")
     validation_share: float = option(0.1, "share of the frames held out for validation", minimum=0.01, maximum=0.9)

@@ -15,7 +15,7 @@ from uncertainty_depth.calibration import IDENTITY
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ConfigError, MessageError
-from uncertainty_depth.network.folder import read
+from uncertainty_depth.network.folder import ModelFolder, read
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.network.image import image_tensor, resize_image
 from uncertainty_depth.network.inference import choose_device, prepare
@@ -26,6 +26,9 @@ from uncertainty_depth.uncertainty.estimator import Estimator
 
 logger = logging.getLogger(__name__)
 
+SINGLE = ("deterministic", "mc_dropout")
+"""Methods that any model's last member can be run with."""
+
 
 class Predictor:
     """A model folder, loaded and ready.
@@ -35,15 +38,15 @@ class Predictor:
 
     Raises:
         ModelError: the folder cannot be used.
-        ConfigError: an option is out of range, sigma lacks the component asked for, CUDA is asked for where there is none, or the device
-            cannot compute in the precision.
+        ConfigError: an option is out of range, the model was not trained for the method, sigma lacks the component asked for, CUDA is asked for
+            where there is none, or the device cannot compute in the precision.
     """
 
     def __init__(self, folder: Path | str, config: PredictorConfig = PredictorConfig()) -> None:  # noqa: B008  frozen
         check(config)
         self.config = config
         self.model = read(folder)
-        self.method = config.method or self.model.method
+        self.method = _choose_method(config.method, self.model)
         self.device = choose_device(config.device)
         self._estimator: Estimator = ESTIMATORS[self.method].load(self.model, self._place)
         self._warn_of_certainty(self._trial())
@@ -135,6 +138,14 @@ class Predictor:
     def _warn_of_certainty(self, trial: NDArray[np.float32]) -> None:
         if not trial[1].any():
             logger.warning("%s with one pass and no scale head gives sigma = 0 everywhere: it claims certainty", self.method)
+
+
+def _choose_method(asked: str, model: ModelFolder) -> str:
+    """The model's own, or one that needs nothing of the training: a label must say how the members were made."""
+    possible = [model.method, *(SINGLE if model.method not in (*SINGLE, "multi_epochs") else (*SINGLE, "multi_epochs"))]
+    if asked and asked not in possible:
+        raise ConfigError(f"method is {asked!r}, but {model.path} was trained for {model.method!r}; expected {' or '.join(dict.fromkeys(possible))}")
+    return asked or model.method
 
 
 def _check_image(image: NDArray[np.uint8]) -> None:

@@ -277,3 +277,38 @@ def test_a_member_that_vanishes_after_reading(model):
     (model / "a.safetensors").unlink()
     with pytest.raises(ModelError, match=r"a\.safetensors is missing"):
         found.load("a")
+
+
+def test_members_of_other_architectures_keep_theirs(tmp_path):
+    networks = [network(), Hourglass(NetworkConfig(backbone="resnet10", decoder_width=32, input_size=(64, 48))).eval()]
+    path = write(tmp_path / "model", networks)
+    found, image = read(path), torch.rand(1, 3, 48, 64)
+    assert set(found.architectures) == {"b"}
+    for expected, loaded in zip(networks, found.load_all(found.members), strict=True):
+        assert loaded.config == expected.config
+        assert torch.equal(loaded(image).depth_m, expected(image).depth_m)
+    half = read(export_half(path, tmp_path / "half"))
+    torch.testing.assert_close(half.load("b")(image).depth_m, networks[1](image).depth_m, rtol=5e-3, atol=0.0)
+
+
+def test_a_folder_of_one_architecture_is_written_as_before(model):
+    content = json.loads((model / "model.json").read_text())
+    assert set(content) == {"format", "architecture", "network", "backbone", "method", "members", "shared_encoder", "training"}
+    assert content["format"] == 1
+
+
+def test_decoders_of_two_architectures_may_share_one_encoder(tmp_path):
+    first = network(frozen=True)
+    torch.manual_seed(5)
+    second = Hourglass(NetworkConfig(backbone="tiny", decoder_width=32, input_size=(64, 48)), first.encoder.backbone)
+    second.freeze_encoder()
+    path = write(tmp_path / "model", [first, second.eval()])
+    one, other = read(path).load_all(["a", "b"])
+    assert one.encoder is other.encoder
+    assert other.config.decoder_width == 32
+
+
+@pytest.mark.parametrize("value", [[], {"a": {}}, {"a": {"network": {}, "backbone": 1}}, {"a": 1}, {"a": {"network": 1, "backbone": {}}}])
+def test_architectures_that_make_no_sense(model, value):
+    edit(model, architectures=value)
+    assert "has architectures that cannot be used" in refused(model)

@@ -92,3 +92,12 @@ def test_the_head_chooses_the_loss(head: str, name: str) -> None:
 def test_a_loss_that_does_not_fit_the_head_is_refused(head: str, loss: str) -> None:
     with pytest.raises(ConfigError, match=f"loss is '{loss}' but head is '{head}'"):
         losses.choose(NetworkConfig(head=head), TrainingConfig(loss=loss))
+
+
+def test_distillation_weighs_relative_errors_of_mean_and_sigma() -> None:
+    targets = torch.tensor([2.0, 0.5]).view(1, 2, 1, 1).expand(3, 2, 4, 4)
+    depth, scale = targets[:, :1] * 1.1, targets[:, 1:] / 1.3
+    assert losses.distillation(*targets.split(1, dim=1), targets).item() == 0.0
+    assert losses.distillation(depth, scale, targets).item() == pytest.approx(math.log(1.1) + math.log(1.3), rel=1e-5)
+    certain = torch.tensor([2.0, 0.0]).view(1, 2, 1, 1)
+    assert losses.distillation(certain[:, :1], torch.full((1, 1, 1, 1), 2e-3), certain).item() == pytest.approx(0.0, abs=1e-6)

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.config import METHODS, NetworkConfig, TrainingConfig
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.errors import ConfigError, ModelError
+from uncertainty_depth.training import losses
 from uncertainty_depth.training.plan import ENSEMBLES, make_plan, member_seed, served, settle
 
 
 def plan(network: NetworkConfig, method: str, **options):
     training = TrainingConfig(method=method, **options)
-    return make_plan(settle(network, training), training)
+    return make_plan(*settle(network, training))
 
 
 def test_members_of_an_ensemble_differ_in_their_seed_alone(network) -> None:
@@ -37,7 +38,7 @@ def test_bootstrap_samples_differ_and_leave_out_about_a_third(network) -> None:
     assert samples == [member.frames(indices) for member in plan(network, "bagging", members=5)]
 
 
-@pytest.mark.parametrize("method", sorted(set(METHODS) - {"bagging"}))
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"bagging", "distilled"}))
 def test_other_methods_show_every_frame_once(method: str, network) -> None:
     assert all(member.frames([3, 5, 8]) == [3, 5, 8] for member in plan(network, method))
 
@@ -56,6 +57,32 @@ def test_the_step_is_that_of_adversarial_ensembles_alone(method: str, network) -
 def test_log_likelihood_has_a_head(network) -> None:
     assert plan(network, "log_likelihood")[0].network.head == "laplace"
     assert plan(replace(network, head="gaussian"), "log_likelihood")[0].network.head == "gaussian"
+
+
+def test_the_learned_error_is_that_of_a_network_with_any_head(network) -> None:
+    depth, error = plan(replace(network, head="laplace"), "learned_error")
+    assert (depth.network.head, error.network.head) == ("laplace", "none")
+    assert error.network.depth_range == (1e-3, 9.5)
+    assert depth.training.seed != error.training.seed
+
+
+@pytest.mark.parametrize("loss", ["", "nll", "berhu"])
+def test_a_student_has_a_head_and_its_teacher_none(loss: str, network) -> None:
+    teacher, student = plan(replace(network, head="gaussian"), "self_teaching", loss=loss)
+    assert (teacher.network.head, student.network.head) == ("none", "gaussian")
+    assert teacher.objective.loss is (losses.berhu if loss == "berhu" else losses.log_l1)
+    assert student.objective.loss is losses.gaussian_nll
+
+
+@pytest.mark.parametrize(("method", "distill"), [("bagging", "model"), ("distilled", "")])
+def test_distilling_and_the_method_must_agree(method: str, distill: str, network) -> None:
+    with pytest.raises(ConfigError, match=f"method is '{method}' but distill is '{distill}'; expected 'distilled' with a model folder"):
+        plan(network, method, distill=distill)
+
+
+def test_the_model_to_distill_must_be_there(network) -> None:
+    with pytest.raises(ModelError, match="model folder nowhere does not exist"):
+        plan(network, "multi_epochs", distill="nowhere")
 
 
 def test_a_frozen_encoder_starts_alike_in_all_members(network) -> None:
@@ -80,3 +107,5 @@ def test_the_best_member_comes_last_and_those_without_weights_are_left_out(netwo
     members = plan(network, "multi_inits", members=4)
     histories = [[{"rmse_log": error} for error in errors] for errors in ([3, 1, 2], [2], [])]
     assert served(members, histories) == ["member_02", "member_01"]
+    assert served(plan(network, "learned_error"), [[{"rmse_log": 9}], [{"rmse_log": 1}]]) == ["error", "depth"]
+    assert served(plan(network, "self_teaching"), [[{"rmse_log": 1}], [{"rmse_log": 9}]]) == ["teacher", "student"]

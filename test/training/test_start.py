@@ -37,7 +37,7 @@ def test_a_likelihood_starts_where_it_can_be_trained(head: str, source, network)
     """Far from the thousands it costs to start with a scale that is far too small."""
     frames = read_frames(source, (64, 64))
     hourglass = Hourglass(dataclasses.replace(network, head=head))
-    start_from_constant(hourglass, frames)
+    start_from_constant(hourglass, *constant_guess(frames))
     images, truth = frames.batch(range(8))
     output = hourglass.train()(images)
     depth_m, _ = constant_guess(frames)

@@ -169,3 +169,21 @@ def test_every_method_loads_from_one_folder(tmp_path, method, passes):
     assert [m.shape for m in estimate] == [IMAGE.shape[-2:]] * 3
     last = Deterministic(network(seed=1)).estimate(IMAGE, STAMP, CONFIG)
     assert torch.equal(estimate.depth_m, last.depth_m) == (method == "deterministic")
+
+
+def test_every_component_obeys_the_law_of_total_variance():
+    """A mixture of the members' normal distributions, sampled: its variance is the mean of theirs plus that of their means."""
+    networks = [network("gaussian", seed) for seed in range(4)]
+    estimate = Ensemble(networks).estimate(IMAGE, STAMP, CONFIG)
+    depth, total = estimate.maps("total")
+    _, epistemic = estimate.maps("epistemic")
+    _, aleatoric = estimate.maps("aleatoric")
+    np.testing.assert_allclose(total**2, epistemic**2 + aleatoric**2, rtol=1e-4)
+    with torch.no_grad():
+        outputs = [made(IMAGE) for made in networks]
+    rng, row, column = np.random.default_rng(0), 20, 30
+    drawn = np.concatenate([rng.normal(o.depth_m[0, 0, row, column], o.scale_m[0, 0, row, column], 400_000) for o in outputs])
+    assert depth[row, column] == pytest.approx(drawn.mean(), rel=0.01)
+    assert total[row, column] == pytest.approx(drawn.std(), rel=0.01)
+    assert epistemic[row, column] == pytest.approx(np.std([o.depth_m[0, 0, row, column] for o in outputs]), rel=1e-3)
+    assert aleatoric[row, column] == pytest.approx(np.sqrt(np.mean([o.scale_m[0, 0, row, column] ** 2 for o in outputs])), rel=1e-3)

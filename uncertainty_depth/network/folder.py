@@ -8,7 +8,6 @@ Member `NAME` is `NAME.safetensors`. Members that share a frozen encoder hold th
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save
 from torch import Tensor
 
 from uncertainty_depth.calibration.sigma_map import SigmaMap
@@ -25,6 +22,7 @@ from uncertainty_depth.config import METHODS, NetworkConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.network.backbone import backbone_from_mapping
 from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.network.tensors import check_tensors, read_tensors, write_tensors, write_whole
 from uncertainty_depth.options import from_mapping, to_mapping
 
 FORMAT = 1
@@ -85,8 +83,8 @@ class ModelFolder:
         for part in [member, ENCODER] if self.shared_encoder else [member]:
             path = self.path / f"{part}.safetensors"
             prefix = "" if not self.shared_encoder else "encoder." if part == ENCODER else "decoder."
-            tensors = _read_tensors(path)
-            _check_tensors(path, tensors, {key: value for key, value in network.state_dict().items() if key.startswith(prefix)})
+            tensors = read_tensors(path)
+            check_tensors(path, tensors, {key: value for key, value in network.state_dict().items() if key.startswith(prefix)})
             network.load_state_dict(tensors, strict=False)
         if self.shared_encoder:
             network.freeze_encoder()
@@ -132,7 +130,7 @@ def write_member(folder: Path | str, name: str, network: Hourglass) -> Path:
     if network.encoder_is_frozen:
         _write_shared_encoder(folder, {key: value for key, value in state.items() if key.startswith("encoder.")})
         state = {key: value for key, value in state.items() if key.startswith("decoder.")}
-    return _write_tensors(folder / f"{name}.safetensors", state)
+    return write_tensors(folder / f"{name}.safetensors", state)
 
 
 def _note_architecture(folder: Path, name: str, network: Hourglass) -> None:
@@ -201,8 +199,8 @@ def export_half(folder: Path | str, output: Path | str) -> Path:
         raise ModelError(f"{output} already holds a model; expected a new or empty folder")
     output.mkdir(parents=True, exist_ok=True)
     for name in (*model.members, *([ENCODER] if model.shared_encoder else [])):
-        tensors = _read_tensors(model.path / f"{name}.safetensors")
-        _write_tensors(output / f"{name}.safetensors", {key: value.half() if value.ndim > 1 else value for key, value in tensors.items()})
+        tensors = read_tensors(model.path / f"{name}.safetensors")
+        write_tensors(output / f"{name}.safetensors", {key: value.half() if value.ndim > 1 else value for key, value in tensors.items()})
     _write_json(output, _read_json(model.path))
     return output
 
@@ -233,53 +231,15 @@ def _read_maps(folder: Path, calibration: Any) -> dict[str, SigmaMap]:
 def _write_shared_encoder(folder: Path, state: dict[str, Tensor]) -> None:
     path = folder / f"{ENCODER}.safetensors"
     if not path.exists():
-        _write_tensors(path, state)
+        write_tensors(path, state)
         return
-    kept = _read_tensors(path)
+    kept = read_tensors(path)
     if kept.keys() != state.keys() or any(not torch.equal(kept[key], value.cpu()) for key, value in state.items()):
         raise ModelError(f"{path} holds another encoder than the network's; expected snapshots that share it")
 
 
-def _read_tensors(path: Path) -> dict[str, Tensor]:
-    try:
-        return load_file(path)
-    except FileNotFoundError as error:
-        raise ModelError(f"{path} is missing; model.json names it") from error
-    except (SafetensorError, OSError) as error:
-        raise ModelError(f"{path} is truncated or damaged: {error}") from error
-
-
-def _check_tensors(path: Path, tensors: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
-    for name in (*expected, *tensors):
-        if name not in tensors:
-            raise ModelError(f"{path} is of another architecture than model.json: it lacks tensor {name}")
-        if name not in expected:
-            raise ModelError(f"{path} is of another architecture than model.json: nothing takes its tensor {name}")
-        if tensors[name].shape != expected[name].shape:
-            found, wanted = tuple(tensors[name].shape), tuple(expected[name].shape)
-            raise ModelError(f"{path} is of another architecture than model.json: tensor {name} has shape {found}, expected {wanted}")
-
-
-def _write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> Path:
-    return _write(path, save({key: value.detach().cpu().contiguous() for key, value in tensors.items()}))
-
-
 def _write_json(folder: Path, content: Mapping[str, Any]) -> None:
-    _write(folder / "model.json", (json.dumps(content, indent=2) + "\n").encode())
-
-
-def _write(path: Path, content: bytes) -> Path:
-    """Whole or not at all: under another name first, then renamed."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path
+    write_whole(folder / "model.json", (json.dumps(content, indent=2) + "\n").encode())
 
 
 def _read_json(folder: Path) -> dict[str, Any]:

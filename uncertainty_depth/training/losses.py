@@ -14,6 +14,7 @@ from torch import Tensor
 
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.network.hourglass import RELATIVE_SCALE
 
 Loss = Callable[[Tensor, Tensor | None, Tensor], Tensor]
 
@@ -52,6 +53,16 @@ def gaussian_nll(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor
     """Mean of -ln p(g) for the normal distribution of mean d and standard deviation s."""
     depth, scale, truth = _supervised(ground_truth_m, depth_m, _required(scale_m), ground_truth_m)
     return _mean(0.5 * math.log(2 * math.pi) + scale.log() + 0.5 * ((depth - truth) / scale).square())
+
+
+def distillation(depth_m: Tensor, scale_m: Tensor | None, targets_m: Tensor) -> Tensor:
+    """Mean of |ln d - ln m| + |ln s - ln t| for a teacher's mean m and standard deviation t, the two channels of the targets.
+
+    The same relative error costs the same everywhere, in depth and in sigma; a sigma below the least that a head can give counts as that.
+    """
+    mean, sigma = targets_m[:, :1], targets_m[:, 1:]
+    depth_error = (depth_m.log() - mean.log()).abs()
+    return (depth_error + (_required(scale_m).log() - sigma.maximum(RELATIVE_SCALE[0] * mean).log()).abs()).mean()
 
 
 LOSSES: dict[str, Loss] = {"l1": l1, "berhu": berhu, "log_l1": log_l1}

@@ -73,12 +73,12 @@ class MemberRun:
 
     def __init__(self, model: ModelRun, number: int) -> None:
         self.model, self.member = model, model.plan[number]
-        self.training, self.objective = self.member.training, self.member.objective
+        self.training, self.objective = self.member.training, self.member.objective_in(model.folder, model.device)
         self.indices = self.member.frames(model.indices)
         self.curves = CURVES if len(model.plan) == 1 else f"{CURVES}_{self.member.name}"
         self.label = "" if len(model.plan) == 1 else f"{self.member.name} ({number + 1}/{len(model.plan)}) "
         self.network = _make_network(self.member)
-        start_from_constant(self.network, model.frames)
+        start_from_constant(self.network, *self.member.guess(model.frames))
         self.network.to(model.device, memory_format=torch.channels_last)  # 1.2 times as fast in a measured training step
         weights = [weight for weight in self.network.parameters() if weight.requires_grad]
         self.optimizer = torch.optim.AdamW(weights, self.training.learning_rate, weight_decay=self.training.weight_decay)

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
+import torch
 
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.training import losses, schedule
-from uncertainty_depth.training.objective import Objective
+from uncertainty_depth.network.folder import read
+from uncertainty_depth.training import losses, schedule, targets
+from uncertainty_depth.training.frames import TrainingFrames
+from uncertainty_depth.training.objective import Objective, Targets
+from uncertainty_depth.training.start import constant_error_guess, constant_guess
+from uncertainty_depth.uncertainty.learned_error import DEPTH, ERROR
 
 logger = logging.getLogger(__name__)
 
-NEEDS_HEAD = ("log_likelihood",)
 ENSEMBLES = ("multi_inits", "bagging", "adversarial_ensemble", "multi_networks")
+HEADS_NEEDED = {"log_likelihood": "laplace", "self_teaching": "laplace", "distilled": "gaussian"}
+MakeTargets = Callable[[Path, torch.device], Targets]
+"""Model folder and device to targets, once the members that they come from are trained."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,9 @@ class Member:
         encoder_seed: initial weights of the encoder; members that share a frozen one have the same.
         objective: what it is trained for.
         bootstrap: whether it sees as many of the training frames as there are, drawn with replacement, instead of each once.
+        guess: the constant it starts from.
+        targets: makes what it learns where that is not the ground truth.
+        helps: whether it serves another member and is of no use alone.
     """
 
     name: str
@@ -38,6 +50,9 @@ class Member:
     encoder_seed: int
     objective: Objective
     bootstrap: bool = False
+    guess: Callable[[TrainingFrames], tuple[float, float]] = constant_guess
+    targets: MakeTargets | None = None
+    helps: bool = False
 
     def frames(self, indices: Sequence[int]) -> list[int]:
         """Those of the training frames that this member sees, sorted; all, or a bootstrap sample of the same size (Breiman 1996)."""
@@ -45,13 +60,28 @@ class Member:
             return list(indices)
         return sorted(np.random.default_rng(self.training.seed).choice(indices, len(indices)).tolist())
 
+    def objective_in(self, folder: Path, device: torch.device) -> Objective:
+        """What it is trained for, once the members before it are in the model folder."""
+        return self.objective if self.targets is None else replace(self.objective, targets=self.targets(folder, device))
 
-def settle(network: NetworkConfig, training: TrainingConfig) -> NetworkConfig:
-    """The architecture with what the method cannot do without."""
-    if training.method in NEEDS_HEAD and network.head == "none":
-        logger.info("%s needs a head: it gets a Laplace head", training.method)
-        return replace(network, head="laplace")
-    return network
+
+def settle(network: NetworkConfig, training: TrainingConfig) -> tuple[NetworkConfig, TrainingConfig]:
+    """The options with what the method cannot do without.
+
+    Raises:
+        ConfigError: distilling and the method contradict each other.
+    """
+    if training.distill and training.method == TrainingConfig().method:
+        training = replace(training, method="distilled")
+    if (training.method == "distilled") != bool(training.distill):
+        raise ConfigError(
+            f"method is {training.method!r} but distill is {training.distill!r}; expected 'distilled' with a model folder to learn from"
+        )
+    head = HEADS_NEEDED.get(training.method, "none")
+    if network.head == "none" != head:
+        logger.info("%s needs a head: it gets a %s head", training.method, head)
+        network = replace(network, head=head)
+    return network, training
 
 
 def make_plan(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
@@ -59,18 +89,68 @@ def make_plan(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
 
     Raises:
         ConfigError: the options contradict each other.
+        ModelError: the model to distill cannot be used.
     """
-    if training.method == "multi_networks" and training.freeze_encoder:
+    return PLANS.get(training.method, _one)(network, training)
+
+
+def _one(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
+    return [_member("best", network, training, training.seed)]
+
+
+def _ensemble(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
+    """As many networks as asked for, each with a seed of its own."""
+    return _numbered([network] * training.members, training)
+
+
+def _multi_networks(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
+    if training.freeze_encoder:
         raise ConfigError("freeze_encoder is True, but members of multi_networks have different encoders and cannot share one; expected False")
-    if training.method not in ENSEMBLES:
-        return [_member("best", network, training, training.seed)]
-    backbones = training.backbones if training.method == "multi_networks" else (network.backbone,) * training.members
-    if not backbones:
+    if not training.backbones:
         raise ConfigError("backbones is empty; expected the encoder of each member of multi_networks")
-    return [
-        _member(f"member_{number:02d}", replace(network, backbone=backbone), training, member_seed(training.seed, number))
-        for number, backbone in enumerate(backbones, 1)
-    ]
+    return _numbered([replace(network, backbone=backbone) for backbone in training.backbones], training)
+
+
+def _numbered(networks: Sequence[NetworkConfig], training: TrainingConfig) -> list[Member]:
+    return [_member(f"member_{number:02d}", network, training, member_seed(training.seed, number)) for number, network in enumerate(networks, 1)]
+
+
+def _learned_error(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
+    """The network of depth, and one of its error: the same without a head, from a millimetre up to the whole range of depth."""
+    depth = _member(DEPTH, network, training, training.seed)
+    low, high = network.depth_range
+    errors = replace(network, head="none", depth_range=(targets.LEAST_ERROR_M, high - low))
+    error = _member(ERROR, errors, replace(training, loss="l1"), member_seed(training.seed, 1))
+    return [depth, replace(error, guess=constant_error_guess, targets=partial(targets.error_of, DEPTH), helps=True)]
+
+
+def _self_teaching(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
+    """A teacher without a head, and a student that learns the teacher's depth by the likelihood of its head (Poggi et al. 2020)."""
+    loss = "" if training.loss == "nll" else training.loss
+    teacher = _member("teacher", replace(network, head="none"), replace(training, loss=loss), training.seed)
+    student = _member("student", network, replace(training, loss="nll"), member_seed(training.seed, 1))
+    return [replace(teacher, helps=True), replace(student, targets=partial(targets.depth_of, "teacher"))]
+
+
+def _distilled(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
+    teacher = read(training.distill)
+    if network.head != "gaussian" or training.loss:
+        raise ConfigError(f"head is {network.head!r} and loss {training.loss!r}; expected 'gaussian' and '', which distill a standard deviation")
+    if network.input_size != teacher.network.input_size:
+        raise ConfigError(
+            f"input_size is {network.input_size}, but {training.distill} has {teacher.network.input_size}; expected the same to distill it"
+        )
+    student = _member("best", network, training, training.seed)
+    return [replace(student, objective=Objective(losses.distillation), targets=partial(targets.prediction_of, training.distill))]
+
+
+PLANS = {
+    **dict.fromkeys(ENSEMBLES, _ensemble),
+    "multi_networks": _multi_networks,
+    "learned_error": _learned_error,
+    "self_teaching": _self_teaching,
+    "distilled": _distilled,
+}
 
 
 def member_seed(seed: int, number: int) -> int:
@@ -87,9 +167,9 @@ def _member(name: str, network: NetworkConfig, training: TrainingConfig, seed: i
 
 def served(plan: Sequence[Member], histories: Sequence[Sequence[dict[str, float]]]) -> list[str]:
     """Names of the weights that make the model after these epochs of each member, the best last: the one taken where a single network is needed."""
-    weights = {}
+    weights: dict[str, tuple[bool, float]] = {}
     for member, history in zip(plan, histories, strict=False):
         errors = schedule.validation_errors(history)
         for epoch in schedule.kept_epochs(errors, member.training):
-            weights[schedule.member_name(epoch, member.training, member.name)] = errors[epoch]
-    return sorted(weights, key=lambda name: -weights[name])
+            weights[schedule.member_name(epoch, member.training, member.name)] = (not member.helps, -errors[epoch])
+    return sorted(weights, key=weights.__getitem__)

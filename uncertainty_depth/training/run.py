@@ -43,7 +43,7 @@ def train(source: Source, output: Path, network: NetworkConfig, training: Traini
         ModelError: the checkpoint is damaged, or `output` holds something else than a training.
     """
     check(training)
-    network = settle(network, training)
+    network, training = settle(network, training)
     plan = make_plan(network, training)
     before = _progress_before(output, {**to_mapping(network), **to_mapping(training)}, resume)
     if before is None:

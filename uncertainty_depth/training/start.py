@@ -18,9 +18,8 @@ FRAMES = 256
 SMALL = 0.1
 
 
-def start_from_constant(network: Hourglass, frames: TrainingFrames) -> None:
-    """Set the last layer so that the network predicts about the median depth, and the median relative error of that, everywhere."""
-    depth_m, relative_error = constant_guess(frames)
+def start_from_constant(network: Hourglass, depth_m: float, relative_error: float) -> None:
+    """Set the last layer so that the network predicts about this depth, and this relative error of it, everywhere."""
     targets = [raw_value(depth_m, *network.config.depth_range), raw_value(relative_error, *RELATIVE_SCALE)]
     final = network.decoder.final
     with torch.no_grad():
@@ -34,6 +33,12 @@ def constant_guess(frames: TrainingFrames) -> tuple[float, float]:
     known = np.concatenate([depth[~np.isnan(depth)] for depth in depths]).astype(np.float32)
     median = float(np.median(known))
     return median, float(np.median(np.abs(known - median))) / median
+
+
+def constant_error_guess(frames: TrainingFrames) -> tuple[float, float]:
+    """Median error of that median depth, metres: where a network that predicts errors starts; it has no error of its own."""
+    depth_m, relative_error = constant_guess(frames)
+    return depth_m * relative_error, 1.0
 
 
 def raw_value(value: float, low: float, high: float) -> float:

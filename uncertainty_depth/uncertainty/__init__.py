@@ -1,7 +1,8 @@
 """The ways to get a sigma: one file each behind one small protocol."""
 
-from uncertainty_depth.uncertainty.deterministic import Deterministic
+from uncertainty_depth.uncertainty.deterministic import Deterministic, Distilled
 from uncertainty_depth.uncertainty.ensemble import Ensemble
+from uncertainty_depth.uncertainty.learned_error import LearnedError
 from uncertainty_depth.uncertainty.mc_dropout import McDropout
 
 ESTIMATORS = {
@@ -13,4 +14,7 @@ ESTIMATORS = {
     "bagging": Ensemble,
     "adversarial_ensemble": Ensemble,
     "multi_networks": Ensemble,
+    "learned_error": LearnedError,
+    "self_teaching": Deterministic,
+    "distilled": Distilled,
 }

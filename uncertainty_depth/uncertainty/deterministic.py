@@ -1,7 +1,8 @@
 """One pass of one network: what it predicts by itself.
 
 With a head this is `log_likelihood` (Nix and Weigend 1994; Kendall and Gal 2017, section 2.2): the network is trained by the likelihood of a normal
-or a Laplace distribution and predicts its scale.
+or a Laplace distribution and predicts its scale. `self_teaching` (Poggi et al. 2020) trains it by that likelihood of a teacher's depth,
+`distilled` (after Hinton et al. 2015) on the mean and the total sigma of a whole model.
 """
 
 from __future__ import annotations
@@ -42,3 +43,11 @@ class Deterministic:
         output = network(image)
         moments.add(output.depth_m, network.variance(output))
         return moments.estimate()
+
+
+class Distilled(Deterministic):
+    """What one network learned from a model of many passes: its sigma is that model's total, and cannot be taken apart."""
+
+    def components(self, config: PredictorConfig) -> tuple[str, ...]:
+        """See `Estimator`."""
+        return ("total",)

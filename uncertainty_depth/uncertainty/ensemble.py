@@ -1,10 +1,10 @@
 """Several networks, one pass each: all methods whose members differ by how they were trained.
 
 - `multi_epochs` (Moukari et al. 2019, section IV): snapshots of one training run, taken once the validation error has stopped improving.
-- `multi_inits` (Moukari et al. 2019, section IV; deep ensemble, Lakshminarayanan et al. 2017): other initial weights and order of the frames.
-- `bagging` (Breiman 1996; Moukari et al. 2019, section IV): besides, each member sees its own bootstrap sample of the training frames.
+- `multi_inits` (Moukari et al. 2019; deep ensemble, Lakshminarayanan et al. 2017): other initial weights and order of the frames.
+- `bagging` (Breiman 1996; Moukari et al. 2019): besides, each member sees its own bootstrap sample of the training frames.
 - `adversarial_ensemble` (Lakshminarayanan et al. 2017, algorithm 1): members are trained on adversarial examples too.
-- `multi_networks` (Moukari et al. 2019, section IV): members have different encoders.
+- `multi_networks` (Moukari et al. 2019): members have different encoders.
 """
 
 from __future__ import annotations
