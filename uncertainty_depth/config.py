@@ -21,12 +21,15 @@ METHODS = (
     "learned_error",
     "self_teaching",
     "distilled",
+    "concrete_dropout",
+    "variational_dropout",
 )
 COMPONENTS = ("total", "epistemic", "aleatoric")
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("fp32", "fp16", "bf16")
 LOSSES = ("l1", "berhu", "log_l1", "nll")
 HEADS = ("none", "laplace", "gaussian")
+DROPOUTS = ("bernoulli", "concrete", "gaussian")
 
 
 @dataclass(frozen=True)
@@ -37,9 +40,9 @@ class PredictorConfig:
     component: str = option(
         "total", "which part of sigma: epistemic, the spread of passes; aleatoric, what a head predicts; or both", choices=COMPONENTS, read_only=True
     )
-    samples: int = option(8, "stochastic passes of mc_dropout, or the most members used of an ensemble", minimum=1, maximum=1024)
+    samples: int = option(8, "stochastic passes of a dropout method, or the most members used of an ensemble", minimum=1, maximum=1024)
     chunk: int = option(8, "samples run at once: bounds the memory, does not change the maps", minimum=1, maximum=1024)
-    seed: int = option(0, "seed of mc_dropout, together with the frame's stamp", minimum=0)
+    seed: int = option(0, "seed of the dropout methods, together with the frame's stamp", minimum=0)
     device: str = option("auto", "where the network runs; auto takes the GPU when there is one", choices=DEVICES, read_only=True)
     precision: str = option("fp32", "floating point format of the network", choices=PRECISIONS, read_only=True)
     calibrated: bool = option(True, "calibrate sigma, where the model folder holds a calibration for the method")
@@ -102,6 +105,9 @@ class NetworkConfig:
     skip_connections: bool = option(True, "feed the encoder's feature maps of each scale into the decoder")
     decoder_width: int = option(256, "channels after the first up-projection; halved by each further one", minimum=16, maximum=2048)
     dropout: float = option(0.2, "dropout rate after each of the first three up-projections", minimum=0.0, maximum=0.9)
+    dropout_kind: str = option(
+        "bernoulli", "bernoulli keeps its rate, concrete learns it, gaussian learns the variance of a factor", choices=DROPOUTS
+    )
     head: str = option("none", "likelihood of a second output channel, the predicted scale of the error", choices=HEADS)
     input_size: tuple[int, ...] = option((160, 128), "width and height the network sees, pixels", minimum=32, maximum=4096)
     depth_range: tuple[float, ...] = option((0.3, 12.0), "least and greatest depth the network can give, metres", minimum=1e-3, maximum=1e4)

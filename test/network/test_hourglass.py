@@ -160,7 +160,7 @@ def test_trunk_and_branches_are_the_whole_network():
 
 
 def test_skip_connections_reach_the_output():
-    decoder = Decoder([4, 6, 8, 10], 16, 0.0, True, 1).eval()
+    decoder = Decoder([4, 6, 8, 10], 16, [torch.nn.Identity()] * 3, True, 1).eval()
     features = [torch.randn(1, c, 32 // 2**k, 32 // 2**k) for k, c in enumerate([4, 6, 8, 10])]
     reference = decoder(features)
     for level in range(3):

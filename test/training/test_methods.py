@@ -211,6 +211,25 @@ def test_what_cannot_be_distilled_is_said(small, tmp_path: Path) -> None:
             train(small[0], tmp_path / "model", replace(small[1], **changes), replace(small[2], distill=teacher))
 
 
+@pytest.mark.parametrize(("method", "parameter"), [("concrete_dropout", "logit"), ("variational_dropout", "log_alpha")])
+def test_learned_dropout_moves_its_rate_from_where_it_started(method: str, parameter: str, small, tmp_path: Path) -> None:
+    """Six frames are few against the entropy of the masks: the noise grows, at every place by its own step."""
+    source, network, training = small
+    folder = train(source, tmp_path / "model", network, replace(training, method=method, learning_rate=0.01))
+    model = model_folder.read(folder)
+    assert model.network.head == "laplace"
+    layers = model.load("best").decoder.dropouts
+    start = Hourglass(model.network).decoder.dropouts
+    moved = [getattr(one, parameter).item() - getattr(other, parameter).item() for one, other in zip(layers, start, strict=True)]
+    assert min(moved) > 0.005
+    assert len(set(moved)) == 3
+    few, many = (
+        Predictor(folder, PredictorConfig(samples=samples, component="epistemic", device="cpu")).predict(IMAGE).sigma_m for samples in (2, 9)
+    )
+    assert few.mean() > 0
+    assert not np.array_equal(few, many)
+
+
 class Killed(BaseException):
     pass
 

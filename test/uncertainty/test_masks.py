@@ -9,8 +9,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
-from uncertainty_depth.uncertainty.masks import SeededDropout, keep_mask, stream
+from uncertainty_depth.network.noise import ConcreteDropout, VariationalDropout
+from uncertainty_depth.uncertainty.masks import SeededDropout, SeededGaussianDropout, keep_mask, normal_noise, seeded, stream
 
 BIG = st.integers(0, 2**64 - 1)
 
@@ -79,3 +81,26 @@ def test_another_process_draws_the_same():
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     expected = keep_mask(stream(1, 1_700_000_000_123_456_789, 3), 64, 0.5)
     assert [int(bit) for bit in printed if bit in "01"] == expected.astype(int).tolist()
+
+
+def test_normal_noise_is_normal():
+    assert stats.kstest(normal_noise(stream(3, 4, 5), 20_000), "norm").pvalue > 0.01
+
+
+def test_gaussian_noise_has_mean_one_and_its_variance_and_is_repeatable():
+    x = torch.ones(1, 20, 50, 50)
+    noisy, again = (SeededGaussianDropout(0.25, [stream(1, 2, m) for m in range(4)])(x) for _ in range(2))
+    assert torch.equal(noisy, again)
+    assert noisy.shape == (4, 20, 50, 50)
+    assert noisy.mean().item() == pytest.approx(1.0, abs=0.01)
+    assert noisy.var().item() == pytest.approx(0.25, rel=0.02)
+    alone = SeededGaussianDropout(0.25, [stream(1, 2, 3)])(x)
+    assert torch.equal(alone[0], noisy[3])
+
+
+def test_each_kind_of_layer_is_replaced_at_its_own_rate():
+    x, streams = torch.ones(1, 20, 50, 50), lambda: [stream(1, 2, 3)]
+    bernoulli, concrete = seeded(torch.nn.Dropout(0.3))(streams())(x), seeded(ConcreteDropout(20, rate=0.3))(streams())(x)
+    assert torch.equal(bernoulli == 0, concrete == 0)
+    torch.testing.assert_close(bernoulli, concrete)
+    torch.testing.assert_close(seeded(VariationalDropout(20, alpha=0.1))(streams())(x), SeededGaussianDropout(0.1, streams())(x))

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from uncertainty_depth.experiments.noise import ConcreteDropout, VariationalDropout
 from uncertainty_depth.experiments.stacked import Objective, StackedMLP, bootstrap_indices, train
+from uncertainty_depth.network.noise import ConcreteDropout, VariationalDropout
 from uncertainty_depth.training.adversarial import with_adversarial_examples
 
 HIDDEN = (128, 64, 32)

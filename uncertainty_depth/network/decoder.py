@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from uncertainty_depth.network.noise import divergence
+
 Dropout = Callable[[Tensor], Tensor]
 
 
@@ -40,6 +42,11 @@ class Trunk(NamedTuple):
     skips: tuple[Tensor | None, ...]  # for the second and third up-projection
 
 
+def decoder_widths(width: int) -> list[int]:
+    """Channels after each up-projection."""
+    return [width, width // 2, width // 4, width // 8]
+
+
 class Decoder(nn.Module):
     """Feature maps to `outputs` maps at 16 times the size of the deepest.
 
@@ -47,13 +54,13 @@ class Decoder(nn.Module):
     map, resized where its scale differs (a ViT's maps all have one scale), added inside the up-projection, so that dropout acts on it too.
     """
 
-    def __init__(self, channels: Sequence[int], width: int, dropout: float, skip_connections: bool, outputs: int) -> None:
+    def __init__(self, channels: Sequence[int], width: int, dropouts: Sequence[nn.Module], skip_connections: bool, outputs: int) -> None:
         super().__init__()
-        widths = [width, width // 2, width // 4, width // 8]
+        widths = decoder_widths(width)
         inputs = [max(channels[-1] // 2, 1), *widths[:-1]]
         self.bridge = nn.Sequential(nn.Conv2d(channels[-1], inputs[0], 1, bias=False), nn.BatchNorm2d(inputs[0]))
         self.ups = nn.ModuleList(UpProjection(a, b) for a, b in zip(inputs, widths, strict=True))
-        self.dropouts = nn.ModuleList(nn.Dropout(dropout) for _ in range(3))
+        self.dropouts = nn.ModuleList(dropouts)
         finer = list(channels[-2::-1]) if skip_connections else []
         self.skips = nn.ModuleList(nn.Conv2d(a, b, 1) for a, b in zip(finer, widths[:3], strict=False))
         self.final = nn.Conv2d(widths[3], outputs, 3, padding=1)
@@ -70,6 +77,10 @@ class Decoder(nn.Module):
         for up, skip, dropout in zip(self.ups[1:3], trunk.skips, dropouts[1:], strict=True):
             x = dropout(_join(up(x), skip))
         return self.final(functional.relu(self.ups[3](x)))
+
+    def divergence(self) -> Tensor | float:
+        """KL divergence of the dropouts, with the weights that their units enter, to their priors; 0 where no rate is learned."""
+        return sum(divergence(layer, up.unpool) for layer, up in zip(self.dropouts, self.ups[1:], strict=True))
 
     def forward(self, features: Sequence[Tensor]) -> Tensor:
         """(B, outputs, 16h, 16w) raw values."""

@@ -12,7 +12,8 @@ from torch.nn import functional
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.backbone import backbone_mapping, make_backbone
-from uncertainty_depth.network.decoder import Decoder, Dropout, Trunk, geometric
+from uncertainty_depth.network.decoder import Decoder, Dropout, Trunk, decoder_widths, geometric
+from uncertainty_depth.network.noise import make_dropout
 from uncertainty_depth.options import check
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -66,7 +67,8 @@ class Hourglass(nn.Module):
         self.config = config
         self.encoder = Encoder(make_backbone(config.backbone) if backbone is None else backbone)
         outputs = 1 if config.head == "none" else 2
-        self.decoder = Decoder(self.encoder.backbone.channels, config.decoder_width, config.dropout, config.skip_connections, outputs)
+        dropouts = [make_dropout(config.dropout_kind, features, config.dropout) for features in decoder_widths(config.decoder_width)[:3]]
+        self.decoder = Decoder(self.encoder.backbone.channels, config.decoder_width, dropouts, config.skip_connections, outputs)
         self.encoder_is_frozen = False
 
     @property

@@ -73,8 +73,8 @@ class MemberRun:
 
     def __init__(self, model: ModelRun, number: int) -> None:
         self.model, self.member = model, model.plan[number]
-        self.training, self.objective = self.member.training, self.member.objective_in(model.folder, model.device)
-        self.indices = self.member.frames(model.indices)
+        self.training, self.indices = self.member.training, self.member.frames(model.indices)
+        self.objective = self.member.objective_in(model.folder, model.device, len(self.indices))
         self.curves = CURVES if len(model.plan) == 1 else f"{CURVES}_{self.member.name}"
         self.label = "" if len(model.plan) == 1 else f"{self.member.name} ({number + 1}/{len(model.plan)}) "
         self.network = _make_network(self.member)

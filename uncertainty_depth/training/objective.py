@@ -28,18 +28,19 @@ class Objective:
         loss: of the network's maps against the targets.
         targets: makes the targets.
         adversarial_step: where not 0, the mean of this loss and that on adversarial examples (Lakshminarayanan et al. 2017, algorithm 1).
+        examples: where not 0, one of so many examples' share in the divergence of a learned dropout rate is added (Gal et al. 2017, eq. 1).
     """
 
     loss: Loss
     targets: Targets = ground_truth
     adversarial_step: float = 0.0
+    examples: int = 0
 
     def __call__(self, network: nn.Module, images: Tensor, depth_m: Tensor) -> Tensor:
         """(B, 3, h, w) images in [0, 1] and (B, 1, h, w) metres to a scalar."""
-        targets = self.targets(images, depth_m)
-        if self.adversarial_step == 0.0:
-            return self.misfit(network, images, targets)
-        return with_adversarial_examples(self.misfit, self.adversarial_step)(network, images, targets)
+        misfit = with_adversarial_examples(self.misfit, self.adversarial_step) if self.adversarial_step else self.misfit
+        value = misfit(network, images, self.targets(images, depth_m))
+        return value + network.decoder.divergence() / self.examples if self.examples else value
 
     def misfit(self, network: nn.Module, images: Tensor, targets: Tensor) -> Tensor:
         """The mean loss on images as they are."""

@@ -23,7 +23,14 @@ from uncertainty_depth.uncertainty.learned_error import DEPTH, ERROR
 logger = logging.getLogger(__name__)
 
 ENSEMBLES = ("multi_inits", "bagging", "adversarial_ensemble", "multi_networks")
-HEADS_NEEDED = {"log_likelihood": "laplace", "self_teaching": "laplace", "distilled": "gaussian"}
+HEADS_NEEDED = {
+    "log_likelihood": "laplace",
+    "self_teaching": "laplace",
+    "distilled": "gaussian",
+    "concrete_dropout": "laplace",  # a divergence is weighed against a likelihood, not against any loss
+    "variational_dropout": "laplace",
+}
+DROPOUTS_NEEDED = {"concrete_dropout": "concrete", "variational_dropout": "gaussian"}
 MakeTargets = Callable[[Path, torch.device], Targets]
 """Model folder and device to targets, once the members that they come from are trained."""
 
@@ -60,9 +67,13 @@ class Member:
             return list(indices)
         return sorted(np.random.default_rng(self.training.seed).choice(indices, len(indices)).tolist())
 
-    def objective_in(self, folder: Path, device: torch.device) -> Objective:
-        """What it is trained for, once the members before it are in the model folder."""
-        return self.objective if self.targets is None else replace(self.objective, targets=self.targets(folder, device))
+    def objective_in(self, folder: Path, device: torch.device, frames: int) -> Objective:
+        """What it is trained for on so many frames, once the members before it are in the model folder.
+
+        Pixels of a frame are not independent: for a learned dropout rate a frame counts as one example, its loss the mean over its pixels.
+        """
+        objective = self.objective if self.network.dropout_kind == "bernoulli" else replace(self.objective, examples=frames)
+        return objective if self.targets is None else replace(objective, targets=self.targets(folder, device))
 
 
 def settle(network: NetworkConfig, training: TrainingConfig) -> tuple[NetworkConfig, TrainingConfig]:
@@ -81,7 +92,7 @@ def settle(network: NetworkConfig, training: TrainingConfig) -> tuple[NetworkCon
     if network.head == "none" != head:
         logger.info("%s needs a head: it gets a %s head", training.method, head)
         network = replace(network, head=head)
-    return network, training
+    return replace(network, dropout_kind=DROPOUTS_NEEDED.get(training.method, network.dropout_kind)), training
 
 
 def make_plan(network: NetworkConfig, training: TrainingConfig) -> list[Member]:

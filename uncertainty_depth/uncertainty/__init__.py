@@ -17,4 +17,6 @@ ESTIMATORS = {
     "learned_error": LearnedError,
     "self_teaching": Deterministic,
     "distilled": Distilled,
+    "concrete_dropout": McDropout,
+    "variational_dropout": McDropout,
 }

@@ -1,4 +1,9 @@
-"""Monte Carlo dropout (Gal and Ghahramani 2016): passes that keep their dropout on."""
+"""Passes that keep their dropout on.
+
+- `mc_dropout` (Gal and Ghahramani 2016): Bernoulli dropout of a fixed rate.
+- `concrete_dropout` (Gal et al. 2017): its rate was learned, by the concrete relaxation; here units are dropped for good at that rate.
+- `variational_dropout` (Kingma et al. 2015): units are multiplied by N(1, alpha), alpha learned.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from uncertainty_depth.errors import ModelError
 from uncertainty_depth.network.folder import ModelFolder
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.uncertainty.estimator import Place, components_of
-from uncertainty_depth.uncertainty.masks import SeededDropout, stream
+from uncertainty_depth.uncertainty.masks import seeded, stream
 from uncertainty_depth.uncertainty.moments import Estimate, Moments
 
 
@@ -25,6 +30,7 @@ class McDropout:
         if network.config.dropout == 0.0:
             raise ModelError("mc_dropout needs a network with dropout, this one's rate is 0; expected another method")
         self.networks = [network]
+        self._dropouts = [seeded(layer) for layer in network.decoder.dropouts]
 
     @classmethod
     def load(cls, model: ModelFolder, place: Place) -> McDropout:
@@ -46,7 +52,7 @@ class McDropout:
         trunk = network.trunk(image)
         for start in range(0, config.samples, config.chunk):
             samples = range(start, min(start + config.chunk, config.samples))
-            dropout = SeededDropout(network.config.dropout, [stream(config.seed, stamp_ns, sample) for sample in samples])
-            output = network.branches(trunk, [dropout] * 3, image.shape[-2:])
+            streams = [stream(config.seed, stamp_ns, sample) for sample in samples]
+            output = network.branches(trunk, [dropout(streams) for dropout in self._dropouts], image.shape[-2:])
             moments.add(output.depth_m, network.variance(output))
         return moments.estimate()

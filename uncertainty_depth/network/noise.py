@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from uncertainty_depth.errors import ConfigError
+
 
 class ConcreteDropout(nn.Module):
     """Dropout with a learned rate, made differentiable by the concrete distribution (Gal et al. 2017, eq. 5).
@@ -33,9 +35,9 @@ class ConcreteDropout(nn.Module):
         """Drop in training mode, pass through in evaluation mode; any shape that the rate broadcasts to."""
         if not self.training:
             return inputs
-        uniform = torch.rand_like(inputs).clamp(1e-6, 1 - 1e-6)
+        uniform = torch.rand_like(inputs, dtype=torch.float32).clamp(1e-6, 1 - 1e-6)
         keep = torch.sigmoid(-(self.logit + torch.logit(uniform)) / self.temperature)
-        return inputs * keep / (1 - self.rate)
+        return inputs * (keep / (1 - self.rate)).to(inputs.dtype)
 
     def divergence(self, squared_weights: Tensor, prior_precision: float) -> Tensor:
         """KL divergence to the prior, up to a constant (Gal et al. 2017, eq. 3 and 4).
@@ -74,9 +76,29 @@ class VariationalDropout(nn.Module):
         """Multiply in training mode, pass through in evaluation mode; any shape that alpha broadcasts to."""
         if not self.training:
             return inputs
-        return inputs * (1 + self.alpha.sqrt() * torch.randn_like(inputs))
+        return inputs * (1 + self.alpha.sqrt() * torch.randn_like(inputs, dtype=torch.float32)).to(inputs.dtype)
 
     def divergence(self) -> Tensor:
         """KL divergence to the log-uniform prior, up to a constant, for any alpha (Molchanov et al. 2017, eq. 14)."""
         scaled = 0.63576 * torch.sigmoid(1.87320 + 1.48695 * self.log_alpha)
         return self.features * (0.63576 - scaled + 0.5 * functional.softplus(-self.log_alpha))
+
+
+def make_dropout(kind: str, features: int, rate: float) -> nn.Module:
+    """A layer of `config.DROPOUTS` for maps of so many channels; gaussian starts at the variance of Bernoulli dropout of the rate.
+
+    Raises:
+        ConfigError: a rate that is learned would start at 0, which has no gradient.
+    """
+    if kind == "bernoulli":
+        return nn.Dropout(rate)
+    if rate == 0.0:
+        raise ConfigError(f"dropout is 0.0 but dropout_kind is {kind!r}; expected a rate above 0 to start from")
+    return ConcreteDropout(features, rate=rate) if kind == "concrete" else VariationalDropout(features, alpha=rate / (1 - rate))
+
+
+def divergence(layer: nn.Module, after: nn.Module) -> Tensor | float:
+    """KL divergence of a layer whose units enter `after` to its prior: N(0, 1) of the weights for a concrete rate; 0 for a rate that is fixed."""
+    if isinstance(layer, ConcreteDropout):
+        return layer.divergence(after.weight.square().sum(), 1.0)
+    return layer.divergence() if isinstance(layer, VariationalDropout) else 0.0
