@@ -1,12 +1,16 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.records import Frame, Skipped
+from uncertainty_depth.training import train
 
 
 class ListSource:
@@ -21,6 +25,9 @@ class ListSource:
     def __iter__(self) -> Iterator[Frame | Skipped]:
         self.reads += 1
         return iter(self.records)
+
+
+Small = tuple[ListSource, NetworkConfig, TrainingConfig]
 
 
 def wall(index: int, known_share: float = 1.0) -> Frame:
@@ -50,3 +57,32 @@ def source() -> ListSource:
 @pytest.fixture
 def more_frames() -> ListSource:
     return ListSource([wall(index, 0.1) for index in range(24)])
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def small(source: ListSource, network: NetworkConfig, training: TrainingConfig) -> Small:
+    """Few frames, small images, short epochs."""
+    source.records = source.records[:8]
+    quick = replace(training, epochs=2, snapshots=2, batch_size=3, members=3, backbones=("tiny", "resnet10"))
+    return source, replace(network, input_size=(32, 32)), quick
+
+
+@pytest.fixture
+def make() -> Callable[..., Path]:
+    """Trains a method in miniature; what is distilled is a deep ensemble beside."""
+
+    def making(small: Small, folder: Path, method: str, **options: object) -> Path:
+        source, network, training = small
+        if method == "distilled":
+            options["distill"] = str(making(small, folder.with_name("teacher"), "multi_inits"))
+        return train(source, folder, network, replace(training, method=method, **options))
+
+    return making

@@ -1,0 +1,110 @@
+"""A model of several networks, killed at any moment, goes on in the member and epoch that it was in."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.config import TrainingConfig
+from uncertainty_depth.network import folder as model_folder
+from uncertainty_depth.training import train
+from uncertainty_depth.training.member_run import MemberRun
+
+IMAGE = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+class Killed(BaseException):
+    pass
+
+
+def test_killed_in_member_three_of_five_it_goes_on_there(small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, network, training = small
+    training = replace(training, method="bagging", members=5, patience=5)
+    whole = content(train(source, tmp_path / "whole", network, training))
+    one_epoch, trained = MemberRun.one_epoch, []
+
+    def dying(run: MemberRun, bar) -> None:
+        if len(trained) == 5:
+            raise Killed
+        trained.append(run.member.name)
+        one_epoch(run, bar)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MemberRun, "one_epoch", dying)
+        with pytest.raises(Killed):
+            train(source, tmp_path / "killed", network, training)
+        assert trained == ["member_01", "member_01", "member_02", "member_02", "member_03"]
+        members = set(model_folder.read(tmp_path / "killed").members)
+        assert members == {"member_01", "member_02", "member_03"}  # of use already
+    trained.clear()
+    monkeypatch.setattr(MemberRun, "one_epoch", lambda run, bar: (trained.append(run.member.name), one_epoch(run, bar)))
+    assert content(train(source, tmp_path / "killed", network, training, resume=True)) == whole
+    assert trained == ["member_03", "member_04", "member_04", "member_05", "member_05"]
+
+
+def killed_at_write(number: int, patch: pytest.MonkeyPatch) -> None:
+    count, fsync = itertools.count(1), os.fsync
+
+    def dying(descriptor: int) -> None:
+        if next(count) == number:
+            raise Killed
+        fsync(descriptor)
+
+    patch.setattr(os, "fsync", dying)
+
+
+@pytest.mark.parametrize("write", range(1, 16))
+def test_dying_while_any_file_of_two_members_is_written_loses_nothing(write: int, small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, network, training = small
+    training = TrainingConfig(**{**vars(training), "method": "multi_networks", "backbones": ("tiny", "tiny"), "epochs": 1})
+    with monkeypatch.context() as patch:
+        killed_at_write(99, patch)
+        whole = content(train(source, tmp_path / "whole", network, training))
+    with monkeypatch.context() as patch:
+        killed_at_write(write, patch)
+        if write == 15:  # there are no more: that was every write
+            train(source, tmp_path / "killed", network, training)
+        else:
+            with pytest.raises(Killed):
+                train(source, tmp_path / "killed", network, training)
+    assert content(train(source, tmp_path / "killed", network, training, resume=True)) == whole
+
+
+@pytest.mark.parametrize("method", ["learned_error", "self_teaching"])
+def test_killed_in_the_second_network_it_goes_on_there(method: str, small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, network, training = small
+    training = replace(training, method=method)
+    whole = content(train(source, tmp_path / "whole", network, training))
+    one_epoch, epochs = MemberRun.one_epoch, itertools.count(1)
+
+    def dying(run: MemberRun, bar) -> None:
+        if next(epochs) == 4:
+            raise Killed
+        one_epoch(run, bar)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MemberRun, "one_epoch", dying)
+        with pytest.raises(Killed):
+            train(source, tmp_path / "killed", network, training)
+    assert content(train(source, tmp_path / "killed", network, training, resume=True)) == whole
+
+
+def test_a_training_of_before_an_option_was_invented_is_complete(small, make, tmp_path: Path) -> None:
+    folder = make(small, tmp_path / "model", "multi_epochs")
+    described = json.loads((folder / "model.json").read_text())
+    for name in ("members", "backbones", "adversarial_step", "distill"):
+        del described["training"]["options"][name]
+    (folder / "model.json").write_text(json.dumps(described))
+    source, network, training = small
+    usual = replace(training, members=TrainingConfig().members, backbones=TrainingConfig().backbones)
+    assert train(source, folder, network, usual, resume=True) == folder
