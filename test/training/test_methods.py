@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file
 
 from uncertainty_depth.config import METHODS, PredictorConfig
+from uncertainty_depth.errors import ModelError
 from uncertainty_depth.network import folder as model_folder
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.predictor import Predictor
@@ -97,3 +98,10 @@ def test_learned_dropout_moves_its_rate_from_where_it_started(method: str, param
     )
     assert few.mean() > 0
     assert not np.array_equal(few, many)
+
+
+def test_an_encoder_that_is_missing_is_found_before_the_first_member_is_trained(small, make, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="no backbone 'resnet19'"):
+        make(small, tmp_path / "model", "multi_networks", backbones=("tiny", "resnet19"))
+    assert small[0].reads == 0
+    assert not (tmp_path / "model").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ import torch
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
+from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.network.inference import choose_device
 from uncertainty_depth.options import check, to_mapping
 from uncertainty_depth.training import checkpoint, record
 from uncertainty_depth.training.checkpoint import Progress
 from uncertainty_depth.training.frames import TrainingFrames, read_frames, split
 from uncertainty_depth.training.member_run import MemberRun, ModelRun
-from uncertainty_depth.training.plan import make_plan, settle
+from uncertainty_depth.training.plan import Member, make_plan, settle
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +42,7 @@ def train(source: Source, output: Path, network: NetworkConfig, training: Traini
     Raises:
         ConfigError: options contradict each other or differ from those of the training to resume, or `output` exists.
         SourceError: the source cannot be read, has fewer than two frames with depth, or is not the one the training to resume was started with.
-        ModelError: the checkpoint is damaged, or `output` holds something else than a training.
+        ModelError: a backbone or the model to distill cannot be used, the checkpoint is damaged, or `output` holds something else than a training.
     """
     check(training)
     network, training = settle(network, training)
@@ -49,6 +51,7 @@ def train(source: Source, output: Path, network: NetworkConfig, training: Traini
     if before is None:
         logger.info("the training in %s is complete", output)
         return output
+    _try_architectures(plan)
     frames = read_frames(source, network.input_size, training.max_frames)
     progress = _progress_with(frames, before, source.name, output)
     indices, held_out = split(len(frames), training.validation_share, training.seed)
@@ -76,6 +79,13 @@ def _progress_before(output: Path, options: dict[str, Any], resume: bool) -> Pro
         raise ModelError(f"{output} holds neither a checkpoint nor a model; expected the folder of a training to resume")
     checkpoint.refuse_other_options(_with_defaults(record.options_of(output)), options, output)
     return None
+
+
+def _try_architectures(plan: Sequence[Member]) -> None:
+    """Build every network once that is not like the first: an encoder that is missing is found now, not after hours."""
+    with torch.random.fork_rng():
+        for network in dict.fromkeys(member.network for member in plan if member.network != plan[0].network):
+            Hourglass(network)
 
 
 def _with_defaults(options: dict[str, Any]) -> dict[str, Any]:
