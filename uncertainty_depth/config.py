@@ -38,7 +38,7 @@ class PredictorConfig:
 
     method: str = option("", "how sigma is made; empty takes the model folder's own method", choices=("", *METHODS))
     component: str = option(
-        "total", "which part of sigma: epistemic, the spread of passes; aleatoric, what a head predicts; or both", choices=COMPONENTS, read_only=True
+        "total", "which part of sigma: epistemic, the spread of passes; aleatoric, what a head predicts; or both", choices=COMPONENTS
     )
     samples: int = option(8, "stochastic passes of a dropout method, or the most members used of an ensemble", minimum=1, maximum=1024)
     chunk: int = option(8, "samples run at once: bounds the memory, does not change the maps", minimum=1, maximum=1024)

@@ -37,6 +37,8 @@ class FakePredictor:
     def __init__(self, config):
         if config.method == "multi_epochs":
             raise ModelError(f"{config.model} has no snapshots")
+        if config.component == "aleatoric":
+            raise ConfigError("component is 'aleatoric', which fake does not have")
         self.config, self.seen = config, []
         self.gate, self.begun = threading.Event(), threading.Semaphore(0)
         self.gate.set()
@@ -288,6 +290,14 @@ def test_a_method_the_model_lacks_is_refused(graph, start):
     assert node.config.samples == 8
     assert graph.set_parameters(NODE, method="deterministic").successful
     assert node._predictor.config.method == "deterministic"
+
+
+def test_a_component_the_model_lacks_is_refused(graph, start):
+    node = start()
+    result = graph.set_parameters(NODE, component="aleatoric")
+    assert (result.successful, result.reason) == (False, "component is 'aleatoric', which fake does not have")
+    assert graph.set_parameters(NODE, component="epistemic").successful
+    assert node._predictor.config.component == "epistemic"
 
 
 def test_the_input_may_change_at_run_time(graph, start, make):

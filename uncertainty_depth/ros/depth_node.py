@@ -118,7 +118,8 @@ class DepthNode(Node):
         self.get_logger().warning(f"dropped ({reason}): {sentence}", throttle_duration_sec=LOG_EVERY_S)
 
     def _prepare(self, old: DepthNodeConfig, new: DepthNodeConfig) -> Callable[[], None]:
-        predictor = self._predictor if new.method == old.method else load_predictor(new)
+        same = (new.method, new.component) == (old.method, old.component)
+        predictor = self._predictor if same else load_predictor(new)
         input_changed = any(getattr(old, name) != getattr(new, name) for name in ("queue_size", "reliable_input", "compressed_input"))
 
         def apply() -> None:
