@@ -312,3 +312,12 @@ def test_decoders_of_two_architectures_may_share_one_encoder(tmp_path):
 def test_architectures_that_make_no_sense(model, value):
     edit(model, architectures=value)
     assert "has architectures that cannot be used" in refused(model)
+
+
+def test_a_folder_written_before_members_could_differ_is_read(model):
+    content = json.loads((model / "model.json").read_text())
+    del content["network"]["dropout_kind"]
+    (model / "model.json").write_text(json.dumps(content))
+    image = torch.rand(1, 3, 48, 64)
+    assert read(model).network == CONFIG
+    assert torch.equal(read(model).load("a")(image).depth_m, network(0)(image).depth_m)
