@@ -3,13 +3,18 @@
 import dataclasses
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
+from uncertainty_depth import cli
 from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.demo import MODEL as DEMO
+from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.metrics import (
     OnlineMetrics,
     auce,
@@ -256,9 +261,46 @@ def test_the_state_stays_within_8_mb_however_much_it_sees(make_pixels, limits):
     assert metrics.nbytes == before <= 8_000_000
 
 
-def test_too_many_intervals_are_refused():
-    with pytest.raises(ValueError, match=r"depth_interval is 0\.01; expected at least 0\.0\d+ for depths from 0\.1 to 80\.0"):
-        OnlineMetrics(EvaluationConfig(depth_interval=0.01))
+@pytest.mark.parametrize(
+    ("limits", "sentence"),
+    [
+        ({"depth_interval": 0.01}, "depth_interval is 0.01; expected at least 0.025 for depths from min_depth, 0.1, to max_depth, 80.0"),
+        ({"max_depth": 1000.0}, "depth_interval is 0.1; expected at least 0.31 for depths from min_depth, 0.1, to max_depth, 1000.0"),
+        ({"max_depth": 1e308}, "depth_interval is 0.1; expected at least 3.1e+304"),
+        ({"min_depth": 5.0, "max_depth": 1.0}, "min_depth is 5.0; expected less than max_depth, 1.0"),
+        ({"max_depth": math.inf}, "max_depth is inf; expected a finite number of metres"),
+        ({"min_depth": math.nan}, "min_depth is nan; expected a finite number of metres"),
+        ({"depth_interval": math.inf}, "depth_interval is inf; expected a finite number of metres"),
+        ({"depth_interval": 0.0}, "depth_interval is 0.0; expected more than 0"),
+    ],
+)
+def test_limits_that_cannot_be_held_are_refused(limits, sentence):
+    with pytest.raises(ConfigError, match=re.escape(sentence)):
+        OnlineMetrics(EvaluationConfig(**limits))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--max-depth", "1000"], "depth_interval is 0.1; expected at least 0.31"),
+        (["--min-depth", "5", "--max-depth", "1"], "min_depth is 5.0; expected less than max_depth, 1.0"),
+        (["--max-depth", "inf"], "max_depth is inf; expected a finite number"),
+    ],
+)
+def test_the_command_refuses_such_limits_in_a_sentence(options, words, tmp_path, capsys):
+    arguments = ["evaluate", "synthetic:worlds=1,frames=1", "--model", str(DEMO), "--output", str(tmp_path / "report")]
+    assert cli.main([*arguments, *options]) == 1
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert last.startswith(f"uncertainty-depth: {words}")
+
+
+@given(st.floats(0, 10), st.floats(100, 1e6), st.floats(1e-4, 0.02))
+def test_the_interval_that_a_refusal_names_fits(min_depth, max_depth, depth_interval):
+    config = EvaluationConfig(min_depth=min_depth, max_depth=max_depth, depth_interval=depth_interval)
+    with pytest.raises(ConfigError) as refused:
+        OnlineMetrics(config)
+    named = float(re.search(r"at least (\S+)", str(refused.value))[1])
+    assert OnlineMetrics(dataclasses.replace(config, depth_interval=named)).nbytes <= 8_000_000
 
 
 def test_intervals_against_the_exact_function(make_pixels):

@@ -57,6 +57,9 @@ class OnlineMetrics:
 
     Attributes:
         config: what is scored, and how. States merge when their configs score the same.
+
+    Raises:
+        ConfigError: the config's limits are not finite, reversed, or hold more depth intervals than fit.
     """
 
     def __init__(self, config: EvaluationConfig = EvaluationConfig()) -> None:  # noqa: B008 (frozen)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.metrics.arrays import NUMPY, Array, Arrays, Floats
 from uncertainty_depth.metrics.bins import Bins
 from uncertainty_depth.metrics.calibration import LEVELS
@@ -77,17 +77,19 @@ class Intervals:
         """As finely binned as the memory allows.
 
         Raises:
-            ValueError: more intervals than fit.
+            ConfigError: a limit is not finite, the limits are reversed, or there are more intervals than fit.
         """
-        first, last = (math.floor(depth / config.depth_interval) for depth in (config.min_depth, config.max_depth))
+        _check_limits(config)
+        first, last = (np.floor(depth / config.depth_interval) for depth in (config.min_depth, config.max_depth))
         number = last - first + 1
         low, high = INTERVAL_OCTAVES["error"]
-        if number < 1 or ((high - low) << 1) + 2 > INTERVAL_CELLS // number:
-            least = (config.max_depth - config.min_depth) * ((high - low) * 2 + 2) / INTERVAL_CELLS
-            raise ValueError(
-                f"depth_interval is {config.depth_interval}; expected at least {least:.3g} for depths from {config.min_depth} to {config.max_depth}, "
-                f"with min_depth below max_depth"
+        most = INTERVAL_CELLS // (((high - low) << 1) + 2)
+        if not number <= most:
+            raise ConfigError(
+                f"depth_interval is {config.depth_interval}; expected at least {_fitting(config, most)} for depths from min_depth, "
+                f"{config.min_depth}, to max_depth, {config.max_depth}: the state holds {most} intervals"
             )
+        first, number = int(first), int(number)
         bits = next(bits for bits in range(9, 0, -1) if (((high - low) << bits) + 2) * number <= INTERVAL_CELLS)
         return cls(config.depth_interval, first, number, *(Bins(*INTERVAL_OCTAVES[name], bits) for name in ("error", "ratio")))
 
@@ -99,6 +101,24 @@ class Intervals:
     def index(self, xp: Arrays, ground_truth: Array) -> Array:
         """Number of the interval that each pixel lies in."""
         return xp.limit_(interval_index(xp, ground_truth, self.width) - self.first, self.number - 1)
+
+
+def _check_limits(config: EvaluationConfig) -> None:
+    for name in ("min_depth", "max_depth", "depth_interval"):
+        value = getattr(config, name)
+        if not (math.isfinite(value) and value >= 0):
+            raise ConfigError(f"{name} is {value}; expected a finite number of metres, not negative")
+    if config.min_depth >= config.max_depth:
+        raise ConfigError(f"min_depth is {config.min_depth}; expected less than max_depth, {config.max_depth}")
+    if not config.depth_interval:
+        raise ConfigError(f"depth_interval is {config.depth_interval}; expected more than 0")
+
+
+def _fitting(config: EvaluationConfig, most: int) -> float:
+    """A depth interval with which these depths fit, two digits, rounded up; the first and the last interval may be cut."""
+    least = (config.max_depth - config.min_depth) / (most - 2)
+    unit = 10.0 ** (math.floor(math.log10(least)) - 1)
+    return float(f"{math.ceil(least / unit) * unit:.2g}")
 
 
 def layout(config: EvaluationConfig) -> dict[str, tuple[tuple[int, ...], str]]:
