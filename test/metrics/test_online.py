@@ -371,3 +371,32 @@ def test_damaged_files_are_named(pixels, tmp_path):
     np.savez(path, header=np.array('{"format": 1, "config": {}}'), counts=np.zeros(2))
     with pytest.raises(SourceError, match="is no complete metrics state"):
         OnlineMetrics.load(path)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_flipped_byte_anywhere_is_a_source_error_or_changes_nothing(pixels, tmp_path):
+    path, metrics = tmp_path / "state.npz", OnlineMetrics()
+    metrics.update(*pixels)
+    metrics.save(path)
+    content, expected = path.read_bytes(), metrics.compute()
+    rng, refusals = np.random.default_rng(0), []
+    ends = [*range(0, 120, 2), *range(len(content) - 200, len(content), 2)]  # the header of the first member and the directory of all
+    for place in [*ends, *rng.integers(0, len(content), 60)]:
+        path.write_bytes(content[:place] + bytes([content[place] ^ int(rng.integers(1, 256))]) + content[place + 1 :])
+        try:
+            same(OnlineMetrics.load(path).compute(), expected, rtol=0)
+        except SourceError as error:
+            refusals.append(str(error))
+    assert len(refusals) > 100
+    assert all(str(path) in sentence for sentence in refusals)
+
+
+def test_an_option_of_another_version_is_a_source_error(tmp_path):
+    path = tmp_path / "state.npz"
+    OnlineMetrics().save(path)
+    with np.load(path) as file:
+        members = dict(file)
+    for config in ('{"colour": 1}', '{"min_depth": 9.0, "max_depth": 1.0}', '{"alpha": 2.0}', "3"):
+        np.savez(path, **{**members, "header": np.array(f'{{"format": 1, "config": {config}}}')})
+        with pytest.raises(SourceError, match="is no complete metrics state"):
+            OnlineMetrics.load(path)

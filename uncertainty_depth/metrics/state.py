@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -222,7 +221,9 @@ def load_state(path: str | os.PathLike) -> tuple[State, EvaluationConfig]:
                 store.update({name: _same(name, file[name], like) for name, like in store.items()})
     except FileNotFoundError as error:
         raise SourceError(f"{path} does not exist; expected a saved metrics state") from error
-    except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+    except SourceError:
+        raise
+    except Exception as error:  # whatever the parsers of zip, deflate, npy and JSON raise at damaged bytes: zlib.error, TokenError, and more
         raise SourceError(f"{path} is no complete metrics state ({error}); expected a file written by OnlineMetrics.save") from error
     return state, config
 
