@@ -249,6 +249,20 @@ def test_a_change_of_what_is_scored_starts_anew_and_an_impossible_one_is_refused
     assert node._live.evaluation.config.alpha == 0.5
 
 
+def test_options_that_the_scores_cannot_take_are_refused_and_nothing_changes(graph, start, make):
+    node = start()
+    feeder = Feeder(graph, make)
+    feeder.frame(100 * MS)
+    graph.until(lambda: node._live.evaluation.evaluated == 1, "the frame")
+    before = node.config
+    refused = graph.set_parameters(NODE, max_depth=1000.0, depth_interval=0.01, alpha=0.5)
+    assert not refused.successful
+    assert "depth_interval" in refused.reason
+    assert node.config == before == node._live.config
+    feeder.frame(200 * MS)
+    graph.until(lambda: node._live.evaluation.evaluated == 2, "the next frame, scored as before")
+
+
 def test_figures_without_a_value_are_nan(graph, start, make):
     start()
     scores = graph.inbox(Float64, f"{NODE}/metrics/frame/spearman")
@@ -266,6 +280,7 @@ def test_figures_without_a_value_are_nan(graph, start, make):
     [
         ({"lidar_to_camera": [1.0, 2.0]}, ConfigError, "lidar_to_camera has 2 numbers; expected 7"),
         ({"min_depth": 5.0, "max_depth": 5.0}, ConfigError, "min_depth is 5.0; expected less than max_depth, 5.0"),
+        ({"max_depth": 1000.0, "depth_interval": 0.01}, ConfigError, "depth_interval"),
         ({"output": __file__}, SourceError, "it is a file"),
     ],
 )

@@ -28,6 +28,7 @@ from uncertainty_depth.predictor import Predictor
 from uncertainty_depth.ros.player import play
 
 DEADLINE_S = 60
+IDENTITY = ("-p", "lidar_to_camera:=[0., 0., 0., 0., 0., 0., 1.]")
 COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}())"
 
 
@@ -96,7 +97,7 @@ def test_depth_node_stops_cleanly(start_node, tiny_model, number):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_evaluator_node_stops_cleanly_and_writes_its_report(start_node, graph, tmp_path, number):
-    node = start_node("evaluator_node", "-p", "lidar_to_camera:=[0., 0., 0., 0., 0., 0., 1.]", "-p", f"output:={tmp_path / 'report'}")
+    node = start_node("evaluator_node", *IDENTITY, "-p", f"output:={tmp_path / 'report'}")
     graph.until(lambda: "evaluator_node" in graph.node.get_node_names(), "evaluator node", DEADLINE_S)
     graph.inbox(DiagnosticArray, "/diagnostics").wait(1)
     assert node.end(number) == 0
@@ -113,6 +114,7 @@ def test_evaluator_node_stops_cleanly_and_writes_its_report(start_node, graph, t
         ("depth_node", ("--params-file", "/no/such.yaml"), "ROS arguments cannot be used"),
         ("evaluator_node", (), "lidar_to_camera is empty and tf2_ros is not installed"),
         ("evaluator_node", ("-p", "lidar_to_camera:=[1., 2.]"), "lidar_to_camera has 2 numbers; expected 7"),
+        ("evaluator_node", (*IDENTITY, "-p", "max_depth:=1000.0", "-p", "depth_interval:=0.01"), "depth_interval"),
     ],
 )
 def test_what_cannot_work_is_one_sentence_and_exit_code_1(start_node, node, arguments, sentence):

@@ -85,6 +85,16 @@ def test_job_errors_reach_the_caller():
     worker.stop()
 
 
+def test_errors_of_jobs_nobody_waits_for_are_logged(caplog):
+    worker = Worker(lambda _: None, lambda *_: None)
+    worker.post(lambda: 1 / 0)
+    worker.post(lambda: 1)
+    worker.stop()
+    worker.post(lambda: 2 / 0)  # cancelled: never runs
+    (record,) = caplog.records
+    assert record.exc_info[0] is ZeroDivisionError
+
+
 def test_failing_item_is_counted_and_the_next_one_works(caplog):
     done, dropped = [], []
 

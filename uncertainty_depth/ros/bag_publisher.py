@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import logging
+import signal
 import struct
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -43,7 +45,11 @@ class Played:
 
 
 class BagPublisher:
-    """One reliable publisher per topic whose message type is installed; a context manager with a ROS context of its own."""
+    """One reliable publisher per topic whose message type is installed; a context manager with a ROS context of its own.
+
+    While it is entered, Ctrl-C only leaves a mark, and `KeyboardInterrupt` is raised between two messages or two waits: raised wherever the signal
+    strikes, it can leave rclpy's executor half-way through its work, and closing it then waits for ever.
+    """
 
     def __init__(self, topics: Mapping[str, Topic], config: PlayerConfig) -> None:
         self._config, self._pace, self.played = config, Pace(config.rate), Played()
@@ -57,6 +63,7 @@ class BagPublisher:
         self._images = {name for name, topic in self.topics.items() if topic.kind in IMAGE_TYPES}
         self._clock = self._node.create_publisher(Clock, "/clock", DEPTH) if config.clock else None
         self._last_result_ns: int | None = None
+        self._interrupted, self._handler = False, None
         if config.wait_for_result:
             self._node.create_subscription(Image, config.wait_for_result, self._on_result, _qos(latched=False), raw=True)
 
@@ -68,12 +75,27 @@ class BagPublisher:
         return name in self._publishers
 
     def __enter__(self) -> BagPublisher:
+        if threading.current_thread() is threading.main_thread():
+            self._handler = signal.signal(signal.SIGINT, self._on_interrupt)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._executor.shutdown()
         self._node.destroy_node()
         rclpy.shutdown(context=self._context)
+        if self._handler is not None:
+            signal.signal(signal.SIGINT, self._handler)
+
+    def _on_interrupt(self, number: int, frame: object) -> None:
+        self._interrupted = True
+
+    def _check_interrupt(self) -> None:
+        if self._interrupted:
+            raise KeyboardInterrupt
+
+    def _spin(self, seconds: float) -> None:
+        self._executor.spin_once(timeout_sec=seconds)
+        self._check_interrupt()
 
     def wait_for_subscribers(self) -> None:
         """Wait as long as the config says until every topic has a subscriber, and name those that have none."""
@@ -86,6 +108,7 @@ class BagPublisher:
 
     def send(self, topic: str, log_ns: int, data: bytes) -> None:
         """Publish a message's CDR bytes when it is due; with `wait_for_result`, an image then waits for its result."""
+        self._check_interrupt()
         self._wait_until_due(log_ns)
         self._publishers[topic].publish(data)
         self.played.sent[topic] += 1
@@ -95,7 +118,7 @@ class BagPublisher:
     def _wait_until_due(self, log_ns: int) -> None:
         while (seconds := self._pace.due_in(log_ns)) > 0:
             self._publish_clock(self._pace.now_ns())
-            self._executor.spin_once(timeout_sec=min(seconds, CLOCK_PERIOD_S))
+            self._spin(min(seconds, CLOCK_PERIOD_S))
         self._publish_clock(log_ns)
 
     def _publish_clock(self, time_ns: int) -> None:
@@ -117,13 +140,14 @@ class BagPublisher:
     def _wait(self, done: Callable[[], bool], seconds: float) -> bool:
         deadline = time.monotonic() + seconds
         while not done() and time.monotonic() < deadline:
-            self._executor.spin_once(timeout_sec=0.05)
+            self._spin(0.05)
         return done()
 
     def finish_round(self) -> None:
         """Wait until reliable subscribers have everything, and start the clock anew for the next round."""
         for publisher in self._publishers.values():
             publisher.wait_for_all_acked(ACKNOWLEDGED_WITHIN)
+            self._check_interrupt()
         self._pace.restart()
 
 

@@ -22,6 +22,7 @@ from std_srvs.srv import Trigger
 from uncertainty_depth import report
 from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError, SourceError, UncertaintyDepthError
+from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.records import Skipped
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
 from uncertainty_depth.ros.extrinsics import create_extrinsics
@@ -111,7 +112,14 @@ class EvaluatorNode(Node):
             self._outputs.publish(result, self._live.evaluation, self.config)
 
     def _request_plot(self) -> None:
-        self._worker.call(lambda: self._outputs.publish_sparsification(self._live.evaluation))
+        self._worker.post(self._publish_plot)
+
+    def _publish_plot(self) -> None:
+        try:
+            self._outputs.publish_sparsification(self._live.evaluation)
+        except Exception:
+            if self.context.ok():  # else the node was stopped while it drew
+                raise
 
     def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._worker.call(self._live.reset).result()
@@ -154,7 +162,7 @@ class EvaluatorNode(Node):
 
         def apply() -> None:
             self._worker.capacity = STREAMS * new.queue_size
-            self._worker.call(partial(self._take, partial(self._live.reconfigure, new, extrinsics)))
+            self._worker.post(partial(self._take, partial(self._live.reconfigure, new, extrinsics)))
             if input_changed:
                 self.destroy_subscription(self._ground_truth)
                 self._ground_truth = self._subscribe_ground_truth(new)
@@ -177,11 +185,15 @@ def checked(config: EvaluatorNodeConfig) -> EvaluatorNodeConfig:
     """The config, if its values go together.
 
     Raises:
-        ConfigError: when no depth lies between min_depth and max_depth.
+        ConfigError: when no depth lies between min_depth and max_depth, or nothing can be scored with these options.
         SourceError: when a report cannot be written to `output`.
     """
     if config.min_depth >= config.max_depth:
         raise ConfigError(f"min_depth is {config.min_depth}; expected less than max_depth, {config.max_depth}")
+    try:
+        OnlineMetrics(config)
+    except (ValueError, OverflowError) as error:  # more depth intervals than fit, say
+        raise ConfigError(str(error)) from error
     if config.output:
         report.check_folder(Path(config.output))
     return config

@@ -54,6 +54,10 @@ class Worker(Generic[Item]):
                 self._changed.notify()
         return future
 
+    def post(self, job: Callable[[], Any]) -> None:
+        """As `call`, for a job whose result nobody waits for: its exception is logged."""
+        self.call(job).add_done_callback(_log_failure)
+
     def stop(self) -> None:
         """Finish the item in hand and the jobs already called for, drop what waits, and end the thread."""
         with self._changed:
@@ -99,3 +103,8 @@ def _settle(future: Future, job: Callable[[], Any]) -> None:
         future.set_result(job())
     except Exception as error:
         future.set_exception(error)
+
+
+def _log_failure(future: Future) -> None:
+    if not future.cancelled() and (error := future.exception()) is not None:
+        logger.error("a job failed", exc_info=error)
