@@ -153,6 +153,16 @@ def test_the_bounds_hold_on_adversarial_data(name):
         assert found["ause_pooled"][item] == pytest.approx(area, abs=0.01 * full + 1e-12), item
 
 
+def test_baselines_are_scaled_by_the_pixels_with_a_finite_ratio_in_a_frame_and_online():
+    depth, sigma, ground_truth = ADVERSARIAL["depth that is not positive"](np.random.default_rng(3))
+    metrics = OnlineMetrics()
+    frame = metrics.update(depth, sigma, ground_truth)
+    for name, figures in metrics.compute()["baselines"].items():
+        expected = frame["baselines"][name]
+        assert figures["auce"] == pytest.approx(expected["auce"], abs=1e-3)
+        assert figures["nll"] == pytest.approx(expected["nll"], rel=1e-12)
+
+
 @pytest.mark.parametrize("name", ["ties", "constant sigma", "sigma is the error", "all pixels equal", "one pixel"])
 def test_ties_keep_the_trimmed_reading_close(name):
     """Which of many equal ratios are kept depends on their order, which no bounded state can know: everything else is within the bound."""
@@ -362,13 +372,16 @@ def test_damaged_files_are_named(pixels, tmp_path):
         path.write_bytes(damaged)
         with pytest.raises(SourceError, match="is no complete metrics state"):
             OnlineMetrics.load(path)
-    np.savez(path, header=np.array('{"format": 2, "config": {}}'))
-    with pytest.raises(SourceError, match="has format 2; expected at most 1"):
+    np.savez(path, header=np.array('{"format": 3, "config": {}}'))
+    with pytest.raises(SourceError, match="has format 3; expected 2: it was written by a newer version"):
+        OnlineMetrics.load(path)
+    np.savez(path, header=np.array('{"format": 1, "config": {}}'))
+    with pytest.raises(SourceError, match="has format 1; expected 2: an older version wrote it"):
         OnlineMetrics.load(path)
     np.savez(path, header=np.array([{"an": "object"}], dtype=object))
     with pytest.raises(SourceError, match="is no complete metrics state"):
         OnlineMetrics.load(path)
-    np.savez(path, header=np.array('{"format": 1, "config": {}}'), counts=np.zeros(2))
+    np.savez(path, header=np.array('{"format": 2, "config": {}}'), counts=np.zeros(2))
     with pytest.raises(SourceError, match="is no complete metrics state"):
         OnlineMetrics.load(path)
 
@@ -397,6 +410,6 @@ def test_an_option_of_another_version_is_a_source_error(tmp_path):
     with np.load(path) as file:
         members = dict(file)
     for config in ('{"colour": 1}', '{"min_depth": 9.0, "max_depth": 1.0}', '{"alpha": 2.0}', "3"):
-        np.savez(path, **{**members, "header": np.array(f'{{"format": 1, "config": {config}}}')})
+        np.savez(path, **{**members, "header": np.array(f'{{"format": 2, "config": {config}}}')})
         with pytest.raises(SourceError, match="is no complete metrics state"):
             OnlineMetrics.load(path)

@@ -167,7 +167,7 @@ class Scores:
         return {name: tuple(self.frame.xp.pick(values, ends).tolist()) for name, values in ascending.items()}
 
 
-def likely_scale(squared_ratios: float, number: int) -> float:
+def likely_scale(squared_ratios: float, number: float) -> float:
     """The factor on sigma that makes the errors most likely under a Gaussian: the root mean square of error / sigma."""
     return math.sqrt(squared_ratios / number) if number else 0.0
 

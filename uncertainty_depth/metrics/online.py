@@ -154,7 +154,7 @@ class OnlineMetrics:
         small["sums"] += [frame.sums[name] for name in SCALARS]
         small["covered"] += scores.method.covered
         for name, ranked in (("sigma_sums", scores.method), ("depth_sums", scores.proportional)):
-            small[name] += (float(ranked.sigma.sum()), ranked.log_sum, ranked.squared_ratio_sum, ranked.finite_squares[0])
+            small[name] += (float(ranked.sigma.sum()), ranked.log_sum, ranked.squared_ratio_sum, *ranked.finite_squares)
         scored = (figures["uncertainty"], *figures["baselines"].values())
         small["areas"] += [[[item[kind][name] for name in STATISTICS] for kind in PER_STATISTIC[:2]] for item in scored]
         spans = np.array([scores.spans[name] for name in EXTREMES])

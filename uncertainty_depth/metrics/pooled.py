@@ -115,8 +115,7 @@ class Pooled:
             return 1.0
         if candidate == "constant":
             return math.sqrt(self.total("squared") / self.pixels)
-        ratios = self.tables["depth_ratio.count"]
-        return likely_scale(float(self.small["depth_sums"][3]), int(ratios.sum()))
+        return likely_scale(*map(float, self.small["depth_sums"][3:]))
 
     def covered(self, candidate: str) -> Floats:
         """Share covered at each level."""
@@ -129,7 +128,7 @@ class Pooled:
         """Mean negative log likelihood."""
         if candidate == "constant":
             return constant_nll(self.pixels, self.scale(candidate))
-        _, log_sum, squared, _ = self.small["sigma_sums" if candidate == "method" else "depth_sums"]
+        _, log_sum, squared = self.small["sigma_sums" if candidate == "method" else "depth_sums"][:3]
         return scaled_nll(self.pixels, float(log_sum), float(squared), self.scale(candidate))
 
     def spearman(self, candidate: str) -> float:

@@ -20,7 +20,7 @@ from uncertainty_depth.metrics.frame import STATISTICS
 from uncertainty_depth.metrics.intervals import interval_index
 from uncertainty_depth.options import from_mapping, to_mapping
 
-FORMAT = 1
+FORMAT = 2
 LIMIT_BYTES = 8_000_000
 ERROR = Bins(-24, 20, 10)
 RATIO = Bins(-20, 20, 10)
@@ -49,7 +49,7 @@ HISTOGRAMS: dict[str, tuple[Bins, tuple[str, ...]]] = {
 """What is binned by what: a count, and for each name a sum (a maximum for max_error) in each bin."""
 
 SCALARS = ("mae", "abs_rel", "sq_rel", "squared", "log", "squared_log", "a1", "a2", "a3")
-RANKED_SCALARS = ("sigma", "log_sigma", "squared_ratio", "finite_squared_ratio")
+RANKED_SCALARS = ("sigma", "log_sigma", "squared_ratio", "finite_squared_ratio", "finite")
 EXTREMES = ("error", "ratio", "depth_ratio")
 
 
@@ -214,7 +214,9 @@ def load_state(path: str | os.PathLike) -> tuple[State, EvaluationConfig]:
         with np.load(path, allow_pickle=False) as file:
             header = json.loads(str(file["header"]))
             if header["format"] > FORMAT:
-                raise SourceError(f"{path} has format {header['format']}; expected at most {FORMAT}: it was written by a newer version")
+                raise SourceError(f"{path} has format {header['format']}; expected {FORMAT}: it was written by a newer version")
+            if header["format"] < FORMAT:
+                raise SourceError(f"{path} has format {header['format']}; expected {FORMAT}: an older version wrote it, evaluate again")
             config = from_mapping(EvaluationConfig, header["config"])
             state = State(config)
             for store in (state.tables, state.small):
