@@ -5,9 +5,8 @@ import sys
 
 import pytest
 
-from uncertainty_depth.cli import build_parser
-
-COMMANDS = ["train", "evaluate", "predict", "convert-kitti", "synthesize", "play", "bench", "experiment", "calibrate", "demo"]
+from uncertainty_depth.arguments import SIGNATURES, build_parser
+from uncertainty_depth.cli import COMMANDS
 
 
 def call(*arguments, **options):
@@ -19,7 +18,7 @@ def call(*arguments, **options):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_teaches_with_an_example(command, capsys):
     with pytest.raises(SystemExit) as ended:
-        build_parser().parse_args([command, "--help"])
+        build_parser(COMMANDS).parse_args([command, "--help"])
     assert ended.value.code == 0
     assert f"example: uncertainty-depth {command}" in " ".join(capsys.readouterr().out.split())
 
@@ -45,6 +44,10 @@ def test_an_error_is_one_sentence_and_exit_code_1(arguments, words, tmp_path):
     assert last.startswith("uncertainty-depth: ")
     assert all(word in last for word in words), last
     assert "Traceback" not in done.stderr
+
+
+def test_every_command_has_a_signature():
+    assert COMMANDS.keys() == SIGNATURES.keys()
 
 
 def test_an_unknown_option_names_itself():

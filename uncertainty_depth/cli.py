@@ -9,9 +9,8 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 
-from uncertainty_depth import __version__
+from uncertainty_depth.arguments import build_parser
 from uncertainty_depth.config import (
     CalibrationConfig,
     EvaluationConfig,
@@ -24,10 +23,8 @@ from uncertainty_depth.config import (
 )
 from uncertainty_depth.errors import UncertaintyDepthError
 from uncertainty_depth.experiments.registry import EXPERIMENTS
-from uncertainty_depth.options import add_arguments, from_arguments, to_mapping
+from uncertainty_depth.options import from_arguments, to_mapping
 
-SOURCE_HELP = """a bag (rosbag2 folder, .mcap, .db3, or a ROS 1 .bag), nyu:DIR (nyu:DIR:train, nyu:DIR:test),
-kitti:DRIVE_DIR, or synthetic: (synthetic:worlds=4,frames=20,seed=1)"""
 Command = Callable[[argparse.Namespace], None]
 
 
@@ -149,72 +146,23 @@ def demo(arguments: argparse.Namespace) -> None:
         print(line)
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The whole command line."""
-    parser = argparse.ArgumentParser("uncertainty-depth", description="Monocular depth with an error bar, and the scores of the error bar.")
-    parser.add_argument("--version", action="version", version=__version__)
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-
-    def add(name: str, command: Command, *configs: type, example: str) -> argparse.ArgumentParser:
-        text = (command.__doc__ or "").strip()
-        epilog = f"example: uncertainty-depth {name} {example}"
-        made = commands.add_parser(name, help=text, description=text, epilog=epilog)
-        for config in configs:
-            add_arguments(made, config)
-        made.set_defaults(command=command)
-        return made
-
-    one = add("train", train, NetworkConfig, TrainingConfig, SourceConfig, example="my_bag --output my_model --head laplace")
-    one.add_argument("source", help=SOURCE_HELP)
-    one.add_argument("--output", type=Path, required=True, metavar="MODEL", help="model folder to write")
-    one.add_argument("--resume", action="store_true", help="go on with an interrupted training in the same folder")
-
-    one = add("evaluate", evaluate, PredictorConfig, EvaluationConfig, SourceConfig, example="my_bag --model my_model --output my_report")
-    one.add_argument("source", help=SOURCE_HELP)
-    one.add_argument("--model", type=Path, required=True, help="model folder")
-    one.add_argument("--output", type=Path, required=True, metavar="REPORT", help="folder for summary.json, frames.csv, plots and report.html")
-    one.add_argument("--write-bag", type=Path, metavar="OUT", help="also write a bag with the predictions, to look at in RViz")
-
-    one = add("predict", predict, PredictorConfig, example="photo.jpg --model my_model --output maps")
-    one.add_argument("images", type=Path, nargs="+", help="image files")
-    one.add_argument("--model", type=Path, required=True, help="model folder")
-    one.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for the maps")
-
-    one = add("calibrate", calibrate, PredictorConfig, CalibrationConfig, SourceConfig, example="my_model my_bag another_bag --output my_calibration")
-    one.add_argument("model", type=Path, metavar="MODEL", help="model folder")
-    one.add_argument("source", nargs="+", metavar="SOURCE", help=f"one or more sequences, each {SOURCE_HELP}")
-    one.add_argument("--output", type=Path, metavar="DIR", help="folder for calibration.json and calibration.png (default: the model folder)")
-    one.add_argument("--dry-run", action="store_true", help="only report: leave the model folder as it is")
-
-    one = add("convert-kitti", convert_kitti, example="2011_09_26/2011_09_26_drive_0001_sync kitti_bag")
-    one.add_argument("drive", type=Path, metavar="DRIVE_DIR", help="drive folder, beside its date's calibration files, e.g. 2011_09_26/..._sync")
-    one.add_argument("bag", type=Path, metavar="OUT_BAG", help="bag folder to write")
-
-    one = add("synthesize", synthesize, SynthesisConfig, example="world_bag --worlds 4 --frames 20 --test-objects")
-    one.add_argument("bag", type=Path, metavar="OUT_BAG", help="bag folder to write")
-
-    one = add("play", play, PlayerConfig, example="my_bag --clock --rate 0.5")
-    one.add_argument("bag", type=Path, help="bag to publish")
-    one.add_argument("--json", type=Path, metavar="FILE", help="write how many messages of each topic were sent, and what was left out")
-
-    one = add("bench", bench, example="--source kitti:2011_09_26/2011_09_26_drive_0001_sync")
-    one.add_argument("--metrics", action="store_true", help="the metrics against their peers instead of the network")
-    one.add_argument("--source", nargs="*", default=[], help="sources with LiDAR for the reading, projection and scoring rate, e.g. kitti:DRIVE_DIR")
-
-    one = add("experiment", experiment, example="toy-cubic --output cubic --quick")
-    one.add_argument("name", choices=EXPERIMENTS, help="; ".join(f"{name}: {one.description}" for name, one in EXPERIMENTS.items()))
-    one.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for table, JSON and figure")
-    one.add_argument("--seeds", type=int, help="repetitions (default: the experiment's own)")
-    one.add_argument("--quick", action="store_true", help="a small version, under two minutes on two cores")
-
-    one = add("demo", demo, example="--output demo_output")
-    one.add_argument("--output", type=Path, default=Path("demo_output"), metavar="DIR", help="folder for bag, report and pictures")
-    return parser
+COMMANDS: dict[str, Command] = {
+    "train": train,
+    "evaluate": evaluate,
+    "predict": predict,
+    "calibrate": calibrate,
+    "convert-kitti": convert_kitti,
+    "synthesize": synthesize,
+    "play": play,
+    "bench": bench,
+    "experiment": experiment,
+    "demo": demo,
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; errors a user can mend become one sentence and exit code 1."""
-    arguments = build_parser().parse_args(argv)
+    arguments = build_parser(COMMANDS).parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:
         arguments.command(arguments)
