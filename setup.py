@@ -57,7 +57,7 @@ setup(
         "pyyaml>=6.0",
         "tqdm>=4.65",
     ],
-    extras_require={"ros": ROS, "test": TEST},
+    extras_require={"ros": ROS, "test": TEST, "experiments": ["numpyro>=0.15"]},
     entry_points={
         "console_scripts": [
             "uncertainty-depth = uncertainty_depth.cli:main",
