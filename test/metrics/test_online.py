@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import rankdata
 
 from uncertainty_depth import cli
 from uncertainty_depth.config import EvaluationConfig
@@ -27,6 +28,8 @@ from uncertainty_depth.metrics import (
     sparsification,
     spearman,
 )
+from uncertainty_depth.metrics.arrays import NUMPY
+from uncertainty_depth.metrics.state import JOINT, JOINT_ERROR
 
 LIMIT = 2.0**-10  # relative error of an order statistic
 
@@ -151,6 +154,74 @@ def test_the_bounds_hold_on_adversarial_data(name):
         full = sparsification(depth, sigma, ground_truth, item).random[0]
         # Each threshold keeps at most the pixels of one bin too many or too few, see `online`.
         assert found["ause_pooled"][item] == pytest.approx(area, abs=0.01 * full + 1e-12), item
+
+
+def rank_share(values, bins):
+    """Root of the share of the variance of the ranks that lies between bins."""
+    ranks = rankdata(values) - (len(values) + 1) / 2
+    _, place, counts = np.unique(bins, return_inverse=True, return_counts=True)
+    means = np.bincount(place, ranks) / counts
+    return math.sqrt(np.sum(counts * means**2) / max(np.sum(ranks**2), 1e-300))
+
+
+def spearman_bound(name, key, error, exact):
+    """The documented one: the arc cosine is off by at most the sum of those of the shares."""
+    index = JOINT[name].bins.index(NUMPY, key, (0.0, math.inf))
+    rows = index >> JOINT[name].shift(np.array([index.min(), index.max()]))
+    columns = JOINT_ERROR.index(NUMPY, error, (0.0, math.inf))
+    angle = sum(math.acos(min(rank_share(*pair), 1.0)) for pair in ((key, rows), (error, columns))) + 1e-7
+    middle = math.acos(np.clip(exact, -1, 1))
+    return math.cos(min(middle + angle, math.pi)), math.cos(max(middle - angle, 0.0))
+
+
+@pytest.mark.parametrize("name", ADVERSARIAL)
+def test_spearman_aurg_trimmed_and_baselines_on_adversarial_data(name):
+    depth, sigma, ground_truth = ADVERSARIAL[name](np.random.default_rng(3))
+    error, metrics = np.abs(depth - ground_truth), OnlineMetrics()
+    exact, found = scored(metrics.update(depth, sigma, ground_truth)), scored(metrics.compute())
+    keys = {"method": ("sigma", np.asarray(sigma, dtype=float)), "proportional_to_depth": ("depth", np.maximum(depth, 0.0))}
+    for candidate, expected in exact.items():
+        for key in ("n_merci", "n_merci_trimmed", "merci", "auce", "nll"):
+            assert found[candidate][key] == pytest.approx(expected[key], rel=2e-3, abs=1e-4, nan_ok=True), (candidate, key)
+        for item, area in expected["aurg"].items():
+            full = sparsification(depth, sigma, ground_truth, item).random[0]
+            assert found[candidate]["aurg_pooled"][item] == pytest.approx(area, abs=0.01 * full + 1e-12), (candidate, item)
+        value, reference = found[candidate]["spearman"], expected["spearman"]
+        assert math.isnan(value) == math.isnan(reference), candidate
+        if not math.isnan(reference):
+            low, high = spearman_bound(*keys[candidate], error, reference)
+            assert low <= value <= high, candidate
+            assert value == pytest.approx(reference, abs=5e-3), candidate
+
+
+@pytest.mark.parametrize(("spread", "limit"), [(0.02, 4e-3), (0.08, 1e-3), (0.5, 1e-3), (3, 1e-3), (60, 1e-3), (1e4, 1e-3)])
+def test_spearman_however_little_or_much_sigma_spreads(spread, limit):
+    rng = np.random.default_rng(0)
+    share = rng.uniform(size=40_000)
+    sigma, error, ground_truth = 0.3 * (1 + spread) ** share, np.abs(0.1 * rng.normal(size=40_000)) + 0.3 * share, rng.uniform(1, 9, 40_000)
+    metrics = OnlineMetrics()
+    for part in np.array_split(np.argsort(np.abs(share - 0.5)), 7):  # from the middle outwards: the rows grow coarser on the way
+        metrics.update((ground_truth + error)[part], sigma[part], ground_truth[part])
+    assert metrics.compute()["uncertainty"]["spearman"] == pytest.approx(spearman(sigma, error), abs=limit)
+
+
+def test_rows_coarsen_alike_in_every_order(convert):
+    rng = np.random.default_rng(0)
+    parts = [tuple(map(convert, (rng.uniform(1, 5, 500) * scale, rng.uniform(1, 2, 500) * scale, rng.uniform(1, 5, 500)))) for scale in (1, 1e-3, 40)]
+    merged = []
+    for order in itertools.permutations(range(3)):
+        together, single = OnlineMetrics(), OnlineMetrics()
+        for place in order:
+            single.update(*parts[place])
+            other = OnlineMetrics()
+            other.update(*parts[place])
+            together.merge(other)
+        together.merge(OnlineMetrics())
+        merged += [together._state.local(), single._state.local()]
+    for name in ("joint.sigma", "joint.depth"):
+        assert merged[0][name].sum() == 1500
+        for other in merged[1:]:
+            np.testing.assert_array_equal(other[name], merged[0][name])
 
 
 def test_baselines_are_scaled_by_the_pixels_with_a_finite_ratio_in_a_frame_and_online():

@@ -86,6 +86,39 @@ class Bins:
         return before[index] + np.nan_to_num(share) * counts[index]
 
 
+@dataclass(frozen=True)
+class Window:
+    """Rows of a table that holds the bins seen so far as finely as its size allows, whatever their order of coming.
+
+    Bin b lies in row `(b >> shift) mod rows`, with the least shift at which the bins from the least to the greatest one seen fit.
+
+    Attributes:
+        bins: the finest bins, and the range beyond which they are not told apart.
+        rows: a power of 2.
+    """
+
+    bins: Bins
+    rows: int
+
+    def shift(self, span: Counts) -> int:
+        """For the least and the greatest bin seen."""
+        return next(shift for shift in range(64) if int(span[1] >> shift) - int(span[0] >> shift) < self.rows)
+
+    def ordered(self, table: NDArray, span: Counts) -> NDArray:
+        """The rows in the order of their bins."""
+        return table[self._coarse(span) & (self.rows - 1)]
+
+    def widened(self, table: NDArray, span: Counts, wider: Counts) -> NDArray:
+        """The table for a wider span."""
+        result, steps = np.zeros_like(table), self.shift(wider) - self.shift(span)
+        np.add.at(result, (self._coarse(span) >> steps) & (self.rows - 1), self.ordered(table, span))
+        return result
+
+    def _coarse(self, span: Counts) -> Counts:
+        low, high = span >> self.shift(span)
+        return np.arange(low, high + 1)
+
+
 def first_sums(counts: Counts, sums: NDArray, numbers: Floats | Counts) -> Floats:
     """Sum over the first `numbers` pixels of a histogram, a bin that is cut counting in proportion."""
     total = np.cumsum(counts)

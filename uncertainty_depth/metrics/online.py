@@ -10,7 +10,10 @@ Sums and counts are exact. Order statistics come from logarithmic bins (see `bin
 - Pooled sparsification: the share kept at each fraction is off by at most the pixels of one bin of relative width 2^-9; groups of equal keys are
   recognised, and kept whole, where they hold 1/512 of all pixels and stand out fourfold from the bins beside them.
 - AUCE of the baselines: the share covered is off by at most the pixels of one bin.
-- Spearman: ranks are known to an eighth (sigma) or a sixteenth (error, depth) of an octave; 2e-3 absolute on sigmas that spread over two octaves.
+- Spearman: ranks are known to a bin. Sigma (2^-19 ... 2^12 m) and depth (2^-6 ... 2^9 m) have 256 of them over the octaves seen so far, the error 16
+  in each octave of 2^-14 ... 2^6 m; beyond these ranges nothing is told apart, and a zero takes the finest bins from all the others. The arc cosine
+  of the figure is off by at most acos(a) + acos(b), a^2 and b^2 being the shares of the variance of the two ranks that lie between bins. Measured:
+  1e-3 for sigmas that spread by 8 % or more, 3e-3 for 2 %, 5e-3 where a third of the errors lie below 2^-14 m.
 - n-MeRCI per depth interval: bins as fine as the memory allows, from 1/8 of an octave (800 intervals) to 1/64 (100 intervals); see `state`.
 
 Chunks of any size, at once, or merged in any order: counts are equal and sums agree to rounding. Only the per-image figures depend on what one
@@ -19,6 +22,7 @@ image is.
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
@@ -26,16 +30,15 @@ import numpy as np
 
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.metrics import pooled
-from uncertainty_depth.metrics.arrays import Array, Arrays, arrays_of
+from uncertainty_depth.metrics.arrays import NUMPY, Array, Arrays, arrays_of
 from uncertainty_depth.metrics.bins import Bins
 from uncertainty_depth.metrics.depth import valid_pixels
 from uncertainty_depth.metrics.frame import PER_STATISTIC, STATISTICS, Frame, Scores
 from uncertainty_depth.metrics.state import (
     EXTREMES,
     HISTOGRAMS,
-    JOINT_DEPTH,
+    JOINT,
     JOINT_ERROR,
-    JOINT_SIGMA,
     SCALARS,
     Intervals,
     State,
@@ -105,6 +108,8 @@ class OnlineMetrics:
         figures = scores.figures(self.config.alpha)
         self._state.move(xp)
         self._fold_numbers(scores, figures)
+        for name, window in JOINT.items():
+            self._state.widen(name, window.bins.index(NUMPY, np.array(scores.spans[name]), (0.0, math.inf)))
         self._fold_tables(scores)
         return figures
 
@@ -170,8 +175,10 @@ class OnlineMetrics:
     def _fold_block(self, xp: Arrays, block: dict[str, Array], spans: Spans) -> None:
         index = {name: self._fold(xp, name, block, spans[name]) for name in HISTOGRAMS}
         rank = _coarse(xp, "error", index, JOINT_ERROR, spans)
-        for name, bins in (("sigma", JOINT_SIGMA), ("depth", JOINT_DEPTH)):
-            cell = _coarse(xp, name, index, bins, spans)
+        for name, window in JOINT.items():
+            cell = _coarse(xp, name, index, window.bins, spans)
+            cell >>= window.shift(self._state.span(name))
+            cell &= window.rows - 1
             cell *= JOINT_ERROR.number
             cell += rank
             xp.add_at(self._state.tables[f"joint.{name}"], cell, 1)

@@ -18,7 +18,7 @@ from uncertainty_depth.metrics.intervals import ENOUGH_PIXELS
 from uncertainty_depth.metrics.merci import ALPHAS, normalised, order_number, rescaled_mean
 from uncertainty_depth.metrics.sparsification import POGGI, poggi_areas, statistic
 from uncertainty_depth.metrics.sparsification import curves as finished
-from uncertainty_depth.metrics.state import EXTREMES, HISTOGRAMS, JOINT_DEPTH, JOINT_ERROR, JOINT_SIGMA, SCALARS, Intervals, State
+from uncertainty_depth.metrics.state import EXTREMES, HISTOGRAMS, JOINT, JOINT_ERROR, SCALARS, Intervals, State
 
 SUM_OF = {"abs_rel": "relative", "rmse": "squared", "a1": "inaccurate"}
 CANDIDATES = ("method", *BASELINES)
@@ -135,8 +135,9 @@ class Pooled:
         """Rank correlation from the joint histogram."""
         if candidate == "constant":
             return math.nan
-        name, bins = ("sigma", JOINT_SIGMA) if candidate == "method" else ("depth", JOINT_DEPTH)
-        joint = self.tables[f"joint.{name}"].reshape(bins.number, JOINT_ERROR.number).astype(np.float64)
+        name, place = ("sigma", 0) if candidate == "method" else ("depth", 1)
+        span = np.array([self.small[f"{side}_row"][place] for side in ("least", "greatest")])
+        joint = JOINT[name].ordered(self.tables[f"joint.{name}"].reshape(-1, JOINT_ERROR.number), span).astype(np.float64)
         rows, columns = (_middle_ranks(joint.sum(axis)) for axis in (1, 0))
         spread = math.sqrt(float(rows**2 @ joint.sum(1)) * float(columns**2 @ joint.sum(0)))
         return float(rows @ joint @ columns) / spread if spread else math.nan

@@ -14,13 +14,15 @@ import numpy as np
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.metrics.arrays import NUMPY, Array, Arrays, Floats
-from uncertainty_depth.metrics.bins import Bins
+from uncertainty_depth.metrics.bins import Bins, Window
 from uncertainty_depth.metrics.calibration import LEVELS
 from uncertainty_depth.metrics.frame import STATISTICS
 from uncertainty_depth.metrics.intervals import interval_index
 from uncertainty_depth.options import from_mapping, to_mapping
 
 FORMAT = 2
+NO_ROW = 1 << 40
+"""Least bin where none was seen."""
 LIMIT_BYTES = 8_000_000
 ERROR = Bins(-24, 20, 10)
 RATIO = Bins(-20, 20, 10)
@@ -30,8 +32,8 @@ FACTOR = Bins(0, 24, 9)
 SIGMA = Bins(-24, 16, 9)
 DEPTH = Bins(-10, 14, 9)
 JOINT_ERROR = Bins(-14, 6, 4)
-JOINT_SIGMA = Bins(-20, 12, 3)
-JOINT_DEPTH = Bins(-4, 8, 4)
+JOINT = {"sigma": Window(Bins(-19, 12, 9), 256), "depth": Window(Bins(-6, 9, 9), 256)}
+"""Rows of the joint histograms with the error."""
 INTERVAL_OCTAVES = {"error": (-12, 8), "ratio": (-10, 10)}
 INTERVAL_CELLS = 137_000
 """Cells of each of the two tables of counts per depth interval."""
@@ -127,8 +129,7 @@ def layout(config: EvaluationConfig) -> dict[str, tuple[tuple[int, ...], str]]:
     for name, (bins, sums) in HISTOGRAMS.items():
         tables[f"{name}.count"] = ((bins.number,), "int64")
         tables.update({f"{name}.{item}": ((bins.number,), "float64") for item in sums})
-    tables["joint.sigma"] = ((JOINT_SIGMA.number * JOINT_ERROR.number,), "int64")
-    tables["joint.depth"] = ((JOINT_DEPTH.number * JOINT_ERROR.number,), "int64")
+    tables.update({f"joint.{name}": ((window.rows * JOINT_ERROR.number,), "int64") for name, window in JOINT.items()})
     tables.update({f"interval.{item}": ((intervals.number,), "float64") for item in ("error", "sigma")})
     tables["interval.error_bins"] = ((intervals.number * intervals.error.number,), "int64")
     tables["interval.ratio_bins"] = ((intervals.number * intervals.ratio.number,), "int64")
@@ -144,8 +145,13 @@ SMALL = {
     "areas": ((3, 2, len(STATISTICS)), "float64"),
     "least": ((len(EXTREMES),), "float64"),
     "greatest": ((len(EXTREMES),), "float64"),
+    "least_row": ((len(JOINT),), "int64"),
+    "greatest_row": ((len(JOINT),), "int64"),
 }
-"""Figures of all pixels, always NumPy's: [pixels, frames], coverage, sums, per-image AUSE and AURG (method, baselines), extremes."""
+"""Figures of all pixels, always NumPy's: [pixels, frames], coverage, sums, per-image AUSE and AURG (method, baselines), extremes.
+Those of the rows are bins of `JOINT`."""
+JOINED = {"least": np.minimum, "greatest": np.maximum, "least_row": np.minimum, "greatest_row": np.maximum}
+"""How those that do not add up are merged."""
 
 
 class State:
@@ -163,6 +169,8 @@ class State:
         self.small: dict[str, Any] = {name: np.zeros(shape, kind) for name, (shape, kind) in SMALL.items()}
         self.small["least"] += np.inf
         self.small["greatest"] -= np.inf
+        self.small["least_row"] += NO_ROW
+        self.small["greatest_row"] -= 1
 
     @property
     def nbytes(self) -> int:
@@ -184,14 +192,40 @@ class State:
     def merge(self, other: State) -> None:
         """Add what another state has seen."""
         brought = other.local()
+        for name in JOINT:
+            if other.span(name)[0] != NO_ROW:
+                self.widen(name, other.span(name))
+                brought[f"joint.{name}"] = _widened(name, brought[f"joint.{name}"], other.span(name), self.span(name))
         for name, table in self.tables.items():
-            addition = brought[name] if self.xp is NUMPY else self.xp.lib.as_tensor(brought[name], device=self.xp.device)
+            addition = self._here(brought[name])
             if name.endswith("max_error"):
                 self.tables[name] = self.xp.lib.maximum(table, addition)
             else:
                 table += addition
         for name, values in self.small.items():
-            self.small[name] = {"least": np.minimum, "greatest": np.maximum}.get(name, np.add)(values, other.small[name])
+            self.small[name] = JOINED.get(name, np.add)(values, other.small[name])
+
+    def span(self, name: str) -> np.ndarray:
+        """Least and greatest bin seen of a key of the joint histograms."""
+        place = list(JOINT).index(name)
+        return np.array([self.small[f"{side}_row"][place] for side in ("least", "greatest")])
+
+    def widen(self, name: str, span: np.ndarray) -> None:
+        """Make room for these bins in a joint histogram, in coarser rows where that takes it."""
+        old, place = self.span(name), list(JOINT).index(name)
+        wider = np.array([min(old[0], span[0]), max(old[1], span[1])])
+        if old[0] != NO_ROW and JOINT[name].shift(old) != JOINT[name].shift(wider):
+            table = np.asarray(self.xp.local(self.tables[f"joint.{name}"]))
+            self.tables[f"joint.{name}"] = self._here(_widened(name, table, old, wider))
+        self.small["least_row"][place], self.small["greatest_row"][place] = wider
+
+    def _here(self, table: np.ndarray) -> Array:
+        return table if self.xp is NUMPY else self.xp.lib.as_tensor(table, device=self.xp.device)
+
+
+def _widened(name: str, table: np.ndarray, span: np.ndarray, wider: np.ndarray) -> np.ndarray:
+    window = JOINT[name]
+    return window.widened(table.reshape(window.rows, -1), span, wider).reshape(-1)
 
 
 def save_state(state: State, config: EvaluationConfig, path: str | os.PathLike) -> None:
