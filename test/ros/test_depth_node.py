@@ -191,6 +191,30 @@ def test_quality_of_service_may_be_overridden(graph, start):
     assert image.qos_profile.reliability == ReliabilityPolicy.RELIABLE
 
 
+def test_overridden_quality_of_service_outlives_a_change_at_run_time(graph, start):
+    """What was given stays, even where it equals the default; what was not given follows the parameters."""
+    given = {"/image": "reliability:=best_effort", "/image/compressed": "durability:=transient_local"}
+    node = start([word for topic, value in given.items() for word in ("-p", f"qos_overrides.{topic}.subscription.{value}")])
+    assert node.get_parameter("qos_overrides./image.subscription.depth").value == 1
+    assert graph.set_parameters(NODE, reliable_input=True, compressed_input=True).successful
+    compressed = subscribed(graph, "/image/compressed")
+    assert (compressed.durability, compressed.reliability) == (DurabilityPolicy.TRANSIENT_LOCAL, ReliabilityPolicy.RELIABLE)
+    assert graph.set_parameters(NODE, compressed_input=False).successful
+    image = subscribed(graph, "/image")
+    assert (image.durability, image.reliability) == (DurabilityPolicy.VOLATILE, ReliabilityPolicy.BEST_EFFORT)
+
+
+@pytest.mark.parametrize("topic", ["/image", "/image/compressed"])
+def test_an_impossible_quality_of_service_is_one_sentence(graph, start, topic):
+    with pytest.raises(ConfigError, match=r"reliability is 'perfect'; expected one of .*best_effort"):
+        start(["-p", f"qos_overrides.{topic}.subscription.reliability:=perfect"])
+
+
+def subscribed(graph, topic):
+    graph.until(lambda: len(graph.node.get_subscriptions_info_by_topic(topic)) == 1, f"one subscription of {topic}")
+    return graph.node.get_subscriptions_info_by_topic(topic)[0].qos_profile
+
+
 def test_default_quality_of_service(graph, start):
     start()
     graph.until(lambda: graph.node.get_subscriptions_info_by_topic("/image") and graph.node.get_publishers_info_by_topic("/points"), "endpoints")

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import Float64, String
 from std_srvs.srv import Trigger
@@ -133,12 +133,13 @@ def test_save_writes_the_report_and_reset_starts_anew(graph, start, make, tmp_pa
         feeder.frame((index + 1) * 100 * MS, seed=index)
     feeder.cloud(400 * MS)
     scores.wait(3)
-    feeder.prediction(460 * MS)  # still waits for a later cloud when ~/save comes: it must be in the report all the same
+    feeder.prediction(460 * MS)  # still waits for a later cloud when ~/save comes
     graph.until(lambda: node.health.counts()["received.uncertainty/image_rect"] == 4, "the last prediction")
     saved = graph.call(Trigger, f"{NODE}/save")
     assert saved.success, saved.message
     summary = json.loads((tmp_path / "report" / "summary.json").read_text())
-    assert summary["frames"] == {"read": 4, "evaluated": 3, "skipped": {"no_lidar_within_max_time_difference": 1}}
+    assert summary["frames"] == {"read": 3, "evaluated": 3, "skipped": {}}
+    assert summary["notes"] == ["waiting: 1"]
     _, of_run = expected(make, 3)
     assert summary["depth"]["abs_rel"] == pytest.approx(of_run["depth.abs_rel"], rel=1e-9)
     assert summary["model"]["model"] == "tiny"
@@ -151,6 +152,37 @@ def test_save_writes_the_report_and_reset_starts_anew(graph, start, make, tmp_pa
     scores.wait(4)
     assert graph.call(Trigger, f"{NODE}/save").success
     assert json.loads((tmp_path / "report" / "summary.json").read_text())["frames"]["evaluated"] == 1
+
+
+def test_saving_in_the_middle_of_a_run_changes_no_score(graph, start, make, tmp_path):
+    """The cloud is there before ~/save and the prediction after it, and the other way round: both are scored all the same."""
+    node = start(output=str(tmp_path / "report"))
+    feeder = Feeder(graph, make)
+    feeder.prediction(100 * MS)
+    feeder.cloud(90 * MS)
+    feeder.depth.publish(make.image(200 * MS, arrays(0)[0]))
+    graph.until(lambda: (node._live.waiting, node.health.counts().get("received.lidar/points")) == (2, 1), "what comes before")
+    assert graph.call(Trigger, f"{NODE}/save").success
+    summary = json.loads((tmp_path / "report" / "summary.json").read_text())
+    assert (summary["frames"]["read"], summary["notes"]) == (0, ["waiting: 2"])
+    feeder.sigma.publish(make.image(200 * MS, arrays(0)[1]))
+    feeder.cloud(200 * MS)
+    graph.until(lambda: node._live.evaluation.evaluated == 2, "both frames, decided by the later cloud")
+    assert node._live.pairing_counts["paired"] == 2
+    graph.stop(node)
+    assert json.loads((tmp_path / "report" / "summary.json").read_text())["notes"] == []
+
+
+def test_any_failure_of_save_is_answered(graph, start, tmp_path, monkeypatch):
+    from uncertainty_depth import report
+
+    node = start(output=str(tmp_path / "report"))
+    with monkeypatch.context() as patch:
+        patch.setattr(report, "write", lambda *_: 1 / 0)
+        answer = graph.call(Trigger, f"{NODE}/save")
+    assert (answer.success, answer.message) == (False, "division by zero")
+    assert graph.call(Trigger, f"{NODE}/save").success
+    assert node.health.dropped() == {}
 
 
 def test_save_without_a_folder_says_what_is_missing(graph, start):
@@ -230,6 +262,16 @@ def test_best_effort_lidar_is_heard_by_default(graph, start, make):
     feeder.prediction(100 * MS)
     clouds.publish(make.cloud(make.points_on_plane(), 100 * MS))
     scores.wait(1)
+
+
+def test_overridden_quality_of_service_outlives_a_change_at_run_time(graph, start):
+    node = start("-p", "qos_overrides./lidar/points.subscription.reliability:=best_effort")
+    before = node._ground_truth
+    assert graph.set_parameters(NODE, queue_size=7).successful
+    graph.until(lambda: node._ground_truth is not before, "the new subscription")
+    graph.until(lambda: len(graph.node.get_subscriptions_info_by_topic("/lidar/points")) == 1, "end of the old subscription")
+    (info,) = graph.node.get_subscriptions_info_by_topic("/lidar/points")
+    assert info.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
 
 
 def test_a_change_of_what_is_scored_starts_anew_and_an_impossible_one_is_refused(graph, start, make):

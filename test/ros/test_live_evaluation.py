@@ -176,6 +176,19 @@ def test_flush_decides_what_waits(ready, make):
     assert ready.evaluation.evaluated == 1
 
 
+def test_what_waits_is_told(make):
+    evaluation = live()
+    evaluation.add_depth(maps(make, 50 * MS)[0])
+    add_prediction(evaluation, make, 100 * MS)
+    add_prediction(evaluation, make, 200 * MS)
+    add_cloud(evaluation, make, 100 * MS)  # decides the first, which then waits for the camera info
+    assert evaluation.waiting == 3
+    evaluation.add_camera_info(make.camera_info(0, WIDTH, HEIGHT))
+    assert evaluation.waiting == 2
+    evaluation.finish()
+    assert evaluation.waiting == 0
+
+
 def test_a_bag_that_loops_keeps_the_scores_and_goes_on(ready, make):
     for _ in range(3):
         for stamp in range(100, 600, 100):
@@ -216,8 +229,11 @@ def test_reset_forgets_scores_and_counts(ready, make):
 def test_colours_may_change_without_a_new_start_but_what_is_scored_may_not(ready, make):
     add_prediction(ready, make, 100 * MS)
     add_cloud(ready, make, 100 * MS)
-    ready.reconfigure(EvaluatorNodeConfig(color_max_depth=3.0, occlusion_window=9), ready.extrinsics)
-    assert ready.evaluation.evaluated == 1
+    add_prediction(ready, make, 200 * MS)
+    assert ready.reconfigure(EvaluatorNodeConfig(color_max_depth=3.0, occlusion_window=9), ready.extrinsics) == []
+    assert (ready.evaluation.evaluated, ready.waiting) == (1, 1)
+    add_cloud(ready, make, 200 * MS)
+    assert (ready.evaluation.evaluated, ready.waiting) == (2, 0)
     ready.reconfigure(EvaluatorNodeConfig(max_depth=20.0), ready.extrinsics)
     assert ready.evaluation.evaluated == 0
     assert ready.evaluation.config.max_depth == 20.0

@@ -20,13 +20,14 @@ from uncertainty_depth.ros.depth_outputs import DepthOutputs
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
 from uncertainty_depth.ros.messages import stamp_ns
 from uncertainty_depth.ros.parameters import NodeParameters
-from uncertainty_depth.ros.qos import OVERRIDABLE, sensor_qos
+from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
 from uncertainty_depth.ros.worker import Worker
 
 if TYPE_CHECKING:
     from uncertainty_depth.predictor import Predictor
 
 LOG_EVERY_S = 5.0
+INPUTS = {False: (Image, "image"), True: (CompressedImage, "image/compressed")}
 
 
 def load_predictor(config: DepthNodeConfig) -> Predictor:
@@ -51,12 +52,13 @@ class DepthNode(Node):
         if not self.config.model:
             raise ConfigError("the parameter model is empty; expected a model folder, e.g. --ros-args -p model:=/path/to/model")
         self.health, self._info = Health(), None
-        self._outputs = DepthOutputs(self)
+        self._outputs, self._qos = DepthOutputs(self), SubscriptionQos(self)
         self._predictor = load_predictor(self.config)
         self._worker = Worker(self._process, lambda _, reason: self.health.drop(reason), self.config.queue_size)
         self._diagnostics = DiagnosticsPublisher(self, self.health, "received", self._facts)
-        self.create_subscription(CameraInfo, "camera_info", self._on_info, sensor_qos(1, False), qos_overriding_options=OVERRIDABLE)
-        self._subscribe(self.config, OVERRIDABLE)
+        self.create_subscription(CameraInfo, "camera_info", self._on_info, self._qos.overridden("camera_info", sensor_qos(1, False)))
+        self._qos.declare([topic for _, topic in INPUTS.values()], sensor_qos(self.config.queue_size, self.config.reliable_input))
+        self._subscribe(self.config)
         self._outputs.publish_model(self._predictor.describe())
         self.get_logger().info(f"{self._predictor.method} on {self._predictor.device}, model {self.config.model}")
 
@@ -70,11 +72,11 @@ class DepthNode(Node):
         """The executor such a node is made for."""
         return SingleThreadedExecutor(context=context)
 
-    def _subscribe(self, config: DepthNodeConfig, overriding: object = None) -> None:
-        kind, topic = (CompressedImage, "image/compressed") if config.compressed_input else (Image, "image")
+    def _subscribe(self, config: DepthNodeConfig) -> None:
+        kind, topic = INPUTS[config.compressed_input]
         events = SubscriptionEventCallbacks(message_lost=self._on_lost)
-        qos = sensor_qos(config.queue_size, config.reliable_input)
-        self._subscription = self.create_subscription(kind, topic, self._on_image, qos, event_callbacks=events, qos_overriding_options=overriding)
+        qos = self._qos.overridden(topic, sensor_qos(config.queue_size, config.reliable_input))
+        self._subscription = self.create_subscription(kind, topic, self._on_image, qos, event_callbacks=events)
 
     def _on_info(self, message: CameraInfo) -> None:
         self._info = message

@@ -21,19 +21,20 @@ from std_srvs.srv import Trigger
 
 from uncertainty_depth import report
 from uncertainty_depth.config import EvaluatorNodeConfig
-from uncertainty_depth.errors import ConfigError, SourceError, UncertaintyDepthError
+from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.records import Skipped
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
 from uncertainty_depth.ros.extrinsics import create_extrinsics
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
 from uncertainty_depth.ros.parameters import NodeParameters
-from uncertainty_depth.ros.qos import LATCHED_QOS, OVERRIDABLE, sensor_qos
+from uncertainty_depth.ros.qos import LATCHED_QOS, SubscriptionQos, sensor_qos
 from uncertainty_depth.ros.score_outputs import ScoreOutputs
 from uncertainty_depth.ros.worker import Worker
 
 LOG_EVERY_S = 5.0
 STREAMS = 4  # depth, uncertainty, camera info, ground truth: the queue has room for queue_size messages of each
+GROUND_TRUTH = {False: (PointCloud2, "lidar/points"), True: (Image, "ground_truth/image")}
 Step = Callable[[], "list[Scored | Skipped]"]
 
 
@@ -50,13 +51,14 @@ class EvaluatorNode(Node):
         super().__init__("evaluator_node", **options)
         self._options = NodeParameters(self, EvaluatorNodeConfig, self._prepare)
         config = checked(self.config)
-        self.health, self._model = Health(), {}
+        self.health, self._model, self._qos = Health(), {}, SubscriptionQos(self)
         self._live = LiveEvaluation(config, create_extrinsics(self, config.lidar_to_camera, config.use_ground_truth_image))
         self._outputs = ScoreOutputs(self, self._live.evaluation)
         self._worker: Worker[Step] = Worker(self._take, lambda _, reason: self.health.drop(reason), STREAMS * config.queue_size)
         self._diagnostics = DiagnosticsPublisher(self, self.health, "received", self._facts)
         self._subscribe_predictions()
-        self._ground_truth = self._subscribe_ground_truth(config, OVERRIDABLE)
+        self._qos.declare([topic for _, topic in GROUND_TRUTH.values()], sensor_qos(config.queue_size, config.reliable_input))
+        self._ground_truth = self._subscribe_ground_truth(config)
         services = MutuallyExclusiveCallbackGroup()
         self.create_service(Trigger, "~/reset", self._on_reset, callback_group=services)
         self.create_service(Trigger, "~/save", self._on_save, callback_group=services)
@@ -74,23 +76,23 @@ class EvaluatorNode(Node):
 
     def _subscribe_predictions(self) -> None:
         live, depth = self._live, self.config.queue_size
-        self._subscribe(Image, "depth/image_rect", live.add_depth, sensor_qos(depth, True), OVERRIDABLE)
-        self._subscribe(Image, "uncertainty/image_rect", live.add_sigma, sensor_qos(depth, True), OVERRIDABLE)
-        self._subscribe(CameraInfo, "depth/camera_info", live.add_camera_info, sensor_qos(depth, True), OVERRIDABLE)
+        self._subscribe(Image, "depth/image_rect", live.add_depth, sensor_qos(depth, True))
+        self._subscribe(Image, "uncertainty/image_rect", live.add_sigma, sensor_qos(depth, True))
+        self._subscribe(CameraInfo, "depth/camera_info", live.add_camera_info, sensor_qos(depth, True))
         self.create_subscription(String, "depth/model", self._on_model, LATCHED_QOS)
 
-    def _subscribe_ground_truth(self, config: EvaluatorNodeConfig, overriding: object = None) -> Subscription:
-        kind, topic = (Image, "ground_truth/image") if config.use_ground_truth_image else (PointCloud2, "lidar/points")
-        return self._subscribe(kind, topic, self._live.add_ground_truth, sensor_qos(config.queue_size, config.reliable_input), overriding)
+    def _subscribe_ground_truth(self, config: EvaluatorNodeConfig) -> Subscription:
+        kind, topic = GROUND_TRUTH[config.use_ground_truth_image]
+        return self._subscribe(kind, topic, self._live.add_ground_truth, sensor_qos(config.queue_size, config.reliable_input))
 
-    def _subscribe(self, kind: type, topic: str, add: Callable, qos: QoSProfile, overriding: object) -> Subscription:
+    def _subscribe(self, kind: type, topic: str, add: Callable, qos: QoSProfile) -> Subscription:
         def receive(message: object) -> None:
             self.health.count("received")
             self.health.count(f"received.{topic}")
             self._worker.put(partial(add, message))
 
         events = SubscriptionEventCallbacks(message_lost=lambda event: self.health.count("lost_in_transport", event.total_count_change))
-        return self.create_subscription(kind, topic, receive, qos, event_callbacks=events, qos_overriding_options=overriding)
+        return self.create_subscription(kind, topic, receive, self._qos.overridden(topic, qos), event_callbacks=events)
 
     def _on_model(self, message: String) -> None:
         try:
@@ -128,21 +130,25 @@ class EvaluatorNode(Node):
 
     def _on_save(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         try:
-            response.message = str(self._worker.call(partial(self._save, self._live.flush)).result())
+            response.message = str(self._worker.call(self._save).result())
             response.success = True
-        except UncertaintyDepthError as error:
-            response.success, response.message = False, str(error)
+        except Exception as error:  # whatever it is, who asked must get an answer
+            response.success, response.message = False, str(error) or type(error).__name__
         return response
 
-    def _save(self, decide: Step) -> Path:
+    def _save(self) -> Path:
+        """Write what is decided so far; what waits is only told of, so that saving in the middle of a run changes no score."""
         if not self.config.output:
             raise ConfigError("the parameter output is empty; expected a folder for the report")
-        self._take(decide)
         context = report.Context(self._source(), self._model, self._notes())
         try:
             return report.write(self._live.evaluation, Path(self.config.output), context)
         except OSError as error:
             raise SourceError(f"the report cannot be written to {self.config.output}: {error}") from error
+
+    def _finish(self) -> Path:
+        self._take(self._live.finish)
+        return self._save()
 
     def _source(self) -> str:
         return f"live: {self.resolve_topic_name('depth/image_rect')} against {self._ground_truth.topic_name}"
@@ -150,6 +156,7 @@ class EvaluatorNode(Node):
     def _notes(self) -> tuple[str, ...]:
         counts = {f"messages {name}": n for name, n in self.health.counts().items() if name.startswith(("dropped.", "lost_"))}
         counts |= {f"pairing: {name}": n for name, n in self._live.pairing_counts.items() if name not in ("paired", "unmatched")}
+        counts["waiting"] = self._live.waiting
         return tuple(f"{name.replace('_', ' ')}: {n}" for name, n in counts.items() if n)
 
     def _prepare(self, old: EvaluatorNodeConfig, new: EvaluatorNodeConfig) -> Callable[[], None]:
@@ -170,12 +177,13 @@ class EvaluatorNode(Node):
         return apply
 
     def _facts(self) -> dict[str, object]:
-        return {f"pairing.{name}": count for name, count in self._live.pairing_counts.items()} | {"waiting": self._worker.waiting()}
+        pairing = {f"pairing.{name}": count for name, count in self._live.pairing_counts.items()}
+        return pairing | {"waiting": self._worker.waiting(), "undecided": self._live.waiting}
 
     def close(self) -> str:
         """Score what has arrived, write the report where one is wanted, and go; returns what is worth telling."""
         try:
-            return f"report: {self._worker.call(partial(self._save, self._live.finish)).result()}" if self.config.output else ""
+            return f"report: {self._worker.call(self._finish).result()}" if self.config.output else ""
         finally:
             self._worker.stop()
             self.destroy_node()

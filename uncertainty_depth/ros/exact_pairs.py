@@ -31,6 +31,10 @@ class ExactPairs:
             lost.append(Unmatched(*self._waiting.popitem(last=False)[0]))
         return None, lost
 
+    def __len__(self) -> int:
+        """How many messages wait for their partner."""
+        return len(self._waiting)
+
     def flush(self) -> list[Unmatched]:
         """Give up everything that waits."""
         lost = [Unmatched(*key) for key in self._waiting]

@@ -53,15 +53,21 @@ class LiveEvaluation:
         self._pairs = ExactPairs(self.config.queue_size)
         self._pairer = Pairer(self.config.max_time_difference, self.config.queue_size)
         self._without_camera: deque[Outcome] = deque()
+        self._undecided = 0
 
     def reconfigure(self, config: EvaluatorNodeConfig, extrinsics: Extrinsics) -> list[Scored | Skipped]:
         """Take new options. What is scored may only change between runs: a change of it, or of the pairing, starts anew."""
-        results = self.flush()
         changed = any(getattr(config, name) != getattr(self.config, name) for name in RUN_OPTIONS)
+        results = self.finish() if changed else []
         self.config, self.extrinsics = config, extrinsics
         if changed:
             self.reset()
         return results
+
+    @property
+    def waiting(self) -> int:
+        """Predictions not decided yet: they wait for a later cloud, for the camera info, or for their other half."""
+        return self._undecided + len(self._pairs)
 
     @property
     def pairing_counts(self) -> dict[str, int]:
@@ -97,6 +103,7 @@ class LiveEvaluation:
         pair, lost = self._pairs.add(side, _stamp_ns(message), message)
         results: list[Scored | Skipped] = [self._skip(_unmatched(each)) for each in lost]
         if pair is not None:
+            self._undecided += 1
             results += self._results(self._pairer.add_reference(_stamp_ns(message), pair))
         return results
 
@@ -111,6 +118,7 @@ class LiveEvaluation:
             yield self._result(self._without_camera.popleft())
 
     def _result(self, outcome: Outcome) -> Scored | Skipped:
+        self._undecided -= 1
         try:
             return self._score(*outcome)
         except MessageError as error:
