@@ -75,7 +75,7 @@ def test_no_count_is_lost_between_threads(health):
 
 def sentence(health, clock):
     clock.now += 1
-    return problem(health, health.rates(), "received")
+    return problem(health, health.rates(), ["received"])
 
 
 def test_level_and_sentence(health, clock):
@@ -84,9 +84,23 @@ def test_level_and_sentence(health, clock):
     assert sentence(health, clock) == (DiagnosticStatus.OK, "running")
     health.drop("stale", 3)
     health.count("lost_in_transport", 2)
-    assert sentence(health, clock) == (DiagnosticStatus.WARN, "frames dropped: lost_in_transport 2.0/s, stale 3.0/s")
+    assert sentence(health, clock) == (DiagnosticStatus.WARN, "frames lost: lost_in_transport 2.0/s, stale 3.0/s")
     health.count("received")
     health.drop("failed")
-    assert sentence(health, clock) == (DiagnosticStatus.ERROR, "frames fail: see the log")
+    assert sentence(health, clock) == (DiagnosticStatus.ERROR, "frames fail: see the log; frames lost: failed 1.0/s")
     clock.now += 4
     assert sentence(health, clock) == (DiagnosticStatus.WARN, "nothing received for 6.0 s")
+
+
+def test_a_node_that_receives_but_scores_nothing_says_why(health, clock):
+    awaited = ["received.depth", "received.lidar", "evaluated"]
+    health.count("received.depth")
+    assert problem(health, health.rates(), awaited) == (DiagnosticStatus.WARN, "nothing received on lidar yet")
+    clock.now += 1
+    health.count("received.lidar")
+    health.count("skipped.no_lidar_point_in_view", 2)
+    sentence = "nothing evaluated yet; frames lost: no_lidar_point_in_view 2.0/s"
+    assert problem(health, health.rates(), awaited) == (DiagnosticStatus.WARN, sentence)
+    clock.now += 1
+    health.count("evaluated")
+    assert problem(health, health.rates(), awaited) == (DiagnosticStatus.OK, "running")

@@ -231,6 +231,23 @@ def test_bad_clouds_and_lost_halves_are_counted_and_reported(graph, start, make,
     assert frames == {"read": 4, "evaluated": 1, "skipped": reasons}
 
 
+def test_diagnostics_tell_what_keeps_frames_from_being_scored(graph, start, make):
+    start()
+    inbox, feeder = graph.inbox(DiagnosticArray, "/diagnostics", 50), Feeder(graph, make)
+
+    def status(sentence):
+        return inbox.wait_for(lambda message: sentence in message.status[0].message).status[0]
+
+    silent = status("nothing received on depth/image_rect yet")
+    assert silent.level == b"\x01"
+    assert not any("latency" in item.key for item in silent.values)  # it is not measured here
+    feeder.prediction(100 * MS)
+    status("nothing received on lidar/points yet")
+    feeder.prediction(200 * MS)
+    feeder.cloud(300 * MS)
+    assert status("no_lidar_within_max_time_difference").level == b"\x01"
+
+
 def test_a_bag_that_loops_keeps_counting(graph, start, make):
     node = start()
     scores, feeder = graph.inbox(Float64, f"{NODE}/metrics/rmse", 50), Feeder(graph, make)

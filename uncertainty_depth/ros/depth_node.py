@@ -55,7 +55,7 @@ class DepthNode(Node):
         self._outputs, self._qos = DepthOutputs(self), SubscriptionQos(self)
         self._predictor = load_predictor(self.config)
         self._worker = Worker(self._process, lambda _, reason: self.health.drop(reason), self.config.queue_size)
-        self._diagnostics = DiagnosticsPublisher(self, self.health, "received", self._facts)
+        self._diagnostics = DiagnosticsPublisher(self, self.health, lambda: ("received",), self._facts)
         self.create_subscription(CameraInfo, "camera_info", self._on_info, self._qos.overridden("camera_info", sensor_qos(1, False)))
         self._qos.declare([topic for _, topic in INPUTS.values()], sensor_qos(self.config.queue_size, self.config.reliable_input))
         self._subscribe(self.config)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -14,6 +14,7 @@ from rclpy.node import Node
 
 LATENCIES_KEPT = 200
 LATE_AFTER_S = 2.0
+LOSSES = ("dropped.", "skipped.", "lost_")
 
 
 class Health:
@@ -75,24 +76,27 @@ class Health:
         return rates
 
 
-def problem(health: Health, rates: Mapping[str, float], awaited: str) -> tuple[bytes, str]:
-    """Level and sentence of a node that lives on messages counted as `awaited`."""
-    lost = {name.removeprefix("dropped."): rate for name, rate in rates.items() if rate > 0 and name.startswith(("dropped.", "lost_"))}
-    age = health.age(awaited)
-    if age > LATE_AFTER_S:
-        return DiagnosticStatus.WARN, f"nothing {awaited} yet" if np.isinf(age) else f"nothing {awaited} for {age:.1f} s"
-    if "failed" in lost:
-        return DiagnosticStatus.ERROR, "frames fail: see the log"
+def problem(health: Health, rates: Mapping[str, float], awaited: Sequence[str]) -> tuple[bytes, str]:
+    """Level and sentence of a node whose counters `awaited`, causes before effects, should all keep growing."""
+    lost = {name.removeprefix("dropped.").removeprefix("skipped."): rate for name, rate in rates.items() if rate > 0 and name.startswith(LOSSES)}
+    sentences = [_late(name, health.age(name)) for name in awaited if health.age(name) > LATE_AFTER_S][:1]
     if lost:
-        return DiagnosticStatus.WARN, "frames dropped: " + ", ".join(f"{reason} {rate:.1f}/s" for reason, rate in sorted(lost.items()))
-    return DiagnosticStatus.OK, "running"
+        sentences.append("frames lost: " + ", ".join(f"{reason} {rate:.1f}/s" for reason, rate in sorted(lost.items())))
+    if "failed" in lost:
+        return DiagnosticStatus.ERROR, "; ".join(["frames fail: see the log", *sentences])
+    return (DiagnosticStatus.WARN, "; ".join(sentences)) if sentences else (DiagnosticStatus.OK, "running")
+
+
+def _late(name: str, age: float) -> str:
+    what = name.replace(".", " on ", 1)
+    return f"nothing {what} yet" if np.isinf(age) else f"nothing {what} for {age:.1f} s"
 
 
 class DiagnosticsPublisher:
     """Publishes a node's health at 1 Hz of wall time, so that a stopped /clock cannot hide a silent node."""
 
-    def __init__(self, node: Node, health: Health, awaited: str, facts: Callable[[], Mapping[str, object]]) -> None:
-        """`facts` gives what else is worth saying: device, samples, queue ..."""
+    def __init__(self, node: Node, health: Health, awaited: Callable[[], Sequence[str]], facts: Callable[[], Mapping[str, object]]) -> None:
+        """`awaited` names the counters that should grow, see `problem`; `facts` gives what else is worth saying: device, samples, queue ..."""
         self._node, self._health, self._awaited, self._facts = node, health, awaited, facts
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self._timer = node.create_timer(1.0, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
@@ -105,13 +109,13 @@ class DiagnosticsPublisher:
 
     def status(self) -> DiagnosticStatus:
         """The node's level, sentence and figures."""
-        rates = self._health.rates()
-        level, sentence = problem(self._health, rates, self._awaited)
+        rates, awaited = self._health.rates(), self._awaited()
+        level, sentence = problem(self._health, rates, awaited)
         median, high = self._health.percentiles_ms()
         figures = {name: str(count) for name, count in sorted(self._health.counts().items())}
         figures |= {f"{name}_rate_hz": f"{rate:.2f}" for name, rate in sorted(rates.items())}
-        figures |= {f"{self._awaited}_age_s": f"{self._health.age(self._awaited):.3f}"}
-        figures |= {"latency_p50_ms": f"{median:.1f}", "latency_p95_ms": f"{high:.1f}"}
+        figures |= {f"{name}_age_s": f"{self._health.age(name):.3f}" for name in awaited}
+        figures |= {} if np.isnan(median) else {"latency_p50_ms": f"{median:.1f}", "latency_p95_ms": f"{high:.1f}"}
         figures |= {name: str(value) for name, value in self._facts().items()}
         name = self._node.get_fully_qualified_name().lstrip("/")
         return DiagnosticStatus(level=level, name=name, message=sentence, values=[KeyValue(key=key, value=text) for key, text in figures.items()])

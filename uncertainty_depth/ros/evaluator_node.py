@@ -55,7 +55,7 @@ class EvaluatorNode(Node):
         self._live = LiveEvaluation(config, create_extrinsics(self, config.lidar_to_camera, config.use_ground_truth_image))
         self._outputs = ScoreOutputs(self, self._live.evaluation)
         self._worker: Worker[Step] = Worker(self._take, lambda _, reason: self.health.drop(reason), STREAMS * config.queue_size)
-        self._diagnostics = DiagnosticsPublisher(self, self.health, "received", self._facts)
+        self._diagnostics = DiagnosticsPublisher(self, self.health, self._awaited, self._facts)
         self._subscribe_predictions()
         self._qos.declare([topic for _, topic in GROUND_TRUTH.values()], sensor_qos(config.queue_size, config.reliable_input))
         self._ground_truth = self._subscribe_ground_truth(config)
@@ -175,6 +175,10 @@ class EvaluatorNode(Node):
                 self._ground_truth = self._subscribe_ground_truth(new)
 
         return apply
+
+    def _awaited(self) -> tuple[str, ...]:
+        _, ground_truth = GROUND_TRUTH[self.config.use_ground_truth_image]
+        return "received.depth/image_rect", "received.uncertainty/image_rect", f"received.{ground_truth}", "evaluated"
 
     def _facts(self) -> dict[str, object]:
         pairing = {f"pairing.{name}": count for name, count in self._live.pairing_counts.items()}
