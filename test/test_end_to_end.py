@@ -93,7 +93,7 @@ def test_predict_writes_metres_at_the_size_of_each_image(model, tmp_path):
     assert depth.shape == (40, 90)
     assert sigma.shape == (77, 31)
     assert (depth > 0).all()
-    assert cv2.imread(str(tmp_path / "maps" / "wide.png")).shape == (40, 3 * 90, 3)
+    assert cv2.imread(str(tmp_path / "maps" / "wide_picture.png")).shape == (40, 3 * 90, 3)
 
 
 def test_a_truncated_bag_is_scored_as_far_as_it_goes_and_the_loss_is_said(bag, model, tmp_path):
@@ -130,3 +130,64 @@ def test_a_kitti_drive_and_its_bag_agree(tmp_path):
         assert row(left, name)[0] == pytest.approx(row(right, name)[0], rel=1e-4), name
     assert left["depth"] == pytest.approx(right["depth"], rel=1e-4)
     assert len(open_source(str(tmp_path / "bag"), SourceConfig())) == 24
+
+
+@pytest.fixture
+def photo(tmp_path):
+    path = tmp_path / "photo.png"
+    cv2.imwrite(str(path), np.full((20, 30, 3), 99, np.uint8))
+    return path
+
+
+def last_line(capsys):
+    return capsys.readouterr().err.strip().splitlines()[-1]
+
+
+def test_predict_never_replaces_what_it_was_given(model, photo, tmp_path, capsys):
+    clash = tmp_path / "photo_picture.png"
+    photo.rename(clash)
+    (tmp_path / "photo.png").write_bytes(clash.read_bytes())
+    before = clash.read_bytes()
+    assert main(["predict", str(clash), str(tmp_path / "photo.png"), "--model", str(model), "--output", str(tmp_path)]) == 1
+    assert "would be replaced" in last_line(capsys)
+    assert clash.read_bytes() == before
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "photo.jpg").write_bytes(before)
+    assert (
+        main(["predict", str(tmp_path / "photo.png"), str(tmp_path / "other" / "photo.jpg"), "--model", str(model), "--output", str(tmp_path)]) == 1
+    )
+    assert "two images are called photo" in last_line(capsys)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["predict", "{photo}", "--model", "{model}", "--output", "{file}"],
+        ["train", "{bag}", "--output", "{file}", *TINY],
+        ["convert-kitti", "no/drive", "{file}/x"],
+        ["synthesize", "{file}/x", "--worlds", "1", "--frames", "1"],
+        ["evaluate", "{bag}", "--model", "{model}", "--output", "{new}", "--write-bag", "{file}/x"],
+        ["experiment", "toy-cubic", "--output", "{file}", "--quick"],
+        ["train", "{bag}", "--output", "{new}", "--backbone", "tiny", "--input-size", "320"],
+    ],
+)
+def test_a_path_that_cannot_be_written_is_one_sentence(arguments, bag, model, photo, tmp_path, capsys):
+    (tmp_path / "file").write_text("mine")
+    places = {"bag": bag, "model": model, "photo": photo, "file": tmp_path / "file", "new": tmp_path / "new"}
+    assert main([each.format(**places) for each in arguments]) == 1
+    assert last_line(capsys).startswith("uncertainty-depth: ")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_nothing_scored_is_a_failure_with_a_report(bag, model, tmp_path, capsys):
+    assert main(["evaluate", str(bag), "--model", str(model), "--output", str(tmp_path), "--max-time-difference", "0"]) == 1
+    assert "no frame" in last_line(capsys)
+    assert summary_of(tmp_path)["frames"] == {"read": 8, "evaluated": 0, "skipped": {"no_lidar_within_max_time_difference": 8}}
+
+
+def test_info_tells_what_is_in_a_bag_and_where_the_lidar_sits(bag, capsys):
+    assert main(["info", str(bag)]) == 0
+    told = capsys.readouterr().out
+    assert "/camera/image" in told
+    values = [float(value) for value in told.split("lidar_to_camera:=[")[1].split("]")[0].split(",")]
+    assert np.linalg.norm(values[3:]) == pytest.approx(1)

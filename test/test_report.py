@@ -114,3 +114,10 @@ def test_the_summary_says_how_the_source_was_read_and_survives_unknown_versions(
     summary = report.summarize(Evaluation(), report.Context("bag", {}, (), {"occlusion_tolerance": 0.5}))
     assert summary["config"]["occlusion_tolerance"] == 0.5
     assert summary["versions"]["torch"] is None
+
+
+def test_a_figure_that_is_zero_for_all_is_no_loss_of_the_method():
+    summary = evaluation_of(lambda depth, error, random: error + 0.01).summary()
+    for scored in (summary["uncertainty"], *summary["baselines"].values()):
+        scored["ause"]["a1"] = 0.0
+    assert "says nothing here" in " ".join(line.text for line in verdict(summary))

@@ -37,6 +37,13 @@ def argument(name: str, **options: Any) -> Argument:
     return Argument(name, options)
 
 
+def at_least_one(text: str) -> int:
+    """A whole number of 1 or more."""
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return number
+
+
 class Signature(NamedTuple):
     """What a command takes."""
 
@@ -97,6 +104,11 @@ SIGNATURES: dict[str, Signature] = {
         (argument("bag", type=Path, metavar="OUT_BAG", help="bag folder to write"),),
         "world_bag --worlds 4 --frames 20 --test-objects",
     ),
+    "info": Signature(
+        (SourceConfig,),
+        (argument("bag", type=Path, help="bag to look into"),),
+        "my_bag",
+    ),
     "play": Signature(
         (PlayerConfig,),
         (
@@ -118,7 +130,7 @@ SIGNATURES: dict[str, Signature] = {
         (
             argument("name", choices=EXPERIMENTS, help="; ".join(f"{name}: {one.description}" for name, one in EXPERIMENTS.items())),
             argument("--output", type=Path, required=True, metavar="DIR", help="folder for table, JSON and figure"),
-            argument("--seeds", type=int, help="repetitions (default: the experiment's own)"),
+            argument("--seeds", type=at_least_one, help="repetitions (default: the experiment's own)"),
             argument("--quick", action="store_true", help="a small version, under two minutes on two cores"),
         ),
         "toy-cubic --output cubic --quick",

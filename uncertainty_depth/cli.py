@@ -21,7 +21,7 @@ from uncertainty_depth.config import (
     SynthesisConfig,
     TrainingConfig,
 )
-from uncertainty_depth.errors import UncertaintyDepthError
+from uncertainty_depth.errors import SourceError, UncertaintyDepthError
 from uncertainty_depth.experiments.registry import EXPERIMENTS
 from uncertainty_depth.options import from_arguments, to_mapping
 
@@ -57,6 +57,8 @@ def evaluate(arguments: argparse.Namespace) -> None:
     page = report.write(evaluation, arguments.output, context)
     print(summary.table(evaluation.summary()))
     print(f"report: {page}")
+    if not evaluation.evaluated:
+        raise SourceError(f"no frame of {arguments.source} could be scored; the report says why")
 
 
 def predict(arguments: argparse.Namespace) -> None:
@@ -109,6 +111,21 @@ def synthesize(arguments: argparse.Namespace) -> None:
     print(f"bag written to {arguments.bag}")
 
 
+def info(arguments: argparse.Namespace) -> None:
+    """Print what a bag holds, what `evaluate` would take from it, and the transform that a node without tf needs."""
+    from uncertainty_depth.data.bag import BagSource
+    from uncertainty_depth.data.recording import Recording
+    from uncertainty_depth.geometry import parameters_from
+
+    with Recording(arguments.bag).open() as recording:
+        for name, topic in sorted(recording.topics.items()):
+            print(f"{topic.count:8} {name}  {topic.kind}")
+    source = BagSource(arguments.bag, from_arguments(SourceConfig, arguments))
+    print(f"camera {source.topics.image} with {source.topics.camera_info}, LiDAR {source.topics.lidar}")
+    if source.lidar_to_camera is not None:
+        print("lidar_to_camera:=[" + ", ".join(map(repr, parameters_from(source.lidar_to_camera))) + "]")
+
+
 def play(arguments: argparse.Namespace) -> None:
     """Publish a bag into ROS 2, where there is no `ros2 bag play`."""
     from uncertainty_depth.ros.player import play as play_bag
@@ -123,12 +140,14 @@ def play(arguments: argparse.Namespace) -> None:
 def bench(arguments: argparse.Namespace) -> None:
     """Print ratios measured in one run: sampling against the naive way and the floor, the node, the reading of bags."""
     from uncertainty_depth.bench import run_metrics, run_network, run_reading
+    from uncertainty_depth.data.source import open_source
 
     if arguments.metrics:
         print(run_metrics())
         return
+    sources = [open_source(source, SourceConfig()) for source in arguments.source]
     print(run_network())
-    for source in arguments.source:
+    for source in sources:
         print("\n" + run_reading(source))
 
 
@@ -153,6 +172,7 @@ COMMANDS: dict[str, Command] = {
     "calibrate": calibrate,
     "convert-kitti": convert_kitti,
     "synthesize": synthesize,
+    "info": info,
     "play": play,
     "bench": bench,
     "experiment": experiment,
@@ -168,6 +188,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments.command(arguments)
     except UncertaintyDepthError as error:
         print(f"uncertainty-depth: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:  # a folder that is a file, a disk that is full, a path without permission
+        print(f"uncertainty-depth: {error.filename or 'reading or writing'}: {error.strerror or error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("uncertainty-depth: interrupted", file=sys.stderr)

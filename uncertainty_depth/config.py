@@ -36,7 +36,7 @@ DROPOUTS = ("bernoulli", "concrete", "gaussian")
 class PredictorConfig:
     """How a model folder is run on an image."""
 
-    method: str = option("", "how sigma is made; empty takes the model folder's own method", choices=("", *METHODS))
+    method: str = option("", "how sigma is made; default: the model folder's own method", choices=("", *METHODS))
     component: str = option(
         "total", "which part of sigma: epistemic, the spread of passes; aleatoric, what a head predicts; or both", choices=COMPONENTS
     )
@@ -57,7 +57,7 @@ class LidarConfig:
     occlusion_tolerance: float = option(
         0.1, "a LiDAR point this share deeper than a nearer point around it is taken as hidden from the camera; 0 keeps all", minimum=0.0
     )
-    occlusion_window: int = option(7, "height and width of the neighbourhood searched for nearer points, pixels, odd", minimum=1, maximum=63)
+    occlusion_window: int = option(7, "height and width of the neighbourhood searched for nearer points, pixels", minimum=1, maximum=63)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from uncertainty_depth.ros.requirements import require_ros
 
 MODEL = Path(__file__).parent / "models" / "demo"
 WORLD = SynthesisConfig(worlds=4, frames=15, seed=20_000, test_objects=True, rate=2.0)  # seeds this high are never trained on
+PREDICTIONS = "received.depth/image_rect"
 SHOWN = ("depth.abs_rel", "depth.rmse", "uncertainty.n_merci_trimmed", "uncertainty.n_merci", "uncertainty.ause.rmse", "uncertainty.auce")
 
 
@@ -58,12 +59,18 @@ def evaluate_offline(source: BagSource, folder: Path) -> None:
 
 
 def account(counts: Mapping[str, Mapping[str, int]], image: str, live: Mapping[str, Any]) -> Iterator[str]:
-    """Where every camera image went."""
-    depth = counts["depth_node"]
-    losses = {name: count for name, count in depth.items() if name.startswith("dropped.") or name == "lost_in_transport"}
-    yield f"sent by the player: {counts['player'][image]} images"
-    yield f"depth node: {depth.get('received', 0)} received, {depth.get('processed', 0)} processed{_reasons(losses)}"
-    yield f"evaluator node: {live['frames']['evaluated']} scored{_reasons(live['frames']['skipped'])}"
+    """Where every camera image went: sent, received or lost, processed or dropped, scored or skipped; and what none of these explains."""
+    sent, depth, scores, frames = counts["player"][image], counts["depth_node"], counts["evaluator_node"], live["frames"]
+    lost, dropped = depth.get("lost_in_transport", 0), _dropped(depth)
+    received, processed = depth.get("received", 0), depth.get("processed", 0)
+    yield f"sent by the player: {sent} images"
+    yield f"depth node: {received} received{_reasons({'lost_in_transport': lost, 'unaccounted': sent - received - lost})}"
+    yield f"depth node: {processed} processed{_reasons(dropped | {'unaccounted': received - processed - sum(dropped.values())})}"
+    arrived = scores.get(PREDICTIONS, 0)
+    messages = _dropped(scores) | {"lost_in_transport": scores.get("lost_in_transport", 0)}
+    yield f"evaluator node: {arrived} predictions received{_reasons({'unaccounted': processed - arrived})}; messages of all topics lost: {_all(messages)}"
+    unaccounted = arrived - frames["evaluated"] - sum(frames["skipped"].values())
+    yield f"evaluator node: {frames['evaluated']} scored{_reasons(frames['skipped'] | {'unaccounted': unaccounted})}"
 
 
 def side_by_side(live: Mapping[str, Any], offline: Mapping[str, Any]) -> Iterator[str]:
@@ -77,3 +84,11 @@ def side_by_side(live: Mapping[str, Any], offline: Mapping[str, Any]) -> Iterato
 
 def _reasons(counts: Mapping[str, int]) -> str:
     return "".join(f", {count} {reason}" for reason, count in counts.items() if count)
+
+
+def _dropped(counts: Mapping[str, int]) -> dict[str, int]:
+    return {name: count for name, count in counts.items() if name.startswith("dropped.")}
+
+
+def _all(counts: Mapping[str, int]) -> str:
+    return _reasons(counts).removeprefix(", ") or "0"

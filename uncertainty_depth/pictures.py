@@ -40,7 +40,7 @@ def example_figure(example: Example) -> Figure:
     sparse = np.isfinite(truth).mean() < 0.3
     error = np.abs(depth - truth)
     show = thicken if sparse else (lambda values: values)
-    far = _percentile(np.where(np.isfinite(truth), truth, depth), 98)
+    far = _percentile(truth if np.isfinite(truth).any() else depth, 98)
     off = max(_percentile(error, 95), 1e-3)
     panels = [("ground truth (m)", show(truth), DEPTH_COLORS, far), ("depth (m)", depth, DEPTH_COLORS, far)]
     panels += [("sigma (m)", sigma, SIGMA_COLORS, max(_percentile(sigma, 98), 1e-3)), ("error (m)", show(error), SIGMA_COLORS, off)]

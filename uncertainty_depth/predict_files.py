@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -17,20 +18,32 @@ from uncertainty_depth.records import DepthPrediction
 
 
 def predict_files(predictor: DepthPredictor, images: Iterable[Path], output: Path) -> Iterator[Path]:
-    """Write `STEM_depth.tiff` and `STEM_sigma.tiff` (32-bit float, metres) and `STEM.png` for each image; yield the picture's path.
+    """Write `STEM_depth.tiff` and `STEM_sigma.tiff` (32-bit float, metres) and `STEM_picture.png` for each image; yield the picture's path.
 
     Raises:
-        SourceError: for a file that is missing or no image.
+        SourceError: for a file that is missing or no image, and before anything is written where a result would replace an image or another result.
     """
+    paths = list(images)
+    _refuse_overwriting(paths, output)
     output.mkdir(parents=True, exist_ok=True)
-    for index, path in enumerate(tqdm(list(images), unit="image")):
+    for index, path in enumerate(tqdm(paths, unit="image")):
         image = read_rgb(path)
         prediction = predictor.predict(image, index)
         cv2.imwrite(str(output / f"{path.stem}_depth.tiff"), prediction.depth_m)
         cv2.imwrite(str(output / f"{path.stem}_sigma.tiff"), prediction.sigma_m)
-        picture = output / f"{path.stem}.png"
+        picture = output / f"{path.stem}_picture.png"
         cv2.imwrite(str(picture), cv2.cvtColor(side_by_side(image, prediction), cv2.COLOR_RGB2BGR))
         yield picture
+
+
+def _refuse_overwriting(paths: list[Path], output: Path) -> None:
+    twice = next((stem for stem, count in Counter(path.stem for path in paths).items() if count > 1), None)
+    if twice is not None:
+        raise SourceError(f"two images are called {twice}: their maps would have the same names; expected different names")
+    results = {(output / f"{path.stem}_{kind}").resolve() for path in paths for kind in ("depth.tiff", "sigma.tiff", "picture.png")}
+    clash = next((path for path in paths if path.resolve() in results), None)
+    if clash is not None:
+        raise SourceError(f"{clash} would be replaced by a result; expected another output folder")
 
 
 def read_rgb(path: Path) -> NDArray[np.uint8]:

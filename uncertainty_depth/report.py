@@ -64,6 +64,8 @@ def write(evaluation: Evaluation, folder: Path, context: Context) -> Path:
     shown = [(example, _png(example_figure(example), 80)) for example in evaluation.examples.chosen()]
     for name, data in pictures.items():
         (folder / f"{name}.png").write_bytes(data)
+    for earlier in folder.glob("frame_[0-9]*.png"):
+        earlier.unlink()
     for index, (_, data) in enumerate(shown):
         (folder / f"frame_{index}.png").write_bytes(data)
     page = _render(summary, context, pictures, [(example.name, example.figures, data) for example, data in shown])

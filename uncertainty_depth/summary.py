@@ -12,11 +12,11 @@ from uncertainty_depth.evaluate import flatten
 BASELINES = {"constant": "constant sigma", "proportional_to_depth": "sigma = depth"}
 # What each figure of the table is called, whether a small value is good, and what a reader should know of it.
 UNCERTAINTY_ROWS = {
-    "n_merci_trimmed": ("n-MeRCI trimmed", "lower is better; 0 perfect, 1 no better than constant"),
-    "n_merci": ("n-MeRCI", "lower is better; ruled by the worst pixels"),
     "ause.abs_rel": ("AUSE abs_rel", "lower is better"),
     "ause.rmse": ("AUSE rmse (m)", "lower is better"),
     "ause.a1": ("AUSE 1 - a1", "lower is better"),
+    "n_merci_trimmed": ("n-MeRCI trimmed", "lower is better, 1 = constant; divided by the largest error kept, so a few pixels move it"),
+    "n_merci": ("n-MeRCI", "lower is better, 1 = constant; ruled by the pixels with the largest error / sigma"),
     "aurg.abs_rel": ("AURG abs_rel", "higher is better; below 0 is worse than random"),
     "aurg.rmse": ("AURG rmse (m)", "higher is better"),
     "aurg.a1": ("AURG 1 - a1", "higher is better"),
@@ -26,7 +26,7 @@ UNCERTAINTY_ROWS = {
 }
 HIGHER_IS_BETTER = ("aurg.", "spearman")
 MARGIN = 0.01  # a figure less than this share below a baseline is no better than it
-RANKING = ("n_merci_trimmed", "n_merci", "ause.abs_rel", "ause.rmse", "ause.a1")  # do not depend on the scale of sigma
+RANKING = ("ause.abs_rel", "ause.rmse", "ause.a1", "n_merci_trimmed", "n_merci")  # do not depend on the scale of sigma
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ def verdict(summary: Mapping[str, Any]) -> list[Verdict]:
 def _compare(key: str, method: float, baselines: Mapping[str, float]) -> Verdict:
     label = UNCERTAINTY_ROWS[key][0]
     name, best = min(baselines.items(), key=lambda item: math.inf if math.isnan(item[1]) else item[1])
+    if method == best == 0:
+        return Verdict(f"{label}: says nothing here, it is 0 for the method and for {BASELINES[name]}", False)
     won = method < best * (1 - MARGIN)
     change = f"{abs(1 - method / best):.0%} {'below' if method < best else 'above'}" if best > 0 and math.isfinite(method) else "against"
     word = "beats both trivial baselines" if won else "does NOT beat the trivial baselines"

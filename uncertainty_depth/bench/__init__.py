@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from uncertainty_depth.config import SourceConfig
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from uncertainty_depth.data.source import Source
 
 
 def run_network() -> str:
@@ -21,12 +24,11 @@ def run_network() -> str:
     return "\n\n".join(tables)
 
 
-def run_reading(notation: str) -> str:
+def run_reading(source: Source) -> str:
     """Frames per second of reading, projecting and scoring a source, without a network."""
     from uncertainty_depth.bench import reading
-    from uncertainty_depth.data.source import open_source
 
-    return reading.table(notation, reading.run(open_source(notation, SourceConfig())))
+    return reading.table(source.name, reading.run(source))
 
 
 def run_metrics() -> str:

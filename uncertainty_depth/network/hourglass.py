@@ -63,7 +63,7 @@ class Hourglass(nn.Module):
     def __init__(self, config: NetworkConfig, backbone: nn.Module | None = None) -> None:
         """`backbone` takes the place of the one that `config.backbone` names: a model folder brings its own."""
         super().__init__()
-        _check(config)
+        check_network(config)
         self.config = config
         self.encoder = Encoder(make_backbone(config.backbone) if backbone is None else backbone)
         outputs = 1 if config.head == "none" else 2
@@ -133,7 +133,8 @@ def _resize(maps: Tensor, size: Sequence[int]) -> Tensor:
     return functional.interpolate(maps, size=tuple(size), mode="bilinear", align_corners=False)
 
 
-def _check(config: NetworkConfig) -> None:
+def check_network(config: NetworkConfig) -> None:
+    """Raise `ConfigError` where values are out of range or do not go together."""
     check(config)
     for name in ("input_size", "depth_range"):
         if len(getattr(config, name)) != 2:

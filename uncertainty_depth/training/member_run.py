@@ -98,7 +98,11 @@ class MemberRun:
             bar.total = bar.n
         write_picture(self.model.folder, self.curves, self.model.progress.history, schedule.kept_epochs(self.errors, self.training))
         if schedule.plateau(self.errors, self.training.patience) is None:
-            logger.warning("%sthe validation error had not stopped improving after %d epochs; more --epochs would help", self.label, len(self.errors))
+            logger.warning(
+                "%sthe validation error had not stopped improving after %d epochs; a new training with more --epochs would help",
+                self.label,
+                len(self.errors),
+            )
 
     def one_epoch(self, bar: tqdm) -> None:
         """Train, validate, keep the weights where the schedule says so, save."""

@@ -12,7 +12,7 @@ import torch
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
-from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.network.hourglass import Hourglass, check_network
 from uncertainty_depth.network.inference import choose_device
 from uncertainty_depth.options import check, to_mapping
 from uncertainty_depth.training import checkpoint, record
@@ -45,6 +45,7 @@ def train(source: Source, output: Path, network: NetworkConfig, training: Traini
         ModelError: a backbone or the model to distill cannot be used, the checkpoint is damaged, or `output` holds something else than a training.
     """
     check(training)
+    check_network(network)
     network, training = settle(network, training)
     plan = make_plan(network, training)
     before = _progress_before(output, {**to_mapping(network), **to_mapping(training)}, resume)
@@ -66,6 +67,8 @@ def train(source: Source, output: Path, network: NetworkConfig, training: Traini
 
 def _progress_before(output: Path, options: dict[str, Any], resume: bool) -> Progress | None:
     """What has been done before this call, None when all is."""
+    if output.exists() and not output.is_dir():
+        raise ConfigError(f"{output} is a file; expected a new folder for the model")
     content = [path.name for path in output.iterdir() if not path.name.startswith(".")] if output.is_dir() else []
     if content and not resume:
         raise ConfigError(f"{output} exists and is not empty; expected a new folder, or --resume to go on with the training in it")
