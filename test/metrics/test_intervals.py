@@ -51,3 +51,12 @@ def test_nothing_and_wrong_arguments():
         by_depth([1.0], [1.0], [1.0], 0)
     with pytest.raises(ValueError, match="ground_truth contains -1; expected no negative value"):
         by_depth([1.0], [1.0], [-1.0])
+
+
+@pytest.mark.parametrize("width", [0.1, 0.3, 0.7, 1.0])
+def test_multiples_of_the_width_lie_within_the_edges_of_their_interval(width, convert):
+    for ground_truth in (np.round(np.arange(1, 900) * width, 1), np.arange(1, 900) * width, np.nextafter(np.arange(1, 900) * width, 0)):
+        result = by_depth(*map(convert, (np.ones(899), np.ones(899), ground_truth)), interval=width)
+        np.testing.assert_array_equal(result.pixels, np.histogram(ground_truth, np.append(result.edges[:-1], np.inf))[0])
+        assert ground_truth.max() < result.edges[-1]
+        np.testing.assert_allclose(result.edges, np.arange(len(result.edges)) * width, rtol=1e-15)

@@ -396,6 +396,24 @@ def test_intervals_against_the_exact_function(make_pixels):
     np.testing.assert_allclose(found["n_merci"][:30], expected.n_merci, rtol=1e-2)
 
 
+def test_the_default_intervals_against_the_exact_function(make_pixels):
+    """0.1 m up to 80 m leaves bins of 1/8 octave; the limits are what was measured with these pixels, see docs/metrics.md."""
+    depth, sigma, ground_truth = make_pixels(1_000_000)
+    metrics = OnlineMetrics()
+    metrics.update(depth, sigma, ground_truth)
+    found, expected = metrics.curves()["intervals"], by_depth(np.abs(depth - ground_truth), sigma, ground_truth, 0.1)
+    enough = np.flatnonzero(expected.pixels >= expected.enough)
+    places = enough - 1  # online, the first interval is that of min_depth
+    np.testing.assert_array_equal(found["edges"][places], expected.edges[enough])
+    np.testing.assert_array_equal(found["pixels"][places], expected.pixels[enough])
+    np.testing.assert_allclose(found["mae"][places], expected.mae[enough], rtol=1e-12)
+    off = np.abs(found["n_merci"][places] / expected.n_merci[enough] - 1)
+    assert off.max() < 0.07
+    assert np.quantile(off, 0.95) < 0.04
+    assert np.median(off) < 0.012
+    assert found["n_merci"][places].mean() == pytest.approx(expected.mean_n_merci, rel=3e-3)
+
+
 def test_curves_are_those_of_the_figures(pixels):
     metrics = OnlineMetrics()
     metrics.update(*pixels)

@@ -55,7 +55,7 @@ def by_depth(
     trimmed: bool = False,
     enough: int = ENOUGH_PIXELS,
 ) -> DepthIntervals:
-    """MAE and n-MeRCI in each interval `[k w, (k + 1) w)` of ground-truth depth, from 0 to the farthest pixel.
+    """MAE and n-MeRCI in each interval `[k w, (k + 1) w)` of ground-truth depth, from 0 to the farthest pixel; `edges` are the exact float64 limits.
 
     Args:
         error: (N,) absolute errors, metres.
@@ -79,7 +79,7 @@ def by_depth(
     order_number(alpha, len(error))
     index = interval_index(xp, ground_truth, interval)
     number = int(index.max()) + 1 if len(error) else 0
-    edges = np.arange(number + 1) * interval
+    edges = interval_edges(0, number, interval)
     pixels, mae, merci = (
         (np.zeros(0, dtype=np.int64), *2 * (np.zeros(0),)) if not number else _figures(xp, error, sigma, index, number, alpha, trimmed)
     )
@@ -88,7 +88,19 @@ def by_depth(
 
 def interval_index(xp: Arrays, ground_truth: Array, interval: float) -> Array:
     """Number of the interval of each pixel, as integers."""
-    return xp.integers(ground_truth / interval)
+    return xp.integers(
+        ground_truth / xp.floats(np.float64(interval))
+    )  # an array: on a GPU, division by a number is a product with its rounded inverse
+
+
+def interval_edges(first: int, number: int, interval: float) -> Floats:
+    """(number + 1,) the least depth that `interval_index` puts into each interval: `k w` up to its rounding."""
+    wanted = np.arange(first, first + number + 1)
+    edges = wanted * interval
+    edges = np.where(np.floor(edges / interval) < wanted, np.nextafter(edges, np.inf), edges)
+    while (lower := (edges > 0) & (np.floor(np.nextafter(edges, 0) / interval) >= wanted)).any():
+        edges = np.where(lower, np.nextafter(edges, 0), edges)
+    return edges
 
 
 def _figures(

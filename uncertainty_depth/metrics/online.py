@@ -15,6 +15,7 @@ Sums and counts are exact. Order statistics come from logarithmic bins (see `bin
   of the figure is off by at most acos(a) + acos(b), a^2 and b^2 being the shares of the variance of the two ranks that lie between bins. Measured:
   1e-3 for sigmas that spread by 8 % or more, 3e-3 for 2 %, 5e-3 where a third of the errors lie below 2^-14 m.
 - n-MeRCI per depth interval: bins as fine as the memory allows, from 1/8 of an octave (800 intervals) to 1/64 (100 intervals); see `state`.
+  By the default config, up to 6.4 % off in an interval of 1,700 pixels, 1.1 % in the median one.
 
 Chunks of any size, at once, or merged in any order: counts are equal and sums agree to rounding. Only the per-image figures depend on what one
 image is.

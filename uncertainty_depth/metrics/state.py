@@ -17,7 +17,7 @@ from uncertainty_depth.metrics.arrays import NUMPY, Array, Arrays, Floats
 from uncertainty_depth.metrics.bins import Bins, Window
 from uncertainty_depth.metrics.calibration import LEVELS
 from uncertainty_depth.metrics.frame import STATISTICS
-from uncertainty_depth.metrics.intervals import interval_index
+from uncertainty_depth.metrics.intervals import interval_edges, interval_index
 from uncertainty_depth.options import from_mapping, to_mapping
 
 FORMAT = 2
@@ -97,7 +97,7 @@ class Intervals:
     @property
     def edges(self) -> Floats:
         """(number + 1,) metres."""
-        return np.arange(self.first, self.first + self.number + 1) * self.width
+        return interval_edges(self.first, self.number, self.width)
 
     def index(self, xp: Arrays, ground_truth: Array) -> Array:
         """Number of the interval that each pixel lies in."""
