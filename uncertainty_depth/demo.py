@@ -66,9 +66,9 @@ def account(counts: Mapping[str, Mapping[str, int]], image: str, live: Mapping[s
     yield f"sent by the player: {sent} images"
     yield f"depth node: {received} received{_reasons({'lost_in_transport': lost, 'unaccounted': sent - received - lost})}"
     yield f"depth node: {processed} processed{_reasons(dropped | {'unaccounted': received - processed - sum(dropped.values())})}"
-    arrived = scores.get(PREDICTIONS, 0)
-    messages = _dropped(scores) | {"lost_in_transport": scores.get("lost_in_transport", 0)}
-    yield f"evaluator node: {arrived} predictions received{_reasons({'unaccounted': processed - arrived})}; messages of all topics lost: {_all(messages)}"
+    arrived, messages = scores.get(PREDICTIONS, 0), _dropped(scores) | {"lost_in_transport": scores.get("lost_in_transport", 0)}
+    yield f"evaluator node: {arrived} predictions received{_reasons({'unaccounted': processed - arrived})}"
+    yield f"evaluator node: messages of all topics lost: {_reasons(messages).removeprefix(', ') or 'none'}"
     unaccounted = arrived - frames["evaluated"] - sum(frames["skipped"].values())
     yield f"evaluator node: {frames['evaluated']} scored{_reasons(frames['skipped'] | {'unaccounted': unaccounted})}"
 
@@ -88,7 +88,3 @@ def _reasons(counts: Mapping[str, int]) -> str:
 
 def _dropped(counts: Mapping[str, int]) -> dict[str, int]:
     return {name: count for name, count in counts.items() if name.startswith("dropped.")}
-
-
-def _all(counts: Mapping[str, int]) -> str:
-    return _reasons(counts).removeprefix(", ") or "0"

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -43,8 +43,13 @@ def live_run(source: BagSource, model: Path, output: Path) -> dict[str, dict[str
         if not monitor.wait_for(lambda: all(map(monitor.figures, NODES)) or _ended(nodes), START_S) or _ended(nodes):
             raise UncertaintyDepthError(f"the nodes did not start; see the logs in {output}")
         sent = _play(source, output)
-        monitor.wait_for(lambda: _drained(monitor, sent[source.topics.image]) or _ended(nodes), DRAIN_S)
-        return {"player": sent} | {name: monitor.counts(name) for name in NODES}
+        expected = sent[source.topics.image], sent[source.topics.lidar]
+        monitor.wait_for(lambda: drained(*map(monitor.counts, NODES), *expected) or _ended(nodes), DRAIN_S)
+        counts = {"player": sent} | {name: monitor.counts(name) for name in NODES}
+    for name, node in zip(NODES, nodes, strict=True):
+        if node.returncode:
+            raise UncertaintyDepthError(f"{name} ended with exit code {node.returncode}; see its log in {output}")
+    return counts
 
 
 def _node(name: str, source: BagSource, model: Path, output: Path) -> list[str]:
@@ -86,12 +91,32 @@ def _ended(processes: Sequence[subprocess.Popen]) -> bool:
     return any(process.poll() is not None for process in processes)
 
 
-def _drained(monitor: Monitor, sent: int) -> bool:
-    """Whether no frame is under way: what the depth node received is processed or dropped, and what it published is decided but for the last."""
-    depth, scores = monitor.counts("depth_node"), monitor.counts("evaluator_node")
-    dropped = sum(count for name, count in depth.items() if name.startswith("dropped."))
-    arrived = depth.get("received", 0) + depth.get("lost_in_transport", 0)
-    return arrived >= sent and depth.get("processed", 0) + dropped >= depth.get("received", 0) and scores.get("waiting", 0) == 0
+def drained(depth: Mapping[str, int], scores: Mapping[str, int], images: int, clouds: int) -> bool:
+    """Whether no frame is under way any more.
+
+    Every image sent is processed or dropped, and every prediction made of them is scored, skipped or lost. The one exception: with all
+    clouds there, what is still undecided waits for a later one, which will not come; it is decided when the node is stopped.
+
+    Args:
+        depth: counters of the depth node.
+        scores: counters of the evaluator node.
+        images: how many the player sent.
+        clouds: how many the player sent.
+    """
+    lost = scores.get("lost_in_transport", 0)
+    settled = scores.get("evaluated", 0) + total(scores, "skipped.") + total(scores, "dropped.") + lost + scores.get("undecided", 0)
+    return (
+        depth.get("received", 0) + depth.get("lost_in_transport", 0) >= images
+        and depth.get("processed", 0) + total(depth, "dropped.") >= depth.get("received", 0)
+        and scores.get("received.lidar/points", 0) + lost >= clouds
+        and settled >= depth.get("processed", 0)
+        and scores.get("waiting", 0) == 0
+    )
+
+
+def total(counts: Mapping[str, int], prefix: str) -> int:
+    """The sum of the counters whose names start so."""
+    return sum(count for name, count in counts.items() if name.startswith(prefix))
 
 
 def _show(bar: tqdm, monitor: Monitor) -> None:

@@ -1,0 +1,80 @@
+"""The demo on a tiny world: three real processes, every frame accounted for, live figures equal to offline ones."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+
+from uncertainty_depth import demo
+from uncertainty_depth.config import SynthesisConfig
+from uncertainty_depth.evaluate import flatten
+from uncertainty_depth.ros.live_run import drained
+
+FRAMES = 3
+
+
+def test_the_demo_accounts_for_every_frame_and_live_equals_offline(tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "WORLD", SynthesisConfig(worlds=1, frames=FRAMES, seed=20_000, width=96, height=72, rings=16, rate=0.5))
+    lines = list(demo.run(tmp_path))
+    assert f"sent by the player: {FRAMES} images" in lines
+    assert f"depth node: {FRAMES} received" in lines
+    assert f"depth node: {FRAMES} processed" in lines
+    assert f"evaluator node: {FRAMES} predictions received" in lines
+    assert "evaluator node: messages of all topics lost: none" in lines
+    assert f"evaluator node: {FRAMES} scored" in lines
+    live, offline = (json.loads((tmp_path / name / "summary.json").read_text()) for name in ("live", "offline"))
+    assert live["frames"] == offline["frames"] == {"read": FRAMES, "evaluated": FRAMES, "skipped": {}}
+    shown = flatten(live)
+    figures = {name: value for name, value in flatten(offline).items() if name.startswith(("depth.", "uncertainty.", "baselines.", "pixels"))}
+    assert len(figures) > 60
+    for name, value in figures.items():
+        assert number(shown[name]) == pytest.approx(number(value), rel=1e-6, nan_ok=True), name
+    for log in ("depth_node.log", "evaluator_node.log", "player.log"):
+        assert "Traceback" not in (tmp_path / "live" / log).read_text()
+
+
+def number(value):
+    return math.nan if value is None else value  # JSON has no NaN
+
+
+def counts(depth, scores):
+    return {"player": {"/image": 10}, "depth_node": depth, "evaluator_node": scores}
+
+
+def test_the_account_names_losses_and_what_nothing_explains():
+    depth = {"received": 8, "processed": 5, "dropped.stale": 2, "lost_in_transport": 1}
+    scores = {"received": 20, "received.depth/image_rect": 5, "evaluated": 3, "dropped.queue_full": 4}
+    lines = list(demo.account(counts(depth, scores), "/image", {"frames": {"evaluated": 3, "skipped": {"no_lidar": 1}}}))
+    assert lines == [
+        "sent by the player: 10 images",
+        "depth node: 8 received, 1 lost_in_transport, 1 unaccounted",
+        "depth node: 5 processed, 2 dropped.stale, 1 unaccounted",
+        "evaluator node: 5 predictions received",
+        "evaluator node: messages of all topics lost: 4 dropped.queue_full",
+        "evaluator node: 3 scored, 1 no_lidar, 1 unaccounted",
+    ]
+
+
+DEPTH = {"received": 9, "lost_in_transport": 1, "processed": 7, "dropped.stale": 2}
+SCORES = {"received.lidar/points": 10, "evaluated": 5, "skipped.no_lidar": 1, "undecided": 1, "waiting": 0}
+
+
+@pytest.mark.parametrize(
+    ("depth", "scores", "expected"),
+    [
+        ({}, {}, True),
+        ({"received": 8}, {}, False),  # an image is still on its way
+        ({"processed": 6}, {}, False),  # one is being processed
+        ({}, {"evaluated": 4}, False),  # a prediction is on its way
+        ({}, {"received.lidar/points": 9}, False),  # the undecided one may wait for this cloud
+        ({}, {"waiting": 1}, False),
+        ({}, {"evaluated": 6, "undecided": 0}, True),
+        ({}, {"evaluated": 4, "dropped.queue_full": 1}, True),
+    ],
+)
+def test_a_run_is_drained_once_every_frame_is_settled(depth, scores, expected):
+    assert drained(DEPTH | depth, SCORES | scores, images=10, clouds=10) == expected
