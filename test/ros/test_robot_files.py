@@ -67,7 +67,11 @@ def description():
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "topics"), [("depth", DepthNodeConfig, {"image", "camera_info"}), ("evaluate", EvaluatorNodeConfig, {"lidar", "ground_truth"})]
+    ("name", "kind", "topics"),
+    [
+        ("depth", DepthNodeConfig, {"image", "camera_info"}),
+        ("evaluate", EvaluatorNodeConfig, {"depth", "uncertainty", "depth_camera_info", "lidar", "ground_truth"}),
+    ],
 )
 def test_every_parameter_is_a_launch_argument(description, name, kind, topics):
     arguments = {each.name for each in description(name).get_launch_arguments()}
