@@ -282,3 +282,14 @@ def test_an_ensemble_is_not_called_what_it_was_not_trained_as(own, asked, tmp_pa
         Predictor(folder, PredictorConfig(method=asked, device="cpu"))
     for method in ("", own, "deterministic", "mc_dropout"):
         assert Predictor(folder, PredictorConfig(method=method, device="cpu")).method == (method or own)
+
+
+def test_an_ensemble_of_one_is_said(tmp_path, caplog):
+    network = Hourglass(NetworkConfig(backbone="tiny", decoder_width=16, input_size=(64, 48), head="laplace"))
+    create(tmp_path, network, {})
+    write_member(tmp_path, "only", network)
+    set_members(tmp_path, ["only"], "mc_dropout")
+    Predictor(tmp_path, PredictorConfig(device="cpu"))
+    assert "one member" not in caplog.text
+    Predictor(tmp_path, PredictorConfig(device="cpu", method="multi_epochs"))
+    assert "one member" in caplog.text

@@ -138,6 +138,8 @@ class Predictor:
     def _warn_of_certainty(self, trial: NDArray[np.float32]) -> None:
         if not trial[1].any():
             logger.warning("%s with one pass and no scale head gives sigma = 0 everywhere: it claims certainty", self.method)
+        elif self.method not in SINGLE and len(self._estimator.networks) == 1 and "epistemic" not in self._estimator.components(self.config):
+            logger.warning("%s with one member: sigma is its scale head's alone, no ensemble's", self.method)
 
 
 def _choose_method(asked: str, model: ModelFolder) -> str:

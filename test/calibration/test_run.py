@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from uncertainty_depth.calibration import IDENTITY, SigmaMap, report
+from uncertainty_depth.calibration import IDENTITY, SigmaMap, report, run
 from uncertainty_depth.calibration.run import calibrate
 from uncertainty_depth.calibration.sample import Sample, collect
 from uncertainty_depth.cli import main
@@ -301,3 +301,10 @@ def test_half_of_nyu_calibrates_the_other_half():
 
 def test_sample_names_say_which_block():
     assert [block.name for block in Sample("bag", (np.ones((3, 1), np.float32),) * 2).blocks(2)] == ["bag, block 1 of 2", "bag, block 2 of 2"]
+
+
+def test_a_map_that_leaves_no_spread_is_said(caplog):
+    run._warn_if_constant(np.array([1.0, 1.3, 0.8]))
+    assert not caplog.messages
+    run._warn_if_constant(np.array([1.0, 1.01, 0.99]))
+    assert "varies by only 0.8 %" in caplog.text

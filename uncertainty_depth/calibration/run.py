@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from uncertainty_depth.calibration.choose import Choice, choose
 from uncertainty_depth.calibration.sample import Sample, collect, sigma_and_error
@@ -14,6 +16,9 @@ from uncertainty_depth.config import CalibrationConfig, EvaluationConfig
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.evaluate import DepthPredictor
 from uncertainty_depth.metrics import OnlineMetrics
+
+LEAST_SPREAD = 0.05  # standard deviation of calibrated sigma over its mean
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +72,16 @@ def calibrate(sources: Sequence[Source], predictor: DepthPredictor, config: Cali
         used, kept = samples[0].split(config.report_share)
         choice = choose(_parts([used], config), config)
         trials = [_trial(kept, choice.sigma_map, config)]
-    return Calibration(choice, tuple(trials), float(np.quantile(sigma_and_error(samples)[0], 0.99)))
+    raw_m = sigma_and_error(samples)[0]
+    _warn_if_constant(choice.sigma_map(raw_m))
+    return Calibration(choice, tuple(trials), float(np.quantile(raw_m, 0.99)))
+
+
+def _warn_if_constant(sigma_m: NDArray[np.floating]) -> None:
+    """An order-preserving map can be so flat that nothing of the order is left to see; AUSE, blind to the size of sigma, does not tell."""
+    spread = float(np.std(sigma_m) / np.mean(sigma_m))
+    if spread < LEAST_SPREAD:
+        logger.warning("calibrated sigma varies by only %.1f %%: on these frames raw sigma says next to nothing about the error", 100 * spread)
 
 
 def _parts(samples: list[Sample], config: CalibrationConfig) -> list[Sample]:
