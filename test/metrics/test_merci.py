@@ -155,3 +155,17 @@ def test_wrong_arguments_are_named(convert, arguments, sentence):
 
 def _half_normal_quantile(share):
     return math.sqrt(2) * erfinv(share)
+
+
+@pytest.mark.parametrize("alpha", ["a", None, [0.5]])
+def test_an_alpha_that_is_no_number_is_named(alpha):
+    with pytest.raises(ValueError, match=re.escape(f"alpha is {alpha!r}; expected a number in (0, 1]")):
+        n_merci([1.0], [1.0], alpha)
+
+
+@pytest.mark.parametrize("error", [["a"], [None, "b"], [[1.0], [1.0, 2.0]], {}])
+def test_an_array_of_something_else_is_named(error):
+    with pytest.raises(ValueError, match=re.escape(f"error is {error!r}; expected an array of numbers")):
+        n_merci(error, [1.0])
+    with pytest.raises(ValueError, match="sigma is"):
+        n_merci([1.0], error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 from uncertainty_depth.metrics.arrays import Array, Arrays, arrays_of
@@ -15,7 +16,7 @@ def flat(**arguments: Any) -> tuple[Arrays, list[Array]]:
         ValueError: naming the argument, what was found and what was expected.
     """
     xp = arrays_of(*arguments.values())
-    values = [xp.floats(value) for value in arguments.values()]
+    values = [floats(xp, name, value) for name, value in arguments.items()]
     first = next(iter(arguments))
     for name, value in zip(arguments, values, strict=True):
         if value.ndim != 1:
@@ -25,6 +26,19 @@ def flat(**arguments: Any) -> tuple[Arrays, list[Array]]:
         if len(value) and not math.isfinite(float(value.sum())):
             _finite(name, value)
     return xp, values
+
+
+def floats(xp: Arrays, name: str, values: Any) -> Array:
+    """As float64.
+
+    Raises:
+        ValueError: naming the argument that holds something else.
+    """
+    try:
+        return xp.floats(values)
+    except (TypeError, ValueError) as error:
+        found = repr(values)
+        raise ValueError(f"{name} is {found[:60]}{'...' * (len(found) > 60)}; expected an array of numbers") from error
 
 
 def _finite(name: str, value: Array) -> None:
@@ -50,7 +64,7 @@ def above_zero(**arguments: Array) -> None:
 
 def share(name: str, value: float) -> float:
     """A number in (0, 1]."""
-    if not 0 < value <= 1:
+    if not (isinstance(value, numbers.Real) and 0 < value <= 1):
         raise ValueError(f"{name} is {value!r}; expected a number in (0, 1]")
     return float(value)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,7 +75,7 @@ def by_depth(
     """
     xp, (error, sigma, ground_truth) = checks.flat(error=error, sigma=sigma, ground_truth=ground_truth)
     checks.at_least_zero(error=error, sigma=sigma, ground_truth=ground_truth)
-    if not interval > 0:
+    if not (isinstance(interval, numbers.Real) and 0 < interval < math.inf):
         raise ValueError(f"interval is {interval!r}; expected a positive width in metres")
     order_number(alpha, len(error))
     index = interval_index(xp, ground_truth, interval)
@@ -88,9 +89,8 @@ def by_depth(
 
 def interval_index(xp: Arrays, ground_truth: Array, interval: float) -> Array:
     """Number of the interval of each pixel, as integers."""
-    return xp.integers(
-        ground_truth / xp.floats(np.float64(interval))
-    )  # an array: on a GPU, division by a number is a product with its rounded inverse
+    # Not a plain number: on a GPU, division by one is a product with its rounded inverse.
+    return xp.integers(ground_truth / xp.floats(np.float64(interval)))
 
 
 def interval_edges(first: int, number: int, interval: float) -> Floats:
