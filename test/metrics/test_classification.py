@@ -94,6 +94,27 @@ def test_wrong_arguments_are_named(arguments, sentence):
             function(*arguments)
 
 
-def test_bins_are_checked():
-    with pytest.raises(ValueError, match="bins is 0; expected at least 1"):
-        ece([0.5], [1], bins=0)
+@pytest.mark.parametrize("bins", [0, -3, 2.5, "a", None])
+def test_bins_are_checked(bins):
+    with pytest.raises(ValueError, match=re.escape(f"bins is {bins!r}; expected an integer of at least 1")):
+        ece([0.5], [1], bins=bins)
+
+
+def test_words_are_refused_by_name():
+    with pytest.raises(ValueError, match=re.escape("probabilities is ['a']; expected an array of numbers")):
+        ece(["a"], [1])
+    with pytest.raises(ValueError, match=re.escape("labels is ['a']; expected an array of numbers")):
+        brier([0.5], ["a"])
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+def test_ece_of_many_pixels_is_that_of_a_loop(convert, classes):
+    """More than a block of them, of two classes as one probability and of three."""
+    rng = np.random.default_rng(0)
+    table = rng.uniform(size=100_000) if classes == 1 else rng.dirichlet(np.ones(3), 100_000)
+    labels = rng.integers(0, max(classes, 2), 100_000)
+    rows = np.stack((1 - table, table), 1) if classes == 1 else table
+    confidence, hit = rows.max(1), rows.argmax(1) == labels
+    places = np.ceil(confidence * 15)
+    expected = sum(abs((hit[places == k] - confidence[places == k]).sum()) for k in range(1, 16)) / 100_000
+    assert ece(convert(table), convert(labels)) == pytest.approx(expected, rel=1e-9)

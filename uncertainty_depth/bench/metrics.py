@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from uncertainty_depth.metrics import OnlineMetrics, auce, brier, nll, sparsification, spearman
+from uncertainty_depth.metrics import OnlineMetrics, auce, brier, ece, nll, sparsification, spearman
 
 SIZES = (20_000, 1_000_000, 10_000_000)
 FRAME = 320 * 240
@@ -92,10 +92,13 @@ def _cases(pixels: Pixels) -> Iterator[tuple[str, Callable[[], Any], str, Callab
         yield "AUCE", lambda: auce(error, sigma), CALIBRATION, lambda: _toolbox_area(toolbox, pixels)
         yield "NLL", lambda: nll(error, sigma), LIKELIHOOD, lambda: toolbox.nll_gaussian(depth, sigma, truth)
     if importlib.util.find_spec("sklearn"):
+        from sklearn.calibration import calibration_curve
         from sklearn.metrics import brier_score_loss
 
         probability = np.exp(-sigma)
         yield "Brier score", lambda: brier(probability, outlier), "scikit-learn Brier score", lambda: brier_score_loss(outlier, probability)
+        curve = "scikit-learn calibration curve"  # without the mean over its bins that makes it the calibration error
+        yield "ECE, two classes", lambda: ece(probability, outlier), curve, lambda: calibration_curve(outlier, probability, n_bins=15)
     from scipy.stats import spearmanr
 
     yield "Spearman", lambda: spearman(sigma, error), "scipy spearmanr", lambda: spearmanr(sigma, error)

@@ -101,6 +101,10 @@ class NumPyArrays:
         """Add values, or a number, to the table's bins."""
         np.add.at(table, index, values)
 
+    def sums_of(self, index: Array, values: Array, number: int) -> Array:
+        """Sum of the values in each of a few bins."""
+        return np.bincount(index, values, number)
+
     def maximum_at(self, table: Array, index: Array, values: Array) -> None:
         """Raise the table's bins to the values."""
         np.maximum.at(table, index, values)
@@ -189,6 +193,10 @@ class TorchArrays:
         """Add values, or a number, to the table's bins."""
         values = self.lib.full_like(index, values) if isinstance(values, int) else values
         table.index_add_(0, index, values)
+
+    def sums_of(self, index: Array, values: Array, number: int) -> Array:
+        """Sum of the values in each of a few bins."""
+        return self.lib.bincount(index, values, number)
 
     def maximum_at(self, table: Array, index: Array, values: Array) -> None:
         """Raise the table's bins to the values."""

@@ -105,6 +105,9 @@ def sparsification(depth: Array, sigma: Array, ground_truth: Array, error: str |
         error: "abs_rel", "rmse" or "a1" for poggi, "rmse" for gustafsson, "mae" for ilg; None takes the variant's first.
         variant: "poggi" (per image: call it for each, and average), "gustafsson" or "ilg" (all pixels of the set together).
 
+    Returns:
+        Curves and areas; NaN for N = 0.
+
     Raises:
         ValueError: wrong shapes, a negative sigma, a non-finite value, an unknown variant, an error that the variant is not defined for.
     """
