@@ -1,4 +1,4 @@
-"""Online against exact on real depth: NYU frames, predicted by the mean and spread of other NYU frames at each pixel."""
+"""Online against exact on real NYU frames: predicted by the shipped network, and by the mean and spread of other NYU frames at each pixel."""
 
 import os
 from pathlib import Path
@@ -7,11 +7,14 @@ import cv2
 import numpy as np
 import pytest
 
-from uncertainty_depth.config import EvaluationConfig
+import uncertainty_depth
+from uncertainty_depth.config import EvaluationConfig, PredictorConfig
 from uncertainty_depth.metrics import OnlineMetrics, merci, n_merci, n_merci_curve, sparsification, spearman
+from uncertainty_depth.predictor import Predictor
 
 FOLDER = os.environ.get("UNCERTAINTY_DEPTH_DATA")
 pytestmark = pytest.mark.skipif(not FOLDER, reason="UNCERTAINTY_DEPTH_DATA is not set")
+MODEL = Path(uncertainty_depth.__file__).parent / "models" / "demo"
 CROP = (slice(22, 236), slice(20, 301))
 
 
@@ -24,12 +27,22 @@ def names(split, step):
     return (Path(FOLDER) / "nyuv2" / f"{split}.txt").read_text().split()[::step]
 
 
-@pytest.fixture(scope="module")
-def frames():
-    """A real predictor without a network: its errors are large, skewed and full of the ties of quantised depth."""
-    known = np.stack([read(name) for name in names("train", 40)])
-    mean, spread = np.nanmean(known, axis=0), np.nanstd(known, axis=0)
-    return [(mean, spread, read(name)) for name in names("test", 60)]
+def by_statistics(name):
+    """Without a network: errors are large, skewed and full of the ties of quantised depth."""
+    known = np.stack([read(other) for other in names("train", 40)])
+    return np.nanmean(known, axis=0), np.nanstd(known, axis=0)
+
+
+def by_network(name):
+    """The model of the demo, far from the worlds it was trained on."""
+    image = cv2.imread(str(Path(FOLDER) / "nyuv2" / "rgb" / f"{int(name):04d}.jpg"))[..., ::-1]
+    prediction = Predictor(MODEL, PredictorConfig(device="cpu")).predict(np.ascontiguousarray(image), int(name))
+    return prediction.depth_m[CROP], prediction.sigma_m[CROP]
+
+
+@pytest.fixture(scope="module", params=[by_statistics, by_network], ids=lambda predict: predict.__name__)
+def frames(request):
+    return [(*request.param(name), read(name)) for name in names("test", 60)]
 
 
 @pytest.fixture(scope="module")
