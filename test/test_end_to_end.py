@@ -191,3 +191,24 @@ def test_info_tells_what_is_in_a_bag_and_where_the_lidar_sits(bag, capsys):
     assert "/camera/image" in told
     values = [float(value) for value in told.split("lidar_to_camera:=[")[1].split("]")[0].split(",")]
     assert np.linalg.norm(values[3:]) == pytest.approx(1)
+
+
+def test_an_interrupted_evaluation_writes_its_report(bag, model, tmp_path, monkeypatch, capsys):
+    from uncertainty_depth.data.bag import BagSource
+
+    whole = BagSource.__iter__
+
+    def interrupted(self):
+        records = whole(self)
+        yield next(records)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(BagSource, "__iter__", interrupted)
+    arguments = ["evaluate", str(bag), "--model", str(model), "--output", str(tmp_path / "report"), "--write-bag", str(tmp_path / "bag")]
+    assert main(arguments) == 130
+    assert "interrupted" in last_line(capsys)
+    summary = summary_of(tmp_path / "report")
+    assert summary["frames"]["evaluated"] == 1
+    assert "interrupted" in summary["notes"][-1]
+    with Recording(tmp_path / "bag").open() as opened:
+        assert opened.topics["image"].count == 1

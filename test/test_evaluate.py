@@ -115,6 +115,18 @@ def test_examples_are_few_and_spread_from_the_first_frame_to_near_the_last(seen,
             assert chosen[-1] >= (seen - 1) / 2
 
 
+def test_an_interrupted_run_keeps_what_it_has():
+    class Interrupted(ListSource):
+        def __iter__(self):
+            yield from (frame(0), frame(1))
+            raise KeyboardInterrupt
+
+    evaluation = run(Interrupted([None] * 5), NoisyPredictor(), EvaluationConfig(), progress=False)
+    assert evaluation.interrupted
+    assert evaluation.summary()["frames"]["evaluated"] == 2
+    assert not run(ListSource([frame(0)]), NoisyPredictor(), EvaluationConfig(), progress=False).interrupted
+
+
 def test_flatten_joins_names_with_dots():
     assert flatten({"a": {"b": 1, "c": {"d": 2}}, "e": 3}) == {"a.b": 1, "a.c.d": 2, "e": 3}
 

@@ -53,10 +53,13 @@ def evaluate(arguments: argparse.Namespace) -> None:
     with ExitStack() as stack:
         sinks = [stack.enter_context(prediction_sink(arguments.write_bag))] if arguments.write_bag else []
         evaluation = run(source, predictor, from_arguments(EvaluationConfig, arguments), sinks)
-    context = report.Context(arguments.source, predictor.describe(), tuple(source.notes), to_mapping(options))
+    notes = [*source.notes, *([f"interrupted: only the first frames of about {len(source)} were read"] if evaluation.interrupted else [])]
+    context = report.Context(arguments.source, predictor.describe(), tuple(notes), to_mapping(options))
     page = report.write(evaluation, arguments.output, context)
     print(summary.table(evaluation.summary()))
     print(f"report: {page}")
+    if evaluation.interrupted:
+        raise KeyboardInterrupt
     if not evaluation.evaluated:
         raise SourceError(f"no frame of {arguments.source} could be scored; the report says why")
 

@@ -101,6 +101,7 @@ class Evaluation:
         self.metrics = OnlineMetrics(self.config)
         self.skipped: Counter[str] = Counter()
         self.evaluated = 0
+        self.interrupted = False
         self.table = FrameTable()
         self.examples = Examples(self.config.pictures)
 
@@ -148,17 +149,28 @@ class Evaluation:
 
 
 def run(source: Source, predictor: DepthPredictor, config: EvaluationConfig, sinks: Iterable[Sink] = (), progress: bool = True) -> Evaluation:
-    """Score every frame of a source once. `sinks` see each frame with its prediction, e.g. to write it to a bag."""
+    """Score every frame of a source once. `sinks` see each frame with its prediction, e.g. to write it to a bag.
+
+    Interrupted, it returns what has been scored so far, with `interrupted` set.
+    """
     evaluation = Evaluation(config)
     bar = tqdm(source, total=len(source), unit="frame", desc=source.name, disable=not progress)
-    for record in bar:
-        if isinstance(record, Skipped):
-            evaluation.skip(record)
-            continue
-        prediction = predictor.predict(record.image, record.stamp_ns)
-        figures = evaluation.add(record.name, record.stamp_ns, prediction, record.ground_truth_m, record.image)
-        for sink in sinks:
-            sink(record, prediction)
-        if figures is not None:
-            bar.set_postfix_str(f"abs_rel {figures['depth.abs_rel']:.3f}", refresh=False)
+    try:
+        for record in bar:
+            figures = _score(record, predictor, evaluation, sinks)
+            if figures is not None:
+                bar.set_postfix_str(f"abs_rel {figures['depth.abs_rel']:.3f}", refresh=False)
+    except KeyboardInterrupt:
+        evaluation.interrupted = True
     return evaluation
+
+
+def _score(record: Frame | Skipped, predictor: DepthPredictor, evaluation: Evaluation, sinks: Iterable[Sink]) -> dict[str, float] | None:
+    if isinstance(record, Skipped):
+        evaluation.skip(record)
+        return None
+    prediction = predictor.predict(record.image, record.stamp_ns)
+    figures = evaluation.add(record.name, record.stamp_ns, prediction, record.ground_truth_m, record.image)
+    for sink in sinks:
+        sink(record, prediction)
+    return figures
