@@ -55,6 +55,8 @@ def evaluate_offline(source: BagSource, folder: Path) -> None:
     """What `uncertainty-depth evaluate BAG` does."""
     predictor = Predictor(MODEL, PredictorConfig())
     evaluation = evaluate(source, predictor, EvaluationConfig())
+    if evaluation.interrupted:  # half a bag is nothing to compare the live run with
+        raise KeyboardInterrupt
     report.write(evaluation, folder, report.Context(source.name, predictor.describe(), tuple(source.notes)))
 
 

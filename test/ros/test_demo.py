@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,7 +12,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from uncertainty_depth import demo
 from uncertainty_depth.config import SynthesisConfig
-from uncertainty_depth.evaluate import flatten
+from uncertainty_depth.evaluate import Evaluation, flatten
 from uncertainty_depth.ros.live_run import drained
 
 FRAMES = 3
@@ -78,3 +79,12 @@ SCORES = {"received.lidar/points": 10, "evaluated": 5, "skipped.no_lidar": 1, "u
 )
 def test_a_run_is_drained_once_every_frame_is_settled(depth, scores, expected):
     assert drained(DEPTH | depth, SCORES | scores, images=10, clouds=10) == expected
+
+
+def test_an_interrupt_in_the_offline_part_ends_the_demo(tmp_path, monkeypatch):
+    stopped = Evaluation()
+    stopped.interrupted = True
+    monkeypatch.setattr(demo, "evaluate", lambda *_: stopped)
+    with pytest.raises(KeyboardInterrupt):
+        demo.evaluate_offline(SimpleNamespace(name="bag", notes=[]), tmp_path / "offline")
+    assert not (tmp_path / "offline").exists()
