@@ -31,7 +31,7 @@ def model_template(tmp_path_factory):
     path = tmp_path_factory.mktemp("calibration") / "model"
     for index in range(2):
         torch.manual_seed(index)
-        made = Hourglass(NetworkConfig(backbone="tiny", decoder_width=16, input_size=(64, 64)))
+        made = Hourglass(NetworkConfig(backbone="tiny", decoder_width=16, head="none", input_size=(64, 64)))
         if index == 0:
             create(path, made, {"epochs": 3})
         write_member(path, f"m{index}", made)

@@ -55,7 +55,7 @@ def test_variance_of_the_two_likelihoods():
         network = make(head=head)
         output = network.to_metres(torch.zeros(1, 2, 1, 2), (1, 2))._replace(scale_m=scale)
         torch.testing.assert_close(network.variance(output), factor * scale**2)
-    assert make().variance(make()(torch.rand(2, 3, 64, 64))) is None
+    assert make(head="none").variance(make(head="none")(torch.rand(2, 3, 64, 64))) is None
 
 
 def test_the_laplace_variance_is_that_of_samples():

@@ -10,7 +10,7 @@ import pytest
 import torch
 from tqdm import tqdm
 
-from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.config import HEADS, NetworkConfig, PredictorConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.network import folder as model_folder
 from uncertainty_depth.network.hourglass import Hourglass, NetworkOutput
@@ -19,6 +19,7 @@ from uncertainty_depth.training import losses, train
 from uncertainty_depth.training.epoch import train_epoch
 from uncertainty_depth.training.frames import read_frames
 from uncertainty_depth.training.objective import Objective
+from uncertainty_depth.training.plan import settle
 from uncertainty_depth.training.start import constant_error_guess, start_from_constant
 from uncertainty_depth.training.targets import ErrorOf, depth_of, prediction_of
 from uncertainty_depth.uncertainty.learned_error import LearnedError
@@ -123,6 +124,12 @@ def test_a_network_is_taught_an_ensemble_s_mean_and_total_sigma(small, make, tmp
 
 def test_what_cannot_be_distilled_is_said(small, make, tmp_path: Path) -> None:
     teacher = str(make(small, tmp_path / "teacher", "deterministic"))
-    for changes, sentence in (({"input_size": (64, 32)}, "input_size is"), ({"head": "laplace"}, "head is 'laplace' and loss ''")):
+    for network, training, sentence in (({"input_size": (64, 32)}, {}, "input_size is"), ({}, {"loss": "l1"}, "loss is 'l1'")):
         with pytest.raises(ConfigError, match=sentence):
-            train(small[0], tmp_path / "model", replace(small[1], **changes), replace(small[2], distill=teacher))
+            train(small[0], tmp_path / "model", replace(small[1], **network), replace(small[2], distill=teacher, **training))
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_a_standard_deviation_is_distilled_whatever_head_is_asked_for(head: str) -> None:
+    network, _ = settle(NetworkConfig(head=head), TrainingConfig(distill="teacher"))
+    assert network.head == "gaussian"

@@ -79,7 +79,7 @@ def choose(network: NetworkConfig, training: TrainingConfig) -> Loss:
     if name == "nll" and network.head == "none":
         raise ConfigError("loss is 'nll' but head is 'none'; expected head 'laplace' or 'gaussian', which predicts the scale of the error")
     if name != "nll" and network.head != "none":
-        raise ConfigError(f"loss is {name!r} but head is {network.head!r}; expected loss 'nll', the only one that trains a scale head")
+        raise ConfigError(f"loss is {name!r} but head is {network.head!r}; expected head 'none', or loss 'nll', which alone trains a head")
     return LIKELIHOODS[network.head] if name == "nll" else LOSSES[name]
 
 

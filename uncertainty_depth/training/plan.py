@@ -26,7 +26,7 @@ ENSEMBLES = ("multi_inits", "bagging", "adversarial_ensemble", "multi_networks")
 HEADS_NEEDED = {
     "log_likelihood": "laplace",
     "self_teaching": "laplace",
-    "distilled": "gaussian",
+    "distilled": "gaussian",  # and no other: a standard deviation is what it learns
     "concrete_dropout": "laplace",  # a divergence is weighed against a likelihood, not against any loss
     "variational_dropout": "laplace",
 }
@@ -89,8 +89,8 @@ def settle(network: NetworkConfig, training: TrainingConfig) -> tuple[NetworkCon
             f"method is {training.method!r} but distill is {training.distill!r}; expected 'distilled' with a model folder to learn from"
         )
     head = HEADS_NEEDED.get(training.method, "none")
-    if network.head == "none" != head:
-        logger.info("%s needs a head: it gets a %s head", training.method, head)
+    if network.head == "none" != head or (training.method == "distilled" and network.head != head):
+        logger.info("%s needs a %s head and gets it", training.method, head)
         network = replace(network, head=head)
     return replace(network, dropout_kind=DROPOUTS_NEEDED.get(training.method, network.dropout_kind)), training
 
@@ -145,8 +145,8 @@ def _self_teaching(network: NetworkConfig, training: TrainingConfig) -> list[Mem
 
 def _distilled(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
     teacher = read(training.distill)
-    if network.head != "gaussian" or training.loss:
-        raise ConfigError(f"head is {network.head!r} and loss {training.loss!r}; expected 'gaussian' and '', which distill a standard deviation")
+    if training.loss:
+        raise ConfigError(f"loss is {training.loss!r}; expected none given, as a mean and a standard deviation are distilled by a loss of their own")
     if network.input_size != teacher.network.input_size:
         raise ConfigError(
             f"input_size is {network.input_size}, but {training.distill} has {teacher.network.input_size}; expected the same to distill it"
