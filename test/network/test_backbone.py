@@ -95,7 +95,7 @@ def test_an_image_is_stretched_to_whole_patches():
 
 
 def test_an_unknown_name_is_refused():
-    with pytest.raises(ModelError, match=r"^no backbone 'resnet19'; expected one of tiny, resnet10, .* or a hub id like owner/name$"):
+    with pytest.raises(ModelError, match=r"^no backbone 'resnet19'; expected one of tiny, tiny18, .* or a hub id like owner/name$"):
         make_backbone("resnet19")
 
 

@@ -18,8 +18,11 @@ LEVELS = 4
 HUB_TIMEOUT_S = 10.0
 NOT_ARCHITECTURE = {"_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype", "id2label", "label2id"}
 WIDE, NARROW = (256, 512, 1024, 2048), (64, 128, 256, 512)
+SLIM: dict[str, Any] = {"layer_type": "basic", "embedding_size": 16, "hidden_sizes": (16, 32, 64, 128)}
 PRESETS: dict[str, dict[str, Any]] = {
-    "tiny": {"layer_type": "basic", "depths": (1, 1, 1, 1), "embedding_size": 16, "hidden_sizes": (16, 32, 64, 128)},
+    "tiny": {**SLIM, "depths": (1, 1, 1, 1)},
+    "tiny18": {**SLIM, "depths": (2, 2, 2, 2)},
+    "tiny34": {**SLIM, "depths": (3, 4, 6, 3)},
     "resnet10": {"layer_type": "basic", "depths": (1, 1, 1, 1), "hidden_sizes": NARROW},
     "resnet18": {"layer_type": "basic", "depths": (2, 2, 2, 2), "hidden_sizes": NARROW},
     "resnet34": {"layer_type": "basic", "depths": (3, 4, 6, 3), "hidden_sizes": NARROW},
