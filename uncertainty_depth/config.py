@@ -101,7 +101,7 @@ class CalibrationConfig:
 class NetworkConfig:
     """The hourglass network: an encoder and four up-projections."""
 
-    backbone: str = option("resnet18", "encoder: resnet10 ... resnet200, tiny ... tiny34, a folder with a saved backbone, or a hub id of pretrained weights")
+    backbone: str = option("resnet18", "encoder: resnet10 ... resnet200, tiny ... tiny34, a saved backbone's folder, or a pretrained one's hub id")
     skip_connections: bool = option(True, "feed the encoder's feature maps of each scale into the decoder")
     decoder_width: int = option(256, "channels after the first up-projection; halved by each further one", minimum=16, maximum=2048)
     dropout: float = option(0.2, "dropout rate after each of the first three up-projections", minimum=0.0, maximum=0.9)
