@@ -133,6 +133,9 @@ class TrainingConfig:
     validation_share: float = option(0.1, "share of the frames held out for validation", minimum=0.01, maximum=0.9)
     augment: bool = option(True, "random flips, zoom, and changes of brightness, contrast and colour")
     seed: int = option(0, "seed of initial weights, order, augmentation and split", minimum=0)
+    processes: int = option(
+        1, "networks of an ensemble trained at the same time, each in a process of its own, on the next GPU in turn; 0: one per GPU", minimum=0
+    )
     device: str = option("auto", "where to train; auto takes the GPU when there is one", choices=DEVICES)
     max_frames: int = option(0, "use at most this many frames, evenly spread; 0 uses all", minimum=0)
 

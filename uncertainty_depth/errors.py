@@ -17,6 +17,10 @@ class ModelError(UncertaintyDepthError):
     """A model folder is missing, damaged, of another architecture or of a newer format."""
 
 
+class TrainingError(UncertaintyDepthError):
+    """A network was not trained to its end by the process that trained it; the training can be resumed."""
+
+
 class MessageError(UncertaintyDepthError):
     """One image, camera info or point cloud cannot be used; the frame is counted and skipped, the run goes on."""
 

@@ -14,14 +14,15 @@ import cv2
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors import safe_open
+from safetensors.torch import load_file, save
 
 from uncertainty_depth.config import NetworkConfig, SourceConfig, SynthesisConfig, TrainingConfig
 from uncertainty_depth.data.source import open_source
 from uncertainty_depth.data.synthetic import synthesize
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
 from uncertainty_depth.network import folder as model_folder
-from uncertainty_depth.training import train
+from uncertainty_depth.training import model_run, train
 
 CHILD = """
 import sys
@@ -169,7 +170,7 @@ def test_a_killed_process_resumes_to_the_same_bits(source, network: NetworkConfi
     options = json.dumps([dataclasses.asdict(network), dataclasses.asdict(longer)])
     arguments = [sys.executable, "-c", CHILD, str(Path(__file__).parent), str(tmp_path / "killed"), options]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
-        for _ in range(4):  # before the first epoch, then after each of three
+        for _ in range(3):  # after each of three epochs
             assert child.stdout.readline() == "saved\n"
         child.send_signal(signal.SIGKILL)
         assert child.wait() == -signal.SIGKILL
@@ -181,7 +182,7 @@ def test_an_existing_folder_is_refused(source, network: NetworkConfig, training:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(ConfigError, match="is not empty; expected a new folder, or --resume"):
         train(source, tmp_path, network, training)
-    with pytest.raises(ModelError, match="neither a checkpoint nor a model"):
+    with pytest.raises(ModelError, match=r"holds no model.json; expected the folder of a training"):
         train(source, tmp_path, network, training, resume=True)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
@@ -218,6 +219,30 @@ def test_resuming_a_complete_training_changes_nothing(small, tmp_path: Path) -> 
     before = content(train(source, tmp_path / "model", network, training))
     assert content(train(source, tmp_path / "model", network, training, resume=True)) == before
     assert source.reads == 1
+
+
+def test_what_a_kill_left_beside_a_complete_model_is_removed(small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, network, training = small
+    whole = content(train(source, tmp_path / "whole", network, training))
+    with monkeypatch.context() as patch:
+        patch.setattr(model_run, "clean", lambda *arguments: None)
+        train(source, tmp_path / "model", network, training)
+    assert content(tmp_path / "model").keys() - whole.keys() == {"checkpoint.safetensors", ".lock"}
+    assert content(train(source, tmp_path / "model", network, training, resume=True)) == whole
+
+
+def test_a_checkpoint_of_an_earlier_version_is_read(small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It held the histories of all networks and what they have in common, which `model.json` did not."""
+    source, network, training = small
+    whole = content(train(source, tmp_path / "whole", network, training))
+    interrupted(small, tmp_path / "model", monkeypatch)
+    path, described = tmp_path / "model" / "checkpoint.safetensors", json.loads((tmp_path / "model" / "model.json").read_text())
+    with safe_open(path, "pt") as file:
+        progress = {"options": described["training"]["options"], "frames": "", "histories": [json.loads(file.metadata()["history"])]}
+    path.write_bytes(save(load_file(path), {"progress": json.dumps(progress)}))
+    assert described["training"].pop("fingerprint")
+    (tmp_path / "model" / "model.json").write_text(json.dumps(described))
+    assert content(train(source, tmp_path / "model", network, training, resume=True)) == whole
 
 
 def test_a_damaged_checkpoint_gets_one_sentence(small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

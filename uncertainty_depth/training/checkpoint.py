@@ -1,52 +1,54 @@
-"""All a training needs to go on after it was killed: one safetensors file, replaced as a whole after every epoch.
+"""All that the training of one network needs to go on after it was killed: one safetensors file, replaced as a whole after every epoch.
 
-No random state is stored: every epoch draws from generators seeded by the option `seed` and the number of the epoch.
+What the networks of a model have in common is in `model.json`. No random state is stored: every epoch draws from generators seeded by the option
+`seed` and the number of the epoch.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from uncertainty_depth.errors import ConfigError, ModelError
+from uncertainty_depth.errors import ModelError
 
-FILE = "checkpoint.safetensors"
+NAME = "checkpoint"
+History = list[dict[str, float]]
+"""One mapping per epoch: train_loss, validation_loss, abs_rel, rmse, rmse_log."""
 
 
 @dataclass(frozen=True)
-class Progress:
-    """What is known after some epochs, as plain values.
+class State:
+    """How far the training of a network is.
 
     Attributes:
-        options: every option of the network and the training.
-        frames: fingerprint of the training frames.
-        histories: of each member begun, the last one under way, one mapping per epoch: train_loss, validation_loss, abs_rel, rmse, rmse_log.
+        history: of the epochs so far.
+        trained: whether it needs no further one.
     """
 
-    options: dict[str, Any]
-    frames: str
-    histories: list[list[dict[str, float]]]
-
-    @property
-    def history(self) -> list[dict[str, float]]:
-        """Of the member under way."""
-        return self.histories[-1]
+    history: History
+    trained: bool
 
 
-def write(folder: Path, network: nn.Module, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
-    """Replace the checkpoint in `folder`: whoever reads it sees the old one or the new one, never a part."""
+def write(path: Path, network: nn.Module, optimizer: torch.optim.Optimizer, history: History) -> None:
+    """Replace the checkpoint: whoever reads it sees the old one or the new one, never a part."""
     tensors = {f"network.{name}": value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
     for index, state in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{key}": value.detach().cpu().contiguous() for key, value in state.items()}
-    replace_file(folder / FILE, save(tensors, {"progress": json.dumps(vars(progress))}))
+    replace_file(path, save(tensors, {"history": json.dumps(history)}))
+
+
+def close(path: Path, history: History) -> None:
+    """Replace the checkpoint of a network that is trained: of its last epoch nothing but the history is needed."""
+    replace_file(path, save({}, {"history": json.dumps(history)}))
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -59,22 +61,26 @@ def replace_file(path: Path, content: bytes) -> None:
     partial.replace(path)
 
 
-def read_progress(folder: Path) -> Progress:
-    """The plain values of the checkpoint in `folder`.
+def read(path: Path) -> State:
+    """What the checkpoint says, weights aside; where there is none, the network has not been begun.
 
     Raises:
         ModelError: the checkpoint is damaged.
     """
-    return _read(folder)[0]
+    if not path.exists():
+        return State([], False)
+    with _opened(path) as file:
+        return State(_history(file.metadata()), not file.keys())
 
 
-def restore(folder: Path, network: nn.Module, optimizer: torch.optim.Optimizer) -> Progress:
-    """Load weights and optimizer state of the checkpoint in `folder` into `network` and `optimizer`.
+def restore(path: Path, network: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Load weights and optimizer state of the checkpoint into `network` and `optimizer`.
 
     Raises:
         ModelError: the checkpoint is damaged.
     """
-    progress, tensors = _read(folder)
+    with _opened(path) as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a mapping
     network.load_state_dict({name.removeprefix("network."): value for name, value in tensors.items() if name.startswith("network.")})
     state: dict[int, dict[str, Tensor]] = {}
     for name, value in tensors.items():
@@ -82,20 +88,17 @@ def restore(folder: Path, network: nn.Module, optimizer: torch.optim.Optimizer) 
             _, index, key = name.split(".")
             state.setdefault(int(index), {})[key] = value
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-    return progress
 
 
-def _read(folder: Path) -> tuple[Progress, dict[str, Tensor]]:
+def _history(metadata: dict[str, str]) -> History:
+    """An earlier version kept the histories of all networks in one file; that of a single network is read still."""
+    return json.loads(metadata["history"]) if "history" in metadata else json.loads(metadata["progress"])["histories"][-1]
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[safe_open]:
     try:
-        with safe_open(folder / FILE, "pt") as file:
-            return Progress(**json.loads(file.metadata()["progress"])), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        with safe_open(path, "pt") as file:
+            yield file
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"{folder / FILE} cannot be read ({error}); expected the checkpoint of an unfinished training") from error
-
-
-def refuse_other_options(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None:
-    """Raise `ConfigError` for the first option that differs from those the training in `folder` was started with."""
-    for name in sorted(before.keys() | now.keys()):
-        then, value = before.get(name), now.get(name)
-        if value != then:
-            raise ConfigError(f"{name} is {value!r} but the training in {folder} was started with {then!r}; expected the same options to resume it")
+        raise ModelError(f"{path} cannot be read ({error}); expected the checkpoint of an unfinished training") from error

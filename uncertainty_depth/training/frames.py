@@ -7,6 +7,7 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -23,6 +24,7 @@ from uncertainty_depth.training.resampling import resample_depth
 logger = logging.getLogger(__name__)
 
 VALIDATION_BLOCKS = 5
+FILES = (".images.npy", ".depths_m.npy")
 
 
 @dataclass
@@ -56,6 +58,18 @@ class TrainingFrames:
         images = image_tensor(np.stack([self.images[index] for index in indices]), device)
         depths = torch.from_numpy(np.stack([self.depths_m[index] for index in indices])).to(device)
         return images, depths[:, None].float()
+
+    def save(self, folder: Path) -> None:
+        """Write all pixels to files in `folder`, for other processes to map into their memory."""
+        for name, arrays in zip(FILES, (self.images, self.depths_m), strict=True):
+            file = np.lib.format.open_memmap(folder / name, "w+", arrays[0].dtype, (len(arrays), *arrays[0].shape))
+            for index, array in enumerate(arrays):
+                file[index] = array
+
+    @classmethod
+    def mapped(cls, folder: Path) -> TrainingFrames:
+        """What `save` wrote, read-only and in memory once, however many processes map it."""
+        return cls(*(np.load(folder / name, mmap_mode="r") for name in FILES))
 
     def fingerprint(self) -> str:
         """Checksum over all pixels: a resumed training must see the same frames."""

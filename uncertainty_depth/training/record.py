@@ -6,12 +6,13 @@ import json
 import logging
 import platform
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
-from uncertainty_depth.errors import ModelError
+from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.training import schedule
 from uncertainty_depth.training.frames import TrainingFrames
@@ -21,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 PACKAGES = ("uncertainty_depth", "torch", "transformers", "numpy", "opencv-python-headless")
 NOTABLE_SHARE = 0.01
+FREE = {"processes"}
+"""Options that a training may be resumed with another value of."""
 
 
 def start(source: str, frames: TrainingFrames, network: NetworkConfig, training: TrainingConfig, trained_on: int, held_out: int) -> dict[str, Any]:
@@ -34,6 +37,7 @@ def start(source: str, frames: TrainingFrames, network: NetworkConfig, training:
     return {
         "source": source,
         "frames": {"training": trained_on, "validation": held_out, "skipped": dict(frames.skipped)},
+        "fingerprint": frames.fingerprint(),
         "share_outside_depth_range": round(outside, 6),
         "options": {**to_mapping(network), **to_mapping(training)},
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
@@ -57,17 +61,41 @@ def _result(member: Member, history: Sequence[dict[str, float]]) -> dict[str, An
     }
 
 
-def options_of(folder: Path) -> dict[str, Any]:
-    """Options of the network and of the training that made the finished model in `folder`.
+@dataclass(frozen=True)
+class Before:
+    """What `model.json` says of a training, finished or not.
+
+    Attributes:
+        options: of the network and of the training.
+        fingerprint: of the frames; empty where an earlier version has written none.
+        finished: whether all its networks are trained.
+    """
+
+    options: dict[str, Any]
+    fingerprint: str
+    finished: bool
+
+
+def read(folder: Path) -> Before:
+    """The training in `folder`.
 
     Raises:
         ModelError: `model.json` is damaged or names no options.
     """
     try:
         content = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-        return {**content["network"], **content["training"]["options"]}
+        training = content["training"]
+        return Before({**content["network"], **training["options"]}, training.get("fingerprint", ""), training.get("finished", False))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelError(f"{folder / 'model.json'} does not say how the model was trained; expected the folder of a training") from error
+
+
+def refuse_other_options(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None:
+    """Raise `ConfigError` for the first option that differs from those the training in `folder` was started with."""
+    for name in sorted((before.keys() | now.keys()) - FREE):
+        then, value = before.get(name), now.get(name)
+        if value != then:
+            raise ConfigError(f"{name} is {value!r} but the training in {folder} was started with {then!r}; expected the same options to resume it")
 
 
 def _version(package: str) -> str:

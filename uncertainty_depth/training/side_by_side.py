@@ -1,0 +1,156 @@
+"""Networks of a model trained at the same time, each in a process of its own.
+
+A process that fails leaves the others at work: they train what can be trained, then one error says what is missing, and a resumed training goes on
+with that alone. An interrupt ends them all at once; each has its checkpoint, so a resumed training repeats at most one epoch of each.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from multiprocessing import resource_tracker
+from multiprocessing.connection import wait
+
+import torch
+from tqdm import tqdm
+from tqdm.contrib.logging import logging_redirect_tqdm
+
+from uncertainty_depth.errors import TrainingError
+from uncertainty_depth.training.frames import FILES, TrainingFrames
+from uncertainty_depth.training.model_run import ModelRun
+from uncertainty_depth.training.worker import work
+
+logger = logging.getLogger(__name__)
+
+CONTEXT = multiprocessing.get_context("spawn")  # a fork of a process with threads, or with CUDA, may hang
+
+
+def processes_for(model: ModelRun, numbers: Sequence[int], wanted: int) -> int:
+    """How many of these members to train at once: as many as wanted, 0 for one per GPU, but no more than wait for no other."""
+    gpus = torch.cuda.device_count() if model.device.type == "cuda" else 1
+    return min(wanted or gpus, sum(model.plan[number].targets is None for number in numbers))
+
+
+def train_side_by_side(model: ModelRun, numbers: Sequence[int], processes: int) -> None:
+    """Train these members, at most so many at a time; one that learns from others waits for all before it.
+
+    Raises:
+        TrainingError: a process failed.
+    """
+    threads = max(torch.get_num_threads() // processes, 1)
+    logger.info("%d networks are trained by %d processes; threads of each: %d", len(numbers), processes, threads)
+    model.frames.save(model.folder)
+    crew = Crew(replace(model, frames=TrainingFrames()), numbers, threads)
+    try:
+        with logging_redirect_tqdm():
+            while crew.start(processes):
+                crew.listen()
+    finally:
+        crew.stop()
+        for name in FILES:
+            (model.folder / name).unlink(missing_ok=True)
+    crew.report()
+
+
+class Crew:
+    """The processes at work, the members that wait for one, and the sentences of those that failed."""
+
+    def __init__(self, model: ModelRun, numbers: Sequence[int], threads: int) -> None:
+        self.model, self.threads, self.waiting = model, threads, list(numbers)
+        self.running: dict[int, Worker] = {}
+        self.failed: dict[int, str] = {}
+
+    def start(self, most: int) -> bool:
+        """Start a process for each member that can begin, up to so many in all; whether any is at work."""
+        for number in [number for number in self.waiting if self._can_begin(number)][: most - len(self.running)]:
+            self.waiting.remove(number)
+            slot = min(set(range(most)) - {worker.slot for worker in self.running.values()})
+            with _interrupts_held_back():
+                self.running[number] = Worker(self.model, number, slot, self.threads)
+        return bool(self.running)
+
+    def _can_begin(self, number: int) -> bool:
+        unfinished = (*self.waiting, *self.running, *self.failed)
+        return self.model.plan[number].targets is None or number == min(unfinished)
+
+    def listen(self) -> None:
+        """Wait until a process has something to say, or ends."""
+        ready = wait([worker.connection for worker in self.running.values()])
+        for number, worker in [(number, worker) for number, worker in self.running.items() if worker.connection in ready]:
+            if not worker.hear():
+                del self.running[number]
+                if failure := worker.end():
+                    self.failed[number] = f"{self.model.plan[number].name} was not trained: {failure}; see {self.model.log(number)}"
+                    logger.error("%s", self.failed[number])
+
+    def stop(self) -> None:
+        """End all processes now."""
+        for worker in self.running.values():
+            worker.process.terminate()
+        for worker in self.running.values():
+            worker.end()
+
+    def report(self) -> None:
+        """Raise `TrainingError` where a process failed."""
+        if self.failed:
+            others = len(self.failed) + len(self.waiting) - 1
+            first = next(iter(self.failed.values()))
+            also = f"; nor {'was 1 other' if others == 1 else f'were {others} others'}" if others else ""
+            raise TrainingError(f"{first}{also}; a resumed training goes on with what is missing")
+
+
+class Worker:
+    """A process that trains one network, as its parent sees it."""
+
+    def __init__(self, model: ModelRun, number: int, slot: int, threads: int) -> None:
+        self.slot, self.sentence = slot, ""
+        self.bar = tqdm(desc=f"{model.plan[number].name} starts", unit="batch")
+        model.log(number).touch()
+        self.connection, child = CONTEXT.Pipe(duplex=False)
+        self.process = CONTEXT.Process(target=work, args=(model, number, slot, threads, child), daemon=True)
+        self.process.start()
+        child.close()
+
+    def hear(self) -> bool:
+        """Take what the process has to say; False when it has ended."""
+        try:
+            message = self.connection.recv()
+        except (EOFError, OSError):  # OSError: it ended in the middle of a message
+            return False
+        if isinstance(message, logging.LogRecord):
+            _log(message)
+        elif isinstance(message, str):
+            self.sentence = message
+        else:
+            vars(self.bar).update(message)
+            self.bar.refresh()
+        return True
+
+    def end(self) -> str:
+        """Wait for the end of the process; why the network is not trained, empty where it is."""
+        self.process.join()
+        self.connection.close()
+        self.bar.close()
+        code = self.process.exitcode
+        how = f"its process was ended by {signal.Signals(-code).name}" if code < 0 else f"its process ended with exit code {code}"
+        return "" if code == 0 else self.sentence or how
+
+
+def _log(record: logging.LogRecord) -> None:
+    if (its := logging.getLogger(record.name)).isEnabledFor(record.levelno):
+        its.handle(record)
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """What is started meanwhile never sees Ctrl-C, which the terminal sends to every process: the parent, which gets it afterwards, ends them."""
+    resource_tracker.ensure_running()  # started with the first process otherwise, it lets interrupts through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

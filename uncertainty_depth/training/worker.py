@@ -1,0 +1,77 @@
+"""The process that trains one network of several: what it has to say goes to its parent, what it prints into a file."""
+
+from __future__ import annotations
+
+import faulthandler
+import io
+import logging
+import os
+from dataclasses import replace
+from functools import partial
+from logging.handlers import QueueHandler
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import RLock
+
+import torch
+from tqdm import tqdm
+
+from uncertainty_depth.errors import UncertaintyDepthError
+from uncertainty_depth.training.frames import TrainingFrames
+from uncertainty_depth.training.member_run import MemberRun
+from uncertainty_depth.training.model_run import ModelRun
+
+BAR = ("n", "initial", "total", "desc", "postfix", "start_t")
+
+
+def work(model: ModelRun, number: int, slot: int, threads: int, parent: Connection) -> None:
+    """Train the member `number`; its frames are those that the parent saved in the model folder.
+
+    Args:
+        model: without frames.
+        number: place of the member in the plan, from 0.
+        slot: which of the processes at work this is, from 0: chooses the GPU.
+        threads: for torch's operators.
+        parent: gets the state of the progress bar (a mapping), log records, and at last the sentence that says why, where the network is not trained.
+    """
+    _print_into(model.log(number))
+    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[ToParent(parent), logging.StreamHandler()])
+    tqdm.set_lock(RLock())  # its own is a semaphore, which a process that is ended would leave behind
+    torch.set_num_threads(threads)
+    if model.device.type == "cuda":
+        torch.cuda.set_device(slot % torch.cuda.device_count())
+    try:
+        MemberRun(replace(model, frames=TrainingFrames.mapped(model.folder)), number, partial(ParentsBar, parent)).run()
+    except Exception as error:
+        parent.send(str(error) if isinstance(error, UncertaintyDepthError) else f"{type(error).__name__}: {error}")
+        raise
+
+
+def _print_into(log: Path) -> None:
+    """Everything, also what a library or the interpreter has to say when it crashes."""
+    with log.open("a") as file:
+        for descriptor in (1, 2):
+            os.dup2(file.fileno(), descriptor)
+    faulthandler.enable()
+
+
+class ParentsBar(tqdm):
+    """A progress bar that the parent draws. A parent that is gone is an error: nobody waits for the network."""
+
+    monitor_interval = 0  # no thread that could write to the connection at the same time
+
+    def __init__(self, parent: Connection, **options: object) -> None:
+        self.parent = parent
+        super().__init__(file=io.StringIO(), **options)
+
+    def display(self, msg: str | None = None, pos: int | None = None) -> None:
+        """Send what the parent's bar is to show."""
+        self.parent.send({name: value for name, value in vars(self).items() if name in BAR})
+
+
+class ToParent(QueueHandler):
+    """Log records to the parent's loggers."""
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        """The connection in the place of a queue."""
+        self.queue.send(record)
