@@ -121,6 +121,7 @@ SIGNATURES: dict[str, Signature] = {
         (),
         (
             argument("--metrics", action="store_true", help="the metrics against their peers instead of the network"),
+            argument("--training", action="store_true", help="training networks of an ensemble at once against one after the other instead"),
             argument("--source", nargs="*", default=[], help="sources with LiDAR for the reading, projection and scoring rate, e.g. kitti:DRIVE_DIR"),
         ),
         "--source kitti:2011_09_26/2011_09_26_drive_0001_sync",

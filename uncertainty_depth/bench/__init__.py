@@ -1,4 +1,4 @@
-"""Ratios measured in one run: sampling against its floor, the node against its network, reading bags, the metrics against their peers."""
+"""Ratios measured in one run: sampling against its floor, the node against its network, reading bags, the metrics against their peers, training."""
 
 from __future__ import annotations
 
@@ -29,6 +29,13 @@ def run_reading(source: Source) -> str:
     from uncertainty_depth.bench import reading
 
     return reading.table(source.name, reading.run(source))
+
+
+def run_training() -> str:
+    """Several networks trained at once against one after the other."""
+    from uncertainty_depth.bench import training
+
+    return training.table(training.run())
 
 
 def run_metrics() -> str:

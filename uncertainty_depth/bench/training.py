@@ -1,0 +1,195 @@
+"""Whether networks of an ensemble are trained faster at once than one after the other: in processes of their own, and stacked into one network.
+
+`in sequence` against `side by side`: two networks, first one after the other with two threads, then in two processes with one thread each. Both run
+what `train` runs for an epoch, on frames of noise.
+
+`loop` against `stacked`: one step of each of four networks, and one step of the four stacked, every layer once for all: a convolution of stacked
+weights is a grouped convolution (`torch.func`). Both in float32: autocast does not reach into the stacked network.
+
+The two ways of each comparison take turns, so that other load on the machine hits both; the ratio is the median of the rounds' own.
+"""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state, vmap
+from tqdm import tqdm, trange
+
+from uncertainty_depth.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.training import losses
+from uncertainty_depth.training.epoch import train_epoch
+from uncertainty_depth.training.frames import TrainingFrames
+from uncertainty_depth.training.objective import Objective
+
+NETWORK = NetworkConfig(backbone="tiny", decoder_width=64)
+TRAINING = TrainingConfig(device="cpu")
+PROCESSES, MEMBERS = 2, 4
+
+
+class Row(NamedTuple):
+    """Two ways to train the same networks: medians over the rounds, and the median, least and greatest of each round's own ratio."""
+
+    first: str
+    second: str
+    first_s: float
+    second_s: float
+    ratio: float
+    least: float
+    greatest: float
+
+
+def run(rounds: int = 7, frames: int = 64, batch: int = 8, network: NetworkConfig = NETWORK) -> list[Row]:
+    """Time both comparisons on the CPU, with two threads in all: epochs of so many frames of noise, and steps of so many frames per network."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(PROCESSES)
+    try:
+        return [_processes(rounds, network, frames), _stacking(rounds, network, batch)]
+    finally:
+        torch.set_num_threads(before)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows as Markdown."""
+    head = ["| first | second | first s | second s | second / first | least | greatest |", "| --- | --- | --- | --- | --- | --- | --- |"]
+    return "\n".join([*head, *(f"| {r.first} | {r.second} | " + " | ".join(f"{value:.2f}" for value in r[2:]) + " |" for r in rows)])
+
+
+def _alternate(rounds: int, first: Callable[[], object], second: Callable[[], object]) -> np.ndarray:
+    """(rounds, 2) seconds, after a round that is not counted."""
+    return np.array([[_timed(first), _timed(second)] for _ in trange(rounds + 1, desc="training", unit="round")])[1:]
+
+
+def _timed(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def _row(first: str, second: str, seconds: np.ndarray) -> Row:
+    ratios = seconds[:, 1] / seconds[:, 0]
+    return Row(first, second, *np.median(seconds, 0).tolist(), float(np.median(ratios)), float(ratios.min()), float(ratios.max()))
+
+
+class Trainee:
+    """A network, and frames of noise to train it on."""
+
+    def __init__(self, network: NetworkConfig, frames: int) -> None:
+        random, (width, height) = np.random.default_rng(0), network.input_size
+        images = random.integers(0, 256, (frames, height, width, 3), np.uint8)
+        self.frames = TrainingFrames(list(images), list(random.uniform(1, 10, images.shape[:3]).astype(np.float16)))
+        self.network = Hourglass(network).train().to(memory_format=torch.channels_last)
+        self.optimizer = _optimizer(self.network.parameters())
+        self.objective = Objective(losses.choose(network, TRAINING))
+
+    def epoch(self) -> float:
+        """Show every frame once, as `train` does."""
+        indices, silent = range(len(self.frames)), tqdm(disable=True)
+        return train_epoch(self.network, self.optimizer, self.objective, self.frames, indices, TRAINING, 0, silent)
+
+
+def _optimizer(weights: Iterable[Tensor]) -> torch.optim.Optimizer:
+    return torch.optim.AdamW(weights, TRAINING.learning_rate, weight_decay=TRAINING.weight_decay)
+
+
+def _processes(rounds: int, network: NetworkConfig, frames: int) -> Row:
+    trainees = [Trainee(network, frames) for _ in range(PROCESSES)]
+    with _crew(network, frames) as crew:
+
+        def side_by_side() -> None:
+            for process in crew:
+                process.send(None)
+            for process in crew:
+                process.recv()
+
+        return _row("in sequence", "side by side", _alternate(rounds, lambda: [trainee.epoch() for trainee in trainees], side_by_side))
+
+
+@contextmanager
+def _crew(network: NetworkConfig, frames: int) -> Iterator[list[Connection]]:
+    """Connections to processes that train for an epoch whenever they are told to, and then say so."""
+    context = multiprocessing.get_context("spawn")
+    connections, processes = [], []
+    for _ in range(PROCESSES):
+        parent, child = context.Pipe()
+        processes.append(context.Process(target=_train_when_told, args=(network, frames, child), daemon=True))
+        processes[-1].start()
+        child.close()
+        connections.append(parent)
+    try:
+        yield connections
+    finally:
+        for process in processes:
+            process.terminate()
+            process.join()
+
+
+def _train_when_told(network: NetworkConfig, frames: int, parent: Connection) -> None:
+    torch.set_num_threads(1)
+    trainee = Trainee(network, frames)
+    while True:
+        parent.recv()
+        trainee.epoch()
+        parent.send(None)
+
+
+class Loop:
+    """Networks trained each by itself."""
+
+    def __init__(self, networks: Sequence[nn.Module]) -> None:
+        self.networks = [copy.deepcopy(network).to(memory_format=torch.channels_last) for network in networks]
+        self.optimizers = [_optimizer(network.parameters()) for network in self.networks]
+
+    def step(self, images: Tensor, depth_m: Tensor) -> Tensor:
+        """(M, B, 3, h, w) and (M, B, 1, h, w), a batch for each network, to its loss before the step, (M,)."""
+        values = []
+        for network, optimizer, *batch in zip(self.networks, self.optimizers, images, depth_m, strict=True):
+            values.append(_loss(network(batch[0]).depth_m, batch[1]))
+            _descend(optimizer, values[-1])
+        return torch.stack(values).detach()
+
+
+class Stacked:
+    """The same networks as one, every weight stacked."""
+
+    def __init__(self, networks: Sequence[nn.Module]) -> None:
+        self.one = copy.deepcopy(networks[0]).to("meta")
+        self.weights, self.buffers = stack_module_state(list(networks))
+        self.optimizer = _optimizer(self.weights.values())
+
+    def step(self, images: Tensor, depth_m: Tensor) -> Tensor:
+        """As that of `Loop`; dropout differs between the networks here too."""
+        values = vmap(self._loss, randomness="different")(self.weights, self.buffers, images, depth_m)
+        _descend(self.optimizer, values.sum())
+        return values.detach()
+
+    def _loss(self, weights: dict[str, Tensor], buffers: dict[str, Tensor], images: Tensor, depth_m: Tensor) -> Tensor:
+        return _loss(functional_call(self.one, (weights, buffers), (images,)).depth_m, depth_m)
+
+
+def _loss(depth_m: Tensor, truth_m: Tensor) -> Tensor:
+    """The mean of log-L1 where everything is known; the product's own picks pixels, which vmap cannot."""
+    return (depth_m.log() - truth_m.log()).abs().mean()
+
+
+def _descend(optimizer: torch.optim.Optimizer, value: Tensor) -> None:
+    optimizer.zero_grad(set_to_none=True)
+    value.backward()
+    optimizer.step()
+
+
+def _stacking(rounds: int, network: NetworkConfig, batch: int) -> Row:
+    networks, (width, height) = [Hourglass(network).train() for _ in range(MEMBERS)], network.input_size
+    images, depth_m = torch.rand(MEMBERS, batch, 3, height, width), 1 + 9 * torch.rand(MEMBERS, batch, 1, height, width)
+    loop, stacked = Loop(networks), Stacked(networks)
+    return _row("loop", "stacked", _alternate(rounds, lambda: loop.step(images, depth_m), lambda: stacked.step(images, depth_m)))
