@@ -108,6 +108,9 @@ class NetworkConfig:
     dropout_kind: str = option(
         "bernoulli", "bernoulli keeps its rate, concrete learns it, gaussian learns the variance of a factor", choices=DROPOUTS
     )
+    last_activation: str = option(
+        "leaky_relu", "before the final convolution; relu leaves pixels where all units are off without any spread", choices=("relu", "leaky_relu")
+    )
     head: str = option("laplace", "likelihood of a second output channel, the predicted scale of the error", choices=HEADS)
     input_size: tuple[int, ...] = option((160, 128), "width and height the network sees, pixels", minimum=32, maximum=4096)
     depth_range: tuple[float, ...] = option((0.3, 12.0), "least and greatest depth the network can give, metres", minimum=1e-3, maximum=1e4)

@@ -321,3 +321,11 @@ def test_a_folder_written_before_members_could_differ_is_read(model):
     image = torch.rand(1, 3, 48, 64)
     assert read(model).network == CONFIG
     assert torch.equal(read(model).load("a")(image).depth_m, network(0)(image).depth_m)
+
+
+def test_a_folder_written_before_the_last_activation_could_be_chosen_has_relu(model):
+    assert read(model).network.last_activation == NetworkConfig().last_activation == "leaky_relu"
+    content = json.loads((model / "model.json").read_text())
+    del content["network"]["last_activation"]
+    (model / "model.json").write_text(json.dumps(content))
+    assert read(model).network.last_activation == "relu"

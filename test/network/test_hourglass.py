@@ -168,6 +168,18 @@ def test_skip_connections_reach_the_output():
         assert not torch.equal(decoder(changed), reference)
 
 
+@pytest.mark.parametrize(("last", "spreads"), [("relu", False), ("leaky_relu", True)])
+def test_units_that_are_all_off_leave_a_spread_and_a_way_back_unless_the_last_activation_is_relu(last, spreads):
+    decoder = make(last_activation=last, dropout=0.5).decoder
+    for norm in (decoder.ups[3].unpool_norm, decoder.ups[3].norm):
+        torch.nn.init.constant_(norm.bias, -20.0)
+    features = [torch.randn(2, c, 32 // 2**k, 32 // 2**k) for k, c in enumerate([16, 32, 64, 128])]
+    one, other = decoder(features), decoder(features)
+    assert torch.equal(one, other) != spreads
+    one.sum().backward()
+    assert bool(decoder.ups[3].norm.bias.grad.any()) == spreads
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

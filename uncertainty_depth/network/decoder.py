@@ -13,6 +13,9 @@ from torch.nn import functional
 from uncertainty_depth.network.noise import divergence
 
 Dropout = Callable[[Tensor], Tensor]
+LAST: dict[str, nn.Module] = {"relu": nn.ReLU(), "leaky_relu": nn.LeakyReLU(0.1)}
+"""The last activation. With ReLU, pixels at which all units of the few that are left are off get the final bias as their depth, the same in every
+member and pass, with no spread and no gradient to leave that state."""
 
 
 class UpProjection(nn.Module):
@@ -54,7 +57,9 @@ class Decoder(nn.Module):
     map, resized where its scale differs (a ViT's maps all have one scale), added inside the up-projection, so that dropout acts on it too.
     """
 
-    def __init__(self, channels: Sequence[int], width: int, dropouts: Sequence[nn.Module], skip_connections: bool, outputs: int) -> None:
+    def __init__(
+        self, channels: Sequence[int], width: int, dropouts: Sequence[nn.Module], skip_connections: bool, outputs: int, last: str = "leaky_relu"
+    ) -> None:
         super().__init__()
         widths = decoder_widths(width)
         inputs = [max(channels[-1] // 2, 1), *widths[:-1]]
@@ -63,6 +68,7 @@ class Decoder(nn.Module):
         self.dropouts = nn.ModuleList(dropouts)
         finer = list(channels[-2::-1]) if skip_connections else []
         self.skips = nn.ModuleList(nn.Conv2d(a, b, 1) for a, b in zip(finer, widths[:3], strict=False))
+        self.last = LAST[last]
         self.final = nn.Conv2d(widths[3], outputs, 3, padding=1)
 
     def trunk(self, features: Sequence[Tensor]) -> Trunk:
@@ -76,7 +82,7 @@ class Decoder(nn.Module):
         x = dropouts[0](trunk.first)
         for up, skip, dropout in zip(self.ups[1:3], trunk.skips, dropouts[1:], strict=True):
             x = dropout(_join(up(x), skip))
-        return self.final(functional.relu(self.ups[3](x)))
+        return self.final(self.last(self.ups[3](x)))
 
     def divergence(self) -> Tensor | float:
         """KL divergence of the dropouts, with the weights that their units enter, to their priors; 0 where no rate is learned."""

@@ -28,6 +28,8 @@ from uncertainty_depth.options import from_mapping, to_mapping
 FORMAT = 1
 ARCHITECTURE = "hourglass"
 ENCODER = "encoder"
+BEFORE = {"last_activation": "relu"}
+"""What networks had that were written before there was an option for it."""
 KEYS: dict[str, type] = {
     "architecture": str,
     "network": dict,
@@ -207,7 +209,7 @@ def export_half(folder: Path | str, output: Path | str) -> Path:
 
 def _read_network(folder: Path, values: Any) -> NetworkConfig:
     try:
-        return from_mapping(NetworkConfig, values)
+        return from_mapping(NetworkConfig, BEFORE | values)
     except ConfigError as error:
         raise ModelError(f"{folder / 'model.json'} describes no network: {error}") from error
 

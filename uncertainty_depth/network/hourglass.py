@@ -68,7 +68,8 @@ class Hourglass(nn.Module):
         self.encoder = Encoder(make_backbone(config.backbone) if backbone is None else backbone)
         outputs = 1 if config.head == "none" else 2
         dropouts = [make_dropout(config.dropout_kind, features, config.dropout) for features in decoder_widths(config.decoder_width)[:3]]
-        self.decoder = Decoder(self.encoder.backbone.channels, config.decoder_width, dropouts, config.skip_connections, outputs)
+        channels = self.encoder.backbone.channels
+        self.decoder = Decoder(channels, config.decoder_width, dropouts, config.skip_connections, outputs, config.last_activation)
         self.encoder_is_frozen = False
 
     @property

@@ -12,6 +12,7 @@ import torch
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
+from uncertainty_depth.network.folder import BEFORE
 from uncertainty_depth.network.hourglass import Hourglass, check_network
 from uncertainty_depth.network.inference import choose_device
 from uncertainty_depth.options import check, to_mapping
@@ -99,8 +100,8 @@ def _before(output: Path, options: dict[str, Any], resume: bool) -> Before | Non
 
 
 def _with_defaults(options: dict[str, Any]) -> dict[str, Any]:
-    """A training started before an option was invented had its default."""
-    return {**to_mapping(NetworkConfig()), **to_mapping(TrainingConfig()), **options}
+    """What a training was started with before an option was invented."""
+    return {**to_mapping(NetworkConfig()), **to_mapping(TrainingConfig()), **BEFORE, **options}
 
 
 def _refuse_shared_checkpoint(output: Path, plan: Sequence[Member]) -> None:
