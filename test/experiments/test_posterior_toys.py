@@ -11,17 +11,17 @@ from torch import nn
 
 from uncertainty_depth.errors import UncertaintyDepthError
 from uncertainty_depth.experiments import posterior_toys, toy_classification, toy_sinusoid
-from uncertainty_depth.experiments.hmc import posterior_predictions
-from uncertainty_depth.experiments.langevin import SGHMC, SGLD
+from uncertainty_depth.experiments.hmc import Budget, Posterior, posterior_predictions, split_r_hat
 from uncertainty_depth.experiments.posterior_toys import Schedule, sample_epochs
 
-TINY = Schedule((2, 4), 2, 2, (1,), 20, 5, 5, 3)
+TINY = Schedule((2, 4), 2, 2, (1,), 20, Budget(2, 6, 5, 3))
 TOYS = {"toy-sinusoid": toy_sinusoid, "toy-classification": toy_classification}
 
 
-def make_problem(toy):
-    size = len(toy.GRID)
-    return toy.make_problem(np.random.default_rng(0).normal(size=(5, size, 2)).astype(np.float32))
+def make_posterior(toy, chains=2, samples=6):
+    rng = np.random.default_rng(0)
+    predictions = rng.normal(size=(chains, samples, len(toy.GRID), 2)).astype(np.float32)
+    return Posterior(predictions, rng.normal(size=(chains, samples)), np.eye(chains, samples, dtype=bool), np.full((chains, samples), 7))
 
 
 @pytest.fixture(params=TOYS)
@@ -56,18 +56,36 @@ def test_losses_equal_torch():
 
 def test_distance_to_itself_is_zero(toy):
     samples = np.random.default_rng(0).normal(size=(5, len(toy.GRID), 2)).astype(np.float32)
-    problem = toy.make_problem(samples)
-    assert all(value == pytest.approx(0.0, abs=1e-6) for value in problem.distance(samples).values())
-    assert all(value > 0 for value in problem.distance(samples + np.array([0.5, 0.0], dtype=np.float32)).values())
+    problem = toy.make_problem()
+    truth, other = problem.predict(samples), problem.predict(samples + np.array([0.5, 0.0], dtype=np.float32))
+    assert all(value == pytest.approx(0.0, abs=1e-6) for value in problem.distance(truth, truth).values())
+    assert all(value > 0 for value in problem.distance(truth, other).values())
 
 
-def test_halves_of_a_mixed_chain_are_near_and_of_a_stuck_one_far(toy):
-    mixed = np.random.default_rng(0).normal(size=(400, len(toy.GRID), 2)).astype(np.float32)
-    stuck = mixed.copy()
-    stuck[200:, :, 0] += 3
-    near, far = posterior_toys.floor(toy.make_problem, mixed), posterior_toys.floor(toy.make_problem, stuck)
-    name = next(iter(near)) if toy is toy_sinusoid else "mean Bernoulli KL, [-6, 6]²"
-    assert near[name] < 0.05 < far[name]
+def test_chains_that_agree_are_trusted_and_those_that_do_not_are_not(toy):
+    agree = make_posterior(toy, 4, 100)
+    moved = agree.predictions.copy()
+    moved[2:, :, :, 0] += 3
+    near, far = (
+        posterior_toys.mixing(posterior, toy.make_problem(), posterior.predictions[..., 0], toy.INSIDE)
+        for posterior in (agree, agree._replace(predictions=moved))
+    )
+    name = "KL on [-7, 7]" if toy is toy_sinusoid else "mean Bernoulli KL, [-6, 6]²"
+    assert near["floor"][name] < 0.05 < far["floor"][name]
+    assert near["inside"][0] < 1.05 < 1.5 < far["inside"][0]
+    assert near["outside"][1] < 1.2 < 1.5 < far["outside"][1]
+    assert near["energy"] == pytest.approx(1.0, abs=0.05)
+    assert (near["diverged"], near["steps"]) == (4, 7.0)
+
+
+def test_r_hat_of_chains_with_known_means():
+    """Four half chains of variance 1 (up to sampling) whose means are 0, 0, d, d: between / within is d^2 / 3."""
+    draws = np.random.default_rng(0).normal(size=(2, 20_000))
+    draws[1] += 2.0
+    assert split_r_hat(draws) == pytest.approx(np.sqrt(1 + 4 / 3), rel=0.02)
+    drift = np.random.default_rng(0).normal(size=(1, 20_000)) + np.repeat([0.0, 2.0], 10_000)
+    assert split_r_hat(drift) == pytest.approx(np.sqrt(1 + 4 / 2), rel=0.02)
+    assert split_r_hat(draws[:1]) == pytest.approx(1.0, abs=0.001)
 
 
 def test_predictive_is_the_law_of_total_variance():
@@ -94,14 +112,14 @@ def test_samples_come_from_the_last_quarter():
 
 @pytest.mark.parametrize("method", [posterior_toys.ensemble, posterior_toys.mc_dropout])
 def test_samples_differ(toy, method):
-    drawn = method(make_problem(toy), TINY, 0)
+    drawn = method(toy.make_problem(), TINY, 0)
     assert drawn.shape == (4, len(toy.GRID), 2)
     assert np.ptp(drawn, axis=0).max() > 0.01
 
 
-@pytest.mark.parametrize("kind", [SGLD, SGHMC])
+@pytest.mark.parametrize("kind", ["sgld", "sghmc"])
 def test_chains_give_as_many_samples_as_asked(toy, kind):
-    drawn = posterior_toys.chain(make_problem(toy), TINY, kind, 1, 3)
+    drawn = posterior_toys.chains(toy.make_problem(), TINY, 1, 3)[kind]
     assert {count: part.shape[:2] for count, part in drawn.items()} == {2: (3, 2), 4: (3, 4)}
     assert np.ptp(drawn[4], axis=1).max() > 0
     assert np.ptp(drawn[4], axis=0).max() > 0
@@ -109,11 +127,31 @@ def test_chains_give_as_many_samples_as_asked(toy, kind):
 
 def test_too_short_a_chain_leaves_out_what_it_cannot_give(toy):
     schedule = replace(TINY, counts=(2, 16))
-    assert set(posterior_toys.chain(make_problem(toy), schedule, SGLD, 1, 1)) == {2}
+    assert set(posterior_toys.chains(toy.make_problem(), schedule, 1, 1)["sgld"]) == {2}
+
+
+def test_chains_of_both_kinds_sample_the_prior_where_there_is_no_likelihood():
+    """Nothing but the prior N(0, 1) is left of a problem without a loss, so the outputs are those of random networks."""
+    problem = replace(toy_sinusoid.make_problem(), loss=lambda outputs, targets: 0 * outputs.mean((1, 2)), at=torch.tensor([[1.0]]))
+    problem = replace(problem, inputs=problem.inputs[:40], targets=problem.targets[:40], step_sizes={"sgld": 0.5, "sghmc": 0.05})
+    drawn = posterior_toys.chains(problem, replace(TINY, counts=(2,), chain_unit=150), 1, 200)
+    layers = [torch.randn(20_000, *shape) for shape in ((1, 10), (1, 10), (10, 10), (1, 10), (10, 1), (1, 1))]
+    hidden = torch.relu(torch.relu(layers[0] + layers[1]) @ layers[2] + layers[3])
+    expected = (hidden @ layers[4] + layers[5]).std().item()
+    for kind in ("sgld", "sghmc"):
+        assert drawn[kind][2].std() == pytest.approx(expected, rel=0.15)
+
+
+def test_a_chain_that_ran_off_is_not_a_number(toy):
+    problem = toy.make_problem()
+    truth = problem.predict(make_posterior(toy).predictions[0])
+    found = posterior_toys._distances(problem, truth, np.full_like(truth, np.nan))
+    assert found.keys() == problem.distance(truth, truth).keys()
+    assert all(np.isnan(value) for value in found.values())
 
 
 def test_mc_dropout_masks_change_from_point_to_point_and_pass_to_pass():
-    problem = make_problem(toy_sinusoid)
+    problem = toy_sinusoid.make_problem()
     same = replace(problem, at=torch.ones(50, 1))
     drawn = posterior_toys.mc_dropout(same, TINY, 0)[..., 0]
     assert np.ptp(drawn, axis=0).min() > 0
@@ -124,10 +162,12 @@ def test_mc_dropout_masks_change_from_point_to_point_and_pass_to_pass():
 def test_run_writes_its_files_and_resumes(toy, tmp_path, monkeypatch, quick):
     monkeypatch.setattr(toy, "QUICK", TINY)
     monkeypatch.setattr(toy, "Schedule", lambda: TINY)
-    np.savez(tmp_path / "hmc_5_5_3.npz", predictions=np.random.default_rng(0).normal(size=(5, len(toy.GRID), 2)).astype(np.float32))
+    posterior = make_posterior(toy)
+    for chain in range(2):
+        np.savez(tmp_path / f"hmc_6_5_3_{chain}.npz", **{name: part[chain] for name, part in posterior._asdict().items()})
     toy.run(tmp_path, 2, quick)
     written = {path.name for path in tmp_path.iterdir()}
-    assert written == {"hmc_5_5_3.npz", "results", "table.md", "table.csv", "summary.json", "kl.png", "predictive.png"}
+    assert written == {"hmc_6_5_3_0.npz", "hmc_6_5_3_1.npz", "results", "table.md", "table.csv", "summary.json", "kl.png", "predictive.png"}
     found = json.loads((tmp_path / "summary.json").read_text())["distances"]
     assert set(found) == {"ensemble", "mc_dropout", "sgld-1", "sghmc-1"}
     assert all(len(values) == 2 for method in found.values() for cell in method.values() for values in cell.values())
@@ -149,12 +189,13 @@ def test_hmc_samples_a_known_posterior(tmp_path):
     x = rng.normal(size=(30, 1)).astype(np.float32)
     y = x + 0.5
     at = np.array([[-1.0], [2.0]], dtype=np.float32)
-    cache = tmp_path / "hmc.npz"
-    options = {"samples": 800, "warmup": 200, "depth": 5}
-    drawn = posterior_predictions(cache, (1, 1), 1, lambda outputs: -((y - outputs) ** 2).sum() / 2, x, at, **options)
+    budget = Budget(chains=2, samples=400, warmup=200, depth=5)
+    posterior = posterior_predictions(tmp_path, (1, 1), 1, lambda outputs: -((y - outputs) ** 2).sum() / 2, x, at, budget)
+    assert split_r_hat(posterior.predictions).max() < 1.05
+    drawn = posterior_toys.pooled(posterior)
     design, wanted = np.column_stack([x, np.ones(30)]), np.column_stack([at, np.ones(2)])
     covariance = np.linalg.inv(design.T @ design + np.eye(2))
     np.testing.assert_allclose(drawn[..., 0].mean(0), (wanted @ covariance @ design.T @ y)[:, 0], atol=0.05)
     np.testing.assert_allclose(drawn[..., 0].var(0), np.diag(wanted @ covariance @ wanted.T), rtol=0.25)
-    again = posterior_predictions(cache, (1, 1), 1, lambda _: pytest.fail("sampled again"), x, at, **options)
-    assert np.array_equal(drawn, again)
+    again = posterior_predictions(tmp_path, (1, 1), 1, lambda _: pytest.fail("sampled again"), x, at, budget)
+    assert np.array_equal(posterior.predictions, again.predictions)

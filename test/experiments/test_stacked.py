@@ -13,8 +13,8 @@ def alone(stack: StackedMLP, member: int) -> nn.Sequential:
     """The same network made of torch.nn.Linear."""
     layers = []
     for weight, bias in zip(stack.weights, stack.biases, strict=True):
-        linear = nn.Linear(weight.shape[1], weight.shape[2])
-        linear.weight.data, linear.bias.data = weight[member].detach().T.clone(), bias[member, 0].detach().clone()
+        linear = nn.Linear(weight.shape[2], weight.shape[1])
+        linear.weight.data, linear.bias.data = weight[member].detach().clone(), bias[member, :, 0].detach().clone()
         layers += [linear, nn.ReLU()]
     return nn.Sequential(*layers[:-1])
 

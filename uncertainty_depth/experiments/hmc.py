@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,36 @@ from uncertainty_depth.experiments.runner import write_atomically
 Layers = list[tuple[Any, Any]]
 
 
+@dataclass(frozen=True)
+class Budget:
+    """How long the sampler runs.
+
+    Attributes:
+        chains: independent chains.
+        samples: kept of each chain after its warm-up.
+        warmup: steps of adaptation of each chain.
+        depth: greatest depth of the sampler's tree: up to 2^depth gradients for one sample.
+    """
+
+    chains: int
+    samples: int
+    warmup: int
+    depth: int
+
+
+class Posterior(NamedTuple):
+    """What the sampler gave, and what tells whether it can be trusted."""
+
+    predictions: NDArray[np.float32]
+    """(chains, samples, P, outputs)"""
+    energy: NDArray[np.float32]
+    """(chains, samples): negative log posterior, up to a constant"""
+    diverging: NDArray[np.bool_]
+    """(chains, samples)"""
+    steps: NDArray[np.int64]
+    """(chains, samples): gradients that each sample took"""
+
+
 def posterior_predictions(
     cache: Path,
     sizes: Sequence[int],
@@ -23,43 +54,58 @@ def posterior_predictions(
     log_likelihood: Callable[[Any], Any],
     inputs: NDArray,
     at: NDArray,
-    *,
-    samples: int,
-    warmup: int,
-    depth: int,
-) -> NDArray[np.float32]:
-    """Outputs of posterior samples, read from `cache` where an earlier run left them.
+    budget: Budget,
+) -> Posterior:
+    """Outputs of posterior samples; each chain is read from `cache` where an earlier run left it.
 
     Args:
-        cache: an .npz file; its name must tell apart everything the samples depend on.
+        cache: folder of the chains; its name must tell apart everything the samples depend on besides the budget.
         sizes: units per layer of each fully connected ReLU network.
         networks: how many such networks make the model; their outputs are joined along the last axis.
         log_likelihood: outputs (N, networks * sizes[-1]) to the log likelihood of the N examples, in jax.numpy.
         inputs: (N, sizes[0]) training inputs.
         at: (P, sizes[0]) where to predict.
-        samples: kept after the warm-up.
-        warmup: steps of adaptation.
-        depth: greatest depth of the sampler's tree: up to 2^depth gradients for one sample.
-
-    Returns:
-        (samples, P, networks * sizes[-1]).
+        budget: how long to sample.
 
     Raises:
         UncertaintyDepthError: numpyro is not installed.
     """
-    if not cache.exists():
-        drawn = _sample(sizes, networks, log_likelihood, inputs, at, (samples, warmup, depth))
-        write_atomically(cache, lambda temporary: _save(temporary, drawn))
-    with np.load(cache) as stored:
-        return stored["predictions"]
+    chains = []
+    for chain in range(budget.chains):
+        path = cache / f"hmc_{budget.samples}_{budget.warmup}_{budget.depth}_{chain}.npz"
+        if not path.exists():
+            drawn = _sample(sizes, networks, log_likelihood, inputs, at, budget, chain)
+            write_atomically(path, lambda temporary, drawn=drawn: _save(temporary, drawn))
+        with np.load(path) as stored:
+            chains.append([stored[name] for name in Posterior._fields])
+    return Posterior(*(np.stack(part) for part in zip(*chains, strict=True)))
 
 
-def _save(path: Path, predictions: NDArray) -> None:
+def split_r_hat(values: NDArray) -> NDArray[np.float64]:
+    """Potential scale reduction of half chains (Gelman et al. 2013, Bayesian Data Analysis, section 11.4): near 1 where the chains agree.
+
+    Args:
+        values: (chains, samples, ...), at least 4 samples.
+
+    Returns:
+        (...); infinite where every half chain stands still, each at its own place.
+    """
+    half = values.shape[1] // 2
+    halves = np.concatenate([values[:, :half], values[:, -half:]]).astype(np.float64)
+    within, between = halves.var(1, ddof=1).mean(0), halves.mean(1).var(0, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.sqrt((half - 1) / half + between / within)
+
+
+def _save(path: Path, drawn: dict[str, NDArray]) -> None:
     with path.open("wb") as file:
-        np.savez_compressed(file, predictions=predictions)
+        np.savez_compressed(file, **drawn)
 
 
-def _sample(sizes: Sequence[int], networks: int, log_likelihood: Callable, inputs: NDArray, at: NDArray, budget: tuple[int, int, int]) -> NDArray:
+def _sample(
+    sizes: Sequence[int], networks: int, log_likelihood: Callable, inputs: NDArray, at: NDArray, budget: Budget, chain: int
+) -> dict[str, NDArray]:
+    """One chain from a start of its own; the fields of `Posterior` without their first axis."""
     try:
         import jax
         from numpyro.infer import MCMC, NUTS
@@ -70,13 +116,14 @@ def _sample(sizes: Sequence[int], networks: int, log_likelihood: Callable, input
         prior = sum((leaf**2).sum() / 2 for leaf in jax.tree_util.tree_leaves(parameters))
         return prior - log_likelihood(_outputs(parameters, inputs))
 
-    keys = jax.random.split(jax.random.PRNGKey(0), networks + 1)
+    keys = jax.random.split(jax.random.PRNGKey(chain), networks + 1)
     start = [_start(jax.random, key, sizes) for key in keys[1:]]
-    samples, warmup, depth = budget
-    chain = MCMC(NUTS(potential_fn=potential, max_tree_depth=depth), num_warmup=warmup, num_samples=samples, progress_bar=True)
-    chain.run(keys[0], init_params=start)
+    sampler = MCMC(NUTS(potential_fn=potential, max_tree_depth=budget.depth), num_warmup=budget.warmup, num_samples=budget.samples)
+    sampler.run(keys[0], init_params=start, extra_fields=("potential_energy", "diverging", "num_steps"))
     predict = jax.jit(jax.vmap(lambda parameters: _outputs(parameters, at)))
-    return np.asarray(predict(chain.get_samples()), dtype=np.float32)
+    extra = sampler.get_extra_fields()
+    drawn = (predict(sampler.get_samples()), extra["potential_energy"], extra["diverging"], extra["num_steps"])
+    return {name: np.asarray(part) for name, part in zip(Posterior._fields, drawn, strict=True)}
 
 
 def _start(random: Any, key: Any, sizes: Sequence[int]) -> Layers:

@@ -1,65 +1,53 @@
-"""Stochastic-gradient Markov chains as torch optimizers; a stack of networks is as many independent chains."""
+"""Stochastic-gradient Markov chains as a torch optimizer; a stack of networks is as many independent chains."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 import torch
 from torch import Tensor
 
-
-class SGLD(torch.optim.Optimizer):
-    """Stochastic gradient Langevin dynamics (Welling and Teh 2011, eq. 4).
-
-    theta <- theta - lr g + sqrt(2 lr / N) eps, where g is the gradient of the negative log posterior divided by the number of examples N.
-
-    Args:
-        params: the parameters to sample.
-        lr: step size; a scheduler may lower it.
-        data_size: the number of examples N.
-        weight_decay: added to the gradient times the parameter: 1 / (N v) for a prior N(0, v) that the loss leaves out.
-    """
-
-    def __init__(self, params: Iterable[Tensor], lr: float, data_size: int, weight_decay: float = 0.0) -> None:
-        super().__init__(params, {"lr": lr, "data_size": data_size, "weight_decay": weight_decay})
-
-    @torch.no_grad()
-    def step(self) -> None:
-        """One step of every parameter that has a gradient."""
-        for group in self.param_groups:
-            noise = math.sqrt(2 * group["lr"] / group["data_size"])
-            for parameter in group["params"]:
-                if parameter.grad is not None:
-                    parameter.mul_(1 - group["lr"] * group["weight_decay"])
-                    parameter.add_(parameter.grad, alpha=-group["lr"]).add_(torch.randn_like(parameter), alpha=noise)
+FRICTIONS = {"sgld": 1.0, "sghmc": 0.1}
 
 
 class SGHMC(torch.optim.Optimizer):
     """Stochastic gradient Hamiltonian Monte Carlo (Chen et al. 2014, eq. 15, with no estimate of the gradient noise).
 
-    v <- (1 - friction) v - lr g + sqrt(2 friction lr / N) eps, theta <- theta + v.
+    v <- (1 - friction) v - lr g + sqrt(2 friction lr / N) eps, theta <- theta + v, where g is the gradient of the negative log posterior
+    divided by the number of examples N. A friction of 1 loses all velocity in each step: stochastic gradient Langevin dynamics (SGLD, Welling
+    and Teh 2011, eq. 4).
 
     Args:
         params: the parameters to sample.
         lr: step size; a scheduler may lower it.
         data_size: the number of examples N.
         weight_decay: added to the gradient times the parameter: 1 / (N v) for a prior N(0, v) that the loss leaves out.
-        friction: share of the velocity lost in each step.
+        friction: share of the velocity lost in each step; a tensor that the parameters broadcast with gives each chain its own.
+        scale: the step size is so many times lr; a tensor as for friction.
     """
 
-    def __init__(self, params: Iterable[Tensor], lr: float, data_size: int, weight_decay: float = 0.0, friction: float = 0.1) -> None:
-        super().__init__(params, {"lr": lr, "data_size": data_size, "weight_decay": weight_decay, "friction": friction})
+    def __init__(
+        self,
+        params: Iterable[Tensor],
+        lr: float,
+        data_size: int,
+        weight_decay: float = 0.0,
+        friction: float | Tensor = 0.1,
+        scale: float | Tensor = 1.0,
+    ) -> None:
+        super().__init__(params, {"lr": lr, "data_size": data_size, "weight_decay": weight_decay, "friction": friction, "scale": scale})
 
     @torch.no_grad()
     def step(self) -> None:
         """One step of every parameter that has a gradient."""
         for group in self.param_groups:
-            noise = math.sqrt(2 * group["friction"] * group["lr"] / group["data_size"])
+            size, kept = group["lr"] * group["scale"], 1 - group["friction"]
+            noise = (2 * group["friction"] * size / group["data_size"]) ** 0.5
             for parameter in group["params"]:
                 if parameter.grad is None:
                     continue
-                velocity = self.state[parameter].setdefault("velocity", torch.zeros_like(parameter))
-                velocity.mul_(1 - group["friction"]).add_(parameter.grad, alpha=-group["lr"])
-                velocity.add_(parameter, alpha=-group["lr"] * group["weight_decay"])
-                parameter.add_(velocity.add_(torch.randn_like(parameter), alpha=noise))
+                if "velocity" not in self.state[parameter]:
+                    self.state[parameter]["velocity"] = torch.zeros_like(parameter)
+                velocity = self.state[parameter]["velocity"].mul_(kept)
+                velocity.sub_(torch.add(parameter.grad, parameter, alpha=group["weight_decay"]).mul_(size))
+                parameter.add_(velocity.add_(torch.randn_like(parameter).mul_(noise)))

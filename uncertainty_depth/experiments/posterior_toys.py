@@ -3,6 +3,8 @@
 Schedules as in the paper and its public code: Adam at 0.001 and batches of 32; ensembling 150 epochs without a prior; MC-dropout 300 epochs
 with the prior N(0, I), dropout after the first hidden layer; SGLD and SGHMC (friction 0.1) 150 L epochs (L = 64 and 256) from a step size
 that falls to zero as a polynomial of power 0.9, M samples evenly spaced over the last quarter of the epochs.
+Reference: NUTS, 8 chains of 125 samples, each after 500 of warm-up from a start of its own (the paper: one of 1,000 after 1,000), so that it
+shows whether they agree.
 What differs: ensemble members and chains are trained stacked, each repetition has an ensemble of its own (the paper deals 1,024 members
 into groups), and the prior's gradient weighs the same against the likelihood in every method (the public code doubles it for MC-dropout
 in the regression problem only together with the likelihood, which Adam does not see).
@@ -20,11 +22,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from uncertainty_depth.experiments import figures, tables
-from uncertainty_depth.experiments.hmc import posterior_predictions
-from uncertainty_depth.experiments.langevin import SGHMC, SGLD
-from uncertainty_depth.experiments.runner import resume, write_json
+from uncertainty_depth.experiments.hmc import Budget, Posterior, split_r_hat
+from uncertainty_depth.experiments.langevin import FRICTIONS, SGHMC
+from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.experiments.stacked import Objective, StackedMLP, train
+
+HMC = Budget(chains=8, samples=125, warmup=500, depth=10)
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,10 @@ class Schedule:
     dropout_epochs: int = 300
     chain_lengths: tuple[int, ...] = (64, 256)
     chain_unit: int = 150
-    hmc_samples: int = 1000
-    hmc_warmup: int = 1000
-    hmc_depth: int = 10
+    hmc: Budget = HMC
 
 
-QUICK = Schedule((8, 16, 32, 64), 60, 120, (1,), 150, 100, 150, 8)
+QUICK = Schedule((8, 16, 32, 64), 60, 120, (1,), 150, Budget(chains=2, samples=50, warmup=150, depth=8))
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,9 @@ class Problem:
         make: (members, noise modules or None) to a stack of networks.
         loss: (outputs (M, B, out), targets (M, B, ...)) to the mean negative log likelihood (M,).
         dropout: the rate of MC-dropout.
-        step_sizes: where SGLD and SGHMC start.
-        distance: (K, P, out) sampled outputs to named distances from the HMC reference; the first is the paper's.
+        step_sizes: where each kind of chain starts.
+        predict: (K, P, out) sampled outputs to the prediction they make together, (P, ...).
+        distance: the reference's prediction and another to named distances; the first is the paper's.
     """
 
     inputs: Tensor
@@ -65,17 +67,9 @@ class Problem:
     make: Callable[[int, Sequence[nn.Module] | None], StackedMLP]
     loss: Callable[[Tensor, Tensor], Tensor]
     dropout: float
-    step_sizes: tuple[float, float]
-    distance: Callable[[NDArray], dict[str, float]]
-
-
-def reference(
-    output: Path, schedule: Schedule, sizes: Sequence[int], networks: int, log_likelihood: Callable, inputs: NDArray, at: NDArray
-) -> NDArray:
-    """(samples, P, out) outputs of the HMC samples, cached in the output folder."""
-    budget = {"samples": schedule.hmc_samples, "warmup": schedule.hmc_warmup, "depth": schedule.hmc_depth}
-    cache = output / f"hmc_{'_'.join(map(str, budget.values()))}.npz"
-    return posterior_predictions(cache, sizes, networks, log_likelihood, inputs, at, **budget)
+    step_sizes: dict[str, float]
+    predict: Callable[[NDArray], NDArray]
+    distance: Callable[[NDArray, NDArray], dict[str, float]]
 
 
 def objective(problem: Problem) -> Objective:
@@ -110,22 +104,29 @@ def _train_adam(problem: Problem, network: StackedMLP, weight_decay: float, epoc
         pass
 
 
-def chain(problem: Problem, schedule: Schedule, kind: type, length: int, chains: int) -> dict[int, NDArray[np.float32]]:
-    """M to (chains, M, P, out): samples of independent chains that run stacked."""
-    epochs = length * schedule.chain_unit
+def chains(problem: Problem, schedule: Schedule, length: int, repetitions: int) -> dict[str, dict[int, NDArray[np.float32]]]:
+    """Kind to M to (repetitions, M, P, out): samples of independent chains; all of both kinds run stacked."""
+    epochs, size = length * schedule.chain_unit, len(problem.inputs)
     wanted = {count: sample_epochs(epochs, count) for count in schedule.counts}
-    network = problem.make(chains, None)
-    size = len(problem.inputs)
-    optimizer = kind(network.parameters(), lr=problem.step_sizes[kind is SGHMC], data_size=size, weight_decay=1 / size)
+    network = problem.make(len(FRICTIONS) * repetitions, None)
+    friction, scale = (
+        network.per_member(torch.tensor([values[kind] for kind in FRICTIONS]).repeat_interleave(repetitions))
+        for values in (FRICTIONS, problem.step_sizes)
+    )
+    optimizer = SGHMC(network.parameters(), lr=1.0, data_size=size, weight_decay=1 / size, friction=friction, scale=scale)
     scheduler = torch.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=epochs * -(-size // 32) + 1, power=0.9)
-    options = {"epochs": epochs, "batch_size": 32, "generator": torch.Generator().manual_seed(length), "label": f"{kind.__name__}-{length}"}
+    options = {"epochs": epochs, "batch_size": 32, "generator": torch.Generator().manual_seed(length), "label": f"chains-{length}"}
     keep = set().union(*wanted.values())
     kept = {
-        epoch: outputs(network.eval(), problem.at)
+        epoch: outputs(network.eval(), problem.at).reshape(len(FRICTIONS), repetitions, len(problem.at), -1)
         for epoch in train(network, objective(problem), problem.inputs, problem.targets, optimizer, scheduler=scheduler, **options)
         if epoch in keep
     }
-    return {count: np.stack([kept[epoch] for epoch in chosen], axis=1) for count, chosen in wanted.items() if len(set(chosen)) == count}
+    long_enough = {count: chosen for count, chosen in wanted.items() if len(set(chosen)) == count}
+    return {
+        kind: {count: np.stack([kept[epoch][number] for epoch in chosen], axis=1) for count, chosen in long_enough.items()}
+        for number, kind in enumerate(FRICTIONS)
+    }
 
 
 def sample_epochs(epochs: int, count: int) -> list[int]:
@@ -134,72 +135,72 @@ def sample_epochs(epochs: int, count: int) -> list[int]:
 
 
 def pieces(schedule: Schedule, seeds: int) -> list[str]:
-    """`method_seed` for each repetition of ensembling and MC-dropout, `method_chains` for each kind of chain: all of a kind run stacked."""
+    """`method_seed` for each repetition of ensembling and MC-dropout, `chains-length_repetitions` for all chains of a length."""
     repeated = [f"{method}_{seed:03d}" for method in ("ensemble", "mc_dropout") for seed in range(seeds)]
-    return repeated + [f"{kind}-{length}_{seeds:03d}" for length in schedule.chain_lengths for kind in ("sgld", "sghmc")]
+    return repeated + [f"chains-{length}_{seeds:03d}" for length in schedule.chain_lengths]
 
 
-def compute(name: str, problem: Problem, schedule: Schedule) -> dict[str, Any]:
-    """The distances of one piece: method, and per M a list with one entry per repetition."""
-    method, _, number = name.rpartition("_")
+def compute(name: str, problem: Problem, schedule: Schedule) -> dict[str, dict[int, list[NDArray]]]:
+    """The predictions of one piece: method to M to one prediction per repetition."""
+    kind, _, number = name.rpartition("_")
     torch.manual_seed(int(number))
-    if method in ("ensemble", "mc_dropout"):
-        drawn = {"ensemble": ensemble, "mc_dropout": mc_dropout}[method](problem, schedule, int(number))
-        return {"method": method, "distances": {count: [problem.distance(drawn[:count])] for count in schedule.counts}}
-    kind, length = method.split("-")
-    sampled = chain(problem, schedule, {"sgld": SGLD, "sghmc": SGHMC}[kind], int(length), int(number))
-    return {"method": method, "distances": {count: [problem.distance(part) for part in chains] for count, chains in sampled.items()}}
+    if kind in ("ensemble", "mc_dropout"):
+        drawn = {"ensemble": ensemble, "mc_dropout": mc_dropout}[kind](problem, schedule, int(number))
+        return {kind: {count: [problem.predict(drawn[:count])] for count in schedule.counts}}
+    length = kind.removeprefix("chains-")
+    found = chains(problem, schedule, int(length), int(number))
+    return {
+        f"{method}-{length}": {count: [problem.predict(part) for part in parts] for count, parts in sampled.items()}
+        for method, sampled in found.items()
+    }
 
 
-def compare(output: Path, problem: Problem, schedule: Schedule, seeds: int, label: str) -> dict[str, dict[int, dict[str, list[float]]]]:
-    """Run or resume every piece; method to M to distance to one value per repetition."""
-    settings = {key: value for key, value in asdict(schedule).items() if key != "chain_lengths"}  # the names tell these apart
+def compare(
+    output: Path, problem: Problem, schedule: Schedule, seeds: int, truth: NDArray, label: str
+) -> dict[str, dict[int, dict[str, list[float]]]]:
+    """Run or resume every piece; method to M to distance from the reference's prediction `truth` to one value per repetition."""
+    settings = {key: value for key, value in asdict(schedule).items() if key not in ("chain_lengths", "hmc")}  # the names tell the lengths apart
     results = resume(output / "results", pieces(schedule, seeds), settings, lambda name: compute(name, problem, schedule), label)
     table: dict[str, dict[int, dict[str, list[float]]]] = {}
-    for result in results:
-        for count, repetitions in result["distances"].items():
-            cell = table.setdefault(result["method"], {}).setdefault(int(count), {})
-            for distances in repetitions:
-                for name, value in distances.items():
-                    cell.setdefault(name, []).append(np.nan if value is None else value)
+    for method, counts in (item for result in results for item in result.items()):
+        for count, repetitions in counts.items():
+            cell = table.setdefault(method, {}).setdefault(int(count), {})
+            for prediction in repetitions:
+                for name, value in _distances(problem, truth, np.array(prediction, dtype=float)).items():
+                    cell.setdefault(name, []).append(value)
     return table
 
 
-def floor(make_problem: Callable[[NDArray], Problem], samples: NDArray) -> dict[str, float]:
-    """Distances of the second half of the HMC samples from the first: what lies below says nothing, and what is large says that HMC did not mix."""
-    half = len(samples) // 2
-    return make_problem(samples[:half]).distance(samples[half:])
+def _distances(problem: Problem, truth: NDArray, found: NDArray) -> dict[str, float]:
+    """NaN for a chain that ran off."""
+    return problem.distance(truth, found) if np.isfinite(found).all() else dict.fromkeys(problem.distance(truth, truth), np.nan)
 
 
-def report(output: Path, found: dict, schedule: Schedule, seeds: int, quick: bool, reference_floor: dict[str, float]) -> None:
-    """table.md, table.csv, summary.json and kl.png: every distance against M, mean and standard deviation over the repetitions."""
-    names = list(next(iter(next(iter(found.values())).values())))
-    header = ["distance", "method", *(f"M = {count}" for count in schedule.counts)]
-    rows = [
-        [name, method, *(tables.mean_and_deviation(cells[count][name]) if count in cells else "" for count in schedule.counts)]
-        for name in names
-        for method, cells in found.items()
-    ]
-    intro = f"{seeds} repetitions, {schedule.hmc_samples} HMC samples; mean ± standard deviation. Quick run: {'yes' if quick else 'no'}."
-    halves = ", ".join(f"{name} {value:.3f}" for name, value in reference_floor.items())
-    text = f"{intro} The two halves of the HMC samples, from each other: {halves}.\n\n{tables.markdown(header, rows)}"
-    (output / "table.md").write_text(text)
-    tables.write_table(output / "table.csv", header, rows)
-    write_json(output / "summary.json", {"settings": asdict(schedule), "seeds": seeds, "quick": quick, "floor": reference_floor, "distances": found})
-    figures.save(distance_figure(found, names), output / "kl.png")
+def pooled(posterior: Posterior) -> NDArray[np.float32]:
+    """(chains * samples, P, out)."""
+    return posterior.predictions.reshape(-1, *posterior.predictions.shape[2:])
 
 
-def distance_figure(found: dict, names: Sequence[str]) -> figures.Figure:
-    """The paper's figure: distance to HMC against M, one panel per distance."""
-    figure, axes = figures.panels(1, len(names), width=4.6, height=3.6)
-    counts = sorted({count for cells in found.values() for count in cells})
-    for axis, name in zip(axes.flat, names, strict=True):
-        for (method, cells), color in zip(found.items(), figures.COLORS, strict=False):
-            values = [np.array(cells[count][name]) for count in cells]
-            mean, deviation = np.array([value.mean() for value in values]), np.array([value.std() for value in values])
-            axis.errorbar(list(cells), mean, deviation, color=color, label=method, marker="o", markersize=3, capsize=2)
-        axis.set(title=name, xlabel="number of samples M", ylabel="KL divergence from HMC", xscale="log", yscale="log")
-        axis.set_xticks(counts, [str(count) for count in counts])
-        axis.minorticks_off()
-        axis.legend(fontsize=7)
-    return figure
+def mixing(posterior: Posterior, problem: Problem, values: NDArray, inside: NDArray[np.bool_]) -> dict[str, Any]:
+    """Whether the HMC reference can be trusted.
+
+    Args:
+        posterior: of two chains or more.
+        problem: tells the distances.
+        values: (chains, samples, P, ...) what the predictions are made of.
+        inside: (P,) which points lie among the training points.
+
+    Returns:
+        floor: distances of the second half of the chains from the first; what lies below says nothing. R-hat of the energy and, as median and
+        greatest over the points inside and outside, of `values`; how many samples diverged; gradients per sample.
+    """
+    drawn, r_hat = pooled(posterior), split_r_hat(values)
+    half = len(posterior.predictions) // 2 * posterior.predictions.shape[1]
+    return {
+        "floor": problem.distance(problem.predict(drawn[:half]), problem.predict(drawn[half:])),
+        "energy": float(split_r_hat(posterior.energy)),
+        "inside": [float(np.median(r_hat[inside])), float(r_hat[inside].max())],
+        "outside": [float(np.median(r_hat[~inside])), float(r_hat[~inside].max())],
+        "diverged": int(posterior.diverging.sum()),
+        "steps": float(posterior.steps.mean()),
+    }

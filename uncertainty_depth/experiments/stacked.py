@@ -1,4 +1,7 @@
-"""Many small networks trained at once: their weights are stacked and every layer is one batched matrix product."""
+"""Many small networks trained at once: their weights are stacked and every layer is one batched matrix product.
+
+Inside the stack the examples lie last, (M, units, N): batched products of small matrices are about twice as fast so.
+"""
 
 from __future__ import annotations
 
@@ -32,16 +35,20 @@ class StackedMLP(nn.Module):
     ) -> None:
         super().__init__()
         self.members, self.activation = members, activation
-        self.weights = nn.ParameterList(_uniform(members, fan_in, fan_in, fan_out) for fan_in, fan_out in itertools.pairwise(sizes))
-        self.biases = nn.ParameterList(_uniform(members, fan_in, 1, fan_out) for fan_in, fan_out in itertools.pairwise(sizes))
+        self.weights = nn.ParameterList(_uniform(members, fan_in, fan_out, fan_in) for fan_in, fan_out in itertools.pairwise(sizes))
+        self.biases = nn.ParameterList(_uniform(members, fan_in, fan_out, 1) for fan_in, fan_out in itertools.pairwise(sizes))
         self.noise = nn.ModuleList(noise if noise is not None else [nn.Identity() for _ in sizes[1:-1]])
 
     def forward(self, inputs: Tensor) -> Tensor:
         """(N, in) shared by all members, or (M, N, in), to (M, N, out)."""
-        hidden = inputs.expand(len(self.weights[0]), *inputs.shape[-2:])
+        hidden = inputs.expand(len(self.weights[0]), *inputs.shape[-2:]).mT
         for noise, weight, bias in zip(self.noise, self.weights, self.biases, strict=False):
-            hidden = noise(self.activation(torch.baddbmm(bias, hidden, weight)))
-        return torch.baddbmm(self.biases[-1], hidden, self.weights[-1])
+            hidden = noise(self.activation(_affine(bias, weight, hidden)))
+        return _affine(self.biases[-1], self.weights[-1], hidden).mT
+
+    def per_member(self, values: Tensor) -> Tensor:
+        """(M,) to the shape that the parameters broadcast with."""
+        return values[:, None, None]
 
     def squared_weights(self) -> Tensor:
         """(M,) sum of the squares of each member's weights and biases."""
@@ -58,11 +65,23 @@ class PairedMLP(StackedMLP):
     def forward(self, inputs: Tensor) -> Tensor:
         """(N, in) or (M, N, in) to (M, N, 2): mean and log variance."""
         both = inputs if inputs.dim() == 2 else inputs.repeat(2, 1, 1)
-        return torch.cat(super().forward(both).chunk(2), dim=-1)
+        return super().forward(both).view(2, self.members, -1).movedim(0, -1)
+
+    def per_member(self, values: Tensor) -> Tensor:
+        """(M,) to the shape that the parameters broadcast with."""
+        return super().per_member(values.repeat(2))
 
     def squared_weights(self) -> Tensor:
         """(M,) sum of the squares of each pair's weights and biases."""
         return sum(super().squared_weights().chunk(2))
+
+
+def _affine(bias: Tensor, weight: Tensor, hidden: Tensor) -> Tensor:
+    """The sum bias + weight @ hidden; a batch of vectors is faster multiplied element by element than as matrices."""
+    rows, columns = weight.shape[1:]
+    if columns == 1:
+        return torch.addcmul(bias, weight, hidden)
+    return bias + (weight.mT * hidden).sum(1, keepdim=True) if rows == 1 else torch.baddbmm(bias, weight, hidden)
 
 
 def _uniform(members: int, fan_in: int, rows: int, columns: int) -> nn.Parameter:
@@ -110,12 +129,12 @@ def train(
     size, rows = inputs.shape[-2], torch.arange(network.members)[:, None]
     for epoch in tqdm(range(1, epochs + 1), desc=label, leave=False, disable=not label, mininterval=1.0):
         network.train()
-        order = torch.rand(network.members, size, generator=generator).argsort(dim=1)
+        order = torch.from_numpy(torch.rand(network.members, size, generator=generator).numpy().argsort(1))  # four times as fast as torch's
         order = order if indices is None else indices.gather(1, order)
-        for batch in order.split(batch_size, dim=1):
-            chosen = (batch,) if inputs.dim() == 2 else (rows, batch)
+        chosen = (order,) if inputs.dim() == 2 else (rows, order)
+        for x, y in zip(inputs[chosen].split(batch_size, 1), targets[chosen].split(batch_size, 1), strict=True):
             optimizer.zero_grad(set_to_none=True)
-            objective(network, inputs[chosen], targets[chosen]).sum().backward()
+            objective(network, x, y).sum().backward()
             optimizer.step()
             if scheduler is not None:
                 scheduler.step()

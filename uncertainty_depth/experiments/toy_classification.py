@@ -2,10 +2,9 @@
 
 520 points per class; x uniform on [0, 3] x [-3, 3], class 1 outside the circle of radius 2.4 around 0; one ReLU network of two hidden
 layers of 10, two logits; prior N(0, I). The radius and the half plane are measured from the published training points (the half of a
-square is a quarter of neither the square nor the area compared), which are drawn anew here. Reference: NUTS, 1,000 samples after 1,000
-of warm-up. Compared on a 60 x 60 grid over [-6, 6]^2. The paper's distance divides each method's map of the class-0 probability by its
-sum over the grid and takes the KL divergence between the two maps, which forgets a factor common to a whole map; the mean over the grid
-of the Bernoulli KL divergence, which does not, stands beside it.
+square is a quarter of neither the square nor the area compared), which are drawn anew here. Compared on a 60 x 60 grid over [-6, 6]^2. The paper's
+distance divides each method's map of the class-0 probability by its sum over the grid and takes the KL divergence between the two maps, which
+forgets a factor common to a whole map; the mean over the grid of the Bernoulli KL divergence, which does not, stands beside it.
 """
 
 from __future__ import annotations
@@ -22,13 +21,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from uncertainty_depth.experiments import figures
-from uncertainty_depth.experiments.posterior_toys import QUICK, Problem, Schedule, compare, ensemble, floor, mc_dropout, reference, report
+from uncertainty_depth.experiments.hmc import posterior_predictions
+from uncertainty_depth.experiments.posterior_report import report
+from uncertainty_depth.experiments.posterior_toys import QUICK, Problem, Schedule, compare, ensemble, mc_dropout, mixing, pooled
 from uncertainty_depth.experiments.stacked import StackedMLP
 
 SIZES = (2, 10, 10, 2)
 RADIUS = 2.4
 AXIS = np.linspace(-6.0, 6.0, 60, dtype=np.float32)
 GRID = np.stack(np.meshgrid(AXIS, AXIS), axis=-1).reshape(-1, 2)
+INSIDE = (GRID[:, 0] > 0) & (GRID[:, 0] < 3) & (np.abs(GRID[:, 1]) < 3)
 
 
 def make_data(seed: int = 0, per_class: int = 520) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -76,21 +78,20 @@ def bernoulli_divergence(p: NDArray, q: NDArray) -> float:
     return float((rel_entr(p, q) + rel_entr(1 - p, 1 - q)).mean())
 
 
-def make_problem(samples: NDArray) -> Problem:
-    """The problem, with distances to the HMC samples given."""
-    truth = class_probability(samples)
-    inside = (GRID[:, 0] > 0) & (GRID[:, 0] < 3) & (np.abs(GRID[:, 1]) < 3)
+def distance(truth: NDArray, found: NDArray) -> dict[str, float]:
+    """Distances of one map of the class-0 probability from another, (P,) both."""
+    return {
+        "KL of maps, [-6, 6]²": map_divergence(truth, found),
+        "KL of maps, training region": map_divergence(truth[INSIDE], found[INSIDE]),
+        "mean Bernoulli KL, [-6, 6]²": bernoulli_divergence(truth, found),
+    }
 
-    def distance(outputs: NDArray) -> dict[str, float]:
-        found = class_probability(outputs)
-        return {
-            "KL of maps, [-6, 6]²": map_divergence(truth, found),
-            "KL of maps, training region": map_divergence(truth[inside], found[inside]),
-            "mean Bernoulli KL, [-6, 6]²": bernoulli_divergence(truth, found),
-        }
 
+def make_problem() -> Problem:
+    """The problem with its data."""
     x, y = (torch.from_numpy(part) for part in make_data())
-    return Problem(x, y, torch.from_numpy(GRID), make_network, cross_entropy, 0.2, (0.05, 0.01), distance)
+    steps = {"sgld": 0.05, "sghmc": 0.01}
+    return Problem(x, y, torch.from_numpy(GRID), make_network, cross_entropy, 0.2, steps, class_probability, distance)
 
 
 def probability_figure(drawn: dict[str, NDArray]) -> figures.Figure:
@@ -109,12 +110,12 @@ def probability_figure(drawn: dict[str, NDArray]) -> figures.Figure:
 
 def run(output: Path, seeds: int, quick: bool) -> None:
     """Write table.md, table.csv, summary.json, kl.png, predictive.png; `seeds` ensembles, dropout networks and chains of each kind."""
-    schedule = QUICK if quick else Schedule()
+    schedule, problem = QUICK if quick else Schedule(), make_problem()
     x, y = make_data()
-    samples = reference(output, schedule, SIZES, 1, log_likelihood(y), x, GRID)
-    problem = make_problem(samples)
-    found = compare(output, problem, schedule, seeds, "toy-classification")
-    report(output, found, schedule, seeds, quick, floor(make_problem, samples))
+    posterior = posterior_predictions(output, SIZES, 1, log_likelihood(y), x, GRID, schedule.hmc)
+    samples = pooled(posterior)
+    found = compare(output, problem, schedule, seeds, class_probability(samples), "toy-classification")
+    report(output, found, schedule, seeds, quick, mixing(posterior, problem, softmax(posterior.predictions, axis=-1)[..., 0], INSIDE))
     count = max(schedule.counts)
     torch.manual_seed(0)
     drawn = {f"ensemble, M = {count}": ensemble(problem, schedule, 0), f"MC-dropout, M = {count}": mc_dropout(problem, schedule, 0)}

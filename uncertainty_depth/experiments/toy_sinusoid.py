@@ -1,9 +1,9 @@
 """Distance of scalable methods to the true posterior in regression (Gustafsson et al. 2020, section 4.1, appendix B).
 
 1,000 points x uniform on [-3, 3], y = sin x + N(0, (0.15 / (1 + e^-x))^2); two ReLU networks of two hidden layers of 10, one for the
-mean, one for the log variance; prior N(0, I). Reference: NUTS, 1,000 samples after 1,000 of warm-up. The KL divergence from the
-reference's Gaussian predictive to the method's is averaged over 1,000 points of [-7, 7], and over those inside [-3, 3]. Log variances
-are clipped at 2 from above, as in the public code. The training points are drawn anew, so they are not the paper's.
+mean, one for the log variance; prior N(0, I). The KL divergence from the HMC reference's Gaussian predictive to the method's is averaged over
+1,000 points of [-7, 7], and over those inside [-3, 3]. Log variances are clipped at 2 from above, as in the public code. The training
+points are drawn anew, so they are not the paper's.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from uncertainty_depth.experiments import figures
-from uncertainty_depth.experiments.posterior_toys import QUICK, Problem, Schedule, compare, ensemble, floor, mc_dropout, reference, report
+from uncertainty_depth.experiments.hmc import posterior_predictions
+from uncertainty_depth.experiments.posterior_report import report
+from uncertainty_depth.experiments.posterior_toys import QUICK, Problem, Schedule, compare, ensemble, mc_dropout, mixing, pooled
 from uncertainty_depth.experiments.stacked import PairedMLP
 from uncertainty_depth.metrics import kl_divergence
 
 SIZES = (1, 10, 10, 1)
 GRID = np.linspace(-7.0, 7.0, 1000, dtype=np.float32)
+INSIDE = np.abs(GRID) <= 3.0
 GREATEST_LOG_VARIANCE = 2.0
 
 
@@ -50,11 +53,11 @@ def negative_log_likelihood(outputs: Tensor, targets: Tensor) -> Tensor:
     return ((targets - mean).square() * torch.exp(-log_variance) + log_variance).mean((1, 2)) / 2
 
 
-def predictive(outputs: NDArray) -> tuple[NDArray, NDArray]:
-    """Mean and total standard deviation (P,) of (K, P, 2) sampled outputs: law of total variance (their appendix A)."""
+def predictive(outputs: NDArray) -> NDArray[np.float64]:
+    """Mean and total standard deviation (2, P) of (K, P, 2) sampled outputs: law of total variance (their appendix A)."""
     mean, log_variance = outputs.astype(np.float64)[..., 0], outputs.astype(np.float64)[..., 1]
     variance = np.exp(np.minimum(log_variance, GREATEST_LOG_VARIANCE)).mean(0) + mean.var(0)
-    return mean.mean(0), np.sqrt(variance)
+    return np.stack([mean.mean(0), np.sqrt(variance)])
 
 
 def log_likelihood(targets: NDArray) -> Callable[[Any], Any]:
@@ -68,20 +71,19 @@ def log_likelihood(targets: NDArray) -> Callable[[Any], Any]:
     return of
 
 
-def make_problem(samples: NDArray) -> Problem:
-    """The problem, with distances to the HMC samples given."""
-    true_mean, true_sigma = predictive(samples)
-    inside = np.abs(GRID) <= 3.0
+def distance(truth: NDArray, found: NDArray) -> dict[str, float]:
+    """KL divergence from one predictive to another, both (2, P), on the whole grid and inside the data."""
+    return {
+        "KL on [-7, 7]": kl_divergence(*truth, *found),
+        "KL on [-3, 3]": kl_divergence(*truth[:, INSIDE], *found[:, INSIDE]),
+    }
 
-    def distance(outputs: NDArray) -> dict[str, float]:
-        mean, sigma = predictive(outputs)
-        return {
-            "KL on [-7, 7]": kl_divergence(true_mean, true_sigma, mean, sigma),
-            "KL on [-3, 3]": kl_divergence(true_mean[inside], true_sigma[inside], mean[inside], sigma[inside]),
-        }
 
+def make_problem() -> Problem:
+    """The problem with its data."""
     x, y = (torch.from_numpy(part) for part in make_data())
-    return Problem(x, y, torch.from_numpy(GRID)[:, None], make_network, negative_log_likelihood, 0.2, (0.01, 0.001), distance)
+    steps = {"sgld": 0.01, "sghmc": 0.001}
+    return Problem(x, y, torch.from_numpy(GRID)[:, None], make_network, negative_log_likelihood, 0.2, steps, predictive, distance)
 
 
 def predictive_figure(drawn: dict[str, NDArray]) -> figures.Figure:
@@ -101,12 +103,12 @@ def predictive_figure(drawn: dict[str, NDArray]) -> figures.Figure:
 
 def run(output: Path, seeds: int, quick: bool) -> None:
     """Write table.md, table.csv, summary.json, kl.png, predictive.png; `seeds` ensembles, dropout networks and chains of each kind."""
-    schedule = QUICK if quick else Schedule()
+    schedule, problem = QUICK if quick else Schedule(), make_problem()
     x, y = make_data()
-    samples = reference(output, schedule, SIZES, 2, log_likelihood(y), x, GRID[:, None])
-    problem = make_problem(samples)
-    found = compare(output, problem, schedule, seeds, "toy-sinusoid")
-    report(output, found, schedule, seeds, quick, floor(make_problem, samples))
+    posterior = posterior_predictions(output, SIZES, 2, log_likelihood(y), x, GRID[:, None], schedule.hmc)
+    samples = pooled(posterior)
+    found = compare(output, problem, schedule, seeds, predictive(samples), "toy-sinusoid")
+    report(output, found, schedule, seeds, quick, mixing(posterior, problem, posterior.predictions, INSIDE))
     count = max(schedule.counts)
     torch.manual_seed(0)
     drawn = {f"ensemble, M = {count}": ensemble(problem, schedule, 0), f"MC-dropout, M = {count}": mc_dropout(problem, schedule, 0)}
