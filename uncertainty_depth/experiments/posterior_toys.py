@@ -3,7 +3,7 @@
 Schedules as in the paper and its public code: Adam at 0.001 and batches of 32; ensembling 150 epochs without a prior; MC-dropout 300 epochs
 with the prior N(0, I), dropout after the first hidden layer; SGLD and SGHMC (friction 0.1) 150 L epochs (L = 64 and 256) from a step size
 that falls to zero as a polynomial of power 0.9, M samples evenly spaced over the last quarter of the epochs.
-Reference: NUTS, 8 chains of 125 samples, each after 500 of warm-up from a start of its own (the paper: one of 1,000 after 1,000), so that it
+Reference: NUTS, 4 chains of 250 samples, each after 1,000 of warm-up from a start of its own (the paper: one of 1,000 samples), so that it
 shows whether they agree.
 What differs: ensemble members and chains are trained stacked, each repetition has an ensemble of its own (the paper deals 1,024 members
 into groups), and the prior's gradient weighs the same against the likelihood in every method (the public code doubles it for MC-dropout
@@ -27,7 +27,7 @@ from uncertainty_depth.experiments.langevin import FRICTIONS, SGHMC
 from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.experiments.stacked import Objective, StackedMLP, train
 
-HMC = Budget(chains=8, samples=125, warmup=500, depth=10)
+HMC = Budget(chains=4, samples=250, warmup=1000, depth=10)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from uncertainty_depth.errors import ConfigError
 
 
 class ConcreteDropout(nn.Module):
-    """Dropout with a learned rate, made differentiable by the concrete distribution (Gal et al. 2017, eq. 5).
+    """Dropout with a learned rate, made differentiable by the concrete distribution (Gal et al. 2017).
 
     Args:
         features: units the mask applies to, K.
@@ -40,7 +40,7 @@ class ConcreteDropout(nn.Module):
         return inputs * (keep / (1 - self.rate)).to(inputs.dtype)
 
     def divergence(self, squared_weights: Tensor, prior_precision: float) -> Tensor:
-        """KL divergence to the prior, up to a constant (Gal et al. 2017, eq. 3 and 4).
+        """KL divergence to the prior, up to a constant (Gal et al. 2017).
 
         Args:
             squared_weights: sum of the squares of the weights that the masked units enter, of the rate's shape.
