@@ -42,6 +42,13 @@ def test_other_settings_are_computed_again(tmp_path):
     assert (same.names, other.names) == ([], ["a"])
 
 
+def test_settings_may_differ_from_name_to_name(tmp_path):
+    resume(tmp_path, ["a", "b"], lambda name: {"n": name}, Counter(), "")
+    again = Counter()
+    resume(tmp_path, ["a", "b"], lambda name: {"n": name.replace("b", "other")}, again, "")
+    assert again.names == ["b"]
+
+
 @pytest.mark.parametrize("damage", ["", "{", "[1]", '{"settings": {}}'])
 def test_a_damaged_piece_is_computed_again(tmp_path, damage):
     resume(tmp_path, ["a"], {"n": 1}, Counter(), "")

@@ -15,19 +15,23 @@ from tqdm import tqdm
 FORMAT = 1
 
 
-def resume(folder: Path, names: Iterable[str], settings: Mapping[str, Any], compute: Callable[[str], Any], label: str) -> list[Any]:
+Settings = Mapping[str, Any] | Callable[[str], Mapping[str, Any]]
+
+
+def resume(folder: Path, names: Iterable[str], settings: Settings, compute: Callable[[str], Any], label: str) -> list[Any]:
     """The result of `compute(name)` for each name, read from `folder/name.json` where a run with the same settings left it.
 
     Args:
         folder: where the pieces are kept, created where missing.
         names: file names without their ending.
-        settings: everything a result depends on besides its name; a piece of other settings is computed again.
+        settings: everything a result depends on besides its name, for all names or as a function of it; a piece of other settings is computed again.
         compute: returns numbers, strings, arrays, lists and mappings of these.
         label: name on the progress bar.
     """
     names = list(names)
+    settings_of = settings if callable(settings) else lambda _: settings
     with tqdm(names, desc=label, unit="piece") as progress:
-        return [_piece(folder / f"{name}.json", name, _plain({"format": FORMAT, **settings}), compute) for name in progress]
+        return [_piece(folder / f"{name}.json", name, _plain({"format": FORMAT, **settings_of(name)}), compute) for name in progress]
 
 
 def _piece(path: Path, name: str, settings: Any, compute: Callable[[str], Any]) -> Any:
