@@ -133,6 +133,7 @@ SIGNATURES: dict[str, Signature] = {
             argument("--output", type=Path, required=True, metavar="DIR", help="folder for table, JSON and figure"),
             argument("--seeds", type=at_least_one, help="repetitions (default: the experiment's own)"),
             argument("--quick", action="store_true", help="a small version, under two minutes on two cores"),
+            argument("--data", type=Path, metavar="DIR", help="folder of NYU Depth v2, for nyu (default: nyuv2 in $UNCERTAINTY_DEPTH_DATA)"),
         ),
         "toy-cubic --output cubic --quick",
     ),

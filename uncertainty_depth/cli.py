@@ -159,7 +159,7 @@ def bench(arguments: argparse.Namespace) -> None:
 
 def experiment(arguments: argparse.Namespace) -> None:
     """Repeat an experiment of the papers: a table, JSON and the figure; killed, it goes on where it was."""
-    EXPERIMENTS[arguments.name].run(arguments.output, arguments.seeds, arguments.quick)
+    EXPERIMENTS[arguments.name].run(arguments.output, arguments.seeds, arguments.quick, arguments.data)
     print(f"results in {arguments.output}")
 
 

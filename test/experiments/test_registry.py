@@ -1,6 +1,10 @@
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
+
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.experiments.registry import EXPERIMENTS, Experiment
 
 
@@ -15,8 +19,17 @@ def test_every_name_leads_to_a_run(tmp_path, monkeypatch):
         assert called == [(tmp_path / name, experiment.seeds, False), (tmp_path / name, experiment.quick_seeds, True), (tmp_path / name, 7, False)]
 
 
+def test_a_data_folder_goes_to_the_experiment_that_reads_one_and_is_refused_elsewhere(tmp_path, monkeypatch):
+    called = []
+    monkeypatch.setattr("uncertainty_depth.experiments.nyu.run", lambda *arguments: called.append(arguments))
+    EXPERIMENTS["nyu"].run(tmp_path, 2, True, Path("somewhere"))
+    assert called == [(tmp_path, 2, True, Path("somewhere"))]
+    with pytest.raises(ConfigError, match="data is somewhere, but this experiment makes its own"):
+        EXPERIMENTS["toy-cubic"].run(tmp_path, data=Path("somewhere"))
+
+
 def test_descriptions_are_one_line_each():
-    assert set(EXPERIMENTS) >= {"toy-cubic", "toy-sinusoid", "toy-classification", "anchor"}
+    assert set(EXPERIMENTS) >= {"toy-cubic", "toy-sinusoid", "toy-classification", "anchor", "nyu"}
     assert all(isinstance(experiment, Experiment) and "\n" not in experiment.description for experiment in EXPERIMENTS.values())
 
 

@@ -1,0 +1,71 @@
+"""The official split of NYU Depth v2 for the experiment: where it lies, and the first frames of it for a quick run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.data.source import Source, open_source
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.records import Frame, Skipped
+
+VARIABLE, FOLDER = "UNCERTAINTY_DEPTH_DATA", "nyuv2"
+
+
+class FirstFrames:
+    """The first frames of a source; the others are not even decoded. A `Source`."""
+
+    def __init__(self, source: Source, number: int) -> None:
+        self.name, self._source, self._number = f"{source.name}, first {number}", source, number
+
+    @property
+    def notes(self) -> list[str]:
+        """Those of the source."""
+        return self._source.notes
+
+    def __len__(self) -> int:
+        """As many as asked for, or as there are."""
+        return min(len(self._source), self._number)
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        """From the first each time."""
+        return islice(self._source, self._number)
+
+
+@dataclass(frozen=True)
+class Splits:
+    """The two official parts: 795 images to train on, 654 to score."""
+
+    train: Source
+    test: Source
+
+
+def open_splits(folder: Path, train_frames: int = 0, test_frames: int = 0) -> Splits:
+    """Both parts of the NYU folder, whole where the number of frames is 0, else their first frames.
+
+    Raises:
+        SourceError: the folder, its split files or its images are missing.
+    """
+    return Splits(_open(folder, "train", train_frames), _open(folder, "test", test_frames))
+
+
+def _open(folder: Path, part: str, frames: int) -> Source:
+    source = open_source(f"nyu:{folder}:{part}", SourceConfig())
+    return FirstFrames(source, frames) if frames else source
+
+
+def data_folder(given: Path | None) -> Path:
+    """The folder that is given, or `nyuv2` in the folder that the environment names.
+
+    Raises:
+        SourceError: neither is there.
+    """
+    if given is not None:
+        return given
+    if not (data := os.environ.get(VARIABLE)):
+        raise SourceError(f"no NYU Depth v2: neither --data nor {VARIABLE} is given; expected --data DIR with rgb/, depth/, train.txt and test.txt")
+    return Path(data) / FOLDER

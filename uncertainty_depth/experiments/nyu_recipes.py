@@ -1,0 +1,139 @@
+"""Which ways to get a sigma the recipe search compares: what makes the spread of passes informative?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from uncertainty_depth.experiments.nyu_methods import Settings
+
+ALL_PLACES = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A model's passes and how one sigma is made of them.
+
+    Attributes:
+        variant: the training, seed 0.
+        first: number of the first member used, counted as Python does.
+        stop: the member to stop before; None uses all from the first on.
+        order: of the members: "served" has the best validation error last, "name" is that of the epochs for snapshots.
+        passes: passes of each member with dropout on; 0 is one with dropout off.
+        rate: dropout rate of these passes; None keeps the trained one.
+        places: which of the decoder's three dropouts are on.
+        part: total, epistemic or aleatoric.
+        space: what the spread is taken of: metres, or the logarithm of the depth, which is then multiplied by the depth.
+    """
+
+    variant: str
+    first: int = 0
+    stop: int | None = None
+    order: str = "served"
+    passes: int = 0
+    rate: float | None = None
+    places: tuple[int, ...] = ALL_PLACES
+    part: str = "total"
+    space: str = "metres"
+
+    @property
+    def key(self) -> str:
+        """What its scores are kept under."""
+        return " ".join(f"{name}={value}" for name, value in asdict(self).items())
+
+
+@dataclass(frozen=True)
+class Question:
+    """A choice, the answers that are compared, and whether their sigma is also calibrated."""
+
+    title: str
+    answers: dict[str, Recipe]
+    calibrated: bool = False
+
+
+def dropout(variant: str = "multi_epochs", passes: int = 8, **options: object) -> Recipe:
+    """Dropout passes of the best snapshot."""
+    return Recipe(variant, first=-1, passes=passes, **options)
+
+
+def questions(settings: Settings) -> list[Question]:
+    """All that is compared, in the order of the table."""
+    snapshots, members = settings.training.snapshots, settings.training.members
+    return [*_about_snapshots(snapshots), *_about_dropout(), *_about_the_head(), *_about_members(members), _about_calibration()]
+
+
+def _about_snapshots(snapshots: int) -> list[Question]:
+    numbers = [number for number in (2, 4, 8) if number <= snapshots]
+    none, laplace = ({str(number): Recipe(variant, -number) for number in numbers} for variant in ("multi_epochs", "multi_epochs_laplace"))
+    half = max(snapshots // 2, 1)
+    halves = {"earlier half": Recipe("multi_epochs", stop=half, order="name"), "later half": Recipe("multi_epochs", -half, order="name")}
+    rates = {"3e-4": "multi_epochs_rate3e-4", "1e-3 (default)": "multi_epochs", "3e-3": "multi_epochs_rate3e-3"}
+    spaces = {f"{name}, {space}": recipe for space in ("metres", "log") for name, recipe in _in_space(space).items()}
+    return [
+        Question("number of snapshots, no head", none),
+        Question("number of snapshots, Laplace head, total", {"1": Recipe("multi_epochs_laplace", -1), **laplace}),
+        Question("which snapshots, no head", halves),
+        Question("step size of the training, all snapshots", {name: Recipe(variant) for name, variant in rates.items()}),
+        Question("space of the spread", spaces),
+    ]
+
+
+def _in_space(space: str) -> dict[str, Recipe]:
+    return {
+        "snapshots": Recipe("multi_epochs", space=space),
+        "dropout": dropout(space=space),
+        "snapshots + Laplace head": Recipe("multi_epochs_laplace", space=space),
+    }
+
+
+def _about_dropout() -> list[Question]:
+    places = {f"after up-projection {place + 1} only": dropout(places=(place,)) for place in ALL_PLACES}
+    trained = {"0.1": "multi_epochs_dropout0.1", "0.2 (default)": "multi_epochs", "0.4": "multi_epochs_dropout0.4"}
+    together = {"snapshots": Recipe("multi_epochs"), "8 passes": dropout(), "snapshots x 8 passes": Recipe("multi_epochs", passes=8)}
+    return [
+        Question("place of the dropout, 8 passes", {"all three (default)": dropout(), **places}),
+        Question("dropout rate of the passes, trained with 0.2", {f"{rate:g}": dropout(rate=rate) for rate in (0.05, 0.1, 0.2, 0.4)}),
+        Question("dropout rate of training and passes", {rate: dropout(variant) for rate, variant in trained.items()}),
+        Question("dropout rate of the training, all snapshots", {rate: Recipe(variant) for rate, variant in trained.items()}),
+        Question("number of dropout passes", {str(passes): dropout(passes=passes) for passes in (2, 4, 8, 16, 32)}),
+        Question("snapshots and dropout together, no head", together),
+    ]
+
+
+def _about_the_head() -> list[Question]:
+    heads = {"none": "multi_epochs", "Gaussian": "multi_epochs_gaussian", "Laplace": "multi_epochs_laplace"}
+    single = {"one pass": Recipe("multi_epochs_laplace", -1), "one pass, self-teaching": Recipe("self_teaching", -1)}
+    spreads = {"snapshots": Recipe("multi_epochs_laplace"), "8 dropout passes": dropout("multi_epochs_laplace")}
+    both = {"snapshots x 8 passes": Recipe("multi_epochs_laplace", passes=8)}
+    return [
+        Question("head, all snapshots, total", {head: Recipe(variant) for head, variant in heads.items()}),
+        Question("passes with the Laplace head, total", {**single, **spreads, **both}),
+        *(Question(f"part of sigma, {name}", _parts(variant, first)) for name, variant, first in PARTS_OF),
+    ]
+
+
+PARTS_OF = (
+    ("snapshots, Laplace head", "multi_epochs_laplace", 0),
+    ("snapshots, Gaussian head", "multi_epochs_gaussian", 0),
+    ("dropout passes, Laplace head", "multi_epochs_laplace", -1),
+    ("Multi Inits, Laplace head", "multi_inits_laplace", 0),
+)
+
+
+def _parts(variant: str, first: int) -> dict[str, Recipe]:
+    return {part: Recipe(variant, first, passes=8 if first else 0, part=part) for part in ("epistemic", "aleatoric", "total")}
+
+
+def _about_members(members: int) -> list[Question]:
+    """As many snapshots as the ensembles have members; Multi Networks has one for each encoder."""
+    none = {"Multi Epochs": Recipe("multi_epochs", -members), **{name: Recipe(variant) for name, variant in ENSEMBLES.items()}}
+    laplace = {"Multi Epochs": Recipe("multi_epochs_laplace", -members), "Multi Inits": Recipe("multi_inits_laplace")}
+    titles = (f"how {members} members differ, {head}" for head in ("no head", "Laplace head, total"))
+    return [Question(title, answers) for title, answers in zip(titles, (none, laplace), strict=True)]
+
+
+ENSEMBLES = {"Multi Inits": "multi_inits", "Bagging": "bagging", "Multi Networks": "multi_networks"}
+
+
+def _about_calibration() -> Question:
+    recipes = {"snapshots": Recipe("multi_epochs"), "dropout": dropout(), "snapshots + Laplace head": Recipe("multi_epochs_laplace")}
+    return Question("calibration", recipes, calibrated=True)

@@ -1,0 +1,201 @@
+"""The recipe search: every recipe scored on the held-out frames of the training split, and beside it on the test split, at the network's size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from uncertainty_depth.calibration.choose import choose, fit_to
+from uncertainty_depth.calibration.sample import Sample
+from uncertainty_depth.calibration.sigma_map import SigmaMap
+from uncertainty_depth.config import CalibrationConfig
+from uncertainty_depth.experiments.nyu_data import Splits
+from uncertainty_depth.experiments.nyu_methods import Settings, model_name
+from uncertainty_depth.experiments.nyu_recipes import Question, Recipe
+from uncertainty_depth.experiments.runner import resume
+from uncertainty_depth.metrics import OnlineMetrics, valid_pixels
+from uncertainty_depth.network.folder import read
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.network.image import image_tensor
+from uncertainty_depth.network.inference import choose_device, prepare
+from uncertainty_depth.training.frames import TrainingFrames, read_frames, split
+from uncertainty_depth.uncertainty.masks import seeded, stream
+
+CALIBRATION = CalibrationConfig()
+FITTED = {"scale": "scale", "affine": "affine 100%", "isotonic": "isotonic 100%"}
+Maps = tuple[NDArray[np.float32], NDArray[np.float32]]
+Found = dict[str, dict[str, Any]]
+
+
+class SmallFrames(NamedTuple):
+    """Frames at the network's size: (h, w, 3) uint8 images, and (h, w) metres with NaN."""
+
+    images: Sequence[NDArray[np.uint8]]
+    truths: Sequence[NDArray[np.float16]]
+
+
+def search(output: Path, splits: Splits, questions: Sequence[Question], settings: Settings) -> Found:
+    """Recipe key to its scores: {"validation": summary, "test": summary, "calibrated": {kind: summary}}.
+
+    Summaries are those of `OnlineMetrics`. No choice sees the test split: it is only shown.
+    """
+    recipes, calibrated = collect(questions)
+    parts = lru_cache(maxsize=1)(lambda: read_parts(splits, settings))
+
+    def pieces(variant: str) -> dict[str, Any]:
+        trained = read(output / "models" / model_name(variant, 0)).training
+        wanted = [recipe.key for recipe in recipes[variant]]
+        return {"training": trained, "recipes": wanted, "calibrated": sorted(calibrated), "frames": [len(splits.test), settings.search_every]}
+
+    def compute(variant: str) -> Found:
+        passes = Passes(load_networks(output / "models" / model_name(variant, 0)))
+        return score_recipes(passes, recipes[variant], calibrated, *parts())
+
+    names = {f"search_{variant}": variant for variant in recipes}
+    found = resume(output / "results", names, lambda name: pieces(names[name]), lambda name: compute(names[name]), "nyu: recipes")
+    return {key: scores for one in found for key, scores in one.items()}
+
+
+def collect(questions: Iterable[Question]) -> tuple[dict[str, list[Recipe]], set[str]]:
+    """The recipes of each training, every one once, and the keys of those that are calibrated."""
+    everything = dict.fromkeys(recipe for question in questions for recipe in question.answers.values())
+    variants = dict.fromkeys(recipe.variant for recipe in everything)
+    calibrated = {recipe.key for question in questions if question.calibrated for recipe in question.answers.values()}
+    return {variant: [recipe for recipe in everything if recipe.variant == variant] for variant in variants}, calibrated
+
+
+def read_parts(splits: Splits, settings: Settings) -> tuple[SmallFrames, SmallFrames]:
+    """The frames that the trainings of seed 0 held out, and those of the test split."""
+    size, training = settings.network.input_size, settings.training
+    frames = read_frames(splits.train, size)
+    held_out = split(len(frames), training.validation_share, 0)[1]
+    test = read_frames(splits.test, size)
+    return _taken(frames, held_out), _taken(test, range(0, len(test), settings.search_every))
+
+
+def _taken(frames: TrainingFrames, indices: Iterable[int]) -> SmallFrames:
+    return SmallFrames(*zip(*((frames.images[index], frames.depths_m[index]) for index in indices), strict=True))
+
+
+def load_networks(folder: Path) -> dict[str, Hourglass]:
+    """All members by name, ready to predict, in the order in which they are served."""
+    model, device = read(folder), choose_device("auto")
+    return {name: prepare(network, device, "fp32") for name, network in zip(model.members, model.load_all(model.members), strict=True)}
+
+
+class Passes:
+    """Passes of a model's networks on one frame at a time, each computed once however many recipes use it."""
+
+    def __init__(self, networks: Mapping[str, Hourglass]) -> None:
+        self._networks = networks
+        self._device = next(next(iter(networks.values())).parameters()).device
+        self._image, self._stamp = torch.zeros(()), 0
+        self._kept: dict[tuple[object, ...], Tensor] = {}
+
+    def look_at(self, image: NDArray[np.uint8], stamp: int) -> None:
+        """The next frame: (h, w, 3) uint8; with the stamp it decides the dropout."""
+        self._image, self._stamp = image_tensor(image[None], self._device), stamp
+        self._kept.clear()
+
+    @torch.inference_mode()
+    def maps(self, recipe: Recipe) -> Maps:
+        """Depth and sigma (h, w), metres.
+
+        The mean of the depths; total variance = variance of the depths + mean predicted variance (Gustafsson et al. 2020, appendix A).
+        """
+        members = list(self._networks) if recipe.order == "served" else sorted(self._networks)
+        chosen = members[recipe.first : recipe.stop]
+        samples = torch.cat([self._samples(member, number, recipe) for number, member in enumerate(chosen)])
+        depth = samples[:, 0].mean(0)
+        epistemic = samples[:, 0].var(0, correction=0) if recipe.space == "metres" else (depth * samples[:, 0].log().std(0, correction=0)).square()
+        parts = {"epistemic": epistemic, "aleatoric": samples[:, 1].mean(0)}
+        variance = parts.get(recipe.part, epistemic + parts["aleatoric"])
+        return depth.cpu().numpy(), variance.sqrt().cpu().numpy()
+
+    def _samples(self, member: str, number: int, recipe: Recipe) -> Tensor:
+        """(M, 2, h, w): depth and predicted variance of a member's passes; `number` sets its dropout apart from the other members'."""
+        key = (member, number if recipe.passes else 0, recipe.passes, recipe.rate, recipe.places)
+        if key not in self._kept:
+            self._kept[key] = self._sampled(member, number, recipe)
+        return self._kept[key]
+
+    def _sampled(self, member: str, number: int, recipe: Recipe) -> Tensor:
+        network, size = self._networks[member], self._image.shape[-2:]
+        streams = [stream(0, self._stamp, number * recipe.passes + each) for each in range(recipe.passes)]
+        output = network.branches(self._trunk(member), noise(network, recipe, streams), size)
+        variance = network.variance(output)
+        both = [output.depth_m, torch.zeros_like(output.depth_m) if variance is None else variance]
+        return torch.cat(both, dim=1)
+
+    def _trunk(self, member: str) -> Any:
+        key = ("trunk", member)
+        if key not in self._kept:
+            self._kept[key] = self._networks[member].trunk(self._image)
+        return self._kept[key]
+
+
+def noise(network: Hourglass, recipe: Recipe, streams: Sequence[np.random.Philox]) -> list[Any]:
+    """What takes the place of the three dropouts; all draw from the same streams, and one that is off draws nothing."""
+    layers = network.decoder.dropouts if recipe.rate is None else [nn.Dropout(recipe.rate)] * len(network.decoder.dropouts)
+    return [seeded(layer)(streams) if streams and place in recipe.places else nn.Identity() for place, layer in enumerate(layers)]
+
+
+def score_recipes(passes: Passes, recipes: Sequence[Recipe], calibrated: set[str], validation: SmallFrames, test: SmallFrames) -> Found:
+    """Scores of the recipes of one training, in one go over each part; maps of sigma are fitted on the validation frames in between."""
+    wanted = [recipe.key for recipe in recipes if recipe.key in calibrated]
+    held_out, pixels = score_part(passes, recipes, validation, {}, wanted)
+    fitted = {key: fit_maps(key, frames) for key, frames in pixels.items()}
+    shown, _ = score_part(passes, recipes, test, fitted, [])
+    return {
+        recipe.key: {
+            "validation": held_out[recipe.key, ""],
+            "test": shown[recipe.key, ""],
+            "calibrated": {kind: shown[recipe.key, kind] for kind in fitted.get(recipe.key, {})},
+            "chosen_kind": fitted[recipe.key]["chosen"].kind if recipe.key in fitted else "",
+        }
+        for recipe in recipes
+    }
+
+
+def score_part(
+    passes: Passes, recipes: Sequence[Recipe], frames: SmallFrames, fitted: Mapping[str, Mapping[str, SigmaMap]], sampled: Sequence[str]
+) -> tuple[dict[tuple[str, str], dict[str, Any]], dict[str, list[NDArray[np.float32]]]]:
+    """Score all recipes on the frames, raw (kind "") and mapped, and keep some pixels of those to be calibrated.
+
+    Returns:
+        (recipe key, kind) to summary, and recipe key to per frame (3, n) depth, sigma and truth in metres.
+    """
+    kinds = {recipe: {"": None, **fitted.get(recipe.key, {})} for recipe in recipes}
+    scores = {(recipe.key, kind): OnlineMetrics() for recipe in recipes for kind in kinds[recipe]}
+    pixels: dict[str, list[NDArray[np.float32]]] = {key: [] for key in sampled}
+    for stamp, (image, truth) in enumerate(zip(tqdm(frames.images, desc="nyu: recipes", unit="frame"), frames.truths, strict=True)):
+        passes.look_at(image, stamp)
+        truth_m = truth.astype(np.float32)
+        for recipe in recipes:
+            depth, sigma = passes.maps(recipe)
+            for kind, sigma_map in kinds[recipe].items():
+                scores[recipe.key, kind].update(depth, sigma if sigma_map is None else sigma_map(sigma), truth_m)
+            if recipe.key in pixels:
+                pixels[recipe.key].append(some_pixels(depth, sigma, truth_m, stamp))
+    return {key: metrics.compute() for key, metrics in scores.items()}, pixels
+
+
+def some_pixels(depth: NDArray[np.float32], sigma: NDArray[np.float32], truth: NDArray[np.float32], seed: int) -> NDArray[np.float32]:
+    """(3, n) of at most as many pixels as a calibration takes of a frame."""
+    known = np.stack(valid_pixels(depth, sigma, truth, CALIBRATION.min_depth, CALIBRATION.max_depth)).astype(np.float32)
+    return np.random.default_rng(seed).permutation(known, axis=1)[:, : CALIBRATION.pixels_per_frame]
+
+
+def fit_maps(name: str, frames: Sequence[NDArray[np.float32]]) -> dict[str, SigmaMap]:
+    """Each kind of map, fitted to all of the frames, and the one that `uncertainty-depth calibrate` would choose."""
+    sample = Sample(name, tuple(frames))
+    maps = fit_to([sample])
+    return {**{name: maps[kind] for name, kind in FITTED.items()}, "chosen": choose(sample.blocks(CALIBRATION.blocks), CALIBRATION).sigma_map}
