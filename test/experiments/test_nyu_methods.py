@@ -17,7 +17,7 @@ from uncertainty_depth.experiments.nyu_methods import FULL, ROWS, VARIANTS, load
 from uncertainty_depth.options import from_arguments
 from uncertainty_depth.records import Frame
 
-COMMAND = "train nyu:DIR:train --output MODEL --backbone tiny --decoder-width 64 --depth-range 0.5 10.5 --epochs 50 --patience 50"
+COMMAND = "train nyu:DIR:train --output MODEL --backbone tiny --decoder-width 64 --depth-range 0.5 10.5 --epochs 50 --patience 50 --head none"
 ARGUMENTS = {
     "multi_epochs": "--method multi_epochs",
     "multi_epochs_laplace": "--method multi_epochs --head laplace",
@@ -25,9 +25,9 @@ ARGUMENTS = {
     "multi_inits": "--method multi_inits --members 5",
     "multi_inits_laplace": "--method multi_inits --head laplace --members 5",
     "bagging": "--method bagging --members 5",
-    "multi_networks": "--method multi_networks --backbones tiny resnet10 resnet18",
+    "multi_networks": "--method multi_networks --backbones tiny tiny18 tiny34",
     "learned_error": "--method learned_error",
-    "self_teaching": "--method self_teaching",
+    "self_teaching": "--method self_teaching --head laplace",
     "multi_epochs_rate3e-3": "--learning-rate 0.003",
     "multi_epochs_rate3e-4": "--learning-rate 0.0003",
     "multi_epochs_dropout0.1": "--dropout 0.1",

@@ -39,14 +39,14 @@ class Settings:
 
 
 FULL = Settings(
-    NetworkConfig(backbone="tiny", decoder_width=64, depth_range=(0.5, 10.5)),
+    NetworkConfig(backbone="tiny", decoder_width=64, head="none", depth_range=(0.5, 10.5)),
     TrainingConfig(epochs=50, patience=50),
-    ("tiny", "resnet10", "resnet18"),
+    ("tiny", "tiny18", "tiny34"),
 )
 QUICK = Settings(
     replace(FULL.network, decoder_width=16, input_size=(64, 64)),
     replace(FULL.training, epochs=2, patience=2, snapshots=2, members=2, validation_share=0.2),
-    ("tiny", "resnet10"),
+    ("tiny", "tiny18"),
     train_frames=32,
     test_frames=12,
     search_every=1,
@@ -63,7 +63,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "bagging": {"method": "bagging"},
     "multi_networks": {"method": "multi_networks"},
     "learned_error": {"method": "learned_error"},
-    "self_teaching": {"method": "self_teaching"},
+    "self_teaching": {"method": "self_teaching", **LAPLACE},
     "multi_epochs_rate3e-3": {"learning_rate": 3e-3},
     "multi_epochs_rate3e-4": {"learning_rate": 3e-4},
     "multi_epochs_dropout0.1": {"dropout": 0.1},
