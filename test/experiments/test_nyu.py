@@ -78,7 +78,7 @@ def test_numbers_are_those_of_evaluate_on_the_same_folder(finished, nyu_like, na
         assert shown[title] == f"{flat[key]:.3f}"
 
 
-def test_several_seeds_are_a_mean_and_a_deviation_and_one_without_a_value_is_no_number():
+def test_several_seeds_are_a_mean_and_a_deviation():
     def summary(value):
         figures = dict.fromkeys(("n_merci_trimmed", "n_merci", "auce", "nll", "spearman"), value)
         areas = {kind: dict.fromkeys(("abs_rel", "rmse", "a1"), value) for kind in ("ause", "aurg")}
@@ -86,17 +86,18 @@ def test_several_seeds_are_a_mean_and_a_deviation_and_one_without_a_value_is_no_
         baselines = {name: halves for name in ("constant", "proportional_to_depth")}
         return {"depth": dict.fromkeys(("mae", "abs_rel", "rmse"), value), "uncertainty": {**figures, **areas}, "baselines": baselines}
 
-    scores = {name: [{"summary": summary(value)} for value in (0.2, 0.4)] for name in ROWS}
-    scores["mc_dropout"] = [{"summary": summary(None)}, {"summary": summary(0.4)}]
-    scores["bagging"] = [{"summary": summary(1234.5)}]
+    def scored(*values):
+        return [{"summary": summary(value), "greatest_depth_m": value} for value in values]
+
+    scores = {name: scored(0.2, 0.4) for name in ROWS} | {"mc_dropout": scored(None, 0.4), "bagging": scored(1234.5)}
     _, rows = nyu_tables.main_table(scores, {name: {"seconds": 1.0, "of_one_pass": 2.0} for name in ROWS})
-    assert rows[0] == ["Multi Epochs", "2", *["0.300 ± 0.100"] * 14, "1.0000", "2.00"]
-    assert set(rows[3][2:-2]) == {"–"}
+    assert rows[0] == ["Multi Epochs", "2", *["0.300 ± 0.100"] * 15, "1.0000", "2.00"]
+    assert set(rows[3][2:-2]) == {"0.400, 1 not finite"}
     bagging = next(row for row in rows if row[0] == "Bagging")
     assert set(bagging[2:-2]) == {"1234"}
     _, changes = nyu_tables.change_table(scores)
     assert changes[0] == ["Multi Epochs", *["-40 ± 20 %"] * 5]
-    assert set(changes[1][1:]) == {"–"}
+    assert set(changes[1][1:]) == {"-20 %, 1 not finite"}
 
 
 def test_change_is_against_the_same_depth(finished):
@@ -147,13 +148,13 @@ def test_side_by_side_gives_each_row_a_turn_in_every_round(one_seeded_thread):
 
 
 def scores_of(**n_merci):
-    return {name: [{"summary": {"uncertainty": {"n_merci_trimmed": n_merci.get(name)}}}] for name in ROWS}
+    return {name: [{"summary": {"uncertainty": {"n_merci_trimmed": value}}} for value in n_merci.get(name, [None])] for name in ROWS}
 
 
-def test_ranking_puts_the_best_first_and_what_is_unknown_last():
-    found = nyu_tables.ranking(scores_of(bagging=0.2, mc_dropout=0.9, self_teaching=0.4))
-    assert found[:3] == [("bagging", 0.2), ("self_teaching", 0.4), ("mc_dropout", 0.9)]
-    assert all(math.isnan(value) for _, value in found[3:])
+def test_ranking_is_by_the_middle_seed_the_best_first_and_what_has_no_figure_last():
+    found = nyu_tables.ranking(scores_of(bagging=[0.2], mc_dropout=[0.9, None, 0.1], self_teaching=[0.6, 0.3]))
+    assert found[:3] == [("bagging", 0, 0.2), ("self_teaching", 1, 0.3), ("mc_dropout", 0, 0.9)]
+    assert all(value == math.inf for _, _, value in found[3:])
     assert len(found) == len(ROWS)
 
 
@@ -163,26 +164,49 @@ def test_the_typical_frame_has_the_median_error_over_all_rows():
     assert nyu_figures.typical_frame(dict(zip(("x", "y"), rows, strict=True))) == "c"
 
 
-def found_with(held_out, test):
+def found_with(held_out, test=(1.0, 2.0)):
     def summary(trimmed, rmse):
-        method = {"n_merci_trimmed": trimmed, "ause": {"rmse": rmse}}
-        return {"uncertainty": method, "baselines": {"proportional_to_depth": {"n_merci_trimmed": 1.0, "ause": {"rmse": 2.0}}}}
+        method = {"n_merci_trimmed": trimmed, "n_merci": trimmed, "ause": {"rmse": rmse}, "auce": 0.1, "spearman": 0.3}
+        baseline = {"n_merci_trimmed": 1.0, "ause": {"rmse": 2.0}}
+        return {"depth": {"abs_rel": 0.2}, "uncertainty": method, "baselines": {"proportional_to_depth": baseline}}
 
     return {"validation": summary(*held_out), "test": summary(*test)}
 
 
 def test_the_winner_is_the_recipe_whose_worse_gain_is_best_on_the_held_out_frames_alone():
-    recipes = {name: Recipe(name) for name in ("one-sided", "balanced", "best on test", "unknown")}
+    recipes = {name: Recipe(name) for name in ("one-sided", "balanced", "best on test", "unknown", "good once")}
     found = {
-        recipes["one-sided"].key: found_with((0.1, 1.9), (0.1, 0.1)),
-        recipes["balanced"].key: found_with((0.7, 1.2), (0.8, 1.8)),
-        recipes["best on test"].key: found_with((0.9, 1.0), (0.1, 0.1)),
-        recipes["unknown"].key: found_with((None, 0.1), (0.1, 0.1)),
+        recipes["one-sided"].key: [found_with((0.1, 1.9), (0.1, 0.1))],
+        recipes["balanced"].key: [found_with((0.6, 1.3), (0.8, 1.8)), found_with((0.8, 1.1), (0.8, 1.8))],
+        recipes["best on test"].key: [found_with((0.9, 1.0), (0.1, 0.1))],
+        recipes["unknown"].key: [found_with((None, 0.1), (0.1, 0.1))],
+        recipes["good once"].key: [found_with((0.1, 0.1)), found_with((1.9, 3.9))],
     }
     best = nyu_tables.winner([Question("which?", recipes)], found)
-    assert (best.question, best.answer) == ("which?", "balanced")
-    assert best.held_out == {"n-MeRCI trimmed": 0.7, "AUSE rmse": 0.6}
-    assert best.test == {"n-MeRCI trimmed": 0.8, "AUSE rmse": 0.9}
+    assert (best.question, best.answer, best.seeds) == ("which?", "balanced", 2)
+    assert best.held_out == pytest.approx({"n-MeRCI trimmed": 0.7, "AUSE rmse": 0.6})
+    assert best.test == pytest.approx({"n-MeRCI trimmed": 0.8, "AUSE rmse": 0.9})
+
+
+def test_answers_are_compared_over_the_seeds_that_all_of_them_have():
+    recipes = {name: Recipe(name) for name in ("three seeds", "one seed")}
+    found = {
+        recipes["three seeds"].key: [found_with((value, 1.0)) for value in (0.2, 0.4, 0.9)],
+        recipes["one seed"].key: [found_with((0.3, 1.0))],
+    }
+    header, rows = nyu_tables.search_table([Question("both", recipes), Question("alone", {"three": recipes["three seeds"]})], found)
+    shown = [row[: header.index("held out: n-MeRCI trimmed, change") + 1] for row in rows]
+    assert shown == [
+        ["both", "three seeds", "1", "0.200", "-80 %"],
+        ["both", "one seed", "1", "0.300", "-70 %"],
+        ["alone", "three", "3", "0.500 ± 0.294", "-50 ± 29 %"],
+    ]
+
+
+def test_what_is_not_finite_is_left_out_and_counted():
+    assert nyu_tables.over_seeds([0.25, None, 0.75]) == "0.500 ± 0.250, 1 not finite"
+    assert nyu_tables.over_seeds([None, math.inf]) == "–"
+    assert nyu_tables.over_seeds([0.25, math.nan]) == "0.250, 1 not finite"
 
 
 def test_maps_are_drawn_in_the_order_given_with_method_and_figure(nyu_like):

@@ -32,6 +32,7 @@ ARGUMENTS = {
     "multi_epochs_rate3e-4": "--learning-rate 0.0003",
     "multi_epochs_dropout0.1": "--dropout 0.1",
     "multi_epochs_dropout0.4": "--dropout 0.4",
+    "multi_epochs_relu": "--last-activation relu",
 }
 
 
@@ -53,7 +54,7 @@ def test_train_gets_every_training_of_the_plan_once(tmp_path, monkeypatch, tiny_
 
 def test_cheap_methods_are_trained_for_every_seed_and_ensembles_once():
     trainings = plan(3)
-    assert len(set(trainings)) == len(trainings) == 21
+    assert len(set(trainings)) == len(trainings) == 22
     for row in ROWS.values():
         seeds = [seed for variant, seed in trainings if variant == row.variant]
         assert seeds == ([0, 1, 2] if row.cheap else [0])

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.experiments.nyu_data import open_splits
 from uncertainty_depth.experiments.nyu_recipes import ALL_PLACES, Recipe, dropout, questions
-from uncertainty_depth.experiments.nyu_search import Passes, SmallFrames, collect, fit_maps, load_networks, read_parts, score_recipes, some_pixels
+from uncertainty_depth.experiments.nyu_search import Passes, SmallFrames, collect, fit_maps, load_networks, parts_of, score_recipes, some_pixels
 from uncertainty_depth.metrics import auce
 from uncertainty_depth.network.folder import read
 from uncertainty_depth.network.image import image_tensor
@@ -17,6 +17,11 @@ from uncertainty_depth.training.frames import read_frames, split
 from uncertainty_depth.uncertainty import ESTIMATORS
 
 STAMP = 3
+
+
+def parts(nyu_like, settings, seed=0):
+    splits = open_splits(nyu_like, settings.train_frames, settings.test_frames)
+    return parts_of(*(read_frames(source, (32, 32)) for source in (splits.train, splits.test)), settings, seed)
 
 
 @pytest.fixture(scope="module")
@@ -107,17 +112,19 @@ def test_every_recipe_has_a_key_of_its_own_and_is_scored_once(tiny_settings):
 
 
 def test_parts_are_the_held_out_frames_of_the_trainings_and_the_test_split(nyu_like, nyu_models, tiny_settings):
-    validation, test = read_parts(open_splits(nyu_like, tiny_settings.train_frames, tiny_settings.test_frames), tiny_settings)
     frames = read_frames(open_splits(nyu_like, tiny_settings.train_frames).train, (32, 32))
-    held_out = split(10, 0.4, 0)[1]
-    assert_array_equal(validation.images, [frames.images[index] for index in held_out])
+    held_out = [split(10, 0.4, seed)[1] for seed in range(3)]
+    assert held_out[0] not in held_out[1:]
+    for seed, indices in enumerate(held_out):
+        validation, test = parts(nyu_like, tiny_settings, seed)
+        assert_array_equal(validation.images, [frames.images[index] for index in indices])
     assert len(test.images) == len(test.truths) == 3
     recorded = json.loads((nyu_models / "models" / "multi_epochs-0" / "model.json").read_text())["training"]["frames"]
     assert recorded["validation"] == len(validation.images)
 
 
 def test_maps_are_fitted_on_the_validation_frames_and_scored_on_the_others(nyu_like, nyu_models, tiny_settings):
-    validation, test = read_parts(open_splits(nyu_like, tiny_settings.train_frames, tiny_settings.test_frames), tiny_settings)
+    validation, test = parts(nyu_like, tiny_settings)
     made, recipe, other = Passes(load_networks(nyu_models / "models" / "multi_epochs-0")), Recipe("multi_epochs"), dropout()
     found = score_recipes(made, [recipe, other], {recipe.key}, validation, test)
     assert set(found[recipe.key]["calibrated"]) == {"scale", "affine", "isotonic", "chosen"}

@@ -45,7 +45,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
     train_models(output / "models", splits.train, plan(seeds), settings)
     scores, seconds = score_rows(output, splits.test, seeds), time_rows(output, splits.test, settings.rounds)
     asked = questions(settings)
-    found = search(output, splits, asked, settings)
+    found = search(output, splits, asked, settings, seeds)
     made = {**method_tables(scores, seconds), **recipe_tables(asked, found)}
     write_tables(output, made, _intro(settings, scores, quick), winner_sentence(asked, found))
     summaries = {name: [one["summary"] for one in each] for name, each in scores.items()}
@@ -56,7 +56,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
 def method_tables(scores: Scores, seconds: Mapping[str, Any]) -> Titled:
     """File name to what stands above the table, and the table."""
     every = f"every {THINNED}nd row and column of the images"
-    means = f"Means over intervals of {CONFIG.depth_interval} m of true depth with enough pixels; alpha {CONFIG.alpha}, {every}, seed 0."
+    means = f"Means over intervals of {CONFIG.depth_interval} m of true depth with enough pixels; alpha {CONFIG.alpha}, {every}."
     main = "Test split, all pixels. Mean ± standard deviation over the seeds; the trivial baselines are on each row's own depth."
     return {
         "table": (main, nyu_tables.main_table(scores, seconds)),
@@ -67,7 +67,10 @@ def method_tables(scores: Scores, seconds: Mapping[str, Any]) -> Titled:
 
 def recipe_tables(asked: Sequence[Question], found: Mapping[str, Any]) -> Titled:
     """In the same manner."""
-    recipes = "What makes the spread informative? Seed 0, at the network's size. Change: against sigma = depth, on the same depth."
+    recipes = (
+        "What makes the spread informative? At the network's size; each answer with the seeds that all answers to its question were trained with."
+        " Change: against sigma = depth, on the same depth."
+    )
     return {
         "recipes": (recipes, nyu_tables.search_table(asked, found)),
         "calibration": ("Maps of sigma fitted on the held-out frames, scored on the test split.", nyu_tables.calibration_table(asked, found)),
@@ -87,7 +90,7 @@ def winner_sentence(asked: Sequence[Question], found: Mapping[str, Any]) -> str:
     best = nyu_tables.winner(asked, found)
     held_out, test = ("; ".join(f"{name} {100 * (value - 1):+.0f} %" for name, value in part.items()) for part in (best.held_out, best.test))
     rule = "the recipe whose worse one of the two changes against sigma = depth, on the held-out frames, is best"
-    return f"Best recipe ({rule}): **{best.question}: {best.answer}**. Held out: {held_out}. Test: {test}.\n"
+    return f"Best recipe ({rule}): **{best.question}: {best.answer}**, mean of {best.seeds}. Held out: {held_out}. Test: {test}.\n"
 
 
 def write_tables(output: Path, made: Titled, intro: str, verdict: str) -> None:
@@ -113,11 +116,11 @@ def write_figures(output: Path, scores: Scores, test: Source, quick: bool) -> No
 
 
 def _example(output: Path, scores: Scores, test: Source) -> tuple[Frame, list[tuple[Any, ...]]]:
-    """The typical test image, and each row's scores and maps of it, the best row first."""
+    """The typical test image, and the scores and maps of each row's middle seed, the best row first."""
     wanted = nyu_figures.typical_frame(scores)
     frame = next(record for record in test if isinstance(record, Frame) and record.name == wanted)
     shown = []
-    for name, score in nyu_tables.ranking(scores):
-        own = float(scores[name][0]["frames"][wanted]["uncertainty.n_merci_trimmed"] or "nan")
-        shown.append((ROWS[name].title, score, own, load(output / "models", ROWS[name]).predict(frame.image, frame.stamp_ns)))
+    for name, seed, score in nyu_tables.ranking(scores):
+        own = float(scores[name][seed]["frames"][wanted]["uncertainty.n_merci_trimmed"] or "nan")
+        shown.append((ROWS[name].title, score, own, load(output / "models", ROWS[name], seed).predict(frame.image, frame.stamp_ns)))
     return frame, shown

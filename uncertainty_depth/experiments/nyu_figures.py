@@ -118,7 +118,7 @@ def maps_figure(frame: Frame, maps: Sequence[tuple[str, float, float, DepthPredi
     for axes in panels.flat:
         axes.set(xticks=[], yticks=[])
         axes.set_frame_on(False)
-    figure.suptitle("sigma (m), by trimmed n-MeRCI on the test split, the best first; each on its own scale", fontsize=10)
+    figure.suptitle("sigma (m), by trimmed n-MeRCI on the test split, the best first; of the middle seed, each on its own scale", fontsize=10)
     return figure
 
 

@@ -39,7 +39,7 @@ class Settings:
 
 
 FULL = Settings(
-    NetworkConfig(backbone="tiny", decoder_width=64, head="none", depth_range=(0.5, 10.5)),
+    NetworkConfig(backbone="tiny", decoder_width=64, last_activation="leaky_relu", head="none", depth_range=(0.5, 10.5)),
     TrainingConfig(epochs=50, patience=50),
     ("tiny", "tiny18", "tiny34"),
 )
@@ -68,6 +68,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "multi_epochs_rate3e-4": {"learning_rate": 3e-4},
     "multi_epochs_dropout0.1": {"dropout": 0.1},
     "multi_epochs_dropout0.4": {"dropout": 0.4},
+    "multi_epochs_relu": {"last_activation": "relu"},
 }
 """Each training: what sets its options apart from the run's."""
 
@@ -128,6 +129,11 @@ def plan(seeds: int) -> list[tuple[str, int]]:
     """Every training, once: of the table's rows, then what the search needs besides."""
     rows = [(row.variant, seed) for row in ROWS.values() for seed in seeds_of(row, seeds)]
     return list(dict.fromkeys([*rows, *((variant, 0) for variant in VARIANTS)]))
+
+
+def trained_seeds(seeds: int) -> dict[str, list[int]]:
+    """The seeds that each variant is trained with."""
+    return {variant: [seed for other, seed in plan(seeds) if other == variant] for variant in VARIANTS}
 
 
 def train_models(folder: Path, source: Source, trainings: Iterable[tuple[str, int]], settings: Settings) -> None:

@@ -67,12 +67,17 @@ def _about_snapshots(snapshots: int) -> list[Question]:
     half = max(snapshots // 2, 1)
     halves = {"earlier half": Recipe("multi_epochs", stop=half, order="name"), "later half": Recipe("multi_epochs", -half, order="name")}
     rates = {"3e-4": "multi_epochs_rate3e-4", "1e-3 (default)": "multi_epochs", "3e-3": "multi_epochs_rate3e-3"}
+    last = {"leaky ReLU (default)": "multi_epochs", "ReLU": "multi_epochs_relu"}
+    activations = {
+        f"{name}, {spread}": make(variant) for spread, make in (("snapshots", Recipe), ("dropout", dropout)) for name, variant in last.items()
+    }
     spaces = {f"{name}, {space}": recipe for space in ("metres", "log") for name, recipe in _in_space(space).items()}
     return [
         Question("number of snapshots, no head", none),
         Question("number of snapshots, Laplace head, total", {"1": Recipe("multi_epochs_laplace", -1), **laplace}),
         Question("which snapshots, no head", halves),
         Question("step size of the training, all snapshots", {name: Recipe(variant) for name, variant in rates.items()}),
+        Question("last activation, no head", activations),
         Question("space of the spread", spaces),
     ]
 

@@ -62,19 +62,26 @@ def score(predictor: Predictor, source: Source) -> dict[str, Any]:
         raise KeyboardInterrupt
     curves = evaluation.metrics.curves()
     kept = {name: curves[name] for name in ("sparsification", "n_merci", "reliability")}
-    return {"summary": evaluation.summary(), **kept, "intervals": thinned.intervals(), "frames": frame_figures(evaluation)}
+    extent = {"greatest_depth_m": thinned.greatest_depth_m}
+    return {"summary": evaluation.summary(), **extent, **kept, "intervals": thinned.intervals(), "frames": frame_figures(evaluation)}
 
 
 class Thinned:
-    """Error, sigma and true depth of every second row and column: the exact figures by depth need all pixels at once."""
+    """Error, sigma and true depth of every second row and column: the exact figures by depth need all pixels at once.
+
+    Attributes:
+        greatest_depth_m: the greatest predicted depth; far below the truth's where a network cannot give what is far.
+    """
 
     def __init__(self) -> None:
         self._frames: list[NDArray[np.float32]] = []
+        self.greatest_depth_m = 0.0
 
     def __call__(self, frame: Frame, prediction: DepthPrediction) -> None:
         """Keep a frame's pixels. A sink of `evaluate.run`."""
         maps = (values[::THINNED, ::THINNED] for values in (prediction.depth_m, prediction.sigma_m, frame.ground_truth_m))
         depth, sigma, truth = valid_pixels(*maps, CONFIG.min_depth, CONFIG.max_depth)
+        self.greatest_depth_m = max(self.greatest_depth_m, float(depth.max(initial=0.0)))
         self._frames.append(np.stack([np.abs(depth - truth), sigma, truth]).astype(np.float32))
 
     def intervals(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from uncertainty_depth.calibration.sample import Sample
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.experiments.nyu_data import Splits
-from uncertainty_depth.experiments.nyu_methods import Settings, model_name
+from uncertainty_depth.experiments.nyu_methods import Settings, model_name, trained_seeds
 from uncertainty_depth.experiments.nyu_recipes import Question, Recipe
 from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.metrics import OnlineMetrics, valid_pixels
@@ -32,7 +32,7 @@ from uncertainty_depth.uncertainty.masks import seeded, stream
 CALIBRATION = CalibrationConfig()
 FITTED = {"scale": "scale", "affine": "affine 100%", "isotonic": "isotonic 100%"}
 Maps = tuple[NDArray[np.float32], NDArray[np.float32]]
-Found = dict[str, dict[str, Any]]
+Found = dict[str, list[dict[str, Any]]]
 
 
 class SmallFrames(NamedTuple):
@@ -42,26 +42,32 @@ class SmallFrames(NamedTuple):
     truths: Sequence[NDArray[np.float16]]
 
 
-def search(output: Path, splits: Splits, questions: Sequence[Question], settings: Settings) -> Found:
-    """Recipe key to its scores: {"validation": summary, "test": summary, "calibrated": {kind: summary}}.
+def search(output: Path, splits: Splits, questions: Sequence[Question], settings: Settings, seeds: int) -> Found:
+    """Recipe key to the scores of each seed it was trained with: {"validation": summary, "test": summary, "calibrated": {kind: summary}}.
 
     Summaries are those of `OnlineMetrics`. No choice sees the test split: it is only shown.
     """
     recipes, calibrated = collect(questions)
-    parts = lru_cache(maxsize=1)(lambda: read_parts(splits, settings))
+    size = settings.network.input_size
+    frames = lru_cache(maxsize=1)(lambda: (read_frames(splits.train, size), read_frames(splits.test, size)))
+    names = {f"search_{variant}-{seed}": (variant, seed) for variant, each in trained_seeds(seeds).items() if variant in recipes for seed in each}
 
-    def pieces(variant: str) -> dict[str, Any]:
-        trained = read(output / "models" / model_name(variant, 0)).training
-        wanted = [recipe.key for recipe in recipes[variant]]
+    def pieces(name: str) -> dict[str, Any]:
+        variant, seed = names[name]
+        trained, wanted = read(output / "models" / model_name(variant, seed)).training, [recipe.key for recipe in recipes[variant]]
         return {"training": trained, "recipes": wanted, "calibrated": sorted(calibrated), "frames": [len(splits.test), settings.search_every]}
 
-    def compute(variant: str) -> Found:
-        passes = Passes(load_networks(output / "models" / model_name(variant, 0)))
-        return score_recipes(passes, recipes[variant], calibrated, *parts())
+    def compute(name: str) -> dict[str, Any]:
+        variant, seed = names[name]
+        passes = Passes(load_networks(output / "models" / model_name(variant, seed)))
+        return score_recipes(passes, recipes[variant], calibrated, *parts_of(*frames(), settings, seed))
 
-    names = {f"search_{variant}": variant for variant in recipes}
-    found = resume(output / "results", names, lambda name: pieces(names[name]), lambda name: compute(names[name]), "nyu: recipes")
-    return {key: scores for one in found for key, scores in one.items()}
+    found = dict(zip(names, resume(output / "results", names, pieces, compute, "nyu: recipes"), strict=True))
+    return {
+        recipe.key: [scores[recipe.key] for name, scores in found.items() if names[name][0] == variant]
+        for variant, each in recipes.items()
+        for recipe in each
+    }
 
 
 def collect(questions: Iterable[Question]) -> tuple[dict[str, list[Recipe]], set[str]]:
@@ -72,13 +78,10 @@ def collect(questions: Iterable[Question]) -> tuple[dict[str, list[Recipe]], set
     return {variant: [recipe for recipe in everything if recipe.variant == variant] for variant in variants}, calibrated
 
 
-def read_parts(splits: Splits, settings: Settings) -> tuple[SmallFrames, SmallFrames]:
-    """The frames that the trainings of seed 0 held out, and those of the test split."""
-    size, training = settings.network.input_size, settings.training
-    frames = read_frames(splits.train, size)
-    held_out = split(len(frames), training.validation_share, 0)[1]
-    test = read_frames(splits.test, size)
-    return _taken(frames, held_out), _taken(test, range(0, len(test), settings.search_every))
+def parts_of(train: TrainingFrames, test: TrainingFrames, settings: Settings, seed: int) -> tuple[SmallFrames, SmallFrames]:
+    """The frames that the trainings of a seed held out, and those of the test split that are shown."""
+    held_out = split(len(train), settings.training.validation_share, seed)[1]
+    return _taken(train, held_out), _taken(test, range(0, len(test), settings.search_every))
 
 
 def _taken(frames: TrainingFrames, indices: Iterable[int]) -> SmallFrames:
@@ -148,7 +151,7 @@ def noise(network: Hourglass, recipe: Recipe, streams: Sequence[np.random.Philox
     return [seeded(layer)(streams) if streams and place in recipe.places else nn.Identity() for place, layer in enumerate(layers)]
 
 
-def score_recipes(passes: Passes, recipes: Sequence[Recipe], calibrated: set[str], validation: SmallFrames, test: SmallFrames) -> Found:
+def score_recipes(passes: Passes, recipes: Sequence[Recipe], calibrated: set[str], validation: SmallFrames, test: SmallFrames) -> dict[str, Any]:
     """Scores of the recipes of one training, in one go over each part; maps of sigma are fitted on the validation frames in between."""
     wanted = [recipe.key for recipe in recipes if recipe.key in calibrated]
     held_out, pixels = score_part(passes, recipes, validation, {}, wanted)

@@ -12,6 +12,7 @@ from uncertainty_depth.evaluate import flatten
 from uncertainty_depth.experiments.nyu_methods import ROWS
 from uncertainty_depth.experiments.nyu_recipes import Question
 from uncertainty_depth.experiments.nyu_scores import Scores
+from uncertainty_depth.experiments.nyu_search import Found
 from uncertainty_depth.experiments.tables import mean_and_deviation
 
 Table = tuple[list[str], list[list[str]]]
@@ -28,14 +29,14 @@ JUDGED = {name: FIGURES[name] for name in ("n-MeRCI trimmed", "AUSE rmse")}
 
 def main_table(scores: Scores, seconds: Mapping[str, Mapping[str, float]]) -> Table:
     """Each row with the two trivial baselines on its own depth."""
-    header = ["method", "seeds", *DEPTH, *FIGURES, "s / frame", "of one pass"]
+    header = ["method", "seeds", *DEPTH, "greatest depth (m)", *FIGURES, "s / frame", "of one pass"]
     rows = []
     for name, row in ROWS.items():
         flat, taken = [flatten(one["summary"]) for one in scores[name]], seconds[name]
-        depth = [_over_seeds(flat, f"depth.{key}") for key in DEPTH.values()]
+        depth = [*(_over_seeds(flat, f"depth.{key}") for key in DEPTH.values()), over_seeds([one["greatest_depth_m"] for one in scores[name]])]
         times = [f"{taken['seconds']:.4f}", f"{taken['of_one_pass']:.2f}"]
         rows.append([row.title, str(len(flat)), *depth, *_figures(flat, "uncertainty"), *times])
-        rows += [[title, "", *[""] * len(DEPTH), *_figures(flat, f"baselines.{key}"), "", ""] for title, key in BASELINES.items()]
+        rows += [[title, "", *[""] * len(depth), *_figures(flat, f"baselines.{key}"), "", ""] for title, key in BASELINES.items()]
     return header, rows
 
 
@@ -44,12 +45,17 @@ def _figures(flat: Sequence[Mapping[str, float]], prefix: str) -> list[str]:
 
 
 def _over_seeds(flat: Sequence[Mapping[str, float]], key: str) -> str:
-    """Mean and standard deviation, or the one value; "–" where a seed has none."""
-    values = np.array([one[key] for one in flat], dtype=float)
-    if not np.isfinite(values).all():
+    return over_seeds([one[key] for one in flat])
+
+
+def over_seeds(values: Sequence[float | None]) -> str:
+    """Mean and standard deviation, or the one value; seeds whose value is missing or infinite (None in JSON) are left out and counted."""
+    known = np.array([value for value in values if value is not None and math.isfinite(value)])
+    if not len(known):
         return "–"
-    digits = 3 if np.abs(values).max() < 100 else 0
-    return mean_and_deviation(values, digits) if len(values) > 1 else f"{values[0]:.{digits}f}"
+    digits = 3 if np.abs(known).max() < 100 else 0
+    shown = mean_and_deviation(known, digits) if len(known) > 1 else f"{known[0]:.{digits}f}"
+    return shown + (f", {len(values) - len(known)} not finite" if len(known) < len(values) else "")
 
 
 def change_table(scores: Scores) -> Table:
@@ -68,77 +74,103 @@ def ratio(flat: Mapping[str, float | None], key: str) -> float:
 
 def _percent(*of_baseline: float) -> str:
     change = 100 * (np.array(of_baseline) - 1)
-    if not np.isfinite(change).all():
+    known = change[np.isfinite(change)]
+    if not len(known):
         return "–"
-    return f"{change.mean():+.0f}" + (f" ± {change.std():.0f} %" if len(change) > 1 else " %")
+    shown = f"{known.mean():+.0f}" + (f" ± {known.std():.0f} %" if len(known) > 1 else " %")
+    return shown + (f", {len(change) - len(known)} not finite" if len(known) < len(change) else "")
 
 
 def interval_table(scores: Scores) -> Table:
-    """The figure that the paper gives in brackets: the mean over the depth intervals with enough pixels, first seed."""
+    """The figure that the paper gives in brackets: the mean over the depth intervals with enough pixels."""
     header = ["method", "n-MeRCI trimmed, mean over intervals", "n-MeRCI, mean over intervals", "intervals with enough pixels"]
-    first = {row.title: scores[name][0]["intervals"] for name, row in ROWS.items()}
-    shown = {title: [_number(one["mean_trimmed"]), _number(one["mean_plain"])] for title, one in first.items()}
-    return header, [[title, *shown[title], f"{one['intervals_with_enough']} of {len(one['pixels'])}"] for title, one in first.items()]
+    rows = []
+    for name, row in ROWS.items():
+        intervals = [one["intervals"] for one in scores[name]]
+        means = [over_seeds([one[key] for one in intervals]) for key in ("mean_trimmed", "mean_plain")]
+        rows.append([row.title, *means, f"{intervals[0]['intervals_with_enough']} of {len(intervals[0]['pixels'])}"])
+    return header, rows
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None or not math.isfinite(value) else f"{value:.{3 if abs(value) < 100 else 0}f}"
+def ranking(scores: Scores) -> list[tuple[str, int, float]]:
+    """Rows by trimmed n-MeRCI on the test split, the best first and what is not finite last: name, its middle seed, that seed's figure."""
+    found = [(name, *middle_seed([_trimmed(one) for one in scores[name]])) for name in ROWS]
+    return sorted(found, key=lambda one: one[2])
 
 
-def ranking(scores: Scores) -> list[tuple[str, float]]:
-    """The rows by trimmed n-MeRCI on the test split, first seed, the best first and NaN last."""
-    found = {name: scores[name][0]["summary"]["uncertainty"]["n_merci_trimmed"] for name in ROWS}
-    known = {name: math.nan if value is None else value for name, value in found.items()}
-    return sorted(known.items(), key=lambda one: (math.isnan(one[1]), one[1]))
+def middle_seed(values: Sequence[float]) -> tuple[int, float]:
+    """The seed of the median, the lower one of two, and its value."""
+    seed = sorted(range(len(values)), key=values.__getitem__)[(len(values) - 1) // 2]
+    return seed, values[seed]
 
 
-def search_table(questions: Sequence[Question], found: Mapping[str, Mapping[str, Any]]) -> Table:
+def _trimmed(score: Mapping[str, Any]) -> float:
+    value = score["summary"]["uncertainty"]["n_merci_trimmed"]
+    return math.inf if value is None else value
+
+
+def search_table(questions: Sequence[Question], found: Found) -> Table:
     """Every answer to every question: held-out frames, which decide, and the test split beside them."""
     shown = {"abs_rel": "depth.abs_rel", "n-MeRCI": "uncertainty.n_merci", "AUCE": "uncertainty.auce", "Spearman": "uncertainty.spearman"}
     columns = [f"{part}: {name}" for part in ("held out", "test") for title in JUDGED for name in (title, f"{title}, change")]
     rows = []
     for question in questions:
         for answer, recipe in question.answers.items():
-            held_out, test = (flatten(found[recipe.key][part]) for part in ("validation", "test"))
+            used = found[recipe.key][: common_seeds(question, found)]
+            held_out, test = ([flatten(one[part]) for one in used] for part in ("validation", "test"))
             judged = [cell for flat in (held_out, test) for key in JUDGED.values() for cell in _judged(flat, key)]
-            rows.append([question.title, answer, *judged, *(_number(test[key]) for key in shown.values())])
-    return ["question", "answer", *columns, *(f"test: {name}" for name in shown)], rows
+            rows.append([question.title, answer, str(len(used)), *judged, *(_over_seeds(test, key) for key in shown.values())])
+    return ["question", "answer", "seeds", *columns, *(f"test: {name}" for name in shown)], rows
 
 
-def _judged(flat: Mapping[str, float | None], key: str) -> tuple[str, str]:
-    return _number(flat[f"uncertainty.{key}"]), _percent(ratio(flat, key))
+def common_seeds(question: Question, found: Found) -> int:
+    """How many seeds, from 0 on, all answers were trained with: like is compared with like."""
+    return min(len(found[recipe.key]) for recipe in question.answers.values())
 
 
-def calibration_table(questions: Sequence[Question], found: Mapping[str, Mapping[str, Any]]) -> Table:
+def _judged(flat: Sequence[Mapping[str, float]], key: str) -> tuple[str, str]:
+    return _over_seeds(flat, f"uncertainty.{key}"), _percent(*(ratio(one, key) for one in flat))
+
+
+def calibration_table(questions: Sequence[Question], found: Found) -> Table:
     """Maps of sigma that were fitted on the held-out frames, scored on the test split."""
     shown = {**RANKED, "AUSE rmse": "ause.rmse", **SIZED}
     rows = []
     for question in questions:
         for answer, recipe in question.answers.items() if question.calibrated else ():
-            scores = found[recipe.key]
-            maps = {"none": scores["test"], **scores["calibrated"]}
-            for kind, summary in maps.items():
-                flat, title = flatten(summary["uncertainty"]), f"chosen ({scores['chosen_kind']})" if kind == "chosen" else kind
-                rows.append([answer, title, *(_number(flat[key]) for key in shown.values())])
-    return ["sigma", "map", *shown], rows
+            for kind, summaries in _maps(found[recipe.key]).items():
+                flat = [flatten(summary["uncertainty"]) for summary in summaries]
+                rows.append([answer, kind, str(len(flat)), *(_over_seeds(flat, key) for key in shown.values())])
+    return ["sigma", "map", "seeds", *shown], rows
+
+
+def _maps(scores: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Kind of map to the summaries of all seeds; what was chosen is named, once per seed."""
+    maps = {kind: [one["calibrated"][kind] for one in scores] for kind in scores[0]["calibrated"]}
+    chosen = ", ".join(one["chosen_kind"] for one in scores)
+    return {"none": [one["test"] for one in scores], **{f"chosen ({chosen})" if kind == "chosen" else kind: each for kind, each in maps.items()}}
 
 
 class Winner(NamedTuple):
-    """The best recipe, by the held-out frames alone."""
+    """The best recipe, by the held-out frames alone: ratios to sigma = depth, the means over its seeds."""
 
     question: str
     answer: str
+    seeds: int
     held_out: dict[str, float]
     test: dict[str, float]
 
 
-def winner(questions: Sequence[Question], found: Mapping[str, Mapping[str, Any]]) -> Winner:
+def winner(questions: Sequence[Question], found: Found) -> Winner:
     """The recipe whose worse one of two ratios to sigma = depth, on its own depth, is best on the held-out frames: trimmed n-MeRCI, AUSE rmse."""
-    ratios = {
-        part: {key: {name: ratio(flatten(scores[part]), figure) for name, figure in JUDGED.items()} for key, scores in found.items()}
-        for part in ("validation", "test")
-    }
     each = [(question.title, answer, recipe.key) for question in questions for answer, recipe in question.answers.items()]
-    known = [one for one in each if not any(map(math.isnan, ratios["validation"][one[2]].values()))]
-    title, answer, key = min(known, key=lambda one: max(ratios["validation"][one[2]].values()))
-    return Winner(title, answer, ratios["validation"][key], ratios["test"][key])
+    held_out = {key: mean_ratios(scores, "validation") for key, scores in found.items()}
+    known = [one for one in each if all(map(math.isfinite, held_out[one[2]].values()))]
+    title, answer, key = min(known, key=lambda one: max(held_out[one[2]].values()))
+    return Winner(title, answer, len(found[key]), held_out[key], mean_ratios(found[key], "test"))
+
+
+def mean_ratios(scores: Sequence[Mapping[str, Any]], part: str) -> dict[str, float]:
+    """Figure to its mean ratio over the seeds; NaN where a seed has none."""
+    flat = [flatten(one[part]) for one in scores]
+    return {name: float(np.mean([ratio(one, key) for one in flat])) for name, key in JUDGED.items()}
