@@ -67,10 +67,8 @@ def _about_snapshots(snapshots: int) -> list[Question]:
     half = max(snapshots // 2, 1)
     halves = {"earlier half": Recipe("multi_epochs", stop=half, order="name"), "later half": Recipe("multi_epochs", -half, order="name")}
     rates = {"3e-4": "multi_epochs_rate3e-4", "1e-3 (default)": "multi_epochs", "3e-3": "multi_epochs_rate3e-3"}
-    last = {"leaky ReLU (default)": "multi_epochs", "ReLU": "multi_epochs_relu"}
-    activations = {
-        f"{name}, {spread}": make(variant) for spread, make in (("snapshots", Recipe), ("dropout", dropout)) for name, variant in last.items()
-    }
+    last, spreads = {"leaky ReLU (default)": "multi_epochs", "ReLU": "multi_epochs_relu"}, {"snapshots": Recipe, "dropout": dropout}
+    activations = {f"{name}, {spread}": make(variant) for spread, make in spreads.items() for name, variant in last.items()}
     spaces = {f"{name}, {space}": recipe for space in ("metres", "log") for name, recipe in _in_space(space).items()}
     return [
         Question("number of snapshots, no head", none),

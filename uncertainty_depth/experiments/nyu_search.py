@@ -55,7 +55,8 @@ def search(output: Path, splits: Splits, questions: Sequence[Question], settings
     def pieces(name: str) -> dict[str, Any]:
         variant, seed = names[name]
         trained, wanted = read(output / "models" / model_name(variant, seed)).training, [recipe.key for recipe in recipes[variant]]
-        return {"training": trained, "recipes": wanted, "calibrated": sorted(calibrated), "frames": [len(splits.test), settings.search_every]}
+        mapped = sorted(calibrated.intersection(wanted))
+        return {"training": trained, "recipes": wanted, "calibrated": mapped, "frames": [len(splits.test), settings.search_every]}
 
     def compute(name: str) -> dict[str, Any]:
         variant, seed = names[name]
