@@ -3,13 +3,23 @@
 import math
 
 import numpy as np
+import pytest
 import torch
 
+from uncertainty_depth.bench import training
 from uncertainty_depth.bench.training import Loop, Stacked, Trainee, run, table
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.network.hourglass import Hourglass
 
 NETWORK = NetworkConfig(backbone="tiny", decoder_width=16, dropout=0.0, input_size=(32, 32))
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def test_stacked_networks_learn_what_each_learns_by_itself():
@@ -20,8 +30,8 @@ def test_stacked_networks_learn_what_each_learns_by_itself():
     before = loop.step(images, depth_m)
     torch.testing.assert_close(stacked.step(images, depth_m), before)
     after = loop.step(images, depth_m)
-    assert (after < before).all()
-    torch.testing.assert_close(stacked.step(images, depth_m), after, rtol=1e-3, atol=1e-4)
+    assert (after < 0.98 * before).all()
+    torch.testing.assert_close(stacked.step(images, depth_m), after, rtol=0.01, atol=0)  # Adam divides by gradients that are next to nothing
     assert len(set(after.tolist())) == 3
 
 
@@ -32,11 +42,12 @@ def test_a_trainee_is_trained():
     assert not any(torch.equal(*pair) for pair in zip(before, trainee.network.parameters(), strict=True))
 
 
-def test_rows_hold_the_ratios_of_their_own_times():
+def test_rows_hold_the_ratios_of_their_own_times(monkeypatch):
+    monkeypatch.setattr(training, "PROCESSES", 1)
     threads = torch.get_num_threads()
     rows = run(1, 4, 2, NETWORK)
     assert torch.get_num_threads() == threads
-    assert [row[:2] for row in rows] == [("in sequence", "side by side"), ("loop", "stacked")]
+    assert [row[:2] for row in rows] == [("in sequence, threads: 1", "side by side")] * 2 + [("loop", "stacked")]
     for row in rows:
         np.testing.assert_allclose([row.ratio, row.least, row.greatest], row.second_s / row.first_s)
         assert f"| {row.ratio:.2f} |" in table(rows)

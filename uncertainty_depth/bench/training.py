@@ -1,10 +1,10 @@
 """Whether networks of an ensemble are trained faster at once than one after the other: in processes of their own, and stacked into one network.
 
-`in sequence` against `side by side`: two networks, first one after the other with two threads, then in two processes with one thread each. Both run
-what `train` runs for an epoch, on frames of noise.
+`in sequence` against `side by side`: two networks, first one after the other with two threads or one, then in two processes with one thread each. All
+run what `train` runs for an epoch, on frames of noise.
 
 `loop` against `stacked`: one step of each of four networks, and one step of the four stacked, every layer once for all: a convolution of stacked
-weights is a grouped convolution (`torch.func`). Both in float32: autocast does not reach into the stacked network.
+weights is a grouped convolution (`torch.func`). Both with one thread and in float32: autocast does not reach into the stacked network.
 
 The two ways of each comparison take turns, so that other load on the machine hits both; the ratio is the median of the rounds' own.
 """
@@ -15,7 +15,8 @@ import copy
 import multiprocessing
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
@@ -49,14 +50,10 @@ class Row(NamedTuple):
     greatest: float
 
 
-def run(rounds: int = 7, frames: int = 64, batch: int = 8, network: NetworkConfig = NETWORK) -> list[Row]:
-    """Time both comparisons on the CPU, with two threads in all: epochs of so many frames of noise, and steps of so many frames per network."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(PROCESSES)
-    try:
-        return [_processes(rounds, network, frames), _stacking(rounds, network, batch)]
-    finally:
-        torch.set_num_threads(before)
+def run(rounds: int = 5, frames: int = 16, batch: int = 8, network: NetworkConfig = NETWORK) -> list[Row]:
+    """Time both comparisons on the CPU: epochs of so many frames of noise, and steps of so many frames per network."""
+    with _threads(1):
+        return [*_processes(rounds, network, frames), _stacking(rounds, network, batch)]
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -65,9 +62,19 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join([*head, *(f"| {r.first} | {r.second} | " + " | ".join(f"{value:.2f}" for value in r[2:]) + " |" for r in rows)])
 
 
-def _alternate(rounds: int, first: Callable[[], object], second: Callable[[], object]) -> np.ndarray:
-    """(rounds, 2) seconds, after a round that is not counted."""
-    return np.array([[_timed(first), _timed(second)] for _ in trange(rounds + 1, desc="training", unit="round")])[1:]
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _alternate(rounds: int, *ways: Callable[[], object]) -> np.ndarray:
+    """(rounds, ways) seconds, after a round that is not counted."""
+    return np.array([[_timed(way) for way in ways] for _ in trange(rounds + 1, desc="training", unit="round")])[1:]
 
 
 def _timed(call: Callable[[], object]) -> float:
@@ -102,17 +109,24 @@ def _optimizer(weights: Iterable[Tensor]) -> torch.optim.Optimizer:
     return torch.optim.AdamW(weights, TRAINING.learning_rate, weight_decay=TRAINING.weight_decay)
 
 
-def _processes(rounds: int, network: NetworkConfig, frames: int) -> Row:
+def _processes(rounds: int, network: NetworkConfig, frames: int) -> list[Row]:
     trainees = [Trainee(network, frames) for _ in range(PROCESSES)]
+
+    def in_sequence(threads: int) -> None:
+        with _threads(threads):
+            for trainee in trainees:
+                trainee.epoch()
+
+    def side_by_side() -> None:
+        for process in crew:
+            process.send(True)
+        for process in crew:
+            process.recv()
+
     with _crew(network, frames) as crew:
-
-        def side_by_side() -> None:
-            for process in crew:
-                process.send(None)
-            for process in crew:
-                process.recv()
-
-        return _row("in sequence", "side by side", _alternate(rounds, lambda: [trainee.epoch() for trainee in trainees], side_by_side))
+        seconds = _alternate(rounds, partial(in_sequence, PROCESSES), partial(in_sequence, 1), side_by_side)
+    threads = (PROCESSES, 1)
+    return [_row(f"in sequence, threads: {count}", "side by side", seconds[:, [way, 2]]) for way, count in enumerate(threads)]
 
 
 @contextmanager
@@ -129,16 +143,16 @@ def _crew(network: NetworkConfig, frames: int) -> Iterator[list[Connection]]:
     try:
         yield connections
     finally:
-        for process in processes:
-            process.terminate()
+        for connection, process in zip(connections, processes, strict=True):
+            with suppress(BrokenPipeError):  # it may have ended, as on Ctrl-C
+                connection.send(False)
             process.join()
 
 
 def _train_when_told(network: NetworkConfig, frames: int, parent: Connection) -> None:
     torch.set_num_threads(1)
     trainee = Trainee(network, frames)
-    while True:
-        parent.recv()
+    while parent.recv():
         trainee.epoch()
         parent.send(None)
 
