@@ -57,7 +57,10 @@ def method_tables(scores: Scores, seconds: Mapping[str, Any]) -> Titled:
     """File name to what stands above the table, and the table."""
     every = f"every {THINNED}nd row and column of the images"
     means = f"Means over intervals of {CONFIG.depth_interval} m of true depth with enough pixels; alpha {CONFIG.alpha}, {every}."
-    main = "Test split, all pixels. Mean ± standard deviation over the seeds; the trivial baselines are on each row's own depth."
+    main = (
+        "Test split, all pixels. Mean ± standard deviation over the seeds; ensembles of several networks are trained once."
+        " The trivial baselines are on each row's own depth."
+    )
     return {
         "table": (main, nyu_tables.main_table(scores, seconds)),
         "change": ("Change against sigma = depth, on the same depth; below 0 is better.", nyu_tables.change_table(scores)),
@@ -90,7 +93,7 @@ def winner_sentence(asked: Sequence[Question], found: Mapping[str, Any]) -> str:
     best = nyu_tables.winner(asked, found)
     held_out, test = ("; ".join(f"{name} {100 * (value - 1):+.0f} %" for name, value in part.items()) for part in (best.held_out, best.test))
     rule = "the recipe whose worse one of the two changes against sigma = depth, on the held-out frames, is best"
-    return f"Best recipe ({rule}): **{best.question}: {best.answer}**, mean of {best.seeds}. Held out: {held_out}. Test: {test}.\n"
+    return f"Best recipe ({rule}): **{best.question}: {best.answer}** (seeds: {best.seeds}). Held out: {held_out}. Test: {test}.\n"
 
 
 def write_tables(output: Path, made: Titled, intro: str, verdict: str) -> None:
