@@ -62,6 +62,11 @@ SIGNATURES: dict[str, Signature] = {
         ),
         "my_bag --output my_model --head laplace",
     ),
+    "wrap": Signature(
+        (NetworkConfig,),
+        (argument("--output", type=Path, required=True, metavar="MODEL", help="model folder to write"),),
+        "--backbone depth-anything/Depth-Anything-V2-Metric-Indoor-Small-hf --output my_model",
+    ),
     "evaluate": Signature(
         (PredictorConfig, EvaluationConfig, SourceConfig),
         (
@@ -106,7 +111,7 @@ SIGNATURES: dict[str, Signature] = {
     ),
     "info": Signature(
         (SourceConfig,),
-        (argument("bag", type=Path, help="bag to look into"),),
+        (argument("bag", type=Path, help="bag, or model folder, to look into"),),
         "my_bag",
     ),
     "play": Signature(

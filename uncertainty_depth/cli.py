@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 
 from uncertainty_depth.arguments import build_parser
 from uncertainty_depth.config import (
@@ -31,11 +32,22 @@ Command = Callable[[argparse.Namespace], None]
 def train(arguments: argparse.Namespace) -> None:
     """Train a network on a source and write a model folder; killed at any moment, --resume goes on."""
     from uncertainty_depth.data.source import open_source
+    from uncertainty_depth.network.own_options import own_options
     from uncertainty_depth.training import train as train_model
 
     source = open_source(arguments.source, from_arguments(SourceConfig, arguments))
-    network, training = from_arguments(NetworkConfig, arguments), from_arguments(TrainingConfig, arguments)
+    own = own_options(from_arguments(NetworkConfig, arguments).backbone)
+    network, training = from_arguments(NetworkConfig, arguments, own), from_arguments(TrainingConfig, arguments, own)
     print(f"model written to {train_model(source, arguments.output, network, training, resume=arguments.resume)}")
+
+
+def wrap(arguments: argparse.Namespace) -> None:
+    """Write a pretrained metric depth model to a model folder as it is, untrained: --backbone names it, dropout gives it a sigma."""
+    from uncertainty_depth.network.own_options import own_options
+    from uncertainty_depth.wrap import wrap as wrap_model
+
+    own = own_options(from_arguments(NetworkConfig, arguments).backbone)
+    print(f"model written to {wrap_model(arguments.output, from_arguments(NetworkConfig, arguments, {**own, 'head': 'none'}))}")
 
 
 def evaluate(arguments: argparse.Namespace) -> None:
@@ -115,11 +127,14 @@ def synthesize(arguments: argparse.Namespace) -> None:
 
 
 def info(arguments: argparse.Namespace) -> None:
-    """Print what a bag holds, what `evaluate` would take from it, and the transform that a node without tf needs."""
+    """Print what a bag holds, what `evaluate` would take from it, and the transform that a node without tf needs; or what a model is."""
     from uncertainty_depth.data.bag import BagSource
     from uncertainty_depth.data.recording import Recording
     from uncertainty_depth.geometry import parameters_from
 
+    if (arguments.bag / "model.json").is_file():
+        print(_described(arguments.bag))
+        return
     with Recording(arguments.bag).open() as recording:
         for name, topic in sorted(recording.topics.items()):
             print(f"{topic.count:8} {name}  {topic.kind}")
@@ -127,6 +142,12 @@ def info(arguments: argparse.Namespace) -> None:
     print(f"camera {source.topics.image} with {source.topics.camera_info}, LiDAR {source.topics.lidar}")
     if source.lidar_to_camera is not None:
         print("lidar_to_camera:=[" + ", ".join(map(repr, parameters_from(source.lidar_to_camera))) + "]")
+
+
+def _described(model: Path) -> str:
+    from uncertainty_depth.network.folder import read
+
+    return "\n".join(f"{name:14} {value}" for name, value in read(model).describe().items())
 
 
 def play(arguments: argparse.Namespace) -> None:
@@ -173,6 +194,7 @@ def demo(arguments: argparse.Namespace) -> None:
 
 COMMANDS: dict[str, Command] = {
     "train": train,
+    "wrap": wrap,
     "evaluate": evaluate,
     "predict": predict,
     "calibrate": calibrate,

@@ -99,12 +99,18 @@ class CalibrationConfig:
 
 @dataclass(frozen=True)
 class NetworkConfig:
-    """The hourglass network: an encoder and four up-projections."""
+    """The network: an encoder and four up-projections (the hourglass), or a pretrained depth model."""
 
-    backbone: str = option("resnet18", "encoder: resnet10 ... resnet200, tiny ... tiny34, a saved backbone's folder, or a pretrained one's hub id")
+    backbone: str = option(
+        "resnet18",
+        "encoder: resnet10 ... resnet200, tiny ... tiny34, a saved backbone's folder, or a pretrained one's hub id; "
+        "or a whole depth model (Depth Anything, DPT, ZoeDepth, GLPN), to fine-tune",
+    )
     skip_connections: bool = option(True, "feed the encoder's feature maps of each scale into the decoder")
     decoder_width: int = option(256, "channels after the first up-projection; halved by each further one", minimum=16, maximum=2048)
-    dropout: float = option(0.2, "dropout rate after each of the first three up-projections", minimum=0.0, maximum=0.9)
+    dropout: float = option(
+        0.2, "dropout rate after each of the first three up-projections, or fusion stages of a depth model", minimum=0.0, maximum=0.9
+    )
     dropout_kind: str = option(
         "bernoulli", "bernoulli keeps its rate, concrete learns it, gaussian learns the variance of a factor", choices=DROPOUTS
     )
@@ -112,8 +118,10 @@ class NetworkConfig:
         "leaky_relu", "before the final convolution; relu leaves pixels where all units are off without any spread", choices=("relu", "leaky_relu")
     )
     head: str = option("laplace", "likelihood of a second output channel, the predicted scale of the error", choices=HEADS)
-    input_size: tuple[int, ...] = option((160, 128), "width and height the network sees, pixels", minimum=32, maximum=4096)
-    depth_range: tuple[float, ...] = option((0.3, 12.0), "least and greatest depth the network can give, metres", minimum=1e-3, maximum=1e4)
+    input_size: tuple[int, ...] = option((160, 128), "width and height the network sees, pixels; of a depth model its own", minimum=32, maximum=4096)
+    depth_range: tuple[float, ...] = option(
+        (0.3, 12.0), "least and greatest depth the network can give, metres; of a metric depth model its own", minimum=1e-3, maximum=1e4
+    )
 
 
 @dataclass(frozen=True)
@@ -124,7 +132,7 @@ class TrainingConfig:
     loss: str = option("", "l1, berhu, log_l1 or nll; empty takes nll with a head, log_l1 without", choices=("", *LOSSES))
     epochs: int = option(40, "most passes over the training frames", minimum=1)
     batch_size: int = option(16, "frames per step", minimum=1)
-    learning_rate: float = option(1e-3, "step size, the same from first to last: no schedule", minimum=0.0)
+    learning_rate: float = option(1e-3, "step size, the same from first to last: no schedule; of a depth model a tenth", minimum=0.0)
     weight_decay: float = option(1e-4, "decoupled weight decay (AdamW)", minimum=0.0)
     snapshots: int = option(8, "weights kept for multi_epochs: one each epoch once the validation error stopped improving", minimum=1, maximum=1024)
     members: int = option(5, "networks of multi_inits, bagging and adversarial_ensemble", minimum=1, maximum=1024)
@@ -132,7 +140,7 @@ class TrainingConfig:
     adversarial_step: float = option(0.01, "step of adversarial_ensemble's examples, as a share of the range of a pixel", minimum=0.0, maximum=1.0)
     distill: str = option("", "model folder whose mean and total sigma one network learns; the method is then distilled")
     patience: int = option(8, "epochs without a better validation error that count as having stopped improving", minimum=1)
-    freeze_encoder: bool = option(False, "train the decoder alone: snapshots then share one encoder pass")
+    freeze_encoder: bool = option(False, "train the decoder alone: snapshots then share one encoder pass; on for a depth model")
     validation_share: float = option(0.1, "share of the frames held out for validation", minimum=0.01, maximum=0.9)
     augment: bool = option(True, "random flips, zoom, and changes of brightness, contrast and colour")
     seed: int = option(0, "seed of initial weights, order, augmentation and split", minimum=0)

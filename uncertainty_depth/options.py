@@ -102,7 +102,7 @@ def _shown(default: Any) -> str:
     return f" (default: {' '.join(map(str, default)) if isinstance(default, tuple) else default})"
 
 
-def from_arguments(kind: type[ConfigT], arguments: argparse.Namespace) -> ConfigT:
-    """The config of class `kind` from parsed command-line arguments; what was not given keeps its default."""
+def from_arguments(kind: type[ConfigT], arguments: argparse.Namespace, defaults: Mapping[str, Any] | None = None) -> ConfigT:
+    """The config of class `kind` from parsed command-line arguments; what was not given has the value in `defaults`, or else the class's."""
     names = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    return from_mapping(kind, {key: value for key, value in vars(arguments).items() if key in names})
+    return from_mapping(kind, {key: value for key, value in {**(defaults or {}), **vars(arguments)}.items() if key in names})

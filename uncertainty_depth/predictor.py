@@ -15,8 +15,8 @@ from uncertainty_depth.calibration import IDENTITY
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.folder import ModelFolder, read
-from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.network.image import image_tensor, resize_image
 from uncertainty_depth.network.inference import choose_device, prepare
 from uncertainty_depth.options import check
@@ -122,7 +122,7 @@ class Predictor:
                 f"expected {' or '.join(map(repr, known))}"
             )
 
-    def _place(self, network: Hourglass) -> Hourglass:
+    def _place(self, network: DepthNetwork) -> DepthNetwork:
         return prepare(network, self.device, self.config.precision)
 
     def _trial(self) -> NDArray[np.float32]:

@@ -10,7 +10,9 @@ from torch.nn import functional
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.decoder import Decoder, UpProjection, geometric
-from uncertainty_depth.network.hourglass import IMAGENET_MEAN, IMAGENET_STD, RELATIVE_SCALE, Hourglass
+from uncertainty_depth.network.depth_network import RELATIVE_SCALE
+from uncertainty_depth.network.encoder import IMAGENET_MEAN, IMAGENET_STD
+from uncertainty_depth.network.hourglass import Hourglass
 
 
 def make(**options) -> Hourglass:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from uncertainty_depth.network.decoder import geometric
+from uncertainty_depth.network.decoder import geometric, raw_value
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.training import losses
 from uncertainty_depth.training.frames import read_frames
-from uncertainty_depth.training.start import constant_guess, raw_value, start_from_constant
+from uncertainty_depth.training.start import constant_guess
 
 
 @pytest.mark.parametrize("value", [0.6, 1.0, 3.0, 8.0])
@@ -37,7 +37,7 @@ def test_a_likelihood_starts_where_it_can_be_trained(head: str, source, network)
     """Far from the thousands it costs to start with a scale that is far too small."""
     frames = read_frames(source, (64, 64))
     hourglass = Hourglass(dataclasses.replace(network, head=head))
-    start_from_constant(hourglass, *constant_guess(frames))
+    hourglass.start_from_constant(*constant_guess(frames))
     images, truth = frames.batch(range(8))
     output = hourglass.train()(images)
     depth_m, _ = constant_guess(frames)

@@ -13,14 +13,15 @@ from tqdm import tqdm
 from uncertainty_depth.config import HEADS, NetworkConfig, PredictorConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.network import folder as model_folder
-from uncertainty_depth.network.hourglass import Hourglass, NetworkOutput
+from uncertainty_depth.network.depth_network import NetworkOutput
+from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.predictor import Predictor
 from uncertainty_depth.training import losses, train
 from uncertainty_depth.training.epoch import train_epoch
 from uncertainty_depth.training.frames import read_frames
 from uncertainty_depth.training.objective import Objective
 from uncertainty_depth.training.plan import settle
-from uncertainty_depth.training.start import constant_error_guess, start_from_constant
+from uncertainty_depth.training.start import constant_error_guess
 from uncertainty_depth.training.targets import ErrorOf, depth_of, prediction_of
 from uncertainty_depth.uncertainty.learned_error import LearnedError
 
@@ -83,7 +84,7 @@ def test_an_error_network_learns_where_the_first_is_wrong(small, tmp_path: Path)
     frames = read_frames(source, network.input_size)
     torch.manual_seed(0)
     second = Hourglass(replace(network, head="none", dropout=0.0, decoder_width=64, depth_range=(1e-3, 9.5)))
-    start_from_constant(second, *constant_error_guess(frames))
+    second.start_from_constant(*constant_error_guess(frames))
     optimizer = torch.optim.AdamW(second.parameters(), 3e-3)
     objective = Objective(losses.l1, ErrorOf(Always()))
     longer = replace(training, augment=False, batch_size=4)

@@ -1,4 +1,4 @@
-"""Encoders through transformers' AutoBackbone: from a preset, a local folder, a hub id, or the config a model folder keeps."""
+"""What is pretrained, an encoder or a whole depth model of transformers: from a preset, a folder, a hub id, or the config a model folder keeps."""
 
 from __future__ import annotations
 
@@ -8,15 +8,25 @@ from pathlib import Path
 from typing import Any
 
 from torch import nn
-from transformers import MODEL_FOR_BACKBONE_MAPPING, AutoBackbone, AutoConfig, PretrainedConfig, ResNetConfig
+from transformers import (
+    MODEL_FOR_BACKBONE_MAPPING,
+    MODEL_FOR_DEPTH_ESTIMATION_MAPPING,
+    AutoBackbone,
+    AutoConfig,
+    AutoModelForDepthEstimation,
+    PretrainedConfig,
+    ResNetConfig,
+)
 
 from uncertainty_depth.errors import ModelError
+from uncertainty_depth.network.families import FAMILIES, is_depth_model
+from uncertainty_depth.network.preprocessing import normalisation, read_preprocessing
 
 logger = logging.getLogger(__name__)
 
 LEVELS = 4
 HUB_TIMEOUT_S = 10.0
-NOT_ARCHITECTURE = {"_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype", "id2label", "label2id"}
+NOT_ARCHITECTURE = {"_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype"}
 WIDE, NARROW = (256, 512, 1024, 2048), (64, 128, 256, 512)
 SLIM: dict[str, Any] = {"layer_type": "basic", "embedding_size": 16, "hidden_sizes": (16, 32, 64, 128)}
 PRESETS: dict[str, dict[str, Any]] = {
@@ -34,23 +44,35 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def make_backbone(name: str) -> nn.Module:
-    """The backbone called `name`, with feature maps at up to four levels.
+    """The backbone called `name`, with feature maps at up to four levels; or the depth model called so, with its normalisation in its config.
 
     Args:
         name: a preset (random weights, nothing is looked up), a folder with a saved config and maybe `.safetensors` weights, or a hub id.
 
     Returns:
-        A transformers backbone: `(B, 3, h, w)` to `.feature_maps`, finest first; their channels are `.channels`.
+        A transformers backbone: `(B, 3, h, w)` to `.feature_maps`, finest first; their channels are `.channels`. Or a model of `families`.
 
     Raises:
-        ModelError: no such preset or folder, pickled weights, a model that is no backbone, or a hub that cannot be reached.
+        ModelError: no such preset or folder, pickled weights, a model that is neither, or a hub that cannot be reached.
+    """
+    config = config_of(name)
+    if name in PRESETS or (Path(name).is_dir() and _has_no_weights(Path(name)) and not is_depth_model(config)):
+        return _from_config(config)
+    return _pretrained(name, config)
+
+
+def config_of(name: str) -> PretrainedConfig:
+    """The config of the backbone or depth model called `name`, without its weights.
+
+    Raises:
+        ModelError: as `make_backbone`.
     """
     if name in PRESETS:
-        return _from_config(ResNetConfig(**PRESETS[name]))
+        return ResNetConfig(**PRESETS[name])
     if Path(name).is_dir():
-        return _from_folder(Path(name))
+        return _read_config(name)
     if name.count("/") == 1 and not name.startswith((".", "/", "~")):
-        return _from_hub(name)
+        return _config_from_hub(name)
     raise ModelError(f"no backbone {name!r}; expected one of {', '.join(PRESETS)}, a folder with a saved backbone, or a hub id like owner/name")
 
 
@@ -70,20 +92,26 @@ def backbone_from_mapping(values: dict[str, Any]) -> nn.Module:
 
 def backbone_mapping(backbone: nn.Module) -> dict[str, Any]:
     """The backbone's config as plain values, all that is needed to build it again."""
-    values = backbone.config.to_dict()
-    return {
-        key: value for key, value in values.items() if key not in ("_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype")
-    }
+    return _architecture_in(backbone.config.to_dict())
+
+
+def _architecture_in(values: dict[str, Any]) -> dict[str, Any]:
+    """Without what says where the weights came from; a depth model's config holds its encoder's."""
+    kept = {key: value for key, value in values.items() if key not in NOT_ARCHITECTURE}
+    return {key: _architecture_in(value) if isinstance(value, dict) else value for key, value in kept.items()}
 
 
 def _from_config(config: PretrainedConfig) -> nn.Module:
     _check_is_backbone(config)
-    return AutoBackbone.from_config(_with_levels(config))
+    return AutoModelForDepthEstimation.from_config(config) if is_depth_model(config) else AutoBackbone.from_config(_with_levels(config))
 
 
 def _check_is_backbone(config: PretrainedConfig) -> None:
-    if type(config) not in MODEL_FOR_BACKBONE_MAPPING:
-        raise ModelError(f"a {config.model_type!r} model cannot be the encoder; expected one that transformers' AutoBackbone knows")
+    if type(config) not in MODEL_FOR_BACKBONE_MAPPING and not is_depth_model(config):
+        kind = f"{config.model_type!r}{' hybrid' if getattr(config, 'is_hybrid', False) else ''}"
+        raise ModelError(
+            f"a {kind} model cannot be the encoder; expected one that transformers' AutoBackbone knows, or a depth model of {', '.join(FAMILIES)}"
+        )
 
 
 def _with_levels(config: PretrainedConfig) -> PretrainedConfig:
@@ -94,23 +122,21 @@ def _with_levels(config: PretrainedConfig) -> PretrainedConfig:
     return config
 
 
-def _from_folder(folder: Path) -> nn.Module:
-    config = _read_config(str(folder))
+def _has_no_weights(folder: Path) -> bool:
     if any(folder.glob("*.safetensors")):
-        return _pretrained(str(folder), config)
+        return False
     pickled = next((path.name for pattern in ("*.bin", "*.pt", "*.pth") for path in folder.glob(pattern)), None)
     if pickled is not None:
         raise ModelError(f"backbone folder {folder} holds pickled weights ({pickled}), which are never read; expected .safetensors")
-    return _from_config(config)
+    return True
 
 
-def _from_hub(name: str) -> nn.Module:
+def _config_from_hub(name: str) -> PretrainedConfig:
     try:
-        config = AutoConfig.from_pretrained(name, local_files_only=True, trust_remote_code=False)
+        return AutoConfig.from_pretrained(name, local_files_only=True, trust_remote_code=False)
     except Exception:  # not in the local cache
         _check_reachable(name)
-        config = _read_config(name)
-    return _pretrained(name, config)
+        return _read_config(name)
 
 
 def _check_reachable(name: str) -> None:
@@ -135,9 +161,10 @@ def _read_config(name: str) -> PretrainedConfig:
 def _pretrained(name: str, config: PretrainedConfig) -> nn.Module:
     """Load weights with the config's own class: AutoBackbone.from_pretrained asks the hub even for a local folder."""
     _check_is_backbone(config)
-    kind = MODEL_FOR_BACKBONE_MAPPING[type(config)]
+    kind = (MODEL_FOR_DEPTH_ESTIMATION_MAPPING if is_depth_model(config) else MODEL_FOR_BACKBONE_MAPPING)[type(config)]
+    prepared = config if is_depth_model(config) else _with_levels(config)
     try:
-        backbone, report = kind.from_pretrained(name, config=_with_levels(config), use_safetensors=True, output_loading_info=True)
+        backbone, report = kind.from_pretrained(name, config=prepared, use_safetensors=True, output_loading_info=True)
     except Exception as error:
         raise ModelError(f"the weights of backbone {name} cannot be read: {_first_line(error)}") from error
     missing, total = len(report["missing_keys"]), len(backbone.state_dict())
@@ -145,7 +172,9 @@ def _pretrained(name: str, config: PretrainedConfig) -> nn.Module:
         raise ModelError(f"the weights of backbone {name} hold {total - missing} of the {total} tensors a {config.model_type} encoder needs")
     if missing:
         logger.warning("backbone %s: %d of %d tensors are not in its weights and start at random", name, missing, total)
-    return backbone
+    if is_depth_model(config):
+        backbone.config.image_mean, backbone.config.image_std = normalisation(read_preprocessing(name))
+    return backbone.float()
 
 
 def _first_line(error: Exception) -> str:

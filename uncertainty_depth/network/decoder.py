@@ -104,3 +104,10 @@ def _join(x: Tensor, skip: Tensor | None) -> Tensor:
 def geometric(z: Tensor, low: float, high: float) -> Tensor:
     """From low to high in equal ratios: low * (high / low) ** sigmoid(z). Smooth, never clipped, the geometric mean at z = 0."""
     return low * torch.exp(torch.sigmoid(z) * math.log(high / low))
+
+
+def raw_value(value: float, low: float, high: float) -> float:
+    """The raw output for a value, the inverse of `geometric`; at most 0.95 of the way to either end of the range."""
+    share = math.log(max(value, low) / low) / math.log(high / low)
+    share = min(max(share, 0.05), 0.95)
+    return math.log(share / (1 - share))

@@ -20,13 +20,13 @@ from torch import Tensor
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import METHODS, NetworkConfig
 from uncertainty_depth.errors import ConfigError, ModelError
+from uncertainty_depth.network.architectures import ARCHITECTURES, make_network
 from uncertainty_depth.network.backbone import backbone_from_mapping
-from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.tensors import check_tensors, read_tensors, write_tensors, write_whole
 from uncertainty_depth.options import from_mapping, to_mapping
 
 FORMAT = 1
-ARCHITECTURE = "hourglass"
 ENCODER = "encoder"
 BEFORE = {"last_activation": "relu"}
 """What networks had that were written before there was an option for it."""
@@ -62,8 +62,9 @@ class ModelFolder:
     training: dict[str, Any]
     calibration: dict[str, SigmaMap] = field(default_factory=dict)
     architectures: dict[str, Architecture] = field(default_factory=dict)
+    architecture: str = ARCHITECTURES[0]
 
-    def build(self, member: str) -> Hourglass:
+    def build(self, member: str) -> DepthNetwork:
         """A member's network with random weights; nothing but the folder is needed.
 
         Raises:
@@ -71,11 +72,11 @@ class ModelFolder:
         """
         try:
             architecture = self.architectures.get(member, Architecture(self.network, self.backbone))
-            return Hourglass(architecture.network, backbone_from_mapping(architecture.backbone))
+            return make_network(architecture.network, backbone_from_mapping(architecture.backbone))
         except ConfigError as error:
             raise ModelError(f"{self.path / 'model.json'} describes no network: {error}") from error
 
-    def load(self, member: str) -> Hourglass:
+    def load(self, member: str) -> DepthNetwork:
         """The network with the weights of one member, float32, in evaluation mode.
 
         Raises:
@@ -92,16 +93,33 @@ class ModelFolder:
             network.freeze_encoder()
         return network.eval()
 
-    def load_all(self, members: Sequence[str]) -> list[Hourglass]:
-        """One network per member. Where the encoder is shared, all have the same encoder object."""
-        networks = [self.load(member) for member in members]
-        if self.shared_encoder:
-            for network in networks[1:]:
-                network.encoder = networks[0].encoder
+    def load_all(self, members: Sequence[str]) -> list[DepthNetwork]:
+        """One network per member. Where the encoder is shared, all have the same encoder object, and it is in memory once."""
+        networks: list[DepthNetwork] = []
+        for member in members:
+            networks.append(self.load(member))
+            if self.shared_encoder:
+                networks[-1].encoder = networks[0].encoder
         return networks
 
+    def describe(self) -> dict[str, Any]:
+        """What the folder holds, as plain values."""
+        return {
+            "architecture": self.architecture,
+            "backbone": self.network.backbone,
+            "encoder": "one, frozen, shared by all members" if self.shared_encoder else "one in each member",
+            "method": self.method,
+            "members": ", ".join(self.members),
+            "head": self.network.head,
+            "dropout": f"{self.network.dropout:g} ({self.network.dropout_kind})",
+            "input_size": "{} x {}".format(*self.network.input_size),
+            "depth_range": "{:g} to {:g} m".format(*self.network.depth_range),
+            "calibrated": ", ".join(self.calibration) or "no",
+            "trained on": self.training.get("source", "unknown"),
+        }
 
-def create(folder: Path | str, network: Hourglass, training: Mapping[str, Any]) -> None:
+
+def create(folder: Path | str, network: DepthNetwork, training: Mapping[str, Any]) -> None:
     """Start a model folder for networks like `network`: `model.json` without members yet. `training` is kept as it is (JSON).
 
     Raises:
@@ -112,11 +130,11 @@ def create(folder: Path | str, network: Hourglass, training: Mapping[str, Any]) 
         raise ModelError(f"{folder} already holds a model; expected a new or empty folder")
     folder.mkdir(parents=True, exist_ok=True)
     config, backbone = to_mapping(network.config), network.backbone_config
-    content = {"architecture": ARCHITECTURE, "network": config, "backbone": backbone, "method": "deterministic", "members": []}
+    content = {"architecture": network.architecture, "network": config, "backbone": backbone, "method": "deterministic", "members": []}
     _write_json(folder, {"format": FORMAT, **content, "shared_encoder": network.encoder_is_frozen, "training": dict(training)})
 
 
-def write_member(folder: Path | str, name: str, network: Hourglass) -> Path:
+def write_member(folder: Path | str, name: str, network: DepthNetwork) -> Path:
     """Write the weights of one member, whole or not at all; of a network with a frozen encoder the decoder, and the encoder if it is not there yet.
 
     A network of another architecture than the one the folder was created for has its own noted in `model.json`.
@@ -135,7 +153,7 @@ def write_member(folder: Path | str, name: str, network: Hourglass) -> Path:
     return write_tensors(folder / f"{name}.safetensors", state)
 
 
-def _note_architecture(folder: Path, name: str, network: Hourglass) -> None:
+def _note_architecture(folder: Path, name: str, network: DepthNetwork) -> None:
     content = _read_json(folder)
     own = json.loads(json.dumps({"network": to_mapping(network.config), "backbone": network.backbone_config}))
     known = content.get("architectures", {}).get(name, {key: content[key] for key in own})
@@ -189,9 +207,18 @@ def read(folder: Path | str) -> ModelFolder:
     for name in (*members, *([ENCODER] if content["shared_encoder"] else [])):
         if not (path / f"{name}.safetensors").is_file():
             raise ModelError(f"{path / f'{name}.safetensors'} is missing; model.json names it")
-    maps = _read_maps(path, content.get("calibration", {}))
-    others = _read_architectures(path, content.get("architectures", {}))
-    return ModelFolder(path, network, content["backbone"], content["method"], members, content["shared_encoder"], content["training"], maps, others)
+    return ModelFolder(
+        path,
+        network,
+        content["backbone"],
+        content["method"],
+        members,
+        content["shared_encoder"],
+        content["training"],
+        _read_maps(path, content.get("calibration", {})),
+        _read_architectures(path, content.get("architectures", {})),
+        content["architecture"],
+    )
 
 
 def export_half(folder: Path | str, output: Path | str) -> Path:
@@ -267,5 +294,5 @@ def _check_json(path: Path, content: Any) -> None:
     for key, kind in KEYS.items():
         if not isinstance(content.get(key), kind):
             raise ModelError(f"{path} has {key} = {content.get(key)!r}; expected a {kind.__name__}")
-    if content["architecture"] != ARCHITECTURE:
-        raise ModelError(f"{path} has architecture {content['architecture']!r}; expected {ARCHITECTURE!r}")
+    if content["architecture"] not in ARCHITECTURES:
+        raise ModelError(f"{path} has architecture {content['architecture']!r}; expected {' or '.join(map(repr, ARCHITECTURES))}")

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.network.depth_network import DepthNetwork
 
 logger = logging.getLogger(__name__)
 
@@ -33,13 +33,12 @@ def choose_device(name: str) -> torch.device:
     return torch.device("cuda")
 
 
-def prepare(network: Hourglass, device: torch.device, precision: str) -> Hourglass:
+def prepare(network: DepthNetwork, device: torch.device, precision: str) -> DepthNetwork:
     """Change the network, in place, into one that predicts the same faster and can no longer be trained. Doing it twice does no harm."""
     torch.backends.cudnn.allow_tf32 = precision != "fp32"  # with TF32 a GPU's maps would differ from a CPU's in the third digit
     network.eval().requires_grad_(False)
-    fold_batchnorm(network.decoder)
-    if network.encoder.backbone.config.model_type == "resnet":  # elsewhere the order of registration need not be that of the computation
-        fold_batchnorm(network.encoder)
+    for part in network.foldable:
+        fold_batchnorm(part)
     return network.to(device=device, dtype=DTYPES[precision], memory_format=torch.channels_last)
 
 

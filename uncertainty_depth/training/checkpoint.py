@@ -16,9 +16,10 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import Tensor, nn
+from torch import Tensor
 
 from uncertainty_depth.errors import ModelError
+from uncertainty_depth.network.depth_network import DepthNetwork
 
 NAME = "checkpoint"
 History = list[dict[str, float]]
@@ -38,9 +39,10 @@ class State:
     trained: bool
 
 
-def write(path: Path, network: nn.Module, optimizer: torch.optim.Optimizer, history: History) -> None:
+def write(path: Path, network: DepthNetwork, optimizer: torch.optim.Optimizer, history: History) -> None:
     """Replace the checkpoint: whoever reads it sees the old one or the new one, never a part."""
-    tensors = {f"network.{name}": value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
+    frozen = _frozen(network)
+    tensors = {f"network.{name}": value.detach().cpu().contiguous() for name, value in network.state_dict().items() if name not in frozen}
     for index, state in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{key}": value.detach().cpu().contiguous() for key, value in state.items()}
     replace_file(path, save(tensors, {"history": json.dumps(history)}))
@@ -49,6 +51,11 @@ def write(path: Path, network: nn.Module, optimizer: torch.optim.Optimizer, hist
 def close(path: Path, history: History) -> None:
     """Replace the checkpoint of a network that is trained: of its last epoch nothing but the history is needed."""
     replace_file(path, save({}, {"history": json.dumps(history)}))
+
+
+def _frozen(network: DepthNetwork) -> dict[str, Tensor]:
+    """Weights that training never changes: whoever makes the network again has them."""
+    return {name: value for name, value in network.state_dict().items() if network.encoder_is_frozen and name.startswith("encoder.")}
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -73,7 +80,7 @@ def read(path: Path) -> State:
         return State(_history(file.metadata()), not file.keys())
 
 
-def restore(path: Path, network: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+def restore(path: Path, network: DepthNetwork, optimizer: torch.optim.Optimizer) -> None:
     """Load weights and optimizer state of the checkpoint into `network` and `optimizer`.
 
     Raises:
@@ -81,7 +88,8 @@ def restore(path: Path, network: nn.Module, optimizer: torch.optim.Optimizer) ->
     """
     with _opened(path) as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a mapping
-    network.load_state_dict({name.removeprefix("network."): value for name, value in tensors.items() if name.startswith("network.")})
+    weights = {name.removeprefix("network."): value for name, value in tensors.items() if name.startswith("network.")}
+    network.load_state_dict({**_frozen(network), **weights})
     state: dict[int, dict[str, Tensor]] = {}
     for name, value in tensors.items():
         if name.startswith("optimizer."):

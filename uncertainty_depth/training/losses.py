@@ -14,7 +14,7 @@ from torch import Tensor
 
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.network.hourglass import RELATIVE_SCALE
+from uncertainty_depth.network.depth_network import RELATIVE_SCALE
 
 Loss = Callable[[Tensor, Tensor | None, Tensor], Tensor]
 

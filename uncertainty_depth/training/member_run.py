@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 
 import torch
+from torch import Tensor
 from tqdm import tqdm
 
 from uncertainty_depth.network import folder as model_folder
+from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.backbone import make_backbone
-from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.training import checkpoint, schedule
 from uncertainty_depth.training.curves import CURVES, write_picture, write_table
 from uncertainty_depth.training.epoch import batches_per_epoch, train_epoch, validate
 from uncertainty_depth.training.model_run import ModelRun
 from uncertainty_depth.training.objective import has_bfloat16
 from uncertainty_depth.training.plan import Member
-from uncertainty_depth.training.start import start_from_constant
 
 logger = logging.getLogger(__name__)
+
+EXAMPLES = 8
 
 
 class MemberRun:
@@ -33,7 +37,6 @@ class MemberRun:
         self.curves, self.checkpoint = model.named(CURVES, number), model.checkpoint(number)
         self.label = "" if len(model.plan) == 1 else f"{self.member.name} ({number + 1}/{len(model.plan)}) "
         self.network = _make_network(self.member)
-        start_from_constant(self.network, *self.member.guess(model.frames))
         self.network.to(model.device, memory_format=torch.channels_last)  # 1.2 times as fast in a measured training step
         weights = [weight for weight in self.network.parameters() if weight.requires_grad]
         self.optimizer = torch.optim.AdamW(weights, self.training.learning_rate, weight_decay=self.training.weight_decay)
@@ -74,7 +77,14 @@ class MemberRun:
             self._save(epoch)
 
     def _start(self) -> None:
+        self.network.start_from_constant(*self.member.guess(self.model.frames))
+        self.network.align(self._examples)
         logger.info("%straining in %s", self.label, "bfloat16 (autocast)" if has_bfloat16(self.model.device) else "float32")
+
+    def _examples(self) -> tuple[Tensor, Tensor]:
+        """Some of the training frames, evenly spread, and what the network shall give for them."""
+        images, depth_m = self.model.frames.batch(self.indices[:: math.ceil(len(self.indices) / EXAMPLES)], self.model.device)
+        return images, self.objective.targets(images, depth_m)
 
     def _restore(self) -> None:
         checkpoint.restore(self.checkpoint, self.network, self.optimizer)
@@ -98,13 +108,13 @@ def create(model: ModelRun) -> None:
         model_folder.create(model.folder, _make_network(model.plan[0]), model.record)
 
 
-def _make_network(member: Member) -> Hourglass:
+def _make_network(member: Member) -> DepthNetwork:
     """With its initial weights; a pretrained backbone has its own."""
     torch.manual_seed(member.encoder_seed)
     backbone = make_backbone(member.network.backbone)
     if member.encoder_seed != member.training.seed:
         torch.manual_seed(member.training.seed)
-    network = Hourglass(member.network, backbone)
+    network = make_network(member.network, backbone)
     if member.training.freeze_encoder:
         network.freeze_encoder()
     return network

@@ -12,8 +12,9 @@ import torch
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
+from uncertainty_depth.network.architectures import make_network
+from uncertainty_depth.network.depth_network import check_network
 from uncertainty_depth.network.folder import BEFORE
-from uncertainty_depth.network.hourglass import Hourglass, check_network
 from uncertainty_depth.network.inference import choose_device
 from uncertainty_depth.options import check, to_mapping
 from uncertainty_depth.training import checkpoint, record
@@ -120,4 +121,4 @@ def _try_architectures(plan: Sequence[Member]) -> None:
     """Build every network once that is not like the first: an encoder that is missing is found now, not after hours."""
     with torch.random.fork_rng():
         for network in dict.fromkeys(member.network for member in plan if member.network != plan[0].network):
-            Hourglass(network)
+            make_network(network)

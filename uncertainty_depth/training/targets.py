@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.folder import read
-from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.network.inference import prepare
 from uncertainty_depth.uncertainty import ESTIMATORS
 from uncertainty_depth.uncertainty.estimator import Estimator
@@ -21,7 +21,7 @@ LEAST_ERROR_M = 1e-3
 class ErrorOf:
     """The first network's absolute error where there is ground truth; one below a millimetre counts as a millimetre."""
 
-    def __init__(self, network: Hourglass) -> None:
+    def __init__(self, network: DepthNetwork) -> None:
         self.network = network.eval()
 
     @torch.no_grad()
@@ -33,7 +33,7 @@ class ErrorOf:
 class DepthOf:
     """The teacher's depth, at every pixel."""
 
-    def __init__(self, network: Hourglass) -> None:
+    def __init__(self, network: DepthNetwork) -> None:
         self.network = network.eval()
 
     @torch.no_grad()

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.folder import ModelFolder
-from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.uncertainty.estimator import Place, components_of
 from uncertainty_depth.uncertainty.moments import Estimate, Moments
 
@@ -20,7 +20,7 @@ from uncertainty_depth.uncertainty.moments import Estimate, Moments
 class Deterministic:
     """The head's variance; 0 without a head: a single network claims certainty, and its scores say what that claim is worth."""
 
-    def __init__(self, network: Hourglass) -> None:
+    def __init__(self, network: DepthNetwork) -> None:
         self.networks = [network]
 
     @classmethod

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.folder import ModelFolder
-from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.uncertainty.estimator import Place, components_of
 from uncertainty_depth.uncertainty.moments import Estimate, Moments
 
@@ -24,7 +24,7 @@ from uncertainty_depth.uncertainty.moments import Estimate, Moments
 class Ensemble:
     """One pass of each of the last `samples` members; an encoder that members share is run once."""
 
-    def __init__(self, networks: Sequence[Hourglass]) -> None:
+    def __init__(self, networks: Sequence[DepthNetwork]) -> None:
         self.networks = list(networks)
 
     @classmethod

@@ -8,10 +8,10 @@ from typing import Protocol
 from torch import Tensor
 
 from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.uncertainty.moments import Estimate
 
-Place = Callable[[Hourglass], Hourglass]
+Place = Callable[[DepthNetwork], DepthNetwork]
 """Brings a loaded network to its device and precision."""
 
 
@@ -37,12 +37,12 @@ class Estimator(Protocol):
         ...
 
     @property
-    def networks(self) -> list[Hourglass]:
+    def networks(self) -> list[DepthNetwork]:
         """The networks in use, the one that stands for the model last; they may share an encoder."""
         ...
 
 
-def components_of(networks: Sequence[Hourglass], passes: int) -> tuple[str, ...]:
+def components_of(networks: Sequence[DepthNetwork], passes: int) -> tuple[str, ...]:
     """The parts of sigma where passes of networks are averaged: several make it epistemic, a head makes it aleatoric."""
     has_head = any(network.config.head != "none" for network in networks)
     return ("total", *(["epistemic"] if passes > 1 else []), *(["aleatoric"] if has_head else []))

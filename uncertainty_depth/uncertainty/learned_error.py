@@ -7,8 +7,8 @@ from torch import Tensor
 
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ModelError
+from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.folder import ModelFolder
-from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.uncertainty.estimator import Place
 from uncertainty_depth.uncertainty.moments import Estimate
 
@@ -18,7 +18,7 @@ ERROR, DEPTH = "error", "depth"
 class LearnedError:
     """Depth of the first network; sigma is the error that the second expects, as it is: the size is left to calibration."""
 
-    def __init__(self, error: Hourglass, depth: Hourglass) -> None:
+    def __init__(self, error: DepthNetwork, depth: DepthNetwork) -> None:
         self.networks = [error, depth]
 
     @classmethod

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ModelError
+from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.folder import ModelFolder
-from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.uncertainty.estimator import Place, components_of
 from uncertainty_depth.uncertainty.masks import seeded, stream
 from uncertainty_depth.uncertainty.moments import Estimate, Moments
@@ -26,7 +26,7 @@ class McDropout:
         ModelError: the network has no dropout.
     """
 
-    def __init__(self, network: Hourglass) -> None:
+    def __init__(self, network: DepthNetwork) -> None:
         if network.config.dropout == 0.0:
             raise ModelError("mc_dropout needs a network with dropout, this one's rate is 0; expected another method")
         self.networks = [network]

@@ -1,0 +1,162 @@
+"""Tiny models of the real classes, with random weights, as they lie in a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import (
+    AutoModelForDepthEstimation,
+    BeitConfig,
+    DepthAnythingConfig,
+    Dinov2Config,
+    DPTConfig,
+    GLPNConfig,
+    PretrainedConfig,
+    PreTrainedModel,
+    ZoeDepthConfig,
+)
+
+from uncertainty_depth.config import NetworkConfig
+from uncertainty_depth.network.architectures import make_network
+from uncertainty_depth.network.pretrained import PretrainedDepth
+from uncertainty_depth.records import Frame, Skipped
+
+METRIC = ("depth_anything_metric", "glpn", "zoedepth", "zoedepth_of_two_domains")
+RELATIVE = ("depth_anything", "dpt", "dpt_with_backbone")
+KINDS = (*METRIC, *RELATIVE)
+MEAN, STD = [0.4, 0.5, 0.6], [0.2, 0.3, 0.25]
+FUSION = {"neck_hidden_sizes": [4, 6, 8, 12], "fusion_hidden_size": 8}
+VIT = {"hidden_size": 16, "num_hidden_layers": 4, "num_attention_heads": 2}
+ZOE = {"bottleneck_features": 8, "num_attractors": [4, 3, 2, 1], "bin_embedding_dim": 8, "num_relative_features": 4, **FUSION}
+PATCHES = {f"patch_transformer_{name}": value for name, value in (("hidden_size", 128), ("intermediate_size", 16), ("num_attention_heads", 2))}
+BINS = {"n_bins": 8, "min_depth": 1e-3}
+
+
+def dinov2() -> Dinov2Config:
+    return Dinov2Config(patch_size=14, image_size=56, out_indices=[1, 2, 3, 4], reshape_hidden_states=False, **VIT)
+
+
+def depth_anything(**values: object) -> DepthAnythingConfig:
+    return DepthAnythingConfig(backbone_config=dinov2(), reassemble_hidden_size=16, head_hidden_size=4, **FUSION, **values)
+
+
+def beit() -> BeitConfig:
+    stages = ["stage1", "stage2", "stage3", "stage4"]
+    relative = {"use_relative_position_bias": True, "reshape_hidden_states": False}
+    return BeitConfig(image_size=64, intermediate_size=32, out_features=stages, **relative, **VIT)
+
+
+def configs() -> dict[str, PretrainedConfig]:
+    domains = [{"name": "nyu", "max_depth": 10.0, **BINS}, {"name": "kitti", "max_depth": 80.0, **BINS}]
+    own = {"image_size": 64, "intermediate_size": 32, "backbone_out_indices": [0, 1, 2, 3]}
+    return {
+        "depth_anything_metric": depth_anything(depth_estimation_type="metric", max_depth=20),
+        "depth_anything": depth_anything(),
+        "dpt": DPTConfig(**own, **VIT, **FUSION),
+        "dpt_with_backbone": DPTConfig(backbone_config=dinov2(), **FUSION),
+        "glpn": GLPNConfig(hidden_sizes=[4, 8, 12, 16], depths=[1] * 4, num_attention_heads=[1, 1, 2, 2], decoder_hidden_size=8),
+        "zoedepth": ZoeDepthConfig(backbone_config=beit(), bin_configurations=[{"max_depth": 10.0, **BINS}], **ZOE),
+        "zoedepth_of_two_domains": ZoeDepthConfig(
+            backbone_config=beit(), bin_configurations=domains, num_patch_transformer_layers=4, **PATCHES, **ZOE
+        ),
+    }
+
+
+def random_model(kind: str) -> PreTrainedModel:
+    """Large random weights, by a seed for which no kind's last ReLU is 0 everywhere: a fresh model's output is constant to seven digits."""
+    torch.manual_seed(4)
+    model = AutoModelForDepthEstimation.from_config(configs()[kind]).eval()
+    with torch.no_grad():
+        for weights in model.parameters():
+            weights.normal_(0.0, 0.2) if weights.ndim > 1 else weights.uniform_(0.05, 0.15)
+    return model
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(params=METRIC)
+def metric(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(params=RELATIVE)
+def relative(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def normalisation() -> tuple[list[float], list[float]]:
+    return MEAN, STD
+
+
+@pytest.fixture
+def model() -> Callable[[str], PreTrainedModel]:
+    return random_model
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Callable[..., Path]:
+    """Saves a model and its preprocessing to a folder."""
+
+    def saving(kind: str, **settings: object) -> Path:
+        folder = tmp_path / "hub" / kind
+        random_model(kind).save_pretrained(folder)
+        preprocessor = {"do_normalize": True, "image_mean": MEAN, "image_std": STD, "size": {"height": 56, "width": 56}, **settings}
+        (folder / "preprocessor_config.json").write_text(json.dumps(preprocessor))
+        return folder
+
+    return saving
+
+
+@pytest.fixture
+def network(saved) -> Callable[..., PretrainedDepth]:
+    """From a saved model, in evaluation mode."""
+
+    def making(kind: str, **options: object) -> PretrainedDepth:
+        torch.manual_seed(2)
+        return make_network(NetworkConfig(backbone=str(saved(kind)), **{"depth_range": (1e-3, 1e4), "head": "none", **options})).eval()
+
+    return making
+
+
+class ListSource:
+    """Frames from memory."""
+
+    def __init__(self, records: list[Frame | Skipped]) -> None:
+        self.name, self.notes, self.records = "list", [], records
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        return iter(self.records)
+
+
+def wall(index: int) -> Frame:
+    """A wall whose depth can be read off its brightness; every tenth pixel is known."""
+    rng = np.random.default_rng(index)
+    depth = rng.uniform(1, 4) + np.linspace(0, rng.uniform(0.5, 2), 80)[None].repeat(60, axis=0)
+    image = np.clip(255 * depth / 6 + rng.normal(0, 3, (60, 80)), 0, 255).astype(np.uint8)
+    truth = np.where(rng.random((60, 80)) < 0.1, depth, np.nan).astype(np.float32)
+    return Frame(index * 10**8, image[..., None].repeat(3, axis=-1), None, truth, f"{index:04d}")
+
+
+@pytest.fixture
+def source() -> ListSource:
+    return ListSource([wall(index) for index in range(8)])
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -1,0 +1,138 @@
+"""What can be wrapped is read with its normalisation and its own options; what cannot is refused in one sentence."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import DPTConfig, PromptDepthAnythingConfig
+
+from uncertainty_depth.cli import main
+from uncertainty_depth.config import NetworkConfig
+from uncertainty_depth.errors import ModelError
+from uncertainty_depth.network import folder as model_folder
+from uncertainty_depth.network.architectures import make_network
+from uncertainty_depth.network.backbone import backbone_from_mapping, make_backbone
+from uncertainty_depth.network.own_options import own_options
+from uncertainty_depth.network.preprocessing import input_size, normalisation
+
+
+def test_weights_and_normalisation_are_the_saved_ones(kind, network, model, normalisation):
+    wrapped = network(kind)
+    found = list(wrapped.state_dict().values())
+    for tensor in model(kind).state_dict().values():
+        assert any(tensor.shape == other.shape and torch.equal(tensor, other) for other in found)
+    assert wrapped.encoder.mean.flatten().tolist() == pytest.approx(normalisation[0])
+    assert wrapped.encoder.std.flatten().tolist() == pytest.approx(normalisation[1])
+
+
+def test_a_network_is_built_again_from_its_mapping_alone(kind, network, saved):
+    wrapped = network(kind, head="laplace")
+    mapping = json.loads(json.dumps(wrapped.backbone_config))
+    again = make_network(wrapped.config, backbone_from_mapping(mapping))
+    assert {name: value.shape for name, value in again.state_dict().items()} == {name: value.shape for name, value in wrapped.state_dict().items()}
+    assert torch.equal(again.encoder.mean, wrapped.encoder.mean)
+    assert str(saved(kind)) not in json.dumps(mapping)
+
+
+def test_what_is_read_predicts_what_was_written(kind, network, tmp_path):
+    written = network(kind, head="laplace")
+    torch.nn.init.constant_(written.decoder.units.log_scale, 0.3)
+    model_folder.create(tmp_path / "model", written, {})
+    model_folder.write_member(tmp_path / "model", "a", written)
+    model_folder.set_members(tmp_path / "model", ["a"], "mc_dropout")
+    found, image = model_folder.read(tmp_path / "model").load("a"), torch.rand(1, 3, 70, 90)
+    assert json.loads((tmp_path / "model" / "model.json").read_text())["architecture"] == "pretrained"
+    for one, other in zip(found(image), written(image), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_a_model_without_preprocessing_gets_imagenets_normalisation_and_says_so(saved, caplog):
+    folder = saved("glpn")
+    (folder / "preprocessor_config.json").unlink()
+    with caplog.at_level(logging.WARNING):
+        model = make_backbone(str(folder))
+    assert model.config.image_mean == [0.485, 0.456, 0.406]
+    assert "has no preprocessor_config.json" in caplog.text
+
+
+def test_images_that_are_not_normalised_stay_as_they_are():
+    assert normalisation({"do_rescale": True, "size_divisor": 32}) == ([0.0] * 3, [1.0] * 3)
+    assert normalisation({"do_normalize": False, "image_mean": [0.5] * 3}) == ([0.0] * 3, [1.0] * 3)
+    assert normalisation({"image_mean": [0.5] * 3, "image_std": [0.25] * 3}) == ([0.5] * 3, [0.25] * 3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "image_size", "patch", "expected"),
+    [
+        ({"size": {"height": 518, "width": 518}, "keep_aspect_ratio": True}, 518, 14, (686, 518)),
+        ({"size": {"height": 384, "width": 512}, "keep_aspect_ratio": True}, 384, 16, (512, 384)),
+        ({"size": {"height": 384, "width": 384}}, 384, 16, (384, 384)),
+        ({"size": 384}, 400, 16, (400, 400)),
+        ({}, 518, 14, (518, 518)),
+    ],
+)
+def test_the_input_size_is_the_models_own_in_whole_patches(settings, image_size, patch, expected):
+    assert input_size(settings, image_size, patch) == expected
+
+
+def test_own_options_are_what_the_model_was_made_for(saved):
+    metric, relative = own_options(str(saved("depth_anything_metric", keep_aspect_ratio=True))), own_options(str(saved("dpt")))
+    assert metric == {"freeze_encoder": True, "learning_rate": 1e-4, "input_size": (70, 56), "depth_range": (1e-3, 20.0)}
+    assert relative == {"freeze_encoder": True, "learning_rate": 1e-4, "input_size": (64, 64)}
+    assert own_options(str(saved("zoedepth_of_two_domains")))["depth_range"] == (1e-3, 80.0)
+    assert own_options("resnet18") == {}
+
+
+def test_another_depth_model_is_refused(tmp_path: Path):
+    PromptDepthAnythingConfig().save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match=r"^a 'prompt_depth_anything' model cannot be .* or a depth model of depth_anything, dpt, glpn, zoedepth$"):
+        make_backbone(str(tmp_path))
+
+
+def test_a_hybrid_is_refused(tmp_path: Path):
+    DPTConfig(is_hybrid=True).save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match=r"^a 'dpt' hybrid model cannot be the encoder"):
+        make_backbone(str(tmp_path))
+
+
+def test_a_model_without_weights_is_refused(saved):
+    folder = saved("glpn")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"^the weights of backbone .* cannot be read"):
+        make_backbone(str(folder))
+
+
+def test_pickled_weights_are_not_read(saved):
+    folder = saved("glpn")
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"holds pickled weights \(pytorch_model.bin\), which are never read"):
+        make_backbone(str(folder))
+
+
+@pytest.mark.parametrize("command", [["train", "synthetic:worlds=1,frames=2"], ["wrap"]])
+def test_a_hub_that_cannot_be_reached_is_one_sentence(command, tmp_path, monkeypatch, capsys):
+    import huggingface_hub
+
+    def unreachable(self, name, timeout):
+        raise OSError("Name or service not known")
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", unreachable)
+    assert main([*command, "--backbone", "nobody/no-such-depth-model", "--output", str(tmp_path / "model")]) == 1
+    assert capsys.readouterr().err == (
+        "uncertainty-depth: backbone 'nobody/no-such-depth-model' is neither a folder nor in the local cache, "
+        "and the hub did not give it: OSError, Name or service not known\n"
+    )
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_depth_range_is_the_users_where_given(saved):
+    wrapped = make_network(NetworkConfig(backbone=str(saved("glpn")), depth_range=(1.0, 2.0))).eval()
+    depth = wrapped(torch.rand(1, 3, 64, 64)).depth_m
+    assert depth.min() >= 1.0
+    assert depth.max() <= 2.0

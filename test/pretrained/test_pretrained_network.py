@@ -1,0 +1,156 @@
+"""A wrapped model gives what the model gives, and its dropout is where samples part."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.network.inference import prepare
+from uncertainty_depth.uncertainty.mc_dropout import McDropout
+
+SIZES = {"dpt": (64, 64)}
+"""The reference takes nothing but squares there."""
+
+
+def image(kind: str, count: int = 2) -> torch.Tensor:
+    torch.manual_seed(3)
+    return torch.rand(count, 3, *SIZES.get(kind, (112, 84) if "depth_anything" in kind or "backbone" in kind else (64, 96)))
+
+
+@pytest.fixture
+def by_hand(model, normalisation):
+    """What the model itself makes of images in [0, 1]."""
+    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in normalisation)
+
+    @torch.no_grad()
+    def running(kind: str, images: torch.Tensor) -> torch.Tensor:
+        return model(kind)((images - mean) / std).predicted_depth
+
+    return running
+
+
+@torch.no_grad()
+def test_the_output_is_the_models_own_bit_for_bit(kind, network, by_hand):
+    images = image(kind)
+    wrapped = network(kind)
+    found, expected = wrapped.decoder(wrapped.encode(images))[:, 0], by_hand(kind, images)
+    assert expected.std() > 1e-3
+    assert torch.equal(found, expected)
+
+
+@torch.no_grad()
+def test_metres_are_the_models_own(metric, network, by_hand):
+    images = image(metric)
+    assert torch.equal(network(metric)(images).depth_m[:, 0], by_hand(metric, images))
+
+
+def test_a_larger_relative_output_is_nearer_and_all_depth_is_finite(relative, network):
+    wrapped = network(relative)
+    output, depth = wrapped.decoder(wrapped.encode(image(relative))), wrapped(image(relative)).depth_m
+    assert torch.isfinite(depth).all()
+    assert (depth > 0).all()
+    order = wrapped.depth_of(output).flatten()[output.flatten().argsort()]
+    assert (order.diff() <= 0).all()
+
+
+def test_the_depth_range_is_not_left_and_the_gradient_goes_through(network):
+    wrapped = network("glpn", depth_range=(2.0, 3.0))
+    raw = torch.tensor([[[[0.5, 2.5, 9.0]]]], requires_grad=True)
+    depth = wrapped.depth_of(raw)
+    depth.sum().backward()
+    torch.testing.assert_close(depth.flatten(), torch.tensor([2.0, 2.5, 3.0]))
+    assert raw.grad.flatten().tolist() == [1.0, 1.0, 1.0]
+
+
+def test_any_size_comes_back_at_that_size(kind, network):
+    output = network(kind, head="laplace")(torch.rand(1, 3, 50, 70))
+    assert output.depth_m.shape == output.scale_m.shape == (1, 1, 50, 70)
+    assert torch.isfinite(output.scale_m).all()
+
+
+@pytest.mark.parametrize("dropout_kind", ["bernoulli", "concrete", "gaussian"])
+@pytest.mark.parametrize("kind", ["depth_anything_metric", "dpt", "glpn", "zoedepth"])
+def test_trunk_and_branches_are_the_whole_network(kind, dropout_kind, network):
+    """The same noise in the dropouts gives the same maps, whether the trunk is shared or not."""
+    wrapped = network(kind, head="gaussian", dropout_kind=dropout_kind)
+    images = image(kind, 1)
+    wrapped.decoder.dropouts.train()
+    torch.manual_seed(4)
+    whole = wrapped(images)
+    trunk = wrapped.trunk(images)
+    torch.manual_seed(4)
+    parts = wrapped.branches(trunk, list(wrapped.decoder.dropouts), images.shape[-2:])
+    assert torch.equal(whole.depth_m, parts.depth_m)
+    assert torch.equal(whole.scale_m, parts.scale_m)
+
+
+def test_samples_run_the_encoder_once_and_do_not_depend_on_the_chunk(kind, network):
+    wrapped, calls = network(kind, head="laplace"), []
+    wrapped.encoder.register_forward_hook(lambda *_: calls.append(1))
+    estimator, images = McDropout(wrapped), image(kind, 1)
+    together, apart = (estimator.estimate(images, 7, PredictorConfig(samples=4, chunk=chunk)) for chunk in (4, 1))
+    assert len(calls) == 2
+    torch.testing.assert_close(together.depth_m, apart.depth_m, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(together.variance, apart.variance, rtol=1e-2, atol=1e-5)
+    assert together.epistemic.max() > 0
+
+
+def test_mc_dropout_is_the_naive_way_with_the_same_masks(kind, network):
+    """Every sample by a whole pass of a network whose dropout layers draw what `McDropout` draws."""
+    wrapped, images, config = network(kind), image(kind, 1), PredictorConfig(samples=3, chunk=3)
+    expected = []
+    estimator = McDropout(wrapped)
+    for sample in range(config.samples):
+        naive = copy.deepcopy(wrapped)
+        streams = [_stream(config.seed, 7, sample)]
+        naive.decoder.dropouts = torch.nn.ModuleList(_Seeded(make(streams)) for make in estimator._dropouts)
+        expected.append(naive(images).depth_m[0, 0])
+    found = estimator.estimate(images, 7, config)
+    torch.testing.assert_close(found.depth_m, torch.stack(expected).mean(0), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found.epistemic, torch.stack(expected).var(0, correction=0), rtol=1e-2, atol=1e-5)
+
+
+class _Seeded(torch.nn.Module):
+    def __init__(self, dropout) -> None:
+        super().__init__()
+        self.dropout = dropout
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.dropout(x)
+
+
+def _stream(seed: int, stamp_ns: int, sample: int) -> np.random.Philox:
+    key = np.array([seed, stamp_ns], dtype=np.uint64)
+    return np.random.Philox(key=key, counter=np.array([0, 0, sample, 0], dtype=np.uint64))
+
+
+def test_a_frozen_encoder_gets_no_gradient_and_all_of_the_head_that_matters_does(kind, network):
+    wrapped = network(kind, head="laplace")
+    wrapped.freeze_encoder()
+    output = wrapped.train()(image(kind))
+    (output.depth_m.log().sum() + output.scale_m.log().sum()).backward()
+    assert not any(weights.requires_grad for weights in wrapped.encoder.parameters())
+    idle = [name for name, weights in wrapped.decoder.named_parameters() if weights.grad is None]
+    unused = ("layers.0.residual_layer1", "relative_head.conv3", "patch_transformer", "classifier", ".nyu.", ".kitti.")  # for one domain of two
+    assert all(any(part in name for part in unused) for name in idle)
+
+
+@pytest.mark.parametrize(("precision", "rtol"), [("fp32", 1e-4), ("bf16", 0.3)])
+def test_a_prepared_network_predicts_the_same(kind, precision, rtol, network):
+    wrapped = network(kind)
+    images = image(kind, 1)
+    expected = wrapped(images).depth_m
+    found = prepare(copy.deepcopy(wrapped), torch.device("cpu"), precision)(images).depth_m
+    assert found.dtype == torch.float32
+    assert ((found - expected).abs().median() <= rtol * expected.abs().median()).item()
+
+
+def test_divergences_of_learned_rates_have_gradients(network):
+    for kind, dropout_kind in (("dpt", "concrete"), ("glpn", "concrete"), ("zoedepth", "gaussian")):
+        wrapped = network(kind, dropout_kind=dropout_kind)
+        wrapped.decoder.divergence().backward()
+        assert all(weights.grad.item() != 0 for weights in wrapped.decoder.dropouts.parameters())

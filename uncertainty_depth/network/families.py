@@ -1,0 +1,68 @@
+"""The kinds of Hugging Face depth models that can be wrapped: what is the encoder of each, and what its output means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import Tensor, nn
+from transformers import PretrainedConfig, PreTrainedModel
+
+LEAST_DEPTH_M = 1e-3
+FAMILIES = ("depth_anything", "dpt", "glpn", "zoedepth")
+STRIDE = {"glpn": 32}
+"""Of encoders without patches of one size: the whole number of pixels that its deepest map's pixels stand for."""
+
+States = Callable[[nn.Module, Tensor], Sequence[Tensor]]
+
+
+def is_depth_model(config: PretrainedConfig) -> bool:
+    """Whether this is the config of a depth model that can be wrapped. A DPT-hybrid takes images of one size only, so it cannot."""
+    return config.model_type in FAMILIES and not getattr(config, "is_hybrid", False)
+
+
+def encoder_of(model: PreTrainedModel) -> tuple[nn.Module, States]:
+    """The part of the model that is pretrained on more than depth, and how it gives the states that the head is fed with, shallowest first."""
+    if model.config.model_type == "glpn":
+        return model.glpn, _all_states
+    return (model.dpt, _chosen_states) if getattr(model, "backbone", None) is None else (model.backbone, _feature_maps)
+
+
+def patch_size(config: PretrainedConfig) -> int:
+    """Pixels that the height and width of an image must be a multiple of."""
+    return STRIDE.get(config.model_type) or int(_encoder_config(config).patch_size)
+
+
+def image_size(config: PretrainedConfig) -> int:
+    """Height and width that the encoder was trained at, as far as the config knows."""
+    return int(getattr(_encoder_config(config), "image_size", 384))
+
+
+def _encoder_config(config: PretrainedConfig) -> PretrainedConfig:
+    return getattr(config, "backbone_config", None) or config
+
+
+def metric_range(config: PretrainedConfig) -> tuple[float, float] | None:
+    """Least and greatest depth that the model gives, metres; None where its output is no depth in metres.
+
+    DPT (Ranftl et al. 2021) and Depth Anything (Yang et al. 2024) as it is trained first give inverse depth up to an unknown scale and shift.
+    """
+    if config.model_type == "glpn" or (config.model_type == "depth_anything" and config.depth_estimation_type == "metric"):
+        return LEAST_DEPTH_M, float(config.max_depth)
+    if config.model_type == "zoedepth":
+        return LEAST_DEPTH_M, float(max(bins["max_depth"] for bins in config.bin_configurations))
+    return None
+
+
+def _feature_maps(backbone: nn.Module, pixels: Tensor) -> Sequence[Tensor]:
+    return backbone(pixels).feature_maps
+
+
+def _all_states(model: Any, pixels: Tensor) -> Sequence[Tensor]:
+    return model(pixels, output_hidden_states=True).hidden_states
+
+
+def _chosen_states(model: Any, pixels: Tensor) -> Sequence[Tensor]:
+    """The first of the states is the embedding of the patches."""
+    states = model(pixels, output_hidden_states=True).hidden_states[1:]
+    return [states[index] for index in sorted(model.config.backbone_out_indices)]

@@ -1,0 +1,49 @@
+"""How a pretrained depth model wants its images: what the `preprocessor_config.json` beside its weights says."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from transformers.utils import cached_file
+
+from uncertainty_depth.network.encoder import IMAGENET_MEAN, IMAGENET_STD
+
+logger = logging.getLogger(__name__)
+
+FILE = "preprocessor_config.json"
+ASPECT = 4 / 3
+"""Width to height of most cameras' images, for a model that asks for the images' own."""
+
+
+def read_preprocessing(name: str) -> dict[str, Any]:
+    """The settings of the folder or hub id `name`, from the local cache where they are in it; empty, and a warning, where there are none."""
+    for local in (True, False):
+        try:
+            with open(str(cached_file(name, FILE, local_files_only=local)), encoding="utf-8") as file:
+                return dict(json.load(file))
+        except (OSError, ValueError, TypeError):
+            continue
+    logger.warning("%s has no %s that can be read: its images are normalised with ImageNet's mean and standard deviation", name, FILE)
+    return {}
+
+
+def normalisation(settings: Mapping[str, Any]) -> tuple[list[float], list[float]]:
+    """Mean and standard deviation of each channel of images in [0, 1]; 0 and 1 where the model takes the images as they are."""
+    if settings and not settings.get("do_normalize", "image_mean" in settings):
+        return [0.0] * 3, [1.0] * 3
+    return list(settings.get("image_mean", IMAGENET_MEAN)), list(settings.get("image_std", IMAGENET_STD))
+
+
+def input_size(settings: Mapping[str, Any], image_size: int, patch: int) -> tuple[int, int]:
+    """Width and height the model was trained at, in whole patches of so many pixels; `image_size`, squared, where the settings name none.
+
+    A model that keeps the images' aspect ratio names the length of the shorter side.
+    """
+    size = settings.get("size")
+    height, width = (size["height"], size["width"]) if isinstance(size, Mapping) and "height" in size else (image_size, image_size)
+    if settings.get("keep_aspect_ratio") and width == height:
+        width = height * ASPECT
+    return max(round(width / patch), 1) * patch, max(round(height / patch), 1) * patch
