@@ -12,6 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from uncertainty_depth.cli import main
 from uncertainty_depth.config import METHODS, NetworkConfig, PredictorConfig, TrainingConfig
 from uncertainty_depth.network import folder as model_folder
 from uncertainty_depth.network.architectures import make_network
@@ -124,3 +125,12 @@ def test_a_head_learns(kind, options, source, tmp_path):
     folder = train(source, Path(tmp_path / "model"), options(kind, dropout=0.0), longer)
     losses = [float(line.split(",")[1]) for line in (folder / "curves.csv").read_text().splitlines()[1:]]
     assert min(losses[2:]) < 0.85 * losses[0]
+
+
+def test_on_the_command_line_the_models_own_options_hold_where_none_are_given(saved, tmp_path):
+    chosen = ["--epochs", "1", "--learning-rate", "0.002", "--method", "mc_dropout", "--device", "cpu"]
+    where = ["synthetic:worlds=2,frames=2", "--output", str(tmp_path / "model"), "--backbone", str(saved("depth_anything_metric"))]
+    assert main(["train", *where, *chosen]) == 0
+    options = model_folder.read(tmp_path / "model").training["options"]
+    wanted = {"freeze_encoder": True, "learning_rate": 0.002, "input_size": [56, 56], "depth_range": [0.001, 20.0], "head": "laplace"}
+    assert {name: options[name] for name in wanted} == wanted

@@ -21,9 +21,8 @@ IMAGE = np.random.default_rng(0).integers(0, 256, (60, 80, 3), dtype=np.uint8)
 
 
 def test_a_wrapped_model_predicts_what_the_model_predicts(metric, saved, model, normalisation, tmp_path):
-    config = NetworkConfig(
-        backbone=str(saved(metric)), input_size=(224, 112) if metric == "depth_anything_metric" else (96, 64), depth_range=(1e-3, 1e4)
-    )
+    size = (224, 112) if metric == "depth_anything_metric" else (96, 64)
+    config = replace(PLAIN, backbone=str(saved(metric)), input_size=size, depth_range=(1e-3, 1e4))
     wrapped = wrap(tmp_path / "model", config)
     width, height = config.input_size
     image = np.random.default_rng(1).integers(0, 256, (height, width, 3), dtype=np.uint8)

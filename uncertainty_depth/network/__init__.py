@@ -1,4 +1,4 @@
-"""The hourglass network and the folder a trained model lives in."""
+"""The networks, the hourglass and pretrained depth models, and the folder a trained one lives in."""
 
 import importlib.util
 

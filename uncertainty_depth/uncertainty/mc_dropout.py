@@ -20,7 +20,7 @@ from uncertainty_depth.uncertainty.moments import Estimate, Moments
 
 
 class McDropout:
-    """M stochastic passes; encoder, first up-projection and skip connections are computed once.
+    """M stochastic passes; all that comes before the first dropout is computed once.
 
     Raises:
         ModelError: the network has no dropout.
