@@ -32,7 +32,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
 
     Args:
         output: folder of the results; the models lie in `models`, the scores in `results`.
-        seeds: trainings of each cheap method; ensembles of several networks are trained once.
+        seeds: trainings of each method of one network; those of several are trained once.
         quick: few frames, small networks, two epochs: shows that everything works, and nothing else.
         data: folder of NYU Depth v2; None takes `nyuv2` in the folder that UNCERTAINTY_DEPTH_DATA names.
 

@@ -80,7 +80,7 @@ class Row(NamedTuple):
         title: what it is called there.
         variant: the training it needs.
         served: the method that makes sigma.
-        cheap: one or two networks, trained once per seed; an ensemble of several is trained once.
+        cheap: one network, trained once per seed; what needs several is trained once.
     """
 
     title: str
@@ -95,9 +95,9 @@ ROWS: dict[str, Row] = {
     "multi_inits": Row("Multi Inits", "multi_inits", "multi_inits", cheap=False),
     "bagging": Row("Bagging", "bagging", "bagging", cheap=False),
     "multi_networks": Row("Multi Networks", "multi_networks", "multi_networks", cheap=False),
-    "learned_error": Row("Learned Error", "learned_error", "learned_error"),
+    "learned_error": Row("Learned Error", "learned_error", "learned_error", cheap=False),
     "log_likelihood": Row("log likelihood (Laplace head, one pass)", "multi_epochs_laplace", "deterministic"),
-    "self_teaching": Row("self-teaching", "self_teaching", "self_teaching"),
+    "self_teaching": Row("self-teaching", "self_teaching", "self_teaching", cheap=False),
     "multi_epochs_laplace": Row("Multi Epochs + Laplace head", "multi_epochs_laplace", "multi_epochs"),
     "mc_dropout_laplace": Row("MC-dropout + Laplace head", "multi_epochs_laplace", "mc_dropout"),
     "multi_inits_laplace": Row("Multi Inits + Laplace head", "multi_inits_laplace", "multi_inits", cheap=False),
