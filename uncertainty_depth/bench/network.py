@@ -16,7 +16,8 @@ import torch
 from tqdm import trange
 
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
-from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.network.architectures import make_network
+from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.inference import choose_device, prepare
 from uncertainty_depth.uncertainty import Ensemble, McDropout
 
@@ -43,7 +44,7 @@ def run(repetitions: int = 9, config: PredictorConfig = PredictorConfig(), netwo
     """
     device = choose_device(config.device)
     torch.manual_seed(config.seed)
-    made = prepare(Hourglass(network), device, config.precision)
+    made = prepare(make_network(network), device, config.precision)
     width, height = network.input_size
     image = torch.rand(1, 3, height, width, device=device)
     with torch.inference_mode():
@@ -60,7 +61,7 @@ def table(rows: list[Row]) -> str:
 Runs = dict[str, Callable[[], object]]
 
 
-def _mc_dropout(network: Hourglass, image: torch.Tensor, config: PredictorConfig) -> Runs:
+def _mc_dropout(network: DepthNetwork, image: torch.Tensor, config: PredictorConfig) -> Runs:
     estimator, size, keep = McDropout(network), image.shape[-2:], [torch.nn.Identity()] * 3
     trunk, random = network.trunk(image), copy.deepcopy(network)
     random.decoder.dropouts.train()
@@ -72,7 +73,7 @@ def _mc_dropout(network: Hourglass, image: torch.Tensor, config: PredictorConfig
     }
 
 
-def _multi_epochs(network: Hourglass, image: torch.Tensor, config: PredictorConfig) -> Runs:
+def _multi_epochs(network: DepthNetwork, image: torch.Tensor, config: PredictorConfig) -> Runs:
     shared = {id(network.encoder): network.encoder}
     networks = [copy.deepcopy(network, dict(shared)) for _ in range(config.samples)]
     estimator, features, size = Ensemble(networks), network.encode(image), image.shape[-2:]
