@@ -89,6 +89,12 @@ def test_r_hat_of_chains_with_known_means():
     assert split_r_hat(draws[:1]) == pytest.approx(1.0, abs=0.001)
 
 
+def test_r_hat_of_chains_that_stand_still():
+    """A probability may be saturated in every sample."""
+    same, apart = np.ones((2, 8)), np.repeat([[0.0], [1.0]], 8, axis=1)
+    assert split_r_hat(np.stack([same, apart], axis=-1)).tolist() == [1.0, np.inf]
+
+
 def test_predictive_is_the_law_of_total_variance():
     rng = np.random.default_rng(0)
     outputs = rng.normal(size=(4, 3, 2))

@@ -88,13 +88,13 @@ def split_r_hat(values: NDArray) -> NDArray[np.float64]:
         values: (chains, samples, ...), at least 4 samples.
 
     Returns:
-        (...); infinite where every half chain stands still, each at its own place.
+        (...); infinite where every half chain stands still, each at its own place, and 1 where all stand at the same.
     """
     half = values.shape[1] // 2
     halves = np.concatenate([values[:, :half], values[:, -half:]]).astype(np.float64)
     within, between = halves.var(1, ddof=1).mean(0), halves.mean(1).var(0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.sqrt((half - 1) / half + between / within)
+        return np.sqrt(np.where(between == 0, 1.0, (half - 1) / half + between / within))
 
 
 def _save(path: Path, drawn: dict[str, NDArray]) -> None:
