@@ -29,7 +29,7 @@ def wrap(output: Path, config: NetworkConfig) -> Path:
     if metric_range(model.config) is None:
         raise ModelError(f"backbone {config.backbone!r} does not give depth in metres by itself; expected a metric depth model, or to train it")
     network = make_network(config, model)
-    record = {"source": "none: wrapped as it is", "options": {}}
+    record = {"source": "none: wrapped as it is"}
     folder.create(output, network, record)
     folder.write_member(output, MEMBER, network)
     folder.set_members(output, [MEMBER], "mc_dropout" if config.dropout else "deterministic")

@@ -215,6 +215,12 @@ def test_a_calibration_holds_for_its_method_alone(model):
     np.testing.assert_array_equal(Predictor(model, PredictorConfig(method="multi_epochs", device="cpu")).predict(picture()).sigma_m, raw.sigma_m)
 
 
+def test_members_that_are_trained_further_drop_the_calibration(model):
+    set_calibration(model, "mc_dropout", MAP, {})
+    set_members(model, ["m0", "m1"], "mc_dropout", {"epochs": 4})
+    assert read(model).calibration == {}
+
+
 def test_other_members_drop_the_calibration_and_a_copy_in_half_keeps_it(model, tmp_path):
     set_calibration(model, "mc_dropout", MAP, {})
     export_half(model, tmp_path / "half")

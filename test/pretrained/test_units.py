@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from uncertainty_depth.network.inference import prepare
 from uncertainty_depth.network.units import InverseDepth, Metric
 
 OUTPUT = torch.linspace(0.0, 9.0, 50)
@@ -45,3 +46,11 @@ def test_an_output_of_zero_does_not_make_metres_infinite():
     units = Metric()
     units.fit(torch.zeros(5), torch.ones(5))
     assert units.log_scale.item() == 0.0
+
+
+def test_another_precision_leaves_the_factor_alone(network):
+    made = network("dpt").eval()
+    made.decoder.units.log_scale.data.fill_(-5.03)
+    prepared = prepare(made, torch.device("cpu"), "bf16")
+    assert prepared.decoder.units.log_scale.item() == pytest.approx(-5.03)
+    assert next(prepared.encoder.parameters()).dtype == torch.bfloat16

@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from uncertainty_depth.cli import main
-from uncertainty_depth.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.config import NetworkConfig, PredictorConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.predictor import Predictor
+from uncertainty_depth.training import train
 from uncertainty_depth.wrap import wrap
 
 PLAIN = NetworkConfig(input_size=(64, 64), head="none")
@@ -81,3 +82,9 @@ def test_the_commands(saved, tmp_path, capsys):
     shown = capsys.readouterr().out
     for line in ("architecture   pretrained", "dropout        0.1 (bernoulli)", "input_size     56 x 56", "depth_range    0.001 to 20 m"):
         assert line in shown
+
+
+def test_a_wrapped_model_is_no_training_to_resume(saved, source, tmp_path):
+    folder = wrap(tmp_path / "model", replace(PLAIN, backbone=str(saved("depth_anything_metric"))))
+    with pytest.raises(ModelError, match="does not say how the model was trained"):
+        train(source, folder, PLAIN, TrainingConfig(device="cpu"), resume=True)

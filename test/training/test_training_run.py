@@ -231,6 +231,14 @@ def test_what_a_kill_left_beside_a_complete_model_is_removed(small, tmp_path: Pa
     assert content(train(source, tmp_path / "model", network, training, resume=True)) == whole
 
 
+def test_what_the_user_hides_in_the_folder_stays(small, tmp_path: Path) -> None:
+    (tmp_path / "model" / ".git").mkdir(parents=True)
+    (tmp_path / "model" / ".gitattributes").write_text("*.safetensors filter=lfs")
+    for _ in range(2):
+        train(*small[:1], tmp_path / "model", *small[1:], resume=True)
+    assert {path.name for path in (tmp_path / "model").glob(".*")} == {".git", ".gitattributes"}
+
+
 def test_a_checkpoint_of_an_earlier_version_is_read(small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It held the histories of all networks and what they have in common, which `model.json` did not."""
     source, network, training = small

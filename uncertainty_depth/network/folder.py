@@ -165,13 +165,13 @@ def _note_architecture(folder: Path, name: str, network: DepthNetwork) -> None:
 def set_members(folder: Path | str, names: Sequence[str], method: str, training: Mapping[str, Any] | None = None) -> None:
     """Say in `model.json`, at once, which members make the model (the last is the one a single network is taken from) and what it is made for.
 
-    A calibration of other members is dropped.
+    A calibration of other members, or of the same before they were trained further, is dropped.
 
     Raises:
         ModelError: the folder holds no `model.json` that can be read.
     """
     content = _read_json(Path(folder))
-    if content["members"] != list(names):
+    if content["members"] != list(names) or (training is not None and content["training"] != dict(training)):
         content.pop("calibration", None)
     content |= {"members": list(names), "method": method}
     if training is not None:

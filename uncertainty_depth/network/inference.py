@@ -11,6 +11,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.network.units import Units
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +40,11 @@ def prepare(network: DepthNetwork, device: torch.device, precision: str) -> Dept
     network.eval().requires_grad_(False)
     for part in network.foldable:
         fold_batchnorm(part)
-    return network.to(device=device, dtype=DTYPES[precision], memory_format=torch.channels_last)
+    network.to(device=device, dtype=DTYPES[precision], memory_format=torch.channels_last)
+    for part in network.modules():
+        if isinstance(part, Units):
+            part.float()
+    return network
 
 
 def fold_batchnorm(module: nn.Module) -> None:

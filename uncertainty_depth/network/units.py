@@ -14,7 +14,10 @@ HALF = 0.5
 
 
 class Units(nn.Module, ABC):
-    """A positive function of the output with few learned numbers, which say how another camera or another room changes the depth."""
+    """A positive function of the output with few learned numbers, which say how another camera or another room changes the depth.
+
+    Float32 whatever the rest of the network is: an error of the logarithm would be one factor for every depth.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,7 +37,7 @@ class Metric(Units):
 
     def forward(self, output: Tensor) -> Tensor:
         """See `Units`."""
-        return self.log_scale.exp() * output
+        return self.log_scale.exp() * output.float()
 
     def fit(self, output: Tensor, depth_m: Tensor) -> None:
         """See `Units`: the median ratio."""
@@ -52,7 +55,7 @@ class InverseDepth(Units):
 
     def forward(self, output: Tensor) -> Tensor:
         """See `Units`."""
-        return 1.0 / (self.log_scale.exp() * output + self.log_shift.exp())
+        return 1.0 / (self.log_scale.exp() * output.float() + self.log_shift.exp())
 
     def fit(self, output: Tensor, depth_m: Tensor) -> None:
         """See `Units`: least squares in inverse depth (Ranftl et al. 2020, eq. 4), the farthest depth a limit to the shift.

@@ -14,8 +14,11 @@ import torch
 from uncertainty_depth.network import folder as model_folder
 from uncertainty_depth.training import checkpoint, record
 from uncertainty_depth.training.checkpoint import History
-from uncertainty_depth.training.frames import TrainingFrames
+from uncertainty_depth.training.frames import FILES, TrainingFrames
 from uncertainty_depth.training.plan import Member, served
+
+HALF_WRITTEN = (".*.partial", *(f".*.{kind}.[0-9]*" for kind in ("json", "safetensors", "csv", "png")))
+"""The names that files have while they are written; other hidden files are the user's."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class ModelRun:
 
 
 def clean(folder: Path, plan: Sequence[Member]) -> None:
-    """Remove what only an unfinished training needs. Hidden: the lock, and what a kill left half written."""
-    logs = [folder / f"{member.name}.log" for member in plan]
-    for left in (*folder.glob(f"{checkpoint.NAME}*.safetensors"), *logs, *folder.glob(".*")):
+    """Remove what only an unfinished training needs: checkpoints, logs, the lock, shared frames, and what a kill left half written."""
+    names = [f"{checkpoint.NAME}*.safetensors", *(f"{member.name}.log" for member in plan), ".lock", *FILES, *HALF_WRITTEN]
+    for left in [path for name in names for path in folder.glob(name)]:
         left.unlink(missing_ok=True)

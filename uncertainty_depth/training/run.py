@@ -118,7 +118,7 @@ def _refuse_other_frames(before: Before | None, fingerprint: str, source: str, o
 
 
 def _try_architectures(plan: Sequence[Member]) -> None:
-    """Build every network once that is not like the first: an encoder that is missing is found now, not after hours."""
+    """Build every network once: an encoder that is missing or damaged is found now, not after hours."""
     with torch.random.fork_rng():
-        for network in dict.fromkeys(member.network for member in plan if member.network != plan[0].network):
+        for network in dict.fromkeys(member.network for member in plan):
             make_network(network)

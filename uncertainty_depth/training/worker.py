@@ -43,7 +43,8 @@ def work(model: ModelRun, number: int, slot: int, threads: int, parent: Connecti
     try:
         MemberRun(replace(model, frames=TrainingFrames.mapped(model.folder)), number, partial(ParentsBar, parent)).run()
     except Exception as error:
-        parent.send(str(error) if isinstance(error, UncertaintyDepthError) else f"{type(error).__name__}: {error}")
+        sentence = (str(error).splitlines() or [""])[0]
+        parent.send(str(error) if isinstance(error, UncertaintyDepthError) else f"{type(error).__name__}: {sentence}")
         raise
 
 
