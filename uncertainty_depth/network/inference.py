@@ -11,7 +11,6 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.network.units import Units
 
 logger = logging.getLogger(__name__)
 
@@ -40,11 +39,7 @@ def prepare(network: DepthNetwork, device: torch.device, precision: str) -> Dept
     network.eval().requires_grad_(False)
     for part in network.foldable:
         fold_batchnorm(part)
-    network.to(device=device, dtype=DTYPES[precision], memory_format=torch.channels_last)
-    for part in network.modules():
-        if isinstance(part, Units):
-            part.float()
-    return network
+    return network.to(device=device, dtype=DTYPES[precision], memory_format=torch.channels_last)
 
 
 def fold_batchnorm(module: nn.Module) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +23,10 @@ class Units(nn.Module, ABC):
     def __init__(self) -> None:
         super().__init__()
         self.log_scale = nn.Parameter(torch.zeros(()))
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Units:
+        """What torch moves and casts a module by: follows to another device, and stays float32."""
+        return super()._apply(lambda values: values.to(fn(values).device), recurse)
 
     @abstractmethod
     def forward(self, output: Tensor) -> Tensor:
