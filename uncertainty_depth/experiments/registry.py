@@ -15,7 +15,7 @@ class Experiment:
 
     Attributes:
         description: one line for the command line's help.
-        module: where `run(output, seeds, quick)` lives, below this package.
+        module: where `run(output, seeds, quick)`, with `data` where it reads any, lives, below this package.
         seeds: repetitions of a full run when the user names none.
         quick_seeds: repetitions of a quick run when the user names none.
         reads_data: whether `run` also takes the folder of a data set.
