@@ -63,8 +63,24 @@ SIGNATURES: dict[str, Signature] = {
         "my_bag --output my_model --head laplace",
     ),
     "wrap": Signature(
-        (NetworkConfig,),
-        (argument("--output", type=Path, required=True, metavar="MODEL", help="model folder to write"),),
+        (),
+        (
+            argument("--backbone", required=True, help="a metric depth model: its hub id, or a folder with its config and .safetensors weights"),
+            argument("--output", type=Path, required=True, metavar="MODEL", help="model folder to write"),
+            argument(
+                "--dropout", type=float, default=argparse.SUPPRESS, help="rate of the dropout put into the head; 0 gives depth alone (default: 0.2)"
+            ),
+            argument(
+                "--input-size",
+                type=int,
+                nargs=2,
+                default=argparse.SUPPRESS,
+                help="width and height the network sees, pixels (default: the model's own)",
+            ),
+            argument(
+                "--depth-range", type=float, nargs=2, default=argparse.SUPPRESS, help="least and greatest depth, metres (default: the model's own)"
+            ),
+        ),
         "--backbone depth-anything/Depth-Anything-V2-Metric-Indoor-Small-hf --output my_model",
     ),
     "evaluate": Signature(
