@@ -131,20 +131,23 @@ def test_an_interrupted_score_is_not_kept(nyu_like):
         nyu_scores.score(Interrupted(), open_splits(nyu_like, 0, 2).test)
 
 
-def test_side_by_side_gives_each_row_a_turn_in_every_round(one_seeded_thread):
+def test_side_by_side_gives_each_row_a_turn_in_every_round(one_seeded_thread, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(nyu_scores.time, "perf_counter", lambda: now[0])
+
     class Counted:
-        def __init__(self, work):
-            self.work, self.turns = work, 0
+        def __init__(self, seconds):
+            self.seconds, self.turns = seconds, 0
 
         def predict(self, image):
             self.turns += 1
-            np.ones((self.work, 200)) @ np.ones((200, 200))
+            now[0] += self.seconds
 
-    rows, single = {"much": Counted(4000), "little": Counted(40)}, Counted(40)
+    rows, single = {"much": Counted(3.0), "little": Counted(0.5)}, Counted(1.5)
     found = nyu_scores.side_by_side(rows, single, np.zeros((4, 4, 3), np.uint8), 5)
     assert [one.turns for one in (*rows.values(), single)] == [5, 5, 5]
-    assert found["much"]["seconds"] > found["little"]["seconds"] > 0
-    assert found["much"]["of_one_pass"] > 1
+    assert found["much"] == pytest.approx({"seconds": 3.0, "of_one_pass": 2.0})
+    assert found["little"] == pytest.approx({"seconds": 0.5, "of_one_pass": 1 / 3})
 
 
 def scores_of(**n_merci):

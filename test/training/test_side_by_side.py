@@ -28,7 +28,7 @@ from uncertainty_depth.training.worker import ParentsBar
 
 HERE = Path(__file__).parent
 CHILD = """
-import json, sys
+import json, signal, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import torch
@@ -45,6 +45,7 @@ def hear(worker, hear=Worker.hear):
     return more
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, and so do their children
     Worker.hear = hear
     torch.set_num_threads(1)
     network, training = json.loads(sys.argv[3])
