@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -120,7 +121,13 @@ def test_loop_begins_again(bag, listeners, monkeypatch):
 
 def test_images_wait_for_their_results(graph, bag, listeners, monkeypatch):
     results = graph.node.create_publisher(Image, "/depth/image_rect", 10)
-    graph.node.create_subscription(Image, "/camera/image", lambda message: results.publish(Image(header=message.header)), 10)
+
+    def answer(message):
+        while results.get_subscription_count() == 0:  # discovery has no event to wait for
+            time.sleep(0.01)
+        results.publish(Image(header=message.header))
+
+    graph.node.create_subscription(Image, "/camera/image", answer, 10)
     sent, original = [], bag_publisher.BagPublisher._on_result
 
     def on_result(publisher, data):
