@@ -60,7 +60,7 @@ SIGNATURES: dict[str, Signature] = {
             argument("--output", type=Path, required=True, metavar="MODEL", help="model folder to write"),
             argument("--resume", action="store_true", help="go on with an interrupted training in the same folder"),
         ),
-        "my_bag --output my_model --head laplace",
+        "my_bag --output my_model --backbone microsoft/resnet-50 --depth-range 0.5 80",
     ),
     "wrap": Signature(
         (),

@@ -162,18 +162,17 @@ def play(arguments: argparse.Namespace) -> None:
 
 
 def bench(arguments: argparse.Namespace) -> None:
-    """Print ratios measured in one run: sampling against the naive way and the floor, the node, the reading of bags."""
+    """Print ratios measured in one run: sampling against the naive way and the floor, the node; or the metrics, or training; and reading sources."""
     from uncertainty_depth.bench import run_metrics, run_network, run_reading, run_training
     from uncertainty_depth.data.source import open_source
 
+    sources = [open_source(source, SourceConfig()) for source in arguments.source]
     if arguments.metrics:
         print(run_metrics())
     if arguments.training:
         print(run_training())
-    if arguments.metrics or arguments.training:
-        return
-    sources = [open_source(source, SourceConfig()) for source in arguments.source]
-    print(run_network())
+    if not (arguments.metrics or arguments.training):
+        print(run_network())
     for source in sources:
         print("\n" + run_reading(source))
 

@@ -14,12 +14,7 @@ from uncertainty_depth.network.hourglass import Hourglass
 NETWORK = NetworkConfig(backbone="tiny", decoder_width=16, dropout=0.0, input_size=(32, 32))
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def test_stacked_networks_learn_what_each_learns_by_itself():

@@ -155,8 +155,5 @@ def source() -> ListSource:
 
 
 @pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+def on_one_thread(one_thread: None) -> None:
+    """For every test of this folder."""

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.records import Frame, Skipped
@@ -60,11 +59,8 @@ def more_frames() -> ListSource:
 
 
 @pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+def on_one_thread(one_thread: None) -> None:
+    """For every test of this folder."""
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ class Recipe:
     """A model's passes and how one sigma is made of them.
 
     Attributes:
-        variant: the training, seed 0.
+        variant: the training; each of its seeds is scored.
         first: number of the first member used, counted as Python does.
         stop: the member to stop before; None uses all from the first on.
         order: of the members: "served" has the best validation error last, "name" is that of the epochs for snapshots.
