@@ -32,11 +32,11 @@ Command = Callable[[argparse.Namespace], None]
 def train(arguments: argparse.Namespace) -> None:
     """Train a network on a source and write a model folder; killed at any moment, --resume goes on."""
     from uncertainty_depth.data.source import open_source
-    from uncertainty_depth.network.own_options import own_options
+    from uncertainty_depth.network.own_options import own_options_of
     from uncertainty_depth.training import train as train_model
 
     source = open_source(arguments.source, from_arguments(SourceConfig, arguments))
-    own = own_options(from_arguments(NetworkConfig, arguments).backbone)
+    own = own_options_of(from_arguments(NetworkConfig, arguments), from_arguments(TrainingConfig, arguments), vars(arguments))
     network, training = from_arguments(NetworkConfig, arguments, own), from_arguments(TrainingConfig, arguments, own)
     print(f"model written to {train_model(source, arguments.output, network, training, resume=arguments.resume)}")
 

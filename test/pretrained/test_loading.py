@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -12,12 +14,12 @@ from safetensors.torch import load_file
 from transformers import DPTConfig, PromptDepthAnythingConfig
 
 from uncertainty_depth.cli import main
-from uncertainty_depth.config import NetworkConfig
-from uncertainty_depth.errors import ModelError
+from uncertainty_depth.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.network import folder as model_folder
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.backbone import backbone_from_mapping, make_backbone
-from uncertainty_depth.network.own_options import own_options
+from uncertainty_depth.network.own_options import own_options, own_options_of
 from uncertainty_depth.network.preprocessing import input_size, normalisation
 
 
@@ -86,6 +88,35 @@ def test_own_options_are_what_the_model_was_made_for(saved):
     assert relative == {"freeze_encoder": True, "learning_rate": 1e-4, "input_size": (64, 64)}
     assert own_options(str(saved("zoedepth_of_two_domains")))["depth_range"] == (1e-3, 80.0)
     assert own_options("resnet18") == {}
+
+
+def of_backbones(*backbones: Path | str, given: Sequence[str] = ()) -> dict[str, Any]:
+    return own_options_of(NetworkConfig(), TrainingConfig(method="multi_networks", backbones=tuple(map(str, backbones))), given)
+
+
+def test_of_one_network_the_own_options_are_those_of_its_backbone_whatever_backbones_says(saved):
+    folder = str(saved("glpn"))
+    assert own_options_of(NetworkConfig(backbone=folder), TrainingConfig(backbones=("no-such",)), ()) == own_options(folder)
+
+
+def test_members_get_what_their_depth_models_agree_on_and_no_frozen_encoder(saved):
+    metric, relative = saved("depth_anything_metric"), saved("depth_anything")
+    expected = {"learning_rate": 1e-4, "input_size": (56, 56), "depth_range": (1e-3, 20.0)}
+    assert of_backbones(metric, relative, "tiny") == expected  # the one has no depth range, the other no options at all
+    assert of_backbones("tiny", "resnet10") == {}
+
+
+def test_depth_models_that_contradict_each_other_leave_it_to_the_user(saved):
+    near, far, larger = saved("depth_anything_metric"), saved("zoedepth_of_two_domains", size={"height": 64, "width": 56}), saved("dpt")
+    with pytest.raises(ConfigError) as caught:
+        of_backbones(near, far, "tiny")
+    assert str(caught.value) == (
+        "depth_range is not given, and the depth models of backbones have different ones: "
+        f"(0.001, 20.0) of {near}, (0.001, 80.0) of {far}; expected the one to use"
+    )
+    with pytest.raises(ConfigError, match=rf"^input_size is not given, .*: \(56, 56\) of {near}, \(64, 64\) of {larger}; expected"):
+        of_backbones(near, larger)
+    assert of_backbones(near, far, larger, given=["depth_range", "input_size"]) == {"learning_rate": 1e-4}
 
 
 def test_another_depth_model_is_refused(tmp_path: Path):

@@ -134,3 +134,11 @@ def test_on_the_command_line_the_models_own_options_hold_where_none_are_given(sa
     options = model_folder.read(tmp_path / "model").training["options"]
     wanted = {"freeze_encoder": True, "learning_rate": 0.002, "input_size": [56, 56], "depth_range": [0.001, 20.0], "head": "laplace"}
     assert {name: options[name] for name in wanted} == wanted
+
+
+def test_on_the_command_line_members_get_the_options_of_their_depth_models(saved, tmp_path):
+    members = ["--method", "multi_networks", "--backbones", str(saved("depth_anything_metric")), "tiny", "--epochs", "1", "--device", "cpu"]
+    assert main(["train", "synthetic:worlds=2,frames=2", "--output", str(tmp_path / "model"), *members]) == 0
+    options = model_folder.read(tmp_path / "model").training["options"]
+    wanted = {"freeze_encoder": False, "learning_rate": 1e-4, "input_size": [56, 56], "depth_range": [0.001, 20.0]}
+    assert {name: options[name] for name in wanted} == wanted

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from typing import Any
 
+from uncertainty_depth.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.backbone import config_of
 from uncertainty_depth.network.families import image_size, is_depth_model, metric_range, patch_size
 from uncertainty_depth.network.preprocessing import input_size, read_preprocessing
@@ -27,3 +30,25 @@ def own_options(backbone: str) -> dict[str, Any]:
     metres = metric_range(config)
     size = input_size(read_preprocessing(backbone), image_size(config), patch_size(config))
     return {"freeze_encoder": True, "learning_rate": LEARNING_RATE, "input_size": size, **({"depth_range": metres} if metres else {})}
+
+
+def own_options_of(network: NetworkConfig, training: TrainingConfig, given: Container[str]) -> dict[str, Any]:
+    """Defaults of the options that are not `given`: the depth model's own, or what those agree on that are to be members of multi_networks.
+
+    Raises:
+        ConfigError: the depth models contradict each other.
+        ModelError: there is no such backbone.
+    """
+    if training.method != "multi_networks":
+        return own_options(network.backbone)
+    each = {backbone: own_options(backbone) for backbone in training.backbones}
+    names = {name for options in each.values() for name in options} - {"freeze_encoder"}  # they have no encoder to share
+    return {name: _agreed(name, each) for name in sorted(names) if name not in given}
+
+
+def _agreed(name: str, each: Mapping[str, Mapping[str, Any]]) -> Any:
+    values = {backbone: options[name] for backbone, options in each.items() if name in options}
+    if len(set(values.values())) > 1:
+        found = ", ".join(f"{value} of {backbone}" for backbone, value in values.items())
+        raise ConfigError(f"{name} is not given, and the depth models of backbones have different ones: {found}; expected the one to use")
+    return next(iter(values.values()))
