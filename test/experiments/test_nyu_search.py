@@ -65,6 +65,14 @@ def test_the_logarithm_of_the_depth_is_numpys(nyu_models, passes, image):
     assert_allclose(sigma, depths.mean(0) * np.log(depths).std(0), rtol=1e-2, atol=1e-5)
 
 
+def test_a_weight_multiplies_the_spread_and_leaves_the_predicted_part(passes):
+    made = passes("multi_epochs_laplace")
+    (_, epistemic), (_, aleatoric) = (made.maps(Recipe("multi_epochs_laplace", part=part)) for part in ("epistemic", "aleatoric"))
+    _, sigma = made.maps(Recipe("multi_epochs_laplace", weight=3.0))
+    assert_allclose(sigma, np.hypot(3 * epistemic, aleatoric), rtol=1e-5)
+    assert_array_equal(made.maps(Recipe("multi_epochs_laplace", weight=0.0))[1], aleatoric)
+
+
 def test_dropout_that_is_off_or_has_rate_0_leaves_no_spread(passes):
     made = passes("multi_epochs")
     alone, _ = made.maps(Recipe("multi_epochs", -1))

@@ -23,6 +23,7 @@ class Recipe:
         places: which of the decoder's three dropouts are on.
         part: total, epistemic or aleatoric.
         space: what the spread is taken of: metres, or the logarithm of the depth, which is then multiplied by the depth.
+        weight: what the spread is multiplied by before the predicted part joins it.
     """
 
     variant: str
@@ -34,6 +35,7 @@ class Recipe:
     places: tuple[int, ...] = ALL_PLACES
     part: str = "total"
     space: str = "metres"
+    weight: float = 1.0
 
     @property
     def key(self) -> str:
@@ -110,8 +112,15 @@ def _about_the_head() -> list[Question]:
     return [
         Question("head, all snapshots, total", {head: Recipe(variant) for head, variant in heads.items()}),
         Question("passes with the Laplace head, total", {**single, **spreads, **both}),
+        Question("weight of the snapshots' spread beside the Laplace head", _weights(0)),
+        Question("weight of the dropout passes' spread beside the Laplace head", _weights(-1)),
         *(Question(f"part of sigma, {name}", _parts(variant, first)) for name, variant, first in PARTS_OF),
     ]
+
+
+def _weights(first: int) -> dict[str, Recipe]:
+    passes = 8 if first else 0
+    return {f"{weight:g}": Recipe("multi_epochs_laplace", first, passes=passes, weight=weight) for weight in (0.0, 1.0, 2.0, 4.0, 8.0)}
 
 
 PARTS_OF = (

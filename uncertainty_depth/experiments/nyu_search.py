@@ -119,7 +119,8 @@ class Passes:
         chosen = members[recipe.first : recipe.stop]
         samples = torch.cat([self._samples(member, number, recipe) for number, member in enumerate(chosen)])
         depth = samples[:, 0].mean(0)
-        epistemic = samples[:, 0].var(0, correction=0) if recipe.space == "metres" else (depth * samples[:, 0].log().std(0, correction=0)).square()
+        spread = samples[:, 0].std(0, correction=0) if recipe.space == "metres" else depth * samples[:, 0].log().std(0, correction=0)
+        epistemic = (recipe.weight * spread).square()
         parts = {"epistemic": epistemic, "aleatoric": samples[:, 1].mean(0)}
         variance = parts.get(recipe.part, epistemic + parts["aleatoric"])
         return depth.cpu().numpy(), variance.sqrt().cpu().numpy()
