@@ -18,6 +18,7 @@ from transformers import (
     GLPNConfig,
     PretrainedConfig,
     PreTrainedModel,
+    Swinv2Config,
     ZoeDepthConfig,
 )
 
@@ -27,7 +28,7 @@ from uncertainty_depth.network.pretrained import PretrainedDepth
 from uncertainty_depth.records import Frame, Skipped
 
 METRIC = ("depth_anything_metric", "glpn", "zoedepth", "zoedepth_of_two_domains")
-RELATIVE = ("depth_anything", "dpt", "dpt_with_backbone")
+RELATIVE = ("depth_anything", "dpt", "dpt_of_dinov2", "dpt_of_beit", "dpt_of_swinv2")
 KINDS = (*METRIC, *RELATIVE)
 MEAN, STD = [0.4, 0.5, 0.6], [0.2, 0.3, 0.25]
 FUSION = {"neck_hidden_sizes": [4, 6, 8, 12], "fusion_hidden_size": 8}
@@ -51,6 +52,11 @@ def beit() -> BeitConfig:
     return BeitConfig(image_size=64, intermediate_size=32, out_features=stages, **relative, **VIT)
 
 
+def swinv2() -> Swinv2Config:
+    stages = ["stage1", "stage2", "stage3", "stage4"]
+    return Swinv2Config(image_size=64, embed_dim=4, depths=[1, 2, 1, 1], num_heads=[1, 1, 2, 2], window_size=4, out_features=stages)
+
+
 def configs() -> dict[str, PretrainedConfig]:
     domains = [{"name": "nyu", "max_depth": 10.0, **BINS}, {"name": "kitti", "max_depth": 80.0, **BINS}]
     own = {"image_size": 64, "intermediate_size": 32, "backbone_out_indices": [0, 1, 2, 3]}
@@ -58,7 +64,9 @@ def configs() -> dict[str, PretrainedConfig]:
         "depth_anything_metric": depth_anything(depth_estimation_type="metric", max_depth=20),
         "depth_anything": depth_anything(),
         "dpt": DPTConfig(**own, **VIT, **FUSION),
-        "dpt_with_backbone": DPTConfig(backbone_config=dinov2(), **FUSION),
+        "dpt_of_dinov2": DPTConfig(backbone_config=dinov2(), **FUSION),
+        "dpt_of_beit": DPTConfig(backbone_config=beit(), **FUSION),
+        "dpt_of_swinv2": DPTConfig(backbone_config=swinv2(), **{**FUSION, "neck_hidden_sizes": [4, 8, 16, 32]}),
         "glpn": GLPNConfig(hidden_sizes=[4, 8, 12, 16], depths=[1] * 4, num_attention_heads=[1, 1, 2, 2], decoder_hidden_size=8),
         "zoedepth": ZoeDepthConfig(backbone_config=beit(), bin_configurations=[{"max_depth": 10.0, **BINS}], **ZOE),
         "zoedepth_of_two_domains": ZoeDepthConfig(

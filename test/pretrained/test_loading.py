@@ -87,6 +87,7 @@ def test_own_options_are_what_the_model_was_made_for(saved):
     assert metric == {"freeze_encoder": True, "learning_rate": 1e-4, "input_size": (70, 56), "depth_range": (1e-3, 20.0)}
     assert relative == {"freeze_encoder": True, "learning_rate": 1e-4, "input_size": (64, 64)}
     assert own_options(str(saved("zoedepth_of_two_domains")))["depth_range"] == (1e-3, 80.0)
+    assert own_options(str(saved("dpt_of_swinv2")))["input_size"] == (64, 64)  # 56, in whole pixels of its deepest map
     assert own_options("resnet18") == {}
 
 

@@ -18,7 +18,7 @@ SIZES = {"dpt": (64, 64)}
 
 def image(kind: str, count: int = 2) -> torch.Tensor:
     torch.manual_seed(3)
-    return torch.rand(count, 3, *SIZES.get(kind, (112, 84) if "depth_anything" in kind or "backbone" in kind else (64, 96)))
+    return torch.rand(count, 3, *SIZES.get(kind, (112, 84) if "depth_anything" in kind or "dinov2" in kind else (64, 96)))
 
 
 @pytest.fixture

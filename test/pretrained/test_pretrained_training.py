@@ -102,7 +102,7 @@ def test_every_method_is_trained_and_served_at_the_images_size(method, options, 
     assert (found.sigma_m > 0).any() == (method not in ("deterministic", "multi_epochs"))  # of one epoch there is one snapshot
 
 
-@pytest.mark.parametrize("kind", ["depth_anything_metric", "depth_anything", "dpt_with_backbone"])
+@pytest.mark.parametrize("kind", ["depth_anything_metric", "depth_anything", "dpt_of_dinov2", "dpt_of_swinv2"])
 @pytest.mark.parametrize("head", ["none", "laplace"])
 def test_before_training_depth_and_error_are_of_the_size_of_the_frames(kind, head, options, source):
     frames = read_frames(source, (64, 64))

@@ -10,7 +10,7 @@ from transformers import PretrainedConfig, PreTrainedModel
 
 LEAST_DEPTH_M = 1e-3
 FAMILIES = ("depth_anything", "dpt", "glpn", "zoedepth")
-STRIDE = {"glpn": 32}
+STRIDE = {"glpn": 32, "swinv2": 32}
 """Of encoders without patches of one size: the whole number of pixels that its deepest map's pixels stand for."""
 
 States = Callable[[nn.Module, Tensor], Sequence[Tensor]]
@@ -30,7 +30,8 @@ def encoder_of(model: PreTrainedModel) -> tuple[nn.Module, States]:
 
 def patch_size(config: PretrainedConfig) -> int:
     """Pixels that the height and width of an image must be a multiple of."""
-    return STRIDE.get(config.model_type) or int(_encoder_config(config).patch_size)
+    encoder = _encoder_config(config)
+    return STRIDE.get(encoder.model_type) or int(encoder.patch_size)
 
 
 def image_size(config: PretrainedConfig) -> int:
