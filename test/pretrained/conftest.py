@@ -67,6 +67,7 @@ def configs() -> dict[str, PretrainedConfig]:
         "dpt_of_dinov2": DPTConfig(backbone_config=dinov2(), **FUSION),
         "dpt_of_beit": DPTConfig(backbone_config=beit(), **FUSION),
         "dpt_of_swinv2": DPTConfig(backbone_config=swinv2(), **{**FUSION, "neck_hidden_sizes": [4, 8, 16, 32]}),
+        "dpt_metric": DPTConfig(backbone_config=dinov2(), add_projection=True, **{**FUSION, "fusion_hidden_size": 256}),
         "glpn": GLPNConfig(hidden_sizes=[4, 8, 12, 16], depths=[1] * 4, num_attention_heads=[1, 1, 2, 2], decoder_hidden_size=8),
         "zoedepth": ZoeDepthConfig(backbone_config=beit(), bin_configurations=[{"max_depth": 10.0, **BINS}], **ZOE),
         "zoedepth_of_two_domains": ZoeDepthConfig(

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import DPTConfig, PromptDepthAnythingConfig
+from transformers import DPTConfig, DPTImageProcessorPil, GLPNImageProcessorPil, PromptDepthAnythingConfig
 
 from uncertainty_depth.cli import main
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
@@ -20,7 +21,7 @@ from uncertainty_depth.network import folder as model_folder
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.backbone import backbone_from_mapping, make_backbone
 from uncertainty_depth.network.own_options import own_options, own_options_of
-from uncertainty_depth.network.preprocessing import input_size, normalisation
+from uncertainty_depth.network.preprocessing import input_size, normalisation, read_preprocessing
 
 
 def test_weights_and_normalisation_are_the_saved_ones(kind, network, model, normalisation):
@@ -66,6 +67,25 @@ def test_images_that_are_not_normalised_stay_as_they_are():
     assert normalisation({"do_rescale": True, "size_divisor": 32}) == ([0.0] * 3, [1.0] * 3)
     assert normalisation({"do_normalize": False, "image_mean": [0.5] * 3}) == ([0.0] * 3, [1.0] * 3)
     assert normalisation({"image_mean": [0.5] * 3, "image_std": [0.25] * 3}) == ([0.5] * 3, [0.25] * 3)
+
+
+@pytest.mark.parametrize(
+    "processor",
+    [
+        DPTImageProcessorPil(do_resize=False, do_rescale=False, image_mean=[123.675, 116.28, 103.53], image_std=[58.395, 57.12, 57.375]),
+        DPTImageProcessorPil(do_resize=False, rescale_factor=1 / 100, image_mean=0.5, image_std=0.25),
+        DPTImageProcessorPil(do_resize=False, do_normalize=False),
+        DPTImageProcessorPil(do_resize=False, do_rescale=False, do_normalize=False),
+        GLPNImageProcessorPil(),
+    ],
+    ids=["DINOv2's, of 0 to 255", "another factor", "only rescaled", "as it is", "GLPN's"],
+)
+def test_images_are_normalised_as_the_models_own_processor_does_it(processor, tmp_path):
+    image = np.random.default_rng(0).integers(0, 256, (3, 32, 64), dtype=np.uint8)
+    processor.save_pretrained(tmp_path)
+    mean, std = (np.reshape(values, (3, 1, 1)) for values in normalisation(read_preprocessing(str(tmp_path))))
+    expected = processor(image.transpose(1, 2, 0), input_data_format="channels_last", return_tensors="np").pixel_values[0]
+    np.testing.assert_allclose((image / 255 - mean) / std, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(

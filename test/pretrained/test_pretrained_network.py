@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.network.families import metric_range
 from uncertainty_depth.network.inference import prepare
 from uncertainty_depth.uncertainty.mc_dropout import McDropout
 
@@ -46,6 +47,15 @@ def test_the_output_is_the_models_own_bit_for_bit(kind, network, by_hand):
 def test_metres_are_the_models_own(metric, network, by_hand):
     images = image(metric)
     assert torch.equal(network(metric)(images).depth_m[:, 0], by_hand(metric, images))
+
+
+@torch.no_grad()
+def test_dpt_with_the_head_of_dinov2_gives_metres(network, by_hand):
+    """Of wide layers, as the class has it fixed: not among the kinds, for speed."""
+    images, wrapped = torch.rand(1, 3, 28, 42), network("dpt_metric")
+    assert metric_range(wrapped.decoder.neck.config) == (1e-3, 80.0)
+    metres = wrapped.decoder.units(wrapped.decoder(wrapped.encode(images)))
+    assert torch.equal(metres[:, 0], by_hand("dpt_metric", images))
 
 
 def test_a_larger_relative_output_is_nearer_and_all_depth_is_finite(relative, network):

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 from transformers import PretrainedConfig, PreTrainedModel
 
-LEAST_DEPTH_M = 1e-3
+LEAST_DEPTH_M, GREATEST_DEPTH_M = 1e-3, 80.0
 FAMILIES = ("depth_anything", "dpt", "glpn", "zoedepth")
 STRIDE = {"glpn": 32, "swinv2": 32}
 """Of encoders without patches of one size: the whole number of pixels that its deepest map's pixels stand for."""
@@ -47,11 +47,14 @@ def metric_range(config: PretrainedConfig) -> tuple[float, float] | None:
     """Least and greatest depth that the model gives, metres; None where its output is no depth in metres.
 
     DPT (Ranftl et al. 2021) and Depth Anything (Yang et al. 2024) as it is trained first give inverse depth up to an unknown scale and shift.
+    DPT with the head of DINOv2 (Oquab et al. 2024), known by its projection, gives metres: up to 10 indoors, 80 outdoors, but the config is silent.
     """
     if config.model_type == "glpn" or (config.model_type == "depth_anything" and config.depth_estimation_type == "metric"):
         return LEAST_DEPTH_M, float(config.max_depth)
     if config.model_type == "zoedepth":
         return LEAST_DEPTH_M, float(max(bins["max_depth"] for bins in config.bin_configurations))
+    if config.model_type == "dpt" and config.add_projection and _encoder_config(config).model_type == "dinov2":
+        return LEAST_DEPTH_M, GREATEST_DEPTH_M
     return None
 
 

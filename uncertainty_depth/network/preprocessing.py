@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from transformers.utils import cached_file
@@ -14,6 +14,7 @@ from uncertainty_depth.network.encoder import IMAGENET_MEAN, IMAGENET_STD
 logger = logging.getLogger(__name__)
 
 FILE = "preprocessor_config.json"
+GREATEST_PIXEL = 255.0
 ASPECT = 4 / 3
 """Width to height of most cameras' images, for a model that asks for the images' own."""
 
@@ -31,10 +32,20 @@ def read_preprocessing(name: str) -> dict[str, Any]:
 
 
 def normalisation(settings: Mapping[str, Any]) -> tuple[list[float], list[float]]:
-    """Mean and standard deviation of each channel of images in [0, 1]; 0 and 1 where the model takes the images as they are."""
+    """Mean and standard deviation of each channel of images in [0, 1]; 0 and 1 where the model takes these as they are.
+
+    The settings' own are of images whose greatest value is 255 times `rescale_factor`: usually 1, and 255 where images are not rescaled.
+    """
+    greatest = GREATEST_PIXEL * settings.get("rescale_factor", 1 / GREATEST_PIXEL) if settings.get("do_rescale", True) else GREATEST_PIXEL
     if settings and not settings.get("do_normalize", "image_mean" in settings):
-        return [0.0] * 3, [1.0] * 3
-    return list(settings.get("image_mean", IMAGENET_MEAN)), list(settings.get("image_std", IMAGENET_STD))
+        return [0.0] * 3, [1 / greatest] * 3
+    mean, std = settings.get("image_mean", IMAGENET_MEAN), settings.get("image_std", IMAGENET_STD)
+    return _of_each_channel(mean, greatest), _of_each_channel(std, greatest)
+
+
+def _of_each_channel(values: float | Sequence[float], greatest: float) -> list[float]:
+    """Either one value for all channels, or one each."""
+    return [value / greatest for value in (values if isinstance(values, Sequence) else [values] * 3)]
 
 
 def input_size(settings: Mapping[str, Any], image_size: int, patch: int) -> tuple[int, int]:
