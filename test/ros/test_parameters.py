@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 
@@ -136,3 +137,46 @@ def test_other_parameters_are_none_of_its_business(graph):
     assert node.parameters.config.seed == 0
     assert graph.set_parameters(NODE, use_sim_time=True).successful
     assert (node.parameters.config.seed, node.applied) == (0, [])
+
+
+@pytest.fixture
+def warned(graph, capfd):
+    """Starts a node and gives what it warned of."""
+
+    def start(kind, *arguments, **parameters):
+        graph.start(kind, list(arguments), **parameters)
+        return re.findall(r"^\[WARN\] \[[\d.]+\] \[parameters_node\]: (.*)$", capfd.readouterr().err, re.MULTILINE)
+
+    return start
+
+
+def test_a_misspelt_parameter_is_named_with_the_one_that_was_meant(warned):
+    sentence = "parameter 'sampels' is not one of parameters_node's and has no effect; did you mean 'samples'?"
+    assert warned(ParametersNode, "-p", "sampels:=16") == [sentence]
+
+
+def test_each_unknown_parameter_is_warned_of_once_wherever_it_was_given(warned, tmp_path):
+    file = tmp_path / "robot.yaml"
+    file.write_text(
+        "/**: {ros__parameters: {exposure: {auto: true}, max_deth: 9.0}}\n/parameters_node: {ros__parameters: {max_deth: 8.0, alpha: 0.9}}"
+    )
+    told = warned(EvaluatorParametersNode, "--params-file", str(file), "-p", "USE_SIM_TIME:=true", "-p", "max_depth:=9.0", alhpa=0.5)
+    ending = "is not one of parameters_node's and has no effect"
+    assert sorted(told) == [
+        f"parameter 'USE_SIM_TIME' {ending}",
+        f"parameter 'alhpa' {ending}; did you mean 'alpha'?",
+        f"parameter 'exposure.auto' {ending}",
+        f"parameter 'max_deth' {ending}; did you mean 'max_depth'?",
+    ]
+
+
+def test_a_misspelt_parameter_is_named_before_an_error_it_causes(graph, capfd):
+    with pytest.raises(ConfigError, match="samples"):
+        graph.start(ParametersNode, ["-p", "modle:=/path", "-p", "samples:=0"])
+    assert "did you mean 'model'?" in capfd.readouterr().err
+
+
+def test_parameters_of_the_node_and_of_ros_itself_are_not_warned_of(warned):
+    every = {item.name: list(item.default) if isinstance(item.default, tuple) else item.default for item in dataclasses.fields(DepthNodeConfig)}
+    ros = ["use_sim_time:=false", "start_type_description_service:=true", "qos_overrides./image.subscription.depth:=2"]
+    assert warned(ParametersNode, *(word for rule in ros for word in ("-p", rule)), **every) == []

@@ -125,6 +125,17 @@ def test_what_cannot_work_is_one_sentence_and_exit_code_1(start_node, node, argu
     assert len([line for line in process.output.strip().splitlines() if "[rcl]" not in line]) == 1
 
 
+def test_a_node_starts_with_what_launch_passes_and_names_a_misspelt_parameter(start_node, tiny_model, tmp_path):
+    file = tmp_path / "launch_params.yaml"
+    file.write_text(f"/**: {{ros__parameters: {{use_sim_time: false, sampels: 16, model: {tiny_model}}}}}")
+    node = start_node("depth_node", "--log-level", "info", "--ros-args", "-r", "__node:=front", "-r", "__ns:=/robot", "--params-file", str(file))
+    node.wait_for_output("mc_dropout on cpu")
+    (line,) = (line for line in node.output.splitlines() if "has no effect" in line)
+    assert line.startswith("[WARN]")
+    assert line.endswith("[robot.front]: parameter 'sampels' is not one of front's and has no effect; did you mean 'samples'?")
+    assert node.end(signal.SIGINT) == 0
+
+
 @pytest.fixture(scope="module")
 def bag(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("bags") / "world"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -24,6 +26,46 @@ def test_parameter_files_hold_legal_parameters(name):
     assert values.pop("use_sim_time") is False
     config = from_mapping(KINDS[name], values)
     assert all(getattr(config, key) != getattr(KINDS[name](), key) for key in values), "only what differs from the defaults"
+
+
+@pytest.fixture
+def unknown(graph, capfd):
+    """Starts a node on parameters and gives the unknown ones that it warned of; what its config makes of the values does not matter here."""
+    from rclpy.executors import SingleThreadedExecutor
+    from rclpy.node import Node
+
+    from uncertainty_depth.ros.parameters import NodeParameters
+
+    class ConfiguredNode(Node):
+        kind = DepthNodeConfig
+
+        def __init__(self, **options):
+            super().__init__("configured", **options)
+            NodeParameters(self, self.kind, lambda old, new: lambda: None)
+
+        @staticmethod
+        def create_executor(context):
+            return SingleThreadedExecutor(context=context)
+
+    def start(kind, arguments, **parameters):
+        ConfiguredNode.kind = kind
+        graph.start(ConfiguredNode, arguments, **parameters)
+        return [line for line in capfd.readouterr().err.splitlines() if "has no effect" in line]
+
+    return start
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("commented", [True, False])
+def test_parameter_files_name_no_parameter_the_node_lacks(name, commented, request, tmp_path):
+    """Neither as they are, nor with the lines that wait behind a # to be taken in."""
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    text = (ROOT / "config" / f"{name}.yaml").read_text()
+    file = tmp_path / "parameters.yaml"
+    file.write_text(text if commented else re.sub(r"^    # ", "    ", text, flags=re.MULTILINE))
+    unknown = request.getfixturevalue("unknown")
+    assert unknown(KINDS[name], ["--params-file", str(file)]) == []
+    assert len(unknown(KINDS[name], ["--params-file", str(file), "-p", "sampels:=1"])) == 1
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +145,30 @@ def test_the_lidar_pose_may_be_given_with_blanks_or_as_a_list(description):
     for text in ("0.1 0 0 0 0 0 1", "[0.1, 0, 0, 0, 0, 0, 1]"):
         context.launch_configurations["lidar_to_camera"] = text
         assert given_parameters(EvaluatorNodeConfig, context) == {"lidar_to_camera": [0.1, 0, 0, 0, 0, 0, 1]}
+
+
+@pytest.mark.parametrize(("launch_file", "name"), [("depth", "depth"), ("evaluate", "evaluator")])
+def test_launch_files_give_no_parameter_the_node_lacks(description, unknown, monkeypatch, launch_file, name):
+    """With every argument given."""
+    from launch.actions import OpaqueFunction
+    from launch_ros.utilities import evaluate_parameters, normalize_parameters
+
+    from launch import LaunchContext
+    from uncertainty_depth.ros import launching
+
+    monkeypatch.setattr(launching, "Node", lambda **options: SimpleNamespace(**options))
+    entities, context, kind = description(launch_file).entities, LaunchContext(), KINDS[name]
+    context.launch_configurations.update({item.name: given(item) for item in dataclasses.fields(kind)})
+    context.launch_configurations.update(params_file=str(ROOT / "config" / f"{name}.yaml"), use_sim_time="false")
+    (start,) = (each for each in entities[-1].get_sub_entities() if isinstance(each, OpaqueFunction))
+    (node,) = start.execute(context)
+    file, parameters = evaluate_parameters(context, normalize_parameters(node.parameters))
+    assert parameters.keys() == {item.name for item in dataclasses.fields(kind)} | {"use_sim_time"}
+    assert unknown(kind, ["--params-file", str(file)], **parameters) == []
+
+
+def given(item):
+    """A launch argument that sets this field."""
+    if item.metadata["choices"]:
+        return item.metadata["choices"][-1]
+    return {"": "somewhere", (): "0 0 0 0 0 0 1"}.get(item.default, str(item.default))

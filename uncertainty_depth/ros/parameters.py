@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any, Generic, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
@@ -18,6 +20,7 @@ from uncertainty_depth.options import element_type, from_mapping, to_mapping
 
 ConfigT = TypeVar("ConfigT")
 LARGEST_INTEGER = 2**63 - 1
+OF_ROS = re.compile(r"use_sim_time|start_type_description_service|qos_overrides\..*")  # declared by some distributions, or only later
 
 
 class NodeParameters(Generic[ConfigT]):
@@ -30,6 +33,7 @@ class NodeParameters(Generic[ConfigT]):
     def __init__(self, node: Node, kind: type[ConfigT], prepare: Callable[[ConfigT, ConfigT], Callable[[], None]]) -> None:
         self._kind, self._prepare = kind, prepare
         self._names = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
+        warn_of_unknown(node, self._names)
         self.config: ConfigT = from_mapping(kind, {item.name: self._declare(node, item) for item in dataclasses.fields(kind)})  # type: ignore[arg-type]
         self._accepted: tuple[ConfigT, Callable[[], None]] | None = None
         node.add_on_set_parameters_callback(self._on_set)
@@ -55,6 +59,16 @@ class NodeParameters(Generic[ConfigT]):
         if self._accepted is not None:
             (self.config, apply), self._accepted = self._accepted, None
             apply()
+
+
+def warn_of_unknown(node: Node, names: Iterable[str]) -> None:
+    """Log each parameter that was given but is not among `names` or declared already. It may be meant for another node: no error."""
+    known = {*names, *node.get_parameters_by_prefix("")}
+    given = getattr(node, "_parameter_overrides", {})  # private, but no distribution has another way to ask
+    for name in sorted(given.keys() - known):
+        if not OF_ROS.fullmatch(name):
+            hint = "".join(f"; did you mean {meant!r}?" for meant in get_close_matches(name, known, 1))
+            node.get_logger().warning(f"parameter {name!r} is not one of {node.get_name()}'s and has no effect{hint}")
 
 
 def plain(value: Any) -> Any:
