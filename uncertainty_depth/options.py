@@ -82,24 +82,55 @@ def to_mapping(config: Any) -> dict[str, Any]:
 
 def add_arguments(parser: argparse.ArgumentParser, kind: type) -> None:
     """One `--option-name` per field of the config class `kind`, under a heading taken from its docstring."""
-    group = parser.add_argument_group((kind.__doc__ or kind.__name__).strip().rstrip("."))
+    group = parser.add_argument_group(_heading(kind))
     for item in dataclasses.fields(kind):
         flag, scalar = "--" + item.name.replace("_", "-"), element_type(kind, item.name)
-        shared: dict[str, Any] = {"dest": item.name, "default": argparse.SUPPRESS}
-        text = (item.metadata["help"] + _shown(item.default)).replace("%", "%%")
+        shared: dict[str, Any] = {"dest": item.name, "default": argparse.SUPPRESS, "help": _explained(item)}
         if scalar is bool:
-            group.add_argument(flag, action=argparse.BooleanOptionalAction, help=text, **shared)
+            group.add_argument(flag, action=argparse.BooleanOptionalAction, **shared)
         elif isinstance(item.default, tuple):
-            group.add_argument(flag, type=scalar, nargs="*", help=text, metavar=scalar.__name__.upper(), **shared)
+            group.add_argument(flag, type=scalar, nargs="*", metavar=scalar.__name__.upper(), **shared)
         else:
-            choices = [choice for choice in item.metadata["choices"] or () if choice] or None
-            group.add_argument(flag, type=scalar, choices=choices, help=text, metavar=None if choices else scalar.__name__.upper(), **shared)
+            choices = _choices(item) or None
+            group.add_argument(flag, type=scalar, choices=choices, metavar=None if choices else scalar.__name__.upper(), **shared)
 
 
-def _shown(default: Any) -> str:
-    if default in ("", ()):
+def add_parameters(parser: argparse.ArgumentParser, kind: type) -> None:
+    """One line of help, `name:=TYPE`, per field of the config class `kind`, as ROS takes them: for the help alone, nothing is parsed."""
+    group = parser.add_argument_group(_heading(kind))
+    for item in dataclasses.fields(kind):
+        scalar = element_type(kind, item.name).__name__.upper()
+        shown = f"[{scalar},...]" if isinstance(item.default, tuple) else scalar
+        choices = f"one of {', '.join(_choices(item))}" if _choices(item) else ""
+        fixed = "fixed once the node runs" if item.metadata["read_only"] else ""
+        group.add_argument(item.name, metavar=f"{item.name}:={shown}", help=_explained(item, choices, fixed))
+
+
+def _heading(kind: type) -> str:
+    return (kind.__doc__ or kind.__name__).strip().rstrip(".")
+
+
+def _choices(item: dataclasses.Field) -> list[str]:
+    return [choice for choice in item.metadata["choices"] or () if choice]
+
+
+def _explained(item: dataclasses.Field, *facts: str) -> str:
+    """What a field means, and in brackets its limits and default, as argparse takes it."""
+    known = [fact for fact in (*facts, _limits(item), _default(item)) if fact]
+    return (item.metadata["help"] + (f" ({'; '.join(known)})" if known else "")).replace("%", "%%")
+
+
+def _limits(item: dataclasses.Field) -> str:
+    minimum, maximum = item.metadata["minimum"], item.metadata["maximum"]
+    if minimum is not None and maximum is not None:
+        return f"{minimum:g} to {maximum:g}"
+    return f"at least {minimum:g}" if minimum is not None else f"at most {maximum:g}" if maximum is not None else ""
+
+
+def _default(item: dataclasses.Field) -> str:
+    if item.default in ("", ()):
         return ""
-    return f" (default: {' '.join(map(str, default)) if isinstance(default, tuple) else default})"
+    return "default: " + (" ".join(map(str, item.default)) if isinstance(item.default, tuple) else str(item.default))
 
 
 def from_arguments(kind: type[ConfigT], arguments: argparse.Namespace, defaults: Mapping[str, Any] | None = None) -> ConfigT:

@@ -9,40 +9,46 @@ import threading
 from collections.abc import Sequence
 
 from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
+from uncertainty_depth.ros.command_line import DEPTH_NODE, EVALUATOR_NODE, HELP, NodeCommand, print_help, refuse_ignored
 from uncertainty_depth.ros.requirements import require_ros
 
 
 def depth_node(args: Sequence[str] | None = None) -> int:
     """Run the depth node until it is stopped; returns the exit code."""
-    return run("depth_node", "DepthNode", args)
+    return run(DEPTH_NODE, args)
 
 
 def evaluator_node(args: Sequence[str] | None = None) -> int:
     """Run the evaluator node until it is stopped; returns the exit code."""
-    return run("evaluator_node", "EvaluatorNode", args)
+    return run(EVALUATOR_NODE, args)
 
 
-def run(module: str, kind: str, args: Sequence[str] | None) -> int:
-    """Run the node class `kind` of `uncertainty_depth.ros.MODULE`."""
+def run(command: NodeCommand, args: Sequence[str] | None) -> int:
+    """Run a node, or print its help; `args` are those after the command's name, by default the process's."""
+    arguments = sys.argv[1:] if args is None else list(args)
+    if not HELP.isdisjoint(arguments):
+        print_help(command)
+        return 0
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as SIGINT, until ROS takes both
         require_ros()
-        spin(module, kind, args)
+        refuse_ignored(command, arguments)
+        spin(command, arguments)
     except KeyboardInterrupt:
         return 0
     except UncertaintyDepthError as error:
-        print(f"{module}: {error}", file=sys.stderr)
+        print(f"{command.name}: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def spin(module: str, kind: str, args: Sequence[str] | None) -> None:
+def spin(command: NodeCommand, arguments: Sequence[str]) -> None:
     """Start the node and its executor, and close both whatever ends them."""
     import rclpy
     from rclpy.executors import ExternalShutdownException
 
-    node_class, node = getattr(importlib.import_module(f"uncertainty_depth.ros.{module}"), kind), None
-    initialize(args)
+    node_class, node = getattr(importlib.import_module(f"uncertainty_depth.ros.{command.name}"), command.kind), None
+    initialize(arguments)
     try:
         executor = node_class.create_executor()  # before the node: it cannot be made once a signal has come
         node = node_class()
@@ -59,7 +65,7 @@ def spin(module: str, kind: str, args: Sequence[str] | None) -> None:
         rclpy.try_shutdown()
 
 
-def initialize(args: Sequence[str] | None) -> None:
+def initialize(arguments: Sequence[str]) -> None:
     """Initialize ROS so that SIGINT and SIGTERM shut its context down and do nothing else.
 
     An exception raised by a signal could come anywhere, in the middle of writing the report too. rclpy calls Python's handlers after its
@@ -71,7 +77,7 @@ def initialize(args: Sequence[str] | None) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
     try:
-        rclpy.init(args=None if args is None else list(args))
+        rclpy.init(args=arguments)
     except Exception as error:  # rclpy has one exception per kind of bad argument
         raise ConfigError(f"ROS arguments cannot be used: {error}") from error
     if stopped.is_set():  # between the two
