@@ -13,6 +13,7 @@ from transformers import (
     AutoModelForDepthEstimation,
     BeitConfig,
     DepthAnythingConfig,
+    DepthProConfig,
     Dinov2Config,
     DPTConfig,
     GLPNConfig,
@@ -27,7 +28,7 @@ from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.pretrained import PretrainedDepth
 from uncertainty_depth.records import Frame, Skipped
 
-METRIC = ("depth_anything_metric", "glpn", "zoedepth", "zoedepth_of_two_domains")
+METRIC = ("depth_anything_metric", "depth_pro", "glpn", "zoedepth", "zoedepth_of_two_domains")
 RELATIVE = ("depth_anything", "dpt", "dpt_of_dinov2", "dpt_of_beit", "dpt_of_swinv2")
 KINDS = (*METRIC, *RELATIVE)
 MEAN, STD = [0.4, 0.5, 0.6], [0.2, 0.3, 0.25]
@@ -57,12 +58,22 @@ def swinv2() -> Swinv2Config:
     return Swinv2Config(image_size=64, embed_dim=4, depths=[1, 2, 1, 1], num_heads=[1, 1, 2, 2], window_size=4, out_features=stages)
 
 
+def depth_pro(**values: object) -> DepthProConfig:
+    """Images of 256 x 256: patches of 64 at scales of 1/4, 1/2 and 1."""
+    vit = Dinov2Config(patch_size=16, image_size=64, **VIT)
+    parts = dict.fromkeys(("image_model_config", "patch_model_config", "fov_model_config"), vit)
+    hooks = {"intermediate_hook_ids": [3, 1], "intermediate_feature_dims": [8, 8]}
+    return DepthProConfig(patch_size=64, fusion_hidden_size=8, scaled_images_feature_dims=[12, 10, 8], **hooks, **parts, **values)
+
+
 def configs() -> dict[str, PretrainedConfig]:
     domains = [{"name": "nyu", "max_depth": 10.0, **BINS}, {"name": "kitti", "max_depth": 80.0, **BINS}]
     own = {"image_size": 64, "intermediate_size": 32, "backbone_out_indices": [0, 1, 2, 3]}
     return {
         "depth_anything_metric": depth_anything(depth_estimation_type="metric", max_depth=20),
         "depth_anything": depth_anything(),
+        "depth_pro": depth_pro(use_fov_model=True),
+        "depth_pro_without_fov": depth_pro(),
         "dpt": DPTConfig(**own, **VIT, **FUSION),
         "dpt_of_dinov2": DPTConfig(backbone_config=dinov2(), **FUSION),
         "dpt_of_beit": DPTConfig(backbone_config=beit(), **FUSION),
@@ -83,6 +94,11 @@ def random_model(kind: str) -> PreTrainedModel:
     with torch.no_grad():
         for weights in model.parameters():
             weights.normal_(0.0, 0.2) if weights.ndim > 1 else weights.uniform_(0.05, 0.15)
+        if kind.startswith("depth_pro"):
+            model.head.layers[-2].bias.fill_(8.0)  # nothing is infinitely far
+        if kind == "depth_pro":
+            model.fov_model.head.layers[-1].weight.mul_(200.0)
+            model.fov_model.head.layers[-1].bias.fill_(50.0)  # degrees
     return model
 
 
@@ -109,6 +125,27 @@ def normalisation() -> tuple[list[float], list[float]]:
 @pytest.fixture
 def model() -> Callable[[str], PreTrainedModel]:
     return random_model
+
+
+@pytest.fixture
+def by_hand() -> Callable[[str, torch.Tensor], torch.Tensor]:
+    """What the model itself makes of images in [0, 1]; of DepthPro inverse metres, by the field of view that it predicts."""
+    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in (MEAN, STD))
+
+    @torch.no_grad()
+    def running(kind: str, images: torch.Tensor) -> torch.Tensor:
+        outputs = random_model(kind)((images - mean) / std)
+        if kind != "depth_pro":
+            return outputs.predicted_depth
+        return outputs.predicted_depth * (2.0 * torch.tan(0.5 * torch.deg2rad(outputs.field_of_view)))[:, None, None]
+
+    return running
+
+
+@pytest.fixture
+def metres(by_hand) -> Callable[[str, torch.Tensor], torch.Tensor]:
+    """As `post_process_depth_estimation` of the model's processor, which needs torchvision."""
+    return lambda kind, images: 1.0 / by_hand(kind, images).clamp(1e-4, 1e4) if kind == "depth_pro" else by_hand(kind, images)
 
 
 @pytest.fixture

@@ -108,6 +108,8 @@ def test_own_options_are_what_the_model_was_made_for(saved):
     assert relative == {"freeze_encoder": True, "learning_rate": 1e-4, "input_size": (64, 64)}
     assert own_options(str(saved("zoedepth_of_two_domains")))["depth_range"] == (1e-3, 80.0)
     assert own_options(str(saved("dpt_of_swinv2")))["input_size"] == (64, 64)  # 56, in whole pixels of its deepest map
+    far = {"depth_range": (1e-3, 1e4), "augment": False}  # what is zoomed into has another field of view
+    assert own_options(str(saved("depth_pro", size={"height": 256, "width": 256}))) == {**relative, "input_size": (256, 256), **far}
     assert own_options("resnet18") == {}
 
 
@@ -142,7 +144,7 @@ def test_depth_models_that_contradict_each_other_leave_it_to_the_user(saved):
 
 def test_another_depth_model_is_refused(tmp_path: Path):
     PromptDepthAnythingConfig().save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match=r"^a 'prompt_depth_anything' model cannot be .* or a depth model of depth_anything, dpt, glpn, zoedepth$"):
+    with pytest.raises(ModelError, match=r"^a 'prompt_depth_anything' model cannot be .* or a depth model of depth_anything, .*, zoedepth$"):
         make_backbone(str(tmp_path))
 
 

@@ -11,27 +11,17 @@ import torch
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.network.families import metric_range
 from uncertainty_depth.network.inference import prepare
+from uncertainty_depth.network.pretrained_head import resized
+from uncertainty_depth.network.units import InverseDepth
 from uncertainty_depth.uncertainty.mc_dropout import McDropout
 
-SIZES = {"dpt": (64, 64)}
-"""The reference takes nothing but squares there."""
+SIZES = {"dpt": (64, 64), "depth_pro": (256, 256)}
+"""The reference takes nothing but squares there, or images of one size."""
 
 
 def image(kind: str, count: int = 2) -> torch.Tensor:
     torch.manual_seed(3)
     return torch.rand(count, 3, *SIZES.get(kind, (112, 84) if "depth_anything" in kind or "dinov2" in kind else (64, 96)))
-
-
-@pytest.fixture
-def by_hand(model, normalisation):
-    """What the model itself makes of images in [0, 1]."""
-    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in normalisation)
-
-    @torch.no_grad()
-    def running(kind: str, images: torch.Tensor) -> torch.Tensor:
-        return model(kind)((images - mean) / std).predicted_depth
-
-    return running
 
 
 @torch.no_grad()
@@ -44,9 +34,38 @@ def test_the_output_is_the_models_own_bit_for_bit(kind, network, by_hand):
 
 
 @torch.no_grad()
-def test_metres_are_the_models_own(metric, network, by_hand):
+def test_metres_are_the_models_own(metric, network, metres):
     images = image(metric)
-    assert torch.equal(network(metric)(images).depth_m[:, 0], by_hand(metric, images))
+    assert torch.equal(network(metric)(images).depth_m[:, 0], metres(metric, images))
+
+
+@torch.no_grad()
+def test_the_field_of_view_becomes_a_focal_length_in_pixels(network, model, normalisation):
+    """Step by step as DepthPro's processor has it, for images of a width of 300 pixels."""
+    images, wrapped, (mean, std) = image("depth_pro"), network("depth_pro"), (torch.tensor(values).view(1, 3, 1, 1) for values in normalisation)
+    outputs = model("depth_pro")((images - mean) / std)
+    assert (outputs.field_of_view > 30).all()
+    assert (outputs.field_of_view < 90).all()
+    focal_length = 0.5 * 300 / torch.tan(0.5 * torch.deg2rad(outputs.field_of_view))
+    inverse = outputs.predicted_depth * 300 / focal_length[:, None, None]
+    assert inverse.std() > 1e-3
+    torch.testing.assert_close(wrapped(images).depth_m[:, 0], 1 / inverse.clamp(1e-4, 1e4), rtol=1e-5, atol=0)
+
+
+@torch.no_grad()
+def test_images_of_any_size_are_stretched_to_the_one_that_depth_pro_knows(network):
+    wrapped, images = network("depth_pro"), torch.rand(1, 3, 60, 80)
+    stretched = resized((images - wrapped.encoder.mean) / wrapped.encoder.std, (256, 256)) * wrapped.encoder.std + wrapped.encoder.mean
+    torch.testing.assert_close(wrapped(images).depth_m, resized(wrapped(stretched).depth_m, (60, 80)), rtol=1e-3, atol=1e-3)
+
+
+def test_without_a_model_of_the_field_of_view_depth_is_inverse_up_to_what_training_finds(network, model, normalisation):
+    images, wrapped = image("depth_pro"), network("depth_pro_without_fov")
+    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in normalisation)
+    with torch.no_grad():
+        expected = model("depth_pro_without_fov")((images - mean) / std).predicted_depth
+        assert torch.equal(wrapped.decoder(wrapped.encode(images))[:, 0], expected)
+    assert isinstance(wrapped.decoder.units, InverseDepth)
 
 
 @torch.no_grad()
@@ -83,7 +102,7 @@ def test_any_size_comes_back_at_that_size(kind, network):
 
 
 @pytest.mark.parametrize("dropout_kind", ["bernoulli", "concrete", "gaussian"])
-@pytest.mark.parametrize("kind", ["depth_anything_metric", "dpt", "glpn", "zoedepth"])
+@pytest.mark.parametrize("kind", ["depth_anything_metric", "depth_pro", "dpt", "glpn", "zoedepth"])
 def test_trunk_and_branches_are_the_whole_network(kind, dropout_kind, network):
     """The same noise in the dropouts gives the same maps, whether the trunk is shared or not."""
     wrapped = network(kind, head="gaussian", dropout_kind=dropout_kind)
@@ -145,7 +164,8 @@ def test_a_frozen_encoder_gets_no_gradient_and_all_of_the_head_that_matters_does
     (output.depth_m.log().sum() + output.scale_m.log().sum()).backward()
     assert not any(weights.requires_grad for weights in wrapped.encoder.parameters())
     idle = [name for name, weights in wrapped.decoder.named_parameters() if weights.grad is None]
-    unused = ("layers.0.residual_layer1", "relative_head.conv3", "patch_transformer", "classifier", ".nyu.", ".kitti.")  # for one domain of two
+    first = ("layers.0.residual_layer1", "intermediate.0.residual_layer1")
+    unused = (*first, "relative_head.conv3", "patch_transformer", "classifier", ".nyu.", ".kitti.")  # for one domain of two
     assert all(any(part in name for part in unused) for name in idle)
 
 

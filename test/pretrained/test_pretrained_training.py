@@ -23,7 +23,7 @@ from uncertainty_depth.training.frames import read_frames
 from uncertainty_depth.training.start import constant_guess
 from uncertainty_depth.uncertainty import Ensemble
 
-TRAINED = ("depth_anything_metric", "dpt", "glpn", "zoedepth")
+TRAINED = ("depth_anything_metric", "depth_pro", "dpt", "glpn", "zoedepth")
 TRAINING = TrainingConfig(epochs=2, snapshots=2, batch_size=3, members=2, freeze_encoder=True, learning_rate=1e-3, device="cpu")
 
 
@@ -43,7 +43,9 @@ def test_snapshots_share_one_stored_encoder_that_is_the_models(kind, options, so
     assert all(name.startswith("decoder.") for name in first)
     assert any(not torch.equal(first[name], second[name]) for name in first)
     kept = load_file(folder / "encoder.safetensors")
-    original = {name.split(".", 1)[1]: value for name, value in model(kind).state_dict().items() if name.startswith(("backbone.", "dpt.", "glpn."))}
+    parts = ("depth_pro.", "fov_model.") if kind == "depth_pro" else ("backbone.", "dpt.", "glpn.")
+    whole = {name: value for name, value in model(kind).state_dict().items() if name.startswith(parts)}
+    original = whole if kind == "depth_pro" else {name.split(".", 1)[1]: value for name, value in whole.items()}
     assert {name for name in kept if "backbone" not in name} == {"encoder.mean", "encoder.std"}
     assert len(kept) == len(original) + 2
     assert all(torch.equal(value, kept[f"encoder.backbone.{name}"]) for name, value in original.items())
@@ -102,7 +104,7 @@ def test_every_method_is_trained_and_served_at_the_images_size(method, options, 
     assert (found.sigma_m > 0).any() == (method not in ("deterministic", "multi_epochs"))  # of one epoch there is one snapshot
 
 
-@pytest.mark.parametrize("kind", ["depth_anything_metric", "depth_anything", "dpt_of_dinov2", "dpt_of_swinv2"])
+@pytest.mark.parametrize("kind", ["depth_anything_metric", "depth_anything", "depth_pro", "dpt_of_dinov2", "dpt_of_swinv2"])
 @pytest.mark.parametrize("head", ["none", "laplace"])
 def test_before_training_depth_and_error_are_of_the_size_of_the_frames(kind, head, options, source):
     frames = read_frames(source, (64, 64))

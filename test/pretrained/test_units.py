@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from uncertainty_depth.network.inference import prepare
-from uncertainty_depth.network.units import InverseDepth, Metric
+from uncertainty_depth.network.units import InverseDepth, InverseMetric, Metric
 
 OUTPUT = torch.linspace(0.0, 9.0, 50)
 
@@ -40,6 +40,13 @@ def test_metres_are_left_alone_until_they_are_fitted_by_their_median_ratio():
     truth[:10] *= 9
     units.fit(depth, truth)
     torch.testing.assert_close(units(depth), 1.7 * depth)
+
+
+def test_inverse_metres_are_their_reciprocal_until_they_are_fitted_and_end_where_depth_pro_ends():
+    units, inverse = InverseMetric(), torch.tensor([0.0, 1e-5, 0.1, 2.0, 1e5])
+    torch.testing.assert_close(units(inverse), torch.tensor([1e4, 1e4, 10.0, 0.5, 1e-4]))
+    units.fit(OUTPUT[1:], 1.7 / OUTPUT[1:])
+    torch.testing.assert_close(units(inverse[2:4]), torch.tensor([17.0, 0.85]))
 
 
 def test_an_output_of_zero_does_not_make_metres_infinite():

@@ -16,21 +16,17 @@ from uncertainty_depth.predictor import Predictor
 from uncertainty_depth.training import train
 from uncertainty_depth.wrap import wrap
 
-PLAIN = NetworkConfig(input_size=(64, 64), head="none")
+PLAIN = NetworkConfig(input_size=(64, 64), depth_range=(1e-3, 1e4), head="none")
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (60, 80, 3), dtype=np.uint8)
 
 
-def test_a_wrapped_model_predicts_what_the_model_predicts(metric, saved, model, normalisation, tmp_path):
-    size = (224, 112) if metric == "depth_anything_metric" else (96, 64)
-    config = replace(PLAIN, backbone=str(saved(metric)), input_size=size, depth_range=(1e-3, 1e4))
+def test_a_wrapped_model_predicts_what_the_model_predicts(metric, saved, metres, tmp_path):
+    width, height = {"depth_anything_metric": (224, 112), "depth_pro": (256, 256)}.get(metric, (96, 64))
+    config = replace(PLAIN, backbone=str(saved(metric)), input_size=(width, height))
     wrapped = wrap(tmp_path / "model", config)
-    width, height = config.input_size
     image = np.random.default_rng(1).integers(0, 256, (height, width, 3), dtype=np.uint8)
-    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in normalisation)
-    with torch.inference_mode():
-        pixels = torch.from_numpy(image).permute(2, 0, 1)[None].float() / 255
-        expected = model(metric)((pixels - mean) / std).predicted_depth[0].numpy()
+    expected = metres(metric, torch.from_numpy(image).permute(2, 0, 1)[None].float() / 255)[0].numpy()
     found = Predictor(wrapped, PredictorConfig(method="deterministic", device="cpu")).predict(image)
     np.testing.assert_allclose(found.depth_m, expected, rtol=1e-4)
 

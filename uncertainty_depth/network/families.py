@@ -8,10 +8,13 @@ from typing import Any
 from torch import Tensor, nn
 from transformers import PretrainedConfig, PreTrainedModel
 
+from uncertainty_depth.network.depth_pro import DepthProBackbone, working_size
+
 LEAST_DEPTH_M, GREATEST_DEPTH_M = 1e-3, 80.0
-FAMILIES = ("depth_anything", "dpt", "glpn", "zoedepth")
-STRIDE = {"glpn": 32, "swinv2": 32}
-"""Of encoders without patches of one size: the whole number of pixels that its deepest map's pixels stand for."""
+FARTHEST_M = 1e4  # of DepthPro
+FAMILIES = ("depth_anything", "depth_pro", "dpt", "glpn", "zoedepth")
+STRIDE = {"depth_pro": 1, "glpn": 32, "swinv2": 32}
+"""Of encoders without patches of one size: the whole number of pixels that its deepest map's pixels stand for; 1 where any size will do."""
 
 States = Callable[[nn.Module, Tensor], Sequence[Tensor]]
 
@@ -25,6 +28,8 @@ def encoder_of(model: PreTrainedModel) -> tuple[nn.Module, States]:
     """The part of the model that is pretrained on more than depth, and how it gives the states that the head is fed with, shallowest first."""
     if model.config.model_type == "glpn":
         return model.glpn, _all_states
+    if model.config.model_type == "depth_pro":
+        return DepthProBackbone(model), _as_it_gives
     return (model.dpt, _chosen_states) if getattr(model, "backbone", None) is None else (model.backbone, _feature_maps)
 
 
@@ -36,6 +41,8 @@ def patch_size(config: PretrainedConfig) -> int:
 
 def image_size(config: PretrainedConfig) -> int:
     """Height and width that the encoder was trained at, as far as the config knows."""
+    if config.model_type == "depth_pro":
+        return working_size(config)
     return int(getattr(_encoder_config(config), "image_size", 384))
 
 
@@ -48,6 +55,7 @@ def metric_range(config: PretrainedConfig) -> tuple[float, float] | None:
 
     DPT (Ranftl et al. 2021) and Depth Anything (Yang et al. 2024) as it is trained first give inverse depth up to an unknown scale and shift.
     DPT with the head of DINOv2 (Oquab et al. 2024), known by its projection, gives metres: up to 10 indoors, 80 outdoors, but the config is silent.
+    DepthPro (Bochkovskii et al. 2024) has inverse depth up to a factor that the field of view decides, and may come with a model of that.
     """
     if config.model_type == "glpn" or (config.model_type == "depth_anything" and config.depth_estimation_type == "metric"):
         return LEAST_DEPTH_M, float(config.max_depth)
@@ -55,7 +63,13 @@ def metric_range(config: PretrainedConfig) -> tuple[float, float] | None:
         return LEAST_DEPTH_M, float(max(bins["max_depth"] for bins in config.bin_configurations))
     if config.model_type == "dpt" and config.add_projection and _encoder_config(config).model_type == "dinov2":
         return LEAST_DEPTH_M, GREATEST_DEPTH_M
+    if config.model_type == "depth_pro" and config.use_fov_model:
+        return LEAST_DEPTH_M, FARTHEST_M
     return None
+
+
+def _as_it_gives(backbone: nn.Module, pixels: Tensor) -> Sequence[Tensor]:
+    return backbone(pixels)
 
 
 def _feature_maps(backbone: nn.Module, pixels: Tensor) -> Sequence[Tensor]:

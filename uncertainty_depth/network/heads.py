@@ -126,4 +126,42 @@ class GlpnHead(PretrainedHead):
         return [stage.fusion.convolutional_layer1[0] for stage in self.decoder.stages[1:]]
 
 
-HEADS: dict[str, type[PretrainedHead]] = {"depth_anything": DepthAnythingHead, "dpt": DptHead, "glpn": GlpnHead, "zoedepth": ZoeHead}
+class DepthProHead(PretrainedHead):
+    """Bochkovskii et al. 2024: fused as in DPT, each stage enlarging what it gives; then inverse depth, times the width by the focal length."""
+
+    def __init__(self, model: PreTrainedModel, config: NetworkConfig) -> None:
+        super().__init__(model.config.fusion_hidden_size, model.fusion_stage.num_layers, units_of(model.config), config)
+        self.fusion_stage, self.head = model.fusion_stage, model.head
+
+    @property
+    def layers(self) -> list[nn.Module]:
+        """The stages of the fusion."""
+        return [*self.fusion_stage.intermediate, self.fusion_stage.final]
+
+    def trunk(self, features: Features) -> HeadTrunk:
+        """See `PretrainedHead`."""
+        *maps, factor = features.states
+        deepest, *finer = maps[::-1]
+        skips = [layer.residual_layer1(each) for layer, each in zip(self.layers[1:], finer, strict=True)]
+        return HeadTrunk(self.layers[0](deepest), tuple(skips), deepest, features.grid, factor)
+
+    def stage(self, number: int, x: Tensor, skip: Tensor, size: Sequence[int]) -> Tensor:
+        """See `PretrainedHead`."""
+        return self.layers[number](x + skip)
+
+    def depth(self, states: list[Tensor], trunk: HeadTrunk) -> Tensor:
+        """See `PretrainedHead`."""
+        return self.head(states[-1]) * trunk.factor
+
+    def entered(self) -> Sequence[nn.Module]:
+        """See `PretrainedHead`."""
+        return [layer.residual_layer2.convolution1 for layer in self.layers[1:]]
+
+
+HEADS: dict[str, type[PretrainedHead]] = {
+    "depth_anything": DepthAnythingHead,
+    "depth_pro": DepthProHead,
+    "dpt": DptHead,
+    "glpn": GlpnHead,
+    "zoedepth": ZoeHead,
+}

@@ -27,9 +27,13 @@ def own_options(backbone: str) -> dict[str, Any]:
     config = config_of(backbone)
     if not is_depth_model(config):
         return {}
-    metres = metric_range(config)
-    size = input_size(read_preprocessing(backbone), image_size(config), patch_size(config))
-    return {"freeze_encoder": True, "learning_rate": LEARNING_RATE, "input_size": size, **({"depth_range": metres} if metres else {})}
+    options: dict[str, Any] = {"freeze_encoder": True, "learning_rate": LEARNING_RATE}
+    options["input_size"] = input_size(read_preprocessing(backbone), image_size(config), patch_size(config))
+    if (metres := metric_range(config)) is not None:
+        options["depth_range"] = metres
+    if config.model_type == "depth_pro":
+        options["augment"] = False  # what is zoomed into is to be nearer, but a narrower field of view leaves it where it is
+    return options
 
 
 def own_options_of(network: NetworkConfig, training: TrainingConfig, given: Container[str]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ SCALE_WIDTH = 32
 class Features(NamedTuple):
     """What the encoder gives."""
 
-    states: tuple[Tensor, ...]  # shallowest first: (B, C, h, w) maps, or (B, 1 + h w, C) tokens, the class token first
+    states: tuple[Tensor, ...]  # shallowest first: (B, C, h, w) maps, or (B, 1 + h w, C) tokens, the class token first; DepthPro has one more
     grid: tuple[int, int]  # rows and columns of patches
 
 
@@ -32,6 +32,7 @@ class HeadTrunk(NamedTuple):
     skips: tuple[Tensor, ...]  # what each further stage takes from the encoder
     deepest: Tensor  # what the first stage was made from
     grid: tuple[int, int]
+    factor: Tensor | None = None  # (B, 1, 1), of each image's output, where the encoder gives one
 
 
 class PretrainedHead(nn.Module, ABC):

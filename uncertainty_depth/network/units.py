@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PretrainedConfig
 
-from uncertainty_depth.network.families import metric_range
+from uncertainty_depth.network.families import FARTHEST_M, metric_range
 
 HALF = 0.5
 
@@ -51,6 +51,18 @@ class Metric(Units):
             self.log_scale.data.copy_(ratio.log())
 
 
+class InverseMetric(Metric):
+    """The same of inverse metres, cut off where DepthPro's own processor does it."""
+
+    def forward(self, output: Tensor) -> Tensor:
+        """See `Units`."""
+        return super().forward(_reciprocal(output))
+
+    def fit(self, output: Tensor, depth_m: Tensor) -> None:
+        """See `Metric`."""
+        super().fit(_reciprocal(output), depth_m)
+
+
 class InverseDepth(Units):
     """Inverse depth up to scale and shift, which both are positive: whatever the output, 0 or more, the depth is positive and finite."""
 
@@ -80,4 +92,10 @@ class InverseDepth(Units):
 
 def units_of(config: PretrainedConfig) -> Units:
     """Of a depth model's output."""
-    return InverseDepth() if metric_range(config) is None else Metric()
+    if metric_range(config) is None:
+        return InverseDepth()
+    return InverseMetric() if config.model_type == "depth_pro" else Metric()
+
+
+def _reciprocal(inverse: Tensor) -> Tensor:
+    return 1.0 / inverse.float().clamp(1.0 / FARTHEST_M, FARTHEST_M)
