@@ -104,7 +104,7 @@ class NetworkConfig:
     backbone: str = option(
         "resnet18",
         "encoder: resnet10 ... resnet200, tiny ... tiny34, a saved backbone's folder, or a pretrained one's hub id; "
-        "or a whole depth model (Depth Anything, DepthPro, DPT, ZoeDepth, GLPN), to fine-tune",
+        "or a whole depth model (Depth Anything, DepthPro, DPT, ZoeDepth, GLPN, TIPSv2), to fine-tune",
     )
     skip_connections: bool = option(True, "feed the encoder's feature maps of each scale into the decoder")
     decoder_width: int = option(256, "channels after the first up-projection; halved by each further one", minimum=16, maximum=2048)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 from transformers import (
     AutoModelForDepthEstimation,
     BeitConfig,
@@ -20,6 +21,8 @@ from transformers import (
     PretrainedConfig,
     PreTrainedModel,
     Swinv2Config,
+    Tipsv2DptConfig,
+    Tipsv2VisionConfig,
     ZoeDepthConfig,
 )
 
@@ -28,7 +31,7 @@ from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.pretrained import PretrainedDepth
 from uncertainty_depth.records import Frame, Skipped
 
-METRIC = ("depth_anything_metric", "depth_pro", "glpn", "zoedepth", "zoedepth_of_two_domains")
+METRIC = ("depth_anything_metric", "depth_pro", "glpn", "tipsv2", "zoedepth", "zoedepth_of_two_domains")
 RELATIVE = ("depth_anything", "dpt", "dpt_of_dinov2", "dpt_of_beit", "dpt_of_swinv2")
 KINDS = (*METRIC, *RELATIVE)
 MEAN, STD = [0.4, 0.5, 0.6], [0.2, 0.3, 0.25]
@@ -66,6 +69,11 @@ def depth_pro(**values: object) -> DepthProConfig:
     return DepthProConfig(patch_size=64, fusion_hidden_size=8, scaled_images_feature_dims=[12, 10, 8], **hooks, **parts, **values)
 
 
+def tipsv2() -> Tipsv2DptConfig:
+    vit = Tipsv2VisionConfig(patch_size=14, image_size=56, out_indices=[1, 2, 3, 4], reshape_hidden_states=False, **VIT)
+    return Tipsv2DptConfig(backbone_config=vit, num_depth_bins=8, **FUSION)
+
+
 def configs() -> dict[str, PretrainedConfig]:
     domains = [{"name": "nyu", "max_depth": 10.0, **BINS}, {"name": "kitti", "max_depth": 80.0, **BINS}]
     own = {"image_size": 64, "intermediate_size": 32, "backbone_out_indices": [0, 1, 2, 3]}
@@ -80,6 +88,7 @@ def configs() -> dict[str, PretrainedConfig]:
         "dpt_of_swinv2": DPTConfig(backbone_config=swinv2(), **{**FUSION, "neck_hidden_sizes": [4, 8, 16, 32]}),
         "dpt_metric": DPTConfig(backbone_config=dinov2(), add_projection=True, **{**FUSION, "fusion_hidden_size": 256}),
         "glpn": GLPNConfig(hidden_sizes=[4, 8, 12, 16], depths=[1] * 4, num_attention_heads=[1, 1, 2, 2], decoder_hidden_size=8),
+        "tipsv2": tipsv2(),
         "zoedepth": ZoeDepthConfig(backbone_config=beit(), bin_configurations=[{"max_depth": 10.0, **BINS}], **ZOE),
         "zoedepth_of_two_domains": ZoeDepthConfig(
             backbone_config=beit(), bin_configurations=domains, num_patch_transformer_layers=4, **PATCHES, **ZOE
@@ -144,8 +153,13 @@ def by_hand() -> Callable[[str, torch.Tensor], torch.Tensor]:
 
 @pytest.fixture
 def metres(by_hand) -> Callable[[str, torch.Tensor], torch.Tensor]:
-    """As `post_process_depth_estimation` of the model's processor, which needs torchvision."""
-    return lambda kind, images: 1.0 / by_hand(kind, images).clamp(1e-4, 1e4) if kind == "depth_pro" else by_hand(kind, images)
+    """As `post_process_depth_estimation` of the model's processor, which needs torchvision, has them at the image's size."""
+
+    def running(kind: str, images: torch.Tensor) -> torch.Tensor:
+        found = 1.0 / by_hand(kind, images).clamp(1e-4, 1e4) if kind == "depth_pro" else by_hand(kind, images)
+        return functional.interpolate(found[:, None], images.shape[-2:], mode="bilinear")[:, 0]
+
+    return running
 
 
 @pytest.fixture

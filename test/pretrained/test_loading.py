@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import DPTConfig, DPTImageProcessorPil, GLPNImageProcessorPil, PromptDepthAnythingConfig
+from transformers import CHMv2Config, DPTConfig, DPTImageProcessorPil, GLPNImageProcessorPil, PromptDepthAnythingConfig, Tipsv2DptForDensePrediction
 
 from uncertainty_depth.cli import main
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
@@ -142,10 +142,22 @@ def test_depth_models_that_contradict_each_other_leave_it_to_the_user(saved):
     assert of_backbones(near, far, larger, given=["depth_range", "input_size"]) == {"learning_rate": 1e-4}
 
 
-def test_another_depth_model_is_refused(tmp_path: Path):
-    PromptDepthAnythingConfig().save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match=r"^a 'prompt_depth_anything' model cannot be .* or a depth model of depth_anything, .*, zoedepth$"):
+@pytest.mark.parametrize("config", [PromptDepthAnythingConfig, CHMv2Config])
+def test_another_depth_model_is_refused(config, tmp_path: Path):
+    config().save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match=rf"^a '{config.model_type}' model cannot be .* or a depth model of depth_anything, .*, zoedepth$"):
         make_backbone(str(tmp_path))
+
+
+@torch.no_grad()
+def test_of_a_model_of_several_tasks_the_depth_is_read(model, tmp_path: Path):
+    """As TIPSv2 is published: with normals and segmentation beside."""
+    whole = Tipsv2DptForDensePrediction(model("tipsv2").config).eval()
+    for weights in whole.parameters():
+        weights.normal_(0.0, 0.2)
+    whole.save_pretrained(tmp_path)
+    image = torch.rand(1, 3, 56, 56)
+    assert torch.equal(make_backbone(str(tmp_path))(image).predicted_depth, whole(image).predicted_depth)
 
 
 def test_a_hybrid_is_refused(tmp_path: Path):

@@ -17,11 +17,13 @@ from uncertainty_depth.uncertainty.mc_dropout import McDropout
 
 SIZES = {"dpt": (64, 64), "depth_pro": (256, 256)}
 """The reference takes nothing but squares there, or images of one size."""
+OF_14 = ("depth_anything", "dinov2", "tipsv2")
+"""Kinds with patches of 14 pixels."""
 
 
 def image(kind: str, count: int = 2) -> torch.Tensor:
     torch.manual_seed(3)
-    return torch.rand(count, 3, *SIZES.get(kind, (112, 84) if "depth_anything" in kind or "dinov2" in kind else (64, 96)))
+    return torch.rand(count, 3, *SIZES.get(kind, (112, 84) if any(part in kind for part in OF_14) else (64, 96)))
 
 
 @torch.no_grad()

@@ -12,7 +12,7 @@ from uncertainty_depth.network.depth_pro import DepthProBackbone, working_size
 
 LEAST_DEPTH_M, GREATEST_DEPTH_M = 1e-3, 80.0
 FARTHEST_M = 1e4  # of DepthPro
-FAMILIES = ("depth_anything", "depth_pro", "dpt", "glpn", "zoedepth")
+FAMILIES = ("depth_anything", "depth_pro", "dpt", "glpn", "tipsv2_dpt", "zoedepth")
 STRIDE = {"depth_pro": 1, "glpn": 32, "swinv2": 32}
 """Of encoders without patches of one size: the whole number of pixels that its deepest map's pixels stand for; 1 where any size will do."""
 
@@ -57,7 +57,7 @@ def metric_range(config: PretrainedConfig) -> tuple[float, float] | None:
     DPT with the head of DINOv2 (Oquab et al. 2024), known by its projection, gives metres: up to 10 indoors, 80 outdoors, but the config is silent.
     DepthPro (Bochkovskii et al. 2024) has inverse depth up to a factor that the field of view decides, and may come with a model of that.
     """
-    if config.model_type == "glpn" or (config.model_type == "depth_anything" and config.depth_estimation_type == "metric"):
+    if config.model_type in ("glpn", "tipsv2_dpt") or (config.model_type == "depth_anything" and config.depth_estimation_type == "metric"):
         return LEAST_DEPTH_M, float(config.max_depth)
     if config.model_type == "zoedepth":
         return LEAST_DEPTH_M, float(max(bins["max_depth"] for bins in config.bin_configurations))

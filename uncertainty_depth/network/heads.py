@@ -82,6 +82,18 @@ class DepthAnythingHead(DptHead):
         return self.head(states, *trunk.grid)
 
 
+class TipsHead(FusionHead):
+    """Cao et al. 2026 (TIPSv2): a weight for each of many depths, of which it takes the mean."""
+
+    def __init__(self, model: PreTrainedModel, config: NetworkConfig) -> None:
+        super().__init__(model, config)
+        self.decoder, self.bin_regressor = model.decoder, model.bin_regressor
+
+    def depth(self, states: list[Tensor], trunk: HeadTrunk) -> Tensor:
+        """See `PretrainedHead`."""
+        return self.bin_regressor(self.decoder(states[-1]).float())
+
+
 class ZoeHead(FusionHead):
     """Bhat et al. 2023: relative depth, and bins of metric depth whose probabilities all stages decide."""
 
@@ -163,5 +175,6 @@ HEADS: dict[str, type[PretrainedHead]] = {
     "depth_pro": DepthProHead,
     "dpt": DptHead,
     "glpn": GlpnHead,
+    "tipsv2_dpt": TipsHead,
     "zoedepth": ZoeHead,
 }
