@@ -21,7 +21,7 @@ from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.training import run as training_run
 
 FILES = {"table.md", "summary.json", "models", "results"}
-TABLES = {f"{name}.csv" for name in ("table", "change", "intervals", "recipes", "calibration")}
+TABLES = {f"{name}.csv" for name in ("table", "change", "intervals", "recipes", "calibration", "ideal")}
 PICTURES = {f"{name}.png" for name in ("intervals", "n_merci", "sparsification", "maps")}
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.experiments import figures, nyu_figures, nyu_tables, tables
 from uncertainty_depth.experiments.nyu_data import data_folder, open_splits
+from uncertainty_depth.experiments.nyu_ideal import Ideal, ideal
 from uncertainty_depth.experiments.nyu_methods import FULL, QUICK, ROWS, Settings, load, plan, train_models
 from uncertainty_depth.experiments.nyu_recipes import Question, questions
 from uncertainty_depth.experiments.nyu_scores import CONFIG, THINNED, Scores, score_rows, time_rows
@@ -46,10 +47,14 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
     scores, seconds = score_rows(output, splits.test, seeds), time_rows(output, splits.test, settings.rounds)
     asked = questions(settings)
     found = search(output, splits, asked, settings, seeds)
-    made = {**method_tables(scores, seconds), **recipe_tables(asked, found)}
+    drawn = ideal(output, splits, settings, seeds)
+    made = {**method_tables(scores, seconds), **recipe_tables(asked, found), **ideal_tables(drawn)}
     write_tables(output, made, _intro(settings, scores, quick), winner_sentence(asked, found))
     summaries = {name: [one["summary"] for one in each] for name, each in scores.items()}
-    write_json(output / "summary.json", {"quick": quick, "settings": asdict(settings), "scores": summaries, "seconds": seconds, "recipes": found})
+    write_json(
+        output / "summary.json",
+        {"quick": quick, "settings": asdict(settings), "scores": summaries, "seconds": seconds, "recipes": found, "ideal": drawn},
+    )
     write_figures(output, scores, splits.test, quick)
 
 
@@ -78,6 +83,15 @@ def recipe_tables(asked: Sequence[Question], found: Mapping[str, Any]) -> Titled
         "recipes": (recipes, nyu_tables.search_table(asked, found)),
         "calibration": ("Maps of sigma fitted on the held-out frames, scored on the test split.", nyu_tables.calibration_table(asked, found)),
     }
+
+
+def ideal_tables(drawn: Ideal) -> Titled:
+    """In the same manner."""
+    text = (
+        "What would a right sigma score? Change against sigma = depth on the test images of the recipes, where the truth is the measured one,"
+        " and where it is drawn from a Laplace or a normal distribution around the predicted depth, with sigma as its standard deviation."
+    )
+    return {"ideal": (text, nyu_tables.ideal_table(drawn))}
 
 
 def _intro(settings: Settings, scores: Scores, quick: bool) -> str:

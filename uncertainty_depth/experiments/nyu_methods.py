@@ -69,8 +69,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "multi_epochs_dropout0.1": {"dropout": 0.1},
     "multi_epochs_dropout0.4": {"dropout": 0.4},
     "multi_epochs_relu": {"last_activation": "relu"},
+    "multi_epochs_laplace_long": {"epochs": 3, "patience": 3, **LAPLACE},
+    "multi_epochs_laplace_resnet10": {"backbone": "resnet10", **LAPLACE},
 }
-"""Each training: what sets its options apart from the run's."""
+"""Each training: what sets its options apart from the run's; epochs and patience as multiples of the run's."""
 
 
 class Row(NamedTuple):
@@ -110,6 +112,7 @@ def options(variant: str, seed: int, settings: Settings) -> tuple[NetworkConfig,
     changed = VARIANTS[variant]
     own = {name: value for name, value in changed.items() if name in NetworkConfig.__dataclass_fields__}
     others = {name: value for name, value in changed.items() if name not in own}
+    others |= {name: others[name] * getattr(settings.training, name) for name in ("epochs", "patience") if name in others}
     if variant == "multi_networks":
         others["backbones"] = settings.backbones
     return replace(settings.network, **own), replace(settings.training, seed=seed, **others)

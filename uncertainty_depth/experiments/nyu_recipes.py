@@ -114,8 +114,16 @@ def _about_the_head() -> list[Question]:
         Question("passes with the Laplace head, total", {**single, **spreads, **both}),
         Question("weight of the snapshots' spread beside the Laplace head", _weights(0)),
         Question("weight of the dropout passes' spread beside the Laplace head", _weights(-1)),
+        Question("length of the training, Laplace head, total", _both("50 epochs (default)", "150 epochs", "multi_epochs_laplace_long")),
+        Question("encoder, Laplace head, total", _both("tiny (default)", "resnet10", "multi_epochs_laplace_resnet10")),
         *(Question(f"part of sigma, {name}", _parts(variant, first)) for name, variant, first in PARTS_OF),
     ]
+
+
+def _both(usual: str, other: str, variant: str) -> dict[str, Recipe]:
+    """Snapshots and dropout passes of the usual training with a Laplace head, and of another one."""
+    makes, variants = {"snapshots": Recipe, "dropout": dropout}, {usual: "multi_epochs_laplace", other: variant}
+    return {f"{name}, {spread}": make(trained) for spread, make in makes.items() for name, trained in variants.items()}
 
 
 def _weights(first: int) -> dict[str, Recipe]:

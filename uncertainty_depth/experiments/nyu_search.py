@@ -82,10 +82,11 @@ def collect(questions: Iterable[Question]) -> tuple[dict[str, list[Recipe]], set
 def parts_of(train: TrainingFrames, test: TrainingFrames, settings: Settings, seed: int) -> tuple[SmallFrames, SmallFrames]:
     """The frames that the trainings of a seed held out, and those of the test split that are shown."""
     held_out = split(len(train), settings.training.validation_share, seed)[1]
-    return _taken(train, held_out), _taken(test, range(0, len(test), settings.search_every))
+    return taken(train, held_out), taken(test, range(0, len(test), settings.search_every))
 
 
-def _taken(frames: TrainingFrames, indices: Iterable[int]) -> SmallFrames:
+def taken(frames: TrainingFrames, indices: Iterable[int]) -> SmallFrames:
+    """Some of the frames."""
     return SmallFrames(*zip(*((frames.images[index], frames.depths_m[index]) for index in indices), strict=True))
 
 

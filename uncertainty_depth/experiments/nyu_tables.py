@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from uncertainty_depth.evaluate import flatten
+from uncertainty_depth.experiments.nyu_ideal import Ideal
 from uncertainty_depth.experiments.nyu_methods import ROWS
 from uncertainty_depth.experiments.nyu_recipes import Question
 from uncertainty_depth.experiments.nyu_scores import Scores
@@ -149,6 +150,17 @@ def _maps(scores: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, An
     maps = {kind: [one["calibrated"][kind] for one in scores] for kind in scores[0]["calibrated"]}
     chosen = ", ".join(one["chosen_kind"] for one in scores)
     return {"none": [one["test"] for one in scores], **{f"chosen ({chosen})" if kind == "chosen" else kind: each for kind, each in maps.items()}}
+
+
+def ideal_table(found: Ideal) -> Table:
+    """Change against sigma = depth where the truth is measured, and where it is drawn from what sigma stands for."""
+    keys = {**RANKED, **AUSE}
+    rows = []
+    for title, scores in found.items():
+        for truth in scores[0]:
+            flat = [flatten(one[truth]) for one in scores]
+            rows.append([title, truth, str(len(flat)), *(_percent(*(ratio(one, key) for one in flat)) for key in keys.values())])
+    return ["sigma", "truth", "seeds", *keys], rows
 
 
 class Winner(NamedTuple):
