@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 from scipy import stats
 from torch import nn
 
 from uncertainty_depth.errors import UncertaintyDepthError
-from uncertainty_depth.experiments import posterior_toys, toy_classification, toy_sinusoid
+from uncertainty_depth.experiments import posterior_report, posterior_toys, toy_classification, toy_sinusoid
 from uncertainty_depth.experiments.hmc import Budget, Posterior, posterior_predictions, split_r_hat
 from uncertainty_depth.experiments.posterior_toys import Schedule, sample_epochs
 from uncertainty_depth.metrics import kl_divergence
@@ -155,6 +156,12 @@ def test_a_chain_that_ran_off_is_not_a_number(toy):
     found = posterior_toys._distances(problem, truth, np.full_like(truth, np.nan))
     assert found.keys() == problem.distance(truth, truth).keys()
     assert all(np.isnan(value) for value in found.values())
+
+
+def test_one_chain_that_ran_off_hides_no_other_in_the_figure():
+    found = {"sghmc-64": {8: {"KL": [0.5, np.nan, 1.5]}, 16: {"KL": [np.nan] * 3}, 32: {"KL": [2.0]}}}
+    (axis,) = posterior_report.distance_figure(found, ["KL"], {"KL": 0.1}).axes
+    assert_allclose(axis.lines[0].get_xydata(), [[8, 1.0], [32, 2.0]])
 
 
 def test_ensembling_is_nearer_to_the_posterior_than_mc_dropout_from_16_samples_on():

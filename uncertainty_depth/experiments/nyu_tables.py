@@ -14,7 +14,7 @@ from uncertainty_depth.experiments.nyu_methods import ROWS
 from uncertainty_depth.experiments.nyu_recipes import Question
 from uncertainty_depth.experiments.nyu_scores import Scores
 from uncertainty_depth.experiments.nyu_search import Found
-from uncertainty_depth.experiments.tables import mean_and_deviation
+from uncertainty_depth.experiments.tables import finite, mean_and_deviation
 
 Table = tuple[list[str], list[list[str]]]
 DEPTH = {"MAE (m)": "mae", "abs_rel": "abs_rel", "rmse (m)": "rmse"}
@@ -51,12 +51,11 @@ def _over_seeds(flat: Sequence[Mapping[str, float]], key: str) -> str:
 
 def over_seeds(values: Sequence[float | None]) -> str:
     """Mean and standard deviation, or the one value; seeds whose value is missing or infinite (None in JSON) are left out and counted."""
-    known = np.array([value for value in values if value is not None and math.isfinite(value)])
-    if not len(known):
+    known, left_out = finite(values)
+    if not known.size:
         return "–"
     digits = 3 if np.abs(known).max() < 100 else 0
-    shown = mean_and_deviation(known, digits) if len(known) > 1 else f"{known[0]:.{digits}f}"
-    return shown + (f", {len(values) - len(known)} not finite" if len(known) < len(values) else "")
+    return (mean_and_deviation(known, digits) if known.size > 1 else f"{known[0]:.{digits}f}") + left_out
 
 
 def change_table(scores: Scores) -> Table:
@@ -74,12 +73,10 @@ def ratio(flat: Mapping[str, float | None], key: str) -> float:
 
 
 def _percent(*of_baseline: float) -> str:
-    change = 100 * (np.array(of_baseline) - 1)
-    known = change[np.isfinite(change)]
-    if not len(known):
+    change, left_out = finite(100 * (np.array(of_baseline) - 1))
+    if not change.size:
         return "–"
-    shown = f"{known.mean():+.0f}" + (f" ± {known.std():.0f} %" if len(known) > 1 else " %")
-    return shown + (f", {len(change) - len(known)} not finite" if len(known) < len(change) else "")
+    return f"{change.mean():+.0f}" + (f" ± {change.std():.0f} %" if change.size > 1 else " %") + left_out
 
 
 def interval_table(scores: Scores) -> Table:

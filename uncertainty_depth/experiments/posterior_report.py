@@ -47,9 +47,9 @@ def distance_figure(found: dict, names: Sequence[str], floor: dict[str, float]) 
     counts = sorted({count for cells in found.values() for count in cells})
     for axis, name in zip(axes.flat, names, strict=True):
         for (method, cells), color in zip(found.items(), figures.COLORS, strict=False):
-            values = [np.array(cells[count][name]) for count in cells]
-            mean, deviation = np.array([value.mean() for value in values]), np.array([value.std() for value in values])
-            axis.errorbar(list(cells), mean, deviation, color=color, label=method, marker="o", markersize=3, capsize=2)
+            known = {count: values for count in cells if (values := tables.finite(cells[count][name])[0]).size}
+            mean, deviation = ([measure(values) for values in known.values()] for measure in (np.mean, np.std))
+            axis.errorbar(list(known), mean, deviation, color=color, label=method, marker="o", markersize=3, capsize=2)
         axis.axhline(floor[name], color="0.6", linestyle=":", linewidth=1)
         axis.set(title=name, xlabel="number of samples M", ylabel="KL divergence from HMC", xscale="log", yscale="log")
         axis.set_xticks(counts, [str(count) for count in counts])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from uncertainty_depth.experiments.runner import write_atomically
 
@@ -26,18 +26,23 @@ def write_table(path: Path, header: Sequence[str], rows: Sequence[Sequence[objec
     write_atomically(path, lambda temporary: temporary.write_text(text.getvalue()))
 
 
-def spread(values: ArrayLike, digits: int = 2) -> str:
-    """Median and the range from the 5th to the 95th percentile, e.g. "0.22 (0.10 to 0.41)"; NaN is left out and counted."""
+def finite(values: ArrayLike) -> tuple[NDArray[np.float64], str]:
+    """The finite ones of the values, None counting as NaN, and what to write behind a figure made of them about those left out."""
     values = np.asarray(values, dtype=float)
-    finite = values[np.isfinite(values)]
-    if finite.size == 0:
+    known = values[np.isfinite(values)]
+    return known, f", {values.size - known.size} not finite" if known.size < values.size else ""
+
+
+def spread(values: ArrayLike, digits: int = 2) -> str:
+    """Median and the range from the 5th to the 95th percentile, e.g. "0.22 (0.10 to 0.41)"; what is not finite is left out and counted."""
+    known, left_out = finite(values)
+    if not known.size:
         return "none finite"
-    low, middle, high = np.percentile(finite, [5, 50, 95])
-    lost = values.size - finite.size
-    return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})" + (f", {lost} not finite" if lost else "")
+    low, middle, high = np.percentile(known, [5, 50, 95])
+    return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f}){left_out}"
 
 
 def mean_and_deviation(values: ArrayLike, digits: int = 3) -> str:
-    """Mean and standard deviation over repetitions, e.g. "0.225 ± 0.031"."""
-    values = np.asarray(values, dtype=float)
-    return f"{values.mean():.{digits}f} ± {values.std():.{digits}f}"
+    """Mean and standard deviation over repetitions, e.g. "0.225 ± 0.031"; what is not finite is left out and counted."""
+    known, left_out = finite(values)
+    return f"{known.mean():.{digits}f} ± {known.std():.{digits}f}{left_out}" if known.size else "none finite"
