@@ -161,7 +161,7 @@ def test_a_chain_that_ran_off_is_not_a_number(toy):
 def test_one_chain_that_ran_off_hides_no_other_in_the_figure():
     found = {"sghmc-64": {8: {"KL": [0.5, np.nan, 1.5]}, 16: {"KL": [np.nan] * 3}, 32: {"KL": [2.0]}}}
     (axis,) = posterior_report.distance_figure(found, ["KL"], {"KL": 0.1}).axes
-    assert_allclose(axis.lines[0].get_xydata(), [[8, 1.0], [32, 2.0]])
+    assert_allclose(axis.lines[0].get_xydata(), [[8, 1.0], [32, 2.0]], rtol=0.05)
 
 
 def test_ensembling_is_nearer_to_the_posterior_than_mc_dropout_from_16_samples_on():
