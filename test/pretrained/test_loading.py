@@ -95,6 +95,9 @@ def test_images_are_normalised_as_the_models_own_processor_does_it(processor, tm
         ({"size": {"height": 384, "width": 512}, "keep_aspect_ratio": True}, 384, 16, (512, 384)),
         ({"size": {"height": 384, "width": 384}}, 384, 16, (384, 384)),
         ({"size": 384}, 400, 16, (400, 400)),
+        ({"do_resize": True, "size_divisor": 32}, 224, 32, (640, 480)),  # GLPN's
+        ({"do_resize": False, "size": {"height": 384, "width": 384}, "size_divisor": 14}, 518, 14, (644, 476)),  # DPT's of DINOv2
+        ({"do_resize": True, "size": {"height": 384, "width": 384}, "size_divisor": None}, 384, 16, (384, 384)),
         ({}, 518, 14, (518, 518)),
     ],
 )

@@ -17,6 +17,8 @@ FILE = "preprocessor_config.json"
 GREATEST_PIXEL = 255.0
 ASPECT = 4 / 3
 """Width to height of most cameras' images, for a model that asks for the images' own."""
+CAMERA_SIZE = 640, 480
+"""Width and height of NYU Depth v2, on which those models were trained that do not resize images."""
 
 
 def read_preprocessing(name: str) -> dict[str, Any]:
@@ -51,10 +53,14 @@ def _of_each_channel(values: float | Sequence[float], greatest: float) -> list[f
 def input_size(settings: Mapping[str, Any], image_size: int, patch: int) -> tuple[int, int]:
     """Width and height the model was trained at, in whole patches of so many pixels; `image_size`, squared, where the settings name none.
 
-    A model that keeps the images' aspect ratio names the length of the shorter side.
+    A model that keeps the images' aspect ratio names the length of the shorter side; one that takes images as large as they are gets `CAMERA_SIZE`.
     """
     size = settings.get("size")
-    height, width = (size["height"], size["width"]) if isinstance(size, Mapping) and "height" in size else (image_size, image_size)
+    named = isinstance(size, Mapping) and "height" in size
+    if settings.get("size_divisor") and not (named and settings.get("do_resize", True)):
+        width, height = CAMERA_SIZE
+    else:
+        height, width = (size["height"], size["width"]) if named else (image_size, image_size)
     if settings.get("keep_aspect_ratio") and width == height:
         width = height * ASPECT
     return max(round(width / patch), 1) * patch, max(round(height / patch), 1) * patch
