@@ -113,6 +113,7 @@ def test_own_options_are_what_the_model_was_made_for(saved):
     assert own_options(str(saved("dpt_of_swinv2")))["input_size"] == (64, 64)  # 56, in whole pixels of its deepest map
     far = {"depth_range": (1e-3, 1e4), "augment": False}  # what is zoomed into has another field of view
     assert own_options(str(saved("depth_pro", size={"height": 256, "width": 256}))) == {**relative, "input_size": (256, 256), **far}
+    assert own_options(str(saved("depth_pro_without_fov", size={"height": 256, "width": 256}))) == {**relative, "input_size": (256, 256)}
     assert own_options("resnet18") == {}
 
 

@@ -31,7 +31,7 @@ def own_options(backbone: str) -> dict[str, Any]:
     options["input_size"] = input_size(read_preprocessing(backbone), image_size(config), patch_size(config))
     if (metres := metric_range(config)) is not None:
         options["depth_range"] = metres
-    if config.model_type == "depth_pro":
+    if getattr(config, "use_fov_model", False):
         options["augment"] = False  # what is zoomed into is to be nearer, but a narrower field of view leaves it where it is
     return options
 
