@@ -160,7 +160,12 @@ def test_what_ros_would_ignore_is_one_sentence_and_exit_code_1(node, arguments, 
     [
         (DEPTH_NODE, "--sampels=16", "--ros-args -p samples:=X"),
         (DEPTH_NODE, "samples:=16", "--ros-args -p samples:=X"),  # ROS would take it as a remapping of a topic `samples`
+        (DEPTH_NODE, "use_sim_time:=true", "--ros-args -p use_sim_time:=X"),
         (DEPTH_NODE, "/path/of/something", DEPTH_NODE.example),
+        (DEPTH_NODE, "-p", DEPTH_NODE.example),
+        (DEPTH_NODE, "--image:=/camera", DEPTH_NODE.example),  # neither an option nor a remapping
+        (DEPTH_NODE, "image:=/my camera", DEPTH_NODE.example),
+        (DEPTH_NODE, "__params:=x.yaml", DEPTH_NODE.example),  # as it once was: ROS no longer takes it
         (EVALUATOR_NODE, "--verbose", EVALUATOR_NODE.example),
         (EVALUATOR_NODE, "--use-ground-truth-image", "--ros-args -p use_ground_truth_image:=X"),
     ],
@@ -177,11 +182,17 @@ def test_a_refusal_names_the_parameter_that_was_meant(node, argument, expected):
         ["", "--", "--ros-args"],
         ["--ros-args", "--log-level", "debug", "--ros-args", "-r", "__node:=front", "--params-file", "x.yaml", "-p", "model:=m"],  # as launch_ros
         ["--ros-args", "-p", "model:=m", "--", "--ros-args", "-r", "image:=/camera/image_raw"],
-        ["image:=/camera/image_raw"],  # an old way to remap that ROS still takes, and warns of
     ],
 )
 def test_what_ros_takes_is_not_refused(arguments):
     refuse_ignored(DEPTH_NODE, arguments)
+
+
+@pytest.mark.parametrize("argument", ["image:=/camera/image_raw", "/image:=camera", "~/latency_ms:=~/late", "front:image:=/camera", "__ns:=/robot"])
+def test_an_old_remapping_that_ros_takes_with_a_warning_is_not_refused(argument):
+    refuse_ignored(DEPTH_NODE, [argument])
+    utilities = pytest.importorskip("rclpy.utilities", reason="ROS 2 is not installed")
+    assert utilities.remove_ros_args([argument]) == []
 
 
 words = st.lists(st.sampled_from(["bag", "--model", "-x", "--", "a", "--help"]), max_size=3)

@@ -15,6 +15,8 @@ from uncertainty_depth.options import add_parameters
 
 WIDTH = 140
 HELP = frozenset({"-h", "--help"})
+OLD_REMAPPING = re.compile(r"(?!__params|__log)(\w+:)?[\w/~]+:=[\w/~]+")
+"""What ROS takes outside `--ros-args` too, with a warning."""
 
 
 class NodeCommand(NamedTuple):
@@ -107,14 +109,14 @@ def print_help(command: NodeCommand) -> None:
 
 def refuse_ignored(command: NodeCommand, arguments: Sequence[str]) -> None:
     """Raise `ConfigError` naming the first argument that ROS would silently ignore, or take for a topic where it is a parameter."""
-    parameters = {item.name for item in dataclasses.fields(command.config)}
+    parameters = {item.name for item in dataclasses.fields(command.config)} | {"use_sim_time"}
     for argument in without_ros_arguments(arguments):
         name = re.sub(r"^-*|[:=].*", "", argument).replace("-", "_")
-        if argument in ("", "--") or (":=" in argument and name not in parameters):
-            continue  # says nothing, or is a remapping as it once was: ROS takes it, and warns
+        if argument in ("", "--") or (OLD_REMAPPING.fullmatch(argument) and name not in parameters):
+            continue
         meant = get_close_matches(name, parameters, 1)
         expected = f"--ros-args -p {meant[0]}:=X" if meant else command.example
-        raise ConfigError(f"argument {argument!r} is neither a ROS argument nor --help; expected {expected}")
+        raise ConfigError(f"argument {argument!r} is outside --ros-args, where it has no effect; expected {expected}")
 
 
 def without_ros_arguments(arguments: Sequence[str]) -> list[str]:
