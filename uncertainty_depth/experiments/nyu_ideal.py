@@ -1,7 +1,8 @@
-"""What a sigma would score if it were right: the truth drawn from the very distribution that it stands for.
+"""What a sigma would score if it were right: the truth drawn around the predicted depth, with sigma as its standard deviation.
 
-No better score can be expected of its contrast: where a sigma does as well on the measured depth as on the drawn one, only one that tells
-easy pixels from hard ones more sharply could gain.
+A reference, and no bound: errors of lighter tails than the drawn ones, or that vary more than sigma does, score better. Where a sigma does as well
+on the measured depth as on the drawn one, its order is about as good as its contrast allows, and what could gain is more of that: a
+sigma that tells easy pixels from hard ones more sharply.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def score_drawn(passes: Passes, recipes: Mapping[str, Recipe], frames: SmallFram
 
 
 def drawn(depth: NDArray[np.float32], sigma: NDArray[np.float32], known: NDArray[np.bool_], seed: int) -> dict[str, NDArray[np.float32]]:
-    """Kind of noise to a truth (h, w) of mean `depth` and standard deviation `sigma`, metres; NaN where none is `known`, or none is above 0."""
+    """Kind of noise to a truth (h, w) of mean `depth` and standard deviation `sigma`, metres; NaN where none is `known`, or it is not above 0."""
     truths = {}
     for kind, noise in NOISE.items():
         truth = (depth + noise(np.random.default_rng(seed), sigma)).astype(np.float32)
