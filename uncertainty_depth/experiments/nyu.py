@@ -2,7 +2,8 @@
 
 What differs from the paper: its network is a ResNet-200 trained on 16,000 images of the raw set; here an encoder of 0.3 million weights
 from scratch and the 795 labelled images of the official training split, 160x128, so that a run takes hours on two cores. Values cannot be compared,
-the comparison of methods can. Every network is trained for the same number of epochs at a constant rate. `docs/experiments/nyu.md` says more.
+the comparison of methods can. Every network of the methods is trained for the same number of epochs at a constant rate. `docs/experiments/nyu.md`
+says more.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def ideal_tables(drawn: Ideal) -> Titled:
     """In the same manner."""
     text = (
         "What would a right sigma score? Change against sigma = depth on the test images of the recipes, where the truth is the measured one,"
-        " and where it is drawn from a Laplace or a normal distribution around the predicted depth, with sigma as its standard deviation."
+        " and where each pixel's is drawn from a Laplace or a normal distribution around the predicted depth, with sigma as its standard deviation."
     )
     return {"ideal": (text, nyu_tables.ideal_table(drawn))}
 

@@ -21,7 +21,7 @@ class Settings:
 
     Attributes:
         network: what all networks are.
-        training: how all are trained; patience equals epochs, so that every network is trained for as many.
+        training: how all are trained; patience equals epochs, so that none stops early.
         backbones: encoders of multi_networks.
         train_frames: images to train on and to hold out; 0 takes all.
         test_frames: test images; 0 takes all.
@@ -53,7 +53,7 @@ QUICK = Settings(
     rounds=5,
 )
 
-LAPLACE = {"head": "laplace"}
+LAPLACE, LONG = {"head": "laplace"}, 3
 VARIANTS: dict[str, dict[str, Any]] = {
     "multi_epochs": {},
     "multi_epochs_laplace": LAPLACE,
@@ -69,7 +69,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "multi_epochs_dropout0.1": {"dropout": 0.1},
     "multi_epochs_dropout0.4": {"dropout": 0.4},
     "multi_epochs_relu": {"last_activation": "relu"},
-    "multi_epochs_laplace_long": {"epochs": 3, "patience": 3, **LAPLACE},
+    "multi_epochs_laplace_long": {"epochs": LONG, "patience": LONG, **LAPLACE},
     "multi_epochs_laplace_resnet10": {"backbone": "resnet10", **LAPLACE},
 }
 """Each training: what sets its options apart from the run's; epochs and patience as multiples of the run's."""
