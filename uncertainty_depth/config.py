@@ -142,7 +142,7 @@ class TrainingConfig:
     patience: int = option(8, "epochs without a better validation error that count as having stopped improving", minimum=1)
     freeze_encoder: bool = option(False, "train the decoder alone: snapshots then share one encoder pass; on for a depth model")
     validation_share: float = option(0.1, "share of the frames held out for validation", minimum=0.01, maximum=0.9)
-    augment: bool = option(True, "random flips, zoom, and changes of brightness, contrast and colour; off for DepthPro")
+    augment: bool = option(True, "random flips, zoom, and changes of brightness, contrast and colour; off for DepthPro with its field of view")
     seed: int = option(0, "seed of initial weights, order, augmentation and split", minimum=0)
     processes: int = option(
         1, "networks of an ensemble trained at the same time, each in a process of its own, on the next GPU in turn; 0: one per GPU", minimum=0
