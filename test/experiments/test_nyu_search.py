@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.experiments.nyu_data import open_splits
-from uncertainty_depth.experiments.nyu_methods import options
 from uncertainty_depth.experiments.nyu_recipes import ALL_PLACES, Recipe, dropout, questions
 from uncertainty_depth.experiments.nyu_search import Passes, SmallFrames, collect, fit_maps, load_networks, parts_of, score_recipes, some_pixels
 from uncertainty_depth.metrics import auce
@@ -118,13 +117,6 @@ def test_every_recipe_has_a_key_of_its_own_and_is_scored_once(tiny_settings):
     assert {recipe for question in asked for recipe in question.answers.values()} == set(everything)
     assert len(calibrated) == 3
     assert len({question.title for question in asked}) == len(asked)
-
-
-def test_an_answer_names_the_epochs_that_its_training_has(tiny_settings):
-    (asked,) = (question for question in questions(tiny_settings) if "length of the training" in question.title)
-    for answer, recipe in asked.answers.items():
-        _, training = options(recipe.variant, 0, tiny_settings)
-        assert answer.startswith(f"{training.epochs} epochs")
 
 
 def test_parts_are_the_held_out_frames_of_the_trainings_and_the_test_split(nyu_like, nyu_models, tiny_settings):

@@ -53,7 +53,7 @@ QUICK = Settings(
     rounds=5,
 )
 
-LAPLACE, LONG = {"head": "laplace"}, 3
+LAPLACE, LONG = {"head": "laplace"}, {"epochs": 3, "patience": 3}
 VARIANTS: dict[str, dict[str, Any]] = {
     "multi_epochs": {},
     "multi_epochs_laplace": LAPLACE,
@@ -69,8 +69,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "multi_epochs_dropout0.1": {"dropout": 0.1},
     "multi_epochs_dropout0.4": {"dropout": 0.4},
     "multi_epochs_relu": {"last_activation": "relu"},
-    "multi_epochs_laplace_long": {"epochs": LONG, "patience": LONG, **LAPLACE},
+    "multi_epochs_laplace_long": {**LAPLACE, **LONG},
     "multi_epochs_laplace_resnet10": {"backbone": "resnet10", **LAPLACE},
+    "multi_epochs_laplace_resnet10_long": {"backbone": "resnet10", **LAPLACE, **LONG},
 }
 """Each training: what sets its options apart from the run's; epochs and patience as multiples of the run's."""
 
@@ -102,9 +103,11 @@ ROWS: dict[str, Row] = {
     "self_teaching": Row("self-teaching", "self_teaching", "self_teaching", cheap=False),
     "multi_epochs_laplace": Row("Multi Epochs + Laplace head", "multi_epochs_laplace", "multi_epochs"),
     "mc_dropout_laplace": Row("MC-dropout + Laplace head", "multi_epochs_laplace", "mc_dropout"),
+    "multi_epochs_long": Row("Multi Epochs + Laplace head, 3 times as long", "multi_epochs_laplace_long", "multi_epochs"),
+    "mc_dropout_long": Row("MC-dropout + Laplace head, 3 times as long", "multi_epochs_laplace_long", "mc_dropout"),
     "multi_inits_laplace": Row("Multi Inits + Laplace head", "multi_inits_laplace", "multi_inits", cheap=False),
 }
-"""The six methods of Moukari et al. 2019, two of Poggi et al. 2020, and three recipes that join both."""
+"""The six methods of Moukari et al. 2019, two of Poggi et al. 2020, and recipes that join both."""
 
 
 def options(variant: str, seed: int, settings: Settings) -> tuple[NetworkConfig, TrainingConfig]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from uncertainty_depth.experiments.nyu_methods import LONG, Settings
+from uncertainty_depth.experiments.nyu_methods import Settings
 
 ALL_PLACES = (0, 1, 2)
 
@@ -59,9 +59,8 @@ def dropout(variant: str = "multi_epochs", passes: int = 8, **options: object) -
 
 def questions(settings: Settings) -> list[Question]:
     """All that is compared, in the order of the table."""
-    trained = settings.training
-    about_head, about_members = _about_the_head(trained.epochs), _about_members(trained.members)
-    return [*_about_snapshots(trained.snapshots), *_about_dropout(), *about_head, *about_members, _about_calibration()]
+    snapshots, members = settings.training.snapshots, settings.training.members
+    return [*_about_snapshots(snapshots), *_about_dropout(), *_about_the_head(), *_about_members(members), _about_calibration()]
 
 
 def _about_snapshots(snapshots: int) -> list[Question]:
@@ -105,27 +104,30 @@ def _about_dropout() -> list[Question]:
     ]
 
 
-def _about_the_head(epochs: int) -> list[Question]:
+def _about_the_head() -> list[Question]:
     heads = {"none": "multi_epochs", "Gaussian": "multi_epochs_gaussian", "Laplace": "multi_epochs_laplace"}
     single = {"one pass": Recipe("multi_epochs_laplace", -1), "one pass, self-teaching": Recipe("self_teaching", -1)}
     spreads = {"snapshots": Recipe("multi_epochs_laplace"), "8 dropout passes": dropout("multi_epochs_laplace")}
     both = {"snapshots x 8 passes": Recipe("multi_epochs_laplace", passes=8)}
-    lengths = _both(f"{epochs} epochs (default)", f"{LONG * epochs} epochs", "multi_epochs_laplace_long")
     return [
         Question("head, all snapshots, total", {head: Recipe(variant) for head, variant in heads.items()}),
         Question("passes with the Laplace head, total", {**single, **spreads, **both}),
         Question("weight of the snapshots' spread beside the Laplace head", _weights(0)),
         Question("weight of the dropout passes' spread beside the Laplace head", _weights(-1)),
-        Question("length of the training, Laplace head, total", lengths),
-        Question("encoder, Laplace head, total", _both("tiny (default)", "resnet10", "multi_epochs_laplace_resnet10")),
+        Question("length of the training, Laplace head, total", _of_both({"usual (default)": "multi_epochs_laplace", "3 times as long": LONG})),
+        Question("encoder, Laplace head, total", _of_both({"tiny (default)": "multi_epochs_laplace", "resnet10": RESNET})),
+        Question("encoder, Laplace head, 3 times as long, total", _of_both({"tiny (default)": LONG, "resnet10": f"{RESNET}_long"})),
         *(Question(f"part of sigma, {name}", _parts(variant, first)) for name, variant, first in PARTS_OF),
     ]
 
 
-def _both(usual: str, other: str, variant: str) -> dict[str, Recipe]:
-    """Snapshots and dropout passes of the usual training with a Laplace head, and of another one."""
-    makes, variants = {"snapshots": Recipe, "dropout": dropout}, {usual: "multi_epochs_laplace", other: variant}
-    return {f"{name}, {spread}": make(trained) for spread, make in makes.items() for name, trained in variants.items()}
+LONG, RESNET = "multi_epochs_laplace_long", "multi_epochs_laplace_resnet10"
+
+
+def _of_both(variants: dict[str, str]) -> dict[str, Recipe]:
+    """Snapshots and dropout passes of each training."""
+    makes = {"snapshots": Recipe, "dropout": dropout}
+    return {f"{name}, {spread}": make(variant) for spread, make in makes.items() for name, variant in variants.items()}
 
 
 def _weights(first: int) -> dict[str, Recipe]:
