@@ -117,6 +117,17 @@ def test_own_options_are_what_the_model_was_made_for(saved):
     assert own_options("resnet18") == {}
 
 
+@pytest.mark.parametrize("kind", ["dpt", "zoedepth"])
+def test_a_config_may_give_height_and_width_apart(kind, saved):
+    folder = saved(kind, size=None)
+    expected, file = own_options(str(folder)), folder / "config.json"
+    config = json.loads(file.read_text())
+    encoder = config.get("backbone_config") or config
+    encoder["image_size"] = [encoder["image_size"]] * 2
+    file.write_text(json.dumps(config))
+    assert own_options(str(folder)) == expected
+
+
 def of_backbones(*backbones: Path | str, given: Sequence[str] = ()) -> dict[str, Any]:
     return own_options_of(NetworkConfig(), TrainingConfig(method="multi_networks", backbones=tuple(map(str, backbones))), given)
 

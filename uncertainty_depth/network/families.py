@@ -40,10 +40,11 @@ def patch_size(config: PretrainedConfig) -> int:
 
 
 def image_size(config: PretrainedConfig) -> int:
-    """Height and width that the encoder was trained at, as far as the config knows."""
+    """Height and width that the encoder was trained at, as far as the config knows; the greater one where they differ."""
     if config.model_type == "depth_pro":
         return working_size(config)
-    return int(getattr(_encoder_config(config), "image_size", 384))
+    sides = getattr(_encoder_config(config), "image_size", 384)
+    return int(max(sides) if isinstance(sides, Sequence) else sides)
 
 
 def _encoder_config(config: PretrainedConfig) -> PretrainedConfig:
