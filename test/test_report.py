@@ -89,6 +89,16 @@ def test_the_depth_baseline_itself_does_not_count_as_beating_it():
     assert not any(line.won for line in verdict(evaluation_of(lambda depth, error, random: 0.1 * depth).summary()))
 
 
+@pytest.mark.parametrize(("share", "words"), [(-0.4, "40% below"), (-0.005, "within 1% of"), (0.0, "within 1% of"), (0.3, "30% above")])
+def test_a_figure_is_said_to_be_below_a_baseline_only_where_it_beats_it(share, words):
+    summary = evaluation_of(lambda depth, error, random: error).summary()
+    best = min(figures["n_merci"] for figures in summary["baselines"].values())
+    summary["uncertainty"]["n_merci"] = best * (1 + share)
+    line = verdict(summary)[-1]
+    assert words in line.text
+    assert ("below" in line.text) == line.won
+
+
 def test_nothing_scored_is_reported_and_not_a_crash(tmp_path):
     evaluation = Evaluation()
     evaluation.skip(Skipped(None, "bad_image", "..."))

@@ -50,9 +50,15 @@ def _compare(key: str, method: float, baselines: Mapping[str, float]) -> Verdict
     if method == best == 0:
         return Verdict(f"{label}: says nothing here, it is 0 for the method and for {BASELINES[name]}", False)
     won = method < best * (1 - MARGIN)
-    change = f"{abs(1 - method / best):.0%} {'below' if method < best else 'above'}" if best > 0 and math.isfinite(method) else "against"
     word = "beats both trivial baselines" if won else "does NOT beat the trivial baselines"
-    return Verdict(f"{label}: {word} ({method:.3f}, {change} {BASELINES[name]} at {best:.3f})", won)
+    return Verdict(f"{label}: {word} ({method:.3f}, {_distance(method, best)} {BASELINES[name]} at {best:.3f})", won)
+
+
+def _distance(method: float, best: float) -> str:
+    if not (best > 0 and math.isfinite(method)):
+        return "against"
+    share = method / best - 1
+    return f"within {MARGIN:.0%} of" if abs(share) <= MARGIN else f"{abs(share):.0%} {'below' if share < 0 else 'above'}"
 
 
 def row(summary: Mapping[str, Any], key: str) -> tuple[float, dict[str, float]]:
