@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from uncertainty_depth.arguments import SIGNATURES, build_parser
-from uncertainty_depth.cli import COMMANDS
+from uncertainty_depth.cli import COMMANDS, main
 
 
 def call(*arguments, **options):
@@ -44,6 +44,37 @@ def test_an_error_is_one_sentence_and_exit_code_1(arguments, words, tmp_path):
     assert last.startswith("uncertainty-depth: ")
     assert all(word in last for word in words), last
     assert "Traceback" not in done.stderr
+
+
+def test_a_command_that_fails_leaves_no_empty_folder(tmp_path):
+    for command in (["evaluate", "no/such/bag", "--model", "m"], ["calibrate", "m", "no/such/bag"], ["evaluate", "synthetic:", "--model", "m"]):
+        assert call(*command, "--output", tmp_path / "report").returncode == 1
+        assert not (tmp_path / "report").exists(), command
+
+
+def test_messages_stand_on_lines_of_their_own_beside_a_bar():
+    code = """
+import logging, sys
+from tqdm import tqdm
+from uncertainty_depth import cli
+def warn(arguments):
+    for _ in tqdm(range(3)):
+        logging.getLogger("uncertainty_depth").warning("one frame is lost")
+cli.COMMANDS["demo"] = warn
+sys.exit(cli.main(["demo"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert [line for line in done.stderr.splitlines() if "lost" in line] == ["one frame is lost"] * 3
+
+
+def test_an_interrupted_training_says_how_to_go_on(monkeypatch, capsys):
+    def interrupted(arguments):
+        raise KeyboardInterrupt
+
+    for command, arguments in (("train", ["my_bag", "--output", "my_model"]), ("synthesize", ["my_bag"])):
+        monkeypatch.setitem(COMMANDS, command, interrupted)
+        assert main([command, *arguments]) == 130
+        assert ("--resume" in capsys.readouterr().err) == (command == "train")
 
 
 def test_every_command_has_a_signature():

@@ -11,6 +11,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+from tqdm.contrib.logging import logging_redirect_tqdm
+
 from uncertainty_depth.arguments import build_parser
 from uncertainty_depth.config import (
     CalibrationConfig,
@@ -58,10 +60,10 @@ def evaluate(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.evaluate import run
     from uncertainty_depth.predictor import Predictor
 
-    report.check_folder(arguments.output)
     options = from_arguments(SourceConfig, arguments)
     source = open_source(arguments.source, options)
     predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
+    report.check_folder(arguments.output)
     with ExitStack() as stack:
         sinks = [stack.enter_context(prediction_sink(arguments.write_bag))] if arguments.write_bag else []
         evaluation = run(source, predictor, from_arguments(EvaluationConfig, arguments), sinks)
@@ -95,10 +97,10 @@ def calibrate(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.predictor import Predictor
     from uncertainty_depth.report import check_folder
 
-    if arguments.output:
-        check_folder(arguments.output)
     sources = [open_source(source, from_arguments(SourceConfig, arguments)) for source in arguments.source]
     predictor = Predictor(arguments.model, replace(from_arguments(PredictorConfig, arguments), calibrated=False))
+    if arguments.output:
+        check_folder(arguments.output)
     config = from_arguments(CalibrationConfig, arguments)
     calibration = calibrate_sigma(sources, predictor, config)
     context = report.Context(tuple(arguments.source), predictor.describe(), config)
@@ -212,7 +214,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = build_parser(COMMANDS).parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:
-        arguments.command(arguments)
+        with logging_redirect_tqdm():  # or a message would stand on the line of a bar
+            arguments.command(arguments)
     except UncertaintyDepthError as error:
         print(f"uncertainty-depth: {error}", file=sys.stderr)
         return 1
@@ -220,7 +223,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"uncertainty-depth: {error.filename or 'reading or writing'}: {error.strerror or error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("uncertainty-depth: interrupted", file=sys.stderr)
+        hint = "; --resume goes on after the last finished epoch" if hasattr(arguments, "resume") else ""
+        print(f"uncertainty-depth: interrupted{hint}", file=sys.stderr)
         return 130
     return 0
 
