@@ -29,7 +29,7 @@ def reasons(records) -> Counter:
 
 
 def test_a_missing_bag_is_one_sentence(tmp_path):
-    with pytest.raises(SourceError, match=rf"^no such bag: {tmp_path}/nowhere$"):
+    with pytest.raises(SourceError, match=rf"^no such bag: {tmp_path}/nowhere; expected a bag's path"):
         open_source(str(tmp_path / "nowhere"), CONFIG)
 
 

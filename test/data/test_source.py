@@ -26,6 +26,12 @@ def test_what_does_not_exist_is_one_sentence(notation):
         open_source(notation, CONFIG)
 
 
+@pytest.mark.parametrize("notation", ["synthetic", "nuy:/nowhere", "/nowhere"])
+def test_what_is_no_path_is_told_the_other_notations(notation):
+    with pytest.raises(SourceError, match=rf"^no such bag: {notation}; expected a bag's path, nyu:DIR, kitti:DRIVE_DIR or synthetic:$"):
+        open_source(notation, CONFIG)
+
+
 def test_the_synthetic_world_takes_its_options():
     source = open_source("synthetic:worlds=2,frames=3,noise=0.5,test_objects=true", CONFIG)
     assert len(source) == 6

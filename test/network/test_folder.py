@@ -193,7 +193,7 @@ def test_a_newer_format(model):
     [
         ({"architecture": "transformer"}, "has architecture 'transformer'; expected 'hourglass'"),
         ({"method": "crystal_ball"}, "has method 'crystal_ball'; expected one of deterministic, mc_dropout, multi_epochs"),
-        ({"members": []}, "holds no trained member yet"),
+        ({"members": []}, "holds no trained member yet; expected at least one: train --resume goes on with a training that was stopped"),
         ({"members": ["a", "z"]}, "z.safetensors is missing; model.json names it"),
         ({"members": "a"}, "has members = 'a'; expected a list"),
         ({"network": {"colour": "red"}}, "describes no network: unknown option 'colour'"),

@@ -263,6 +263,7 @@ def test_cuda_where_there_is_none_is_an_error(small, tmp_path: Path) -> None:
     source, network, training = small
     with pytest.raises(ConfigError, match="finds no CUDA device"):
         train(source, tmp_path / "model", network, dataclasses.replace(training, device="cuda"))
+    assert source.reads == 0  # a long recording takes minutes to read
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -275,6 +276,13 @@ def test_ground_truth_beyond_the_depth_range_is_said(source, network, training, 
     with caplog.at_level(logging.WARNING):
         train(source, tmp_path / "model", dataclasses.replace(network, depth_range=(0.5, 2.0)), dataclasses.replace(training, epochs=1))
     assert "of the ground truth of list is outside depth_range 0.5 to 2 m" in caplog.text
+
+
+def test_a_depth_range_that_holds_no_ground_truth_is_refused(small, tmp_path: Path) -> None:
+    source, network, training = small
+    with pytest.raises(ConfigError, match=r"depth_range is 50 to 80 m, and no ground truth of list lies in it"):
+        train(source, tmp_path / "model", dataclasses.replace(network, depth_range=(50.0, 80.0)), training)
+    assert not (tmp_path / "model").exists()
 
 
 def test_a_robots_own_recording_is_enough(network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:

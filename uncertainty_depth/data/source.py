@@ -46,6 +46,8 @@ def open_source(notation: str, config: SourceConfig) -> Source:
 def _bag(path: str, config: SourceConfig) -> Source:
     from uncertainty_depth.data.bag import BagSource
 
+    if not Path(path).exists():
+        raise SourceError(f"no such bag: {path}; expected a bag's path, nyu:DIR, kitti:DRIVE_DIR or synthetic:")
     return BagSource(Path(path), config)
 
 

@@ -203,7 +203,7 @@ def read(folder: Path | str) -> ModelFolder:
         raise ModelError(f"{path / 'model.json'} has method {content['method']!r}; expected one of {', '.join(METHODS)}")
     members = tuple(map(str, content["members"]))
     if not members:
-        raise ModelError(f"{path} holds no trained member yet; expected at least one in model.json")
+        raise ModelError(f"{path} holds no trained member yet; expected at least one: train --resume goes on with a training that was stopped")
     for name in (*members, *([ENCODER] if content["shared_encoder"] else [])):
         if not (path / f"{name}.safetensors").is_file():
             raise ModelError(f"{path / f'{name}.safetensors'} is missing; model.json names it")

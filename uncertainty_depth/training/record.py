@@ -27,10 +27,16 @@ FREE = {"processes"}
 
 
 def start(source: str, frames: TrainingFrames, network: NetworkConfig, training: TrainingConfig, trained_on: int, held_out: int) -> dict[str, Any]:
-    """What is known before the first epoch, as plain values."""
+    """What is known before the first epoch, as plain values.
+
+    Raises:
+        ConfigError: all ground truth is outside the depth range.
+    """
     outside = frames.share_outside(*network.depth_range)
+    low, high = network.depth_range
+    if outside == 1:
+        raise ConfigError(f"depth_range is {low:g} to {high:g} m, and no ground truth of {source} lies in it; expected the depths to learn")
     if outside > NOTABLE_SHARE:
-        low, high = network.depth_range
         logger.warning(
             "%.0f %% of the ground truth of %s is outside depth_range %g to %g m, which the network cannot leave", 100 * outside, source, low, high
         )

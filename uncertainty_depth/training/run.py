@@ -62,11 +62,12 @@ def train(source: Source, output: Path, network: NetworkConfig, training: Traini
         return output
     _refuse_shared_checkpoint(output, plan)
     _try_architectures(plan)
+    device = choose_device(training.device)
     frames = read_frames(source, network.input_size, training.max_frames)
     indices, held_out = split(len(frames), training.validation_share, training.seed)
     described = record.start(source.name, frames, network, training, len(indices), len(held_out))
     _refuse_other_frames(before, described["fingerprint"], source.name, output)
-    model = ModelRun(output, plan, frames, indices, held_out, choose_device(training.device), described)
+    model = ModelRun(output, plan, frames, indices, held_out, device, described)
     with torch.random.fork_rng():
         create(model)
         _train_members(model, training.processes)
