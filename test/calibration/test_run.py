@@ -130,6 +130,13 @@ def test_the_report_of_one_source_is_on_its_last_frames_alone():
     assert after["auce"] > before["auce"]
 
 
+def test_what_gets_worse_on_frames_not_used_is_named():
+    worse = ListSource([*frames(20, factor=3.0).records, *frames(10, start=20, factor=0.5).records])
+    sentence = "worse after calibration on frames not used: AUCE"
+    assert sentence in report.table(calibrate([worse], DrawnPredictor(), CONFIG, False))
+    assert "worse after" not in report.table(calibrate([frames(30)], DrawnPredictor(), CONFIG, False))
+
+
 def test_each_of_several_sources_is_reported_on_by_the_map_of_the_others():
     sources = [frames(10, 0), frames(10, 100), frames(10, 200, factor=0.3)]
     made = calibrate(sources, DrawnPredictor(), CONFIG, False)

@@ -19,7 +19,7 @@ from uncertainty_depth.experiments.runner import write_atomically, write_json
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.calibration import LEVELS
 from uncertainty_depth.options import to_mapping
-from uncertainty_depth.summary import UNCERTAINTY_ROWS
+from uncertainty_depth.summary import HIGHER_IS_BETTER, MARGIN, UNCERTAINTY_ROWS
 
 COLUMNS = ("auce", "nll", "n_merci", "n_merci_trimmed", "ause.rmse")
 ROWS = ("auce", "nll", "n_merci", "n_merci_trimmed", "ause.abs_rel", "ause.rmse", "ause.a1", "spearman")
@@ -46,7 +46,7 @@ def table(calibration: Calibration) -> str:
     lines.append(f"{'':16}" + "".join(f"{UNCERTAINTY_ROWS[name][0]:>16}" for name in COLUMNS))
     for kind, found in calibration.choice.held_out.items():
         lines.append(f"{kind:16}" + "".join(f"{found[name]:16.4f}" for name in COLUMNS) + ("   chosen" if kind == chosen else ""))
-    return "\n".join([*lines, "", *_before_and_after(calibration), *_by_sequence(calibration)])
+    return "\n".join([*lines, "", *_before_and_after(calibration), *_worse(calibration), *_by_sequence(calibration)])
 
 
 def means(calibration: Calibration) -> tuple[Figures, Figures]:
@@ -61,6 +61,14 @@ def _before_and_after(calibration: Calibration) -> list[str]:
     sequences = f", mean over {len(calibration.trials)} sequences by maps of the others" if len(calibration.trials) > 1 else ""
     lines = [f"{frames} frames not used ({pixels} pixels){sequences}:", f"{'':16}{'before':>16}{'after':>16}"]
     return lines + [f"{UNCERTAINTY_ROWS[name][0]:16}{before[name]:16.4f}{after[name]:16.4f}" for name in ROWS]
+
+
+def _worse(calibration: Calibration) -> list[str]:
+    """The map is chosen without the frames not used, so it can fail on them: which figures say so."""
+    before, after = means(calibration)
+    names = [name for name in ROWS if not name.startswith(HIGHER_IS_BETTER) and after[name] - before[name] > MARGIN * abs(before[name])]
+    found = ", ".join(UNCERTAINTY_ROWS[name][0] for name in names)
+    return [f"worse after calibration on frames not used: {found}; --no-calibrated serves raw sigma"] if names else []
 
 
 def _by_sequence(calibration: Calibration) -> list[str]:
