@@ -7,6 +7,7 @@ import pytest
 
 from uncertainty_depth.arguments import SIGNATURES, build_parser
 from uncertainty_depth.cli import COMMANDS, main
+from uncertainty_depth.demo import MODEL
 
 
 def call(*arguments, **options):
@@ -50,6 +51,12 @@ def test_a_command_that_fails_leaves_no_empty_folder(tmp_path):
     for command in (["evaluate", "no/such/bag", "--model", "m"], ["calibrate", "m", "no/such/bag"], ["evaluate", "synthetic:", "--model", "m"]):
         assert call(*command, "--output", tmp_path / "report").returncode == 1
         assert not (tmp_path / "report").exists(), command
+
+
+def test_a_folder_of_images_is_not_called_missing(tmp_path):
+    done = call("predict", tmp_path, "--model", MODEL, "--output", tmp_path / "maps")
+    assert done.returncode == 1
+    assert f"{tmp_path} is a folder; expected image files" in done.stderr
 
 
 def test_messages_stand_on_lines_of_their_own_beside_a_bar():

@@ -48,6 +48,8 @@ def _refuse_overwriting(paths: list[Path], output: Path) -> None:
 
 def read_rgb(path: Path) -> NDArray[np.uint8]:
     """An image file as (H, W, 3) uint8 RGB."""
+    if path.is_dir():
+        raise SourceError(f"{path} is a folder; expected image files")
     if not path.is_file():
         raise SourceError(f"no such image: {path}")
     image = cv2.imread(str(path), cv2.IMREAD_COLOR)

@@ -103,6 +103,7 @@ def test_evaluator_node_stops_cleanly_and_writes_its_report(start_node, graph, t
     assert node.end(number) == 0
     assert "Traceback" not in node.output
     assert json.loads((tmp_path / "report" / "summary.json").read_text())["frames"]["read"] == 0
+    assert node.output.splitlines()[-1] == f"0 frames scored, report: {tmp_path / 'report' / 'report.html'}"
 
 
 @pytest.mark.parametrize(

@@ -187,10 +187,12 @@ class EvaluatorNode(Node):
     def close(self) -> str:
         """Score what has arrived, write the report where one is wanted, and go; returns what is worth telling."""
         try:
-            return f"report: {self._worker.call(self._finish).result()}" if self.config.output else ""
+            written = f", report: {self._worker.call(self._finish).result()}" if self.config.output else ""
         finally:
             self._worker.stop()
             self.destroy_node()
+        skipped = "".join(f", {count} {reason}" for reason, count in self._live.evaluation.skipped.items())
+        return f"{self._live.evaluation.evaluated} frames scored{skipped}{written}"
 
 
 def checked(config: EvaluatorNodeConfig) -> EvaluatorNodeConfig:
