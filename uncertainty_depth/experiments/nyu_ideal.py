@@ -8,6 +8,7 @@ sigma that tells easy pixels from hard ones more sharply.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +37,14 @@ Ideal = dict[str, list[dict[str, Any]]]
 def ideal(output: Path, splits: Splits, settings: Settings, seeds: int) -> Ideal:
     """Recipe to {"measured" or kind of noise: summary of `OnlineMetrics`} for each seed, on the test frames that the recipe search shows."""
     names = {f"ideal_{VARIANT}-{seed}": seed for seed in range(seeds)}
+    frames = lru_cache(maxsize=1)(lambda: read_frames(splits.test, settings.network.input_size))
 
     def pieces(name: str) -> dict[str, Any]:
         trained = read(output / "models" / model_name(VARIANT, names[name])).training
         return {"training": trained, "recipes": [recipe.key for recipe in RECIPES.values()], "frames": [len(splits.test), settings.search_every]}
 
     def compute(name: str) -> dict[str, Any]:
-        test = read_frames(splits.test, settings.network.input_size)
-        shown = taken(test, range(0, len(test), settings.search_every))
+        shown = taken(frames(), range(0, len(frames()), settings.search_every))
         return score_drawn(Passes(load_networks(output / "models" / model_name(VARIANT, names[name]))), RECIPES, shown)
 
     found = resume(output / "results", names, pieces, compute, "nyu: ideal")
