@@ -130,7 +130,7 @@ class TrainingConfig:
 
     method: str = option("multi_epochs", "what the model is made for; empty options of `predict` and the nodes fall back to it", choices=METHODS)
     loss: str = option("", "l1, berhu, log_l1 or nll; empty takes nll with a head, log_l1 without", choices=("", *LOSSES))
-    epochs: int = option(40, "most passes over the training frames", minimum=1)
+    epochs: int = option(150, "most passes over the training frames", minimum=1)
     batch_size: int = option(16, "frames per step", minimum=1)
     learning_rate: float = option(1e-3, "step size, the same from first to last: no schedule; of a depth model a tenth", minimum=0.0)
     weight_decay: float = option(1e-4, "decoupled weight decay (AdamW)", minimum=0.0)
@@ -139,7 +139,7 @@ class TrainingConfig:
     backbones: tuple[str, ...] = option(("resnet10", "resnet18", "resnet34"), "encoders of multi_networks, one network each")
     adversarial_step: float = option(0.01, "step of adversarial_ensemble's examples, as a share of the range of a pixel", minimum=0.0, maximum=1.0)
     distill: str = option("", "model folder whose mean and total sigma one network learns; the method is then distilled")
-    patience: int = option(8, "epochs without a better validation error that count as having stopped improving", minimum=1)
+    patience: int = option(30, "epochs without a better validation error that count as having stopped improving", minimum=1)
     freeze_encoder: bool = option(False, "train the decoder alone: snapshots then share one encoder pass; on for a depth model")
     validation_share: float = option(0.1, "share of the frames held out for validation", minimum=0.01, maximum=0.9)
     augment: bool = option(True, "random flips, zoom, and changes of brightness, contrast and colour; off for DepthPro with its field of view")
