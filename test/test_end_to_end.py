@@ -83,6 +83,16 @@ def test_two_runs_give_the_same_figures(bag, model, report, tmp_path):
     assert again["uncertainty"] == before["uncertainty"]
 
 
+def test_scoring_frames_that_the_model_was_trained_on_is_said(bag, model, report, tmp_path, caplog):
+    sentence = f"model was trained on frames of {bag}: its errors are smaller there than on new frames"
+    assert sentence in summary_of(report / "report")["notes"]
+    assert sentence in (report / "report" / "report.html").read_text()
+    for source, said in ((str(bag), True), ("synthetic:worlds=1,frames=1,seed=9", False)):
+        caplog.clear()
+        assert main(["evaluate", source, "--model", str(model), "--output", str(tmp_path), "--pictures", "0"]) == 0
+        assert (sentence in caplog.messages) == said
+
+
 def test_predict_writes_metres_at_the_size_of_each_image(model, tmp_path):
     for name, size in {"wide.png": (90, 40), "tall.jpg": (31, 77)}.items():
         cv2.imwrite(str(tmp_path / name), np.full((size[1], size[0], 3), 128, np.uint8))

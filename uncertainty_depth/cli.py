@@ -29,6 +29,7 @@ from uncertainty_depth.experiments.registry import EXPERIMENTS
 from uncertainty_depth.options import from_arguments, to_mapping
 
 Command = Callable[[argparse.Namespace], None]
+logger = logging.getLogger(__name__)
 
 
 def train(arguments: argparse.Namespace) -> None:
@@ -56,7 +57,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     """Score a model on every frame of a source, without ROS, and write a report."""
     from uncertainty_depth import report, summary
     from uncertainty_depth.data.prediction_bag import prediction_sink
-    from uncertainty_depth.data.source import open_source
+    from uncertainty_depth.data.source import open_source, trained_on
     from uncertainty_depth.evaluate import run
     from uncertainty_depth.predictor import Predictor
 
@@ -64,10 +65,12 @@ def evaluate(arguments: argparse.Namespace) -> None:
     source = open_source(arguments.source, options)
     predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
     report.check_folder(arguments.output)
+    seen = trained_on(predictor.model.name, predictor.model.training, [source.name])
+    _warn(seen)
     with ExitStack() as stack:
         sinks = [stack.enter_context(prediction_sink(arguments.write_bag))] if arguments.write_bag else []
         evaluation = run(source, predictor, from_arguments(EvaluationConfig, arguments), sinks)
-    notes = [*source.notes, *([f"interrupted: only the first frames of about {len(source)} were read"] if evaluation.interrupted else [])]
+    notes = [*seen, *source.notes, *([f"interrupted: only the first frames of about {len(source)} were read"] if evaluation.interrupted else [])]
     context = report.Context(arguments.source, predictor.describe(), tuple(notes), to_mapping(options))
     page = report.write(evaluation, arguments.output, context)
     print(summary.table(evaluation.summary()))
@@ -76,6 +79,11 @@ def evaluate(arguments: argparse.Namespace) -> None:
         raise KeyboardInterrupt
     if not evaluation.evaluated:
         raise SourceError(f"no frame of {arguments.source} could be scored; the report says why")
+
+
+def _warn(sentences: Sequence[str]) -> None:
+    for sentence in sentences:
+        logger.warning(sentence)
 
 
 def predict(arguments: argparse.Namespace) -> None:
@@ -92,7 +100,7 @@ def calibrate(arguments: argparse.Namespace) -> None:
     """Fit a monotone map from raw to calibrated sigma to ground truth, write it into the model folder, and report on frames not used."""
     from uncertainty_depth.calibration import report
     from uncertainty_depth.calibration.run import calibrate as calibrate_sigma
-    from uncertainty_depth.data.source import open_source
+    from uncertainty_depth.data.source import open_source, trained_on
     from uncertainty_depth.network.folder import set_calibration
     from uncertainty_depth.predictor import Predictor
     from uncertainty_depth.report import check_folder
@@ -101,9 +109,11 @@ def calibrate(arguments: argparse.Namespace) -> None:
     predictor = Predictor(arguments.model, replace(from_arguments(PredictorConfig, arguments), calibrated=False))
     if arguments.output:
         check_folder(arguments.output)
+    seen = trained_on(predictor.model.name, predictor.model.training, [source.name for source in sources])
+    _warn(seen)
     config = from_arguments(CalibrationConfig, arguments)
     calibration = calibrate_sigma(sources, predictor, config)
-    context = report.Context(tuple(arguments.source), predictor.describe(), config)
+    context = report.Context(tuple(arguments.source), predictor.describe(), config, tuple(seen))
     print(report.table(calibration))
     if arguments.output or not arguments.dry_run:
         report.write(calibration, arguments.output or arguments.model, context)

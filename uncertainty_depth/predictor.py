@@ -85,7 +85,7 @@ class Predictor:
         parameters = {id(weights): weights.numel() for network in self._estimator.networks for weights in network.parameters()}
         described = self._estimator.networks[-1].config
         return {
-            "model": self.model.path.resolve().name,
+            "model": self.model.name,
             "method": self.method,
             "component": self.config.component,
             "samples": self._estimator.passes(self.config),

@@ -274,6 +274,16 @@ def test_a_model_is_calibrated_on_a_bag_from_the_command_line(model, bag, tmp_pa
     assert found == SigmaMap.from_mapping(content["map"])
 
 
+def test_calibrating_on_frames_that_the_model_was_trained_on_is_said(model, bag, caplog):
+    assert command(model, bag) == 0
+    assert json.loads((model / "calibration.json").read_text())["notes"] == []
+    set_members(model, ["m0", "m1"], "mc_dropout", {"source": str(bag)})
+    assert command(model, bag) == 0
+    (note,) = json.loads((model / "calibration.json").read_text())["notes"]
+    assert note.endswith(f"was trained on frames of {bag}: its errors are smaller there than on new frames")
+    assert note in caplog.messages
+
+
 def test_calibrating_again_starts_from_raw_sigma(model, bag):
     assert command(model, bag) == 0
     first = read(model).calibration

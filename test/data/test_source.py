@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.source import open_source
+from uncertainty_depth.data.source import open_source, trained_on
 from uncertainty_depth.errors import ConfigError, SourceError
 
 CONFIG = SourceConfig()
@@ -50,3 +50,40 @@ def test_the_synthetic_world_takes_its_options():
 def test_wrong_options_of_the_synthetic_world_are_one_sentence(options, error, sentence):
     with pytest.raises(error, match=sentence):
         open_source(f"synthetic:{options}", CONFIG)
+
+
+MOVED = "a source of the same name"
+
+
+@pytest.mark.parametrize(
+    ("source", "trained", "found"),
+    [
+        ("bags/run", "bags/run", "frames of"),
+        ("bags/run", "./bags/other/../run/", "frames of"),
+        ("/a/run", "/b/run", MOVED),
+        ("/a/run", "/a/walk", None),
+        ("/a/run", "kitti:/a/run", None),
+        ("run:3", "run:3", "frames of"),
+        ("kitti:/a/drive_0001", "kitti:/a/drive_0001", "frames of"),
+        ("kitti:/a/drive_0001", "kitti:/b/drive_0001", MOVED),
+        ("kitti:/a/drive_0001", "kitti:/a/drive_0002", None),
+        ("nyu:/a/nyu:test", "nyu:/a/nyu:train", None),
+        ("nyu:/a/nyu:test", "nyu:/b/nyu:train", None),
+        ("nyu:/a/nyu:test", "nyu:/a/nyu", "frames of"),
+        ("nyu:/a/nyu", "nyu:/a/nyu:train", "frames of"),
+        ("nyu:/a/nyu:train", "nyu:/b/nyu:train", MOVED),
+        ("synthetic:worlds=1,frames=2,seed=3", "synthetic:worlds=9,frames=9,seed=3,noise=0.5", "frames of"),
+        ("synthetic:worlds=1,seed=3", "synthetic:worlds=1,seed=4", None),
+        ("synthetic:worlds=1,seed=3,test_objects=true", "synthetic:worlds=1,seed=3", None),
+        ("/a/run", "", None),
+        ("/a/run", None, None),
+    ],
+)
+def test_a_source_that_the_model_was_trained_on_is_recognised_by_its_name(source, trained, found):
+    sentences = trained_on("my_model", {"source": trained}, [source])
+    assert len(sentences) == (found is not None)
+    assert all(f"my_model was trained on {found}" in one and source in one for one in sentences)
+
+
+def test_a_model_that_does_not_say_what_it_was_trained_on_is_no_reason_to_warn():
+    assert trained_on("my_model", {}, ["/a/run"]) == []

@@ -27,11 +27,12 @@ ROWS = ("auce", "nll", "n_merci", "n_merci_trimmed", "ause.abs_rel", "ause.rmse"
 
 @dataclass(frozen=True)
 class Context:
-    """Where a calibration comes from: the sources' names, the model's description, the options."""
+    """Where a calibration comes from: the sources' names, the model's description, the options; notes say what to mind about the sources."""
 
     sources: tuple[str, ...]
     model: Mapping[str, Any]
     config: CalibrationConfig
+    notes: tuple[str, ...] = ()
 
 
 def uncertainty(metrics: OnlineMetrics) -> Figures:
@@ -91,6 +92,7 @@ def as_mapping(calibration: Calibration, context: Context) -> dict[str, Any]:
         "sources": context.sources,
         "model": context.model,
         "config": to_mapping(context.config),
+        "notes": list(context.notes),
         "map": calibration.choice.sigma_map.to_mapping(),
         "held_out": calibration.choice.held_out,
         "not_used": dict(zip(("before", "after"), means(calibration), strict=True)),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from uncertainty_depth.config import SourceConfig, SynthesisConfig
 from uncertainty_depth.errors import SourceError
@@ -43,6 +43,42 @@ def open_source(notation: str, config: SourceConfig) -> Source:
     return _bag(notation, config)
 
 
+def trained_on(model: str, training: Mapping[str, Any], sources: Sequence[str]) -> list[str]:
+    """A sentence for each of the sources, given by their names, whose frames the model has seen in training, as far as the names tell.
+
+    Args:
+        model: what the model is called.
+        training: what its folder says of its training; `source` is the name of what it was trained on.
+        sources: names.
+    """
+    return [f"{model} was trained on {found}" for source in sources if (found := _overlap(source, str(training.get("source") or "")))]
+
+
+def _overlap(source: str, trained: str) -> str:
+    """What `trained` is to `source`; empty where no frame is in both. A path's last part alone is a hint: the folder moved, or is another."""
+    (kind, place, parts), (other_kind, other_place, other_parts) = _identity(source), _identity(trained)
+    if not trained or kind != other_kind or not parts & other_parts:
+        return ""
+    if place.resolve() == other_place.resolve():
+        return f"frames of {source}: its errors are smaller there than on new frames"
+    hint = f"a source of the same name as {source}: if they are one, its errors are smaller there than on new frames"
+    return hint if place.resolve().name == other_place.resolve().name else ""
+
+
+def _identity(name: str) -> tuple[str, Path, set[object]]:
+    """Kind, place and parts of a source: sources of one kind and place share frames where they share a part."""
+    kind, _, rest = name.partition(":")
+    if kind == "nyu":
+        from uncertainty_depth.data.nyu import SPLITS
+
+        folder, split = _folder_and_split(rest)
+        return kind, folder, {split} if split else set(SPLITS)
+    if kind == "synthetic":  # the first worlds of a seed are the same however many there are
+        options = _options(rest)
+        return kind, Path(), {(options.get("seed", 0), options.get("test_objects", False))}
+    return (kind, Path(rest), {""}) if kind in _OPENERS else ("bag", Path(name), {""})
+
+
 def _bag(path: str, config: SourceConfig) -> Source:
     from uncertainty_depth.data.bag import BagSource
 
@@ -52,10 +88,16 @@ def _bag(path: str, config: SourceConfig) -> Source:
 
 
 def _nyu(rest: str, config: SourceConfig) -> Source:
-    from uncertainty_depth.data.nyu import SPLITS, NyuSource
+    from uncertainty_depth.data.nyu import NyuSource
+
+    return NyuSource(*_folder_and_split(rest))
+
+
+def _folder_and_split(rest: str) -> tuple[Path, str]:
+    from uncertainty_depth.data.nyu import SPLITS
 
     folder, _, split = rest.rpartition(":")
-    return NyuSource(Path(folder), split) if split in SPLITS else NyuSource(Path(rest), "")
+    return (Path(folder), split) if split in SPLITS else (Path(rest), "")
 
 
 def _kitti(rest: str, config: SourceConfig) -> Source:

@@ -64,6 +64,11 @@ class ModelFolder:
     architectures: dict[str, Architecture] = field(default_factory=dict)
     architecture: str = ARCHITECTURES[0]
 
+    @property
+    def name(self) -> str:
+        """What a report calls the model: its folder's name."""
+        return self.path.resolve().name
+
     def build(self, member: str) -> DepthNetwork:
         """A member's network with random weights; nothing but the folder is needed.
 
