@@ -24,6 +24,14 @@ def test_help_teaches_with_an_example(command, capsys):
     assert f"example: uncertainty-depth {command}" in " ".join(capsys.readouterr().out.split())
 
 
+def test_calibrate_starts_from_raw_sigma_and_has_no_option_that_says_otherwise(capsys):
+    with pytest.raises(SystemExit) as ended:
+        build_parser(COMMANDS).parse_args(["calibrate", "my_model", "my_bag", "--no-calibrated"])
+    assert ended.value.code == 2
+    assert "--no-calibrated" in capsys.readouterr().err
+    assert build_parser(COMMANDS).parse_args(["evaluate", "my_bag", "--model", "m", "--output", "o", "--no-calibrated"]).calibrated is False
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -14,6 +14,7 @@ from uncertainty_depth.config import (
     NetworkConfig,
     PlayerConfig,
     PredictorConfig,
+    RawPredictorConfig,
     SourceConfig,
     SynthesisConfig,
     TrainingConfig,
@@ -103,7 +104,7 @@ SIGNATURES: dict[str, Signature] = {
         "photo.jpg --model my_model --output maps",
     ),
     "calibrate": Signature(
-        (PredictorConfig, CalibrationConfig, SourceConfig),
+        (RawPredictorConfig, CalibrationConfig, SourceConfig),
         (
             argument("model", type=Path, metavar="MODEL", help="model folder"),
             argument("source", nargs="+", metavar="SOURCE", help=f"one or more sequences, each {SOURCE}"),

@@ -33,7 +33,7 @@ DROPOUTS = ("bernoulli", "concrete", "gaussian")
 
 
 @dataclass(frozen=True)
-class PredictorConfig:
+class RawPredictorConfig:
     """How a model folder is run on an image."""
 
     method: str = option("", "how sigma is made; default: the model folder's own method", choices=("", *METHODS))
@@ -45,6 +45,12 @@ class PredictorConfig:
     seed: int = option(0, "seed of the dropout methods, together with the frame's stamp", minimum=0)
     device: str = option("auto", "where the network runs; auto takes the GPU when there is one", choices=DEVICES, read_only=True)
     precision: str = option("fp32", "floating point format of the network", choices=PRECISIONS, read_only=True)
+
+
+@dataclass(frozen=True)
+class PredictorConfig(RawPredictorConfig):
+    """How a model folder is run on an image, and whether its sigma is calibrated."""
+
     calibrated: bool = option(True, "calibrate sigma, where the model folder holds a calibration for the method")
 
 
