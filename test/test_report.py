@@ -12,7 +12,7 @@ from uncertainty_depth.errors import SourceError
 from uncertainty_depth.evaluate import Evaluation
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.records import DepthPrediction, Skipped
-from uncertainty_depth.summary import table, verdict
+from uncertainty_depth.summary import scored_sigma, table, verdict
 
 CONTEXT = report.Context("a test", {"method": "mc_dropout"}, ("one note <b>",))
 
@@ -131,3 +131,19 @@ def test_a_figure_that_is_zero_for_all_is_no_loss_of_the_method():
     for scored in (summary["uncertainty"], *summary["baselines"].values()):
         scored["ause"]["a1"] = 0.0
     assert "says nothing here" in " ".join(line.text for line in verdict(summary))
+
+
+@pytest.mark.parametrize(
+    ("calibration", "said"),
+    [
+        ("isotonic 50%", "calibrated sigma (isotonic 50%)"),
+        ("identity", "raw sigma"),
+        ("off", "raw sigma (calibration is off)"),
+        (None, "sigma"),
+    ],
+)
+def test_the_report_says_which_sigma_was_scored(calibration, said, tmp_path):
+    described = {"method": "mc_dropout"} | ({"calibration": calibration} if calibration else {})
+    assert scored_sigma(described) == said
+    page = report.write(evaluation_of(lambda depth, error, random: depth, frames=1), tmp_path, report.Context("bag", described))
+    assert f"mc_dropout, {said}, 1 frames" in page.read_text()

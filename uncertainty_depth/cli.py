@@ -73,6 +73,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     notes = [*seen, *source.notes, *([f"interrupted: only the first frames of about {len(source)} were read"] if evaluation.interrupted else [])]
     context = report.Context(arguments.source, predictor.describe(), tuple(notes), to_mapping(options))
     page = report.write(evaluation, arguments.output, context)
+    print(f"scored: {predictor.method}, {summary.scored_sigma(context.model)}")
     print(summary.table(evaluation.summary()))
     print(f"report: {page}")
     if evaluation.interrupted:

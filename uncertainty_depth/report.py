@@ -23,7 +23,7 @@ from uncertainty_depth.evaluate import Evaluation
 from uncertainty_depth.metrics import plots
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.pictures import example_figure
-from uncertainty_depth.summary import BASELINES, UNCERTAINTY_ROWS, compared, depth, verdict
+from uncertainty_depth.summary import BASELINES, UNCERTAINTY_ROWS, compared, depth, scored_sigma, verdict
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _render(
     method = context.model.get("method", "unknown method")
     return environment.get_template("report.html.j2").render(
         title=f"{context.source}: depth and its uncertainty",
-        lead=f"{method}, {summary['frames']['evaluated']} frames, {summary['pixels']:,} pixels with ground truth",
+        lead=f"{method}, {scored_sigma(context.model)}, {summary['frames']['evaluated']} frames, {summary['pixels']:,} pixels with ground truth",
         verdict=verdict(summary),
         baselines=BASELINES.values(),
         uncertainty=[compared(summary, key) for key in UNCERTAINTY_ROWS],

@@ -79,6 +79,13 @@ def table(summary: Mapping[str, Any]) -> str:
     return "\n".join([*lines, "", *(line.text for line in verdict(summary))])
 
 
+def scored_sigma(model: Mapping[str, Any]) -> str:
+    """Which sigma the figures are of, raw or calibrated, by the description of the predictor; just "sigma" where it does not say."""
+    kind = model.get("calibration")
+    raw = {None: "sigma", "off": "raw sigma (calibration is off)", "identity": "raw sigma"}
+    return raw.get(kind, f"calibrated sigma ({kind})")
+
+
 def depth(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The depth errors as (name, text)."""
     return [(name, f"{value:.4f}") for name, value in summary["depth"].items()]

@@ -284,6 +284,14 @@ def test_calibrating_on_frames_that_the_model_was_trained_on_is_said(model, bag,
     assert note in caplog.messages
 
 
+def test_evaluate_says_whether_sigma_was_calibrated(model, bag, tmp_path, capsys):
+    set_calibration(model, "mc_dropout", MAP, {})
+    arguments = ["evaluate", str(bag), "--model", str(model), "--output", str(tmp_path / "report"), "--samples", "2", "--device", "cpu"]
+    for option, said in (([], "calibrated sigma (isotonic 50%)"), (["--no-calibrated"], "raw sigma (calibration is off)")):
+        assert main([*arguments, *option]) == 0
+        assert f"scored: mc_dropout, {said}\n" in capsys.readouterr().out
+
+
 def test_calibrating_again_starts_from_raw_sigma(model, bag):
     assert command(model, bag) == 0
     first = read(model).calibration
