@@ -64,10 +64,11 @@ def test_the_bag_of_predictions_holds_what_was_scored(bag, model, report):
     recording = Recording(report / "predictions")
     with recording.open() as opened:
         counts = {name: topic.count for name, topic in opened.topics.items()}
-    assert counts["image"] == counts["depth/image_rect"] == counts["uncertainty/image_rect"] == counts["ground_truth/image"] == 8
-    assert counts["depth/camera_info"] == counts["points"] == counts["depth/image_color"] == 8
+    assert all(name.startswith("/") for name in counts), "as rosbag2 records them"
+    assert counts["/image"] == counts["/depth/image_rect"] == counts["/uncertainty/image_rect"] == counts["/ground_truth/image"] == 8
+    assert counts["/depth/camera_info"] == counts["/points"] == counts["/depth/image_color"] == 8
     with recording.open() as opened:
-        cloud, depth, camera = (opened.first(topic) for topic in ("points", "depth/image_rect", "camera_info"))
+        cloud, depth, camera = (opened.first(topic) for topic in ("/points", "/depth/image_rect", "/camera_info"))
     assert (cloud.height, cloud.width) == (depth.height, depth.width)
     points = cloud.data.view([(field.name, np.float32) for field in cloud.fields])
     assert points["z"] == pytest.approx(depth.data.view(np.float32))
@@ -221,4 +222,4 @@ def test_an_interrupted_evaluation_writes_its_report(bag, model, tmp_path, monke
     assert summary["frames"]["evaluated"] == 1
     assert "interrupted" in summary["notes"][-1]
     with Recording(tmp_path / "bag").open() as opened:
-        assert opened.topics["image"].count == 1
+        assert opened.topics["/image"].count == 1

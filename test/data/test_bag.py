@@ -209,6 +209,18 @@ def test_a_camera_info_elsewhere_is_taken_where_it_is_the_only_one_and_named_whe
         BagSource(tmp_path / "two", SourceConfig(image_topic="/rectified/image"))
 
 
+@pytest.mark.parametrize("slash", ["/", ""])
+def test_a_bag_of_predictions_is_read_with_and_without_leading_slashes(slash):
+    from uncertainty_depth.data.recording import Topic
+    from uncertainty_depth.data.topics import choose_topics
+
+    kinds = {"image": "Image", "camera_info": "CameraInfo", "depth/image_rect": "Image", "depth/camera_info": "CameraInfo", "points": "PointCloud2"}
+    topics = {slash + name: Topic(f"sensor_msgs/msg/{kind}", 3) for name, kind in kinds.items()}
+    for folder in ("", "depth/"):
+        image = slash + folder + ("image_rect" if folder else "image")
+        assert choose_topics("bag", topics, SourceConfig(image_topic=image)) == (image, f"{slash}{folder}camera_info", f"{slash}points")
+
+
 def test_an_uncompressed_image_is_taken_before_its_compressed_twin():
     from uncertainty_depth.data.recording import Topic
     from uncertainty_depth.data.topics import choose_topics

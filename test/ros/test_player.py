@@ -81,6 +81,14 @@ def test_every_message_arrives_as_it_was_recorded(bag, listeners):
     assert listeners["/camera/camera_info"].wait(FRAMES)[0].k[0] == 5.0
 
 
+def test_a_bag_of_names_without_leading_slashes_is_played_on_the_same_topics(graph, tmp_path):
+    with BagWriter(tmp_path / "earlier") as writer:
+        writer.image("depth/image_rect", START_NS, "camera", picture(0))
+    inbox = graph.inbox(Image, "/depth/image_rect", QoSProfile(depth=100), matched=False)
+    assert played(tmp_path / "earlier").sent == {"depth/image_rect": 1}
+    np.testing.assert_array_equal(decode_image(inbox.wait(1)[0]), picture(0))
+
+
 def test_messages_are_paced_by_their_time_of_recording(bag, monkeypatch):
     asked = []
     monkeypatch.setattr(bag_publisher.BagPublisher, "_wait_until_due", lambda self, log_ns: asked.append(log_ns))

@@ -25,18 +25,18 @@ def prediction_sink(path: Path) -> Iterator[Sink]:
         def write(frame: Frame, prediction: DepthPrediction) -> None:
             depth, sigma = prediction.depth_m, prediction.sigma_m
             images = {
-                "image": frame.image,
-                "depth/image_rect": depth,
-                "uncertainty/image_rect": sigma,
-                "ground_truth/image": frame.ground_truth_m,
-                "depth/image_color": colorize(depth, shown.color_max_depth, DEPTH_COLORS),
-                "uncertainty/image_color": colorize(sigma, shown.color_max_sigma, SIGMA_COLORS),
+                "/image": frame.image,
+                "/depth/image_rect": depth,
+                "/uncertainty/image_rect": sigma,
+                "/ground_truth/image": frame.ground_truth_m,
+                "/depth/image_color": colorize(depth, shown.color_max_depth, DEPTH_COLORS),
+                "/uncertainty/image_color": colorize(sigma, shown.color_max_sigma, SIGMA_COLORS),
             }
             for topic, values in images.items():
                 bag.image(topic, frame.stamp_ns, FRAME_ID, values)
             if frame.camera is not None:
-                for topic in ("camera_info", "depth/camera_info", "uncertainty/camera_info"):
+                for topic in ("/camera_info", "/depth/camera_info", "/uncertainty/camera_info"):
                     bag.camera_info(topic, frame.stamp_ns, FRAME_ID, frame.camera)
-                bag.cloud("points", frame.stamp_ns, FRAME_ID, colored_points(depth, sigma, frame.image, frame.camera))
+                bag.cloud("/points", frame.stamp_ns, FRAME_ID, colored_points(depth, sigma, frame.image, frame.camera))
 
         yield write

@@ -46,8 +46,8 @@ def transform_topics(topics: Mapping[str, Topic]) -> list[str]:
 def _camera_info(bag: str, topics: Mapping[str, Topic], image: str) -> str:
     """The camera info in the image's namespace, which a transport's suffix (image/compressed) does not belong to."""
     candidates = _of(topics, CAMERA_INFO)
-    base = image.removesuffix("/compressed")
-    sibling = base.rpartition("/")[0] + "/camera_info"
+    namespace, slash, _ = image.removesuffix("/compressed").rpartition("/")
+    sibling = f"{namespace}{slash}camera_info"
     return sibling if sibling in candidates else _only(bag, candidates, "camera info", "camera_info_topic", topics)
 
 
