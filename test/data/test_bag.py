@@ -186,9 +186,9 @@ def test_topics_that_are_ambiguous_are_named_and_can_be_chosen(tmp_path, write_f
 
     bag = tmp_path / "bag"
     add_topics(bag, write_frame, lidar_to_camera, second_sensors)
-    with pytest.raises(SourceError, match="2 camera image topics, /camera/image, /rear/image; choose one with image_topic"):
+    with pytest.raises(SourceError, match="2 camera image topics, /camera/image, /rear/image; choose one with --image-topic"):
         BagSource(bag, CONFIG)
-    with pytest.raises(SourceError, match="2 LiDAR point cloud topics, /lidar/points, /rear/points; choose one with lidar_topic"):
+    with pytest.raises(SourceError, match="2 LiDAR point cloud topics, /lidar/points, /rear/points; choose one with --lidar-topic"):
         BagSource(bag, SourceConfig(image_topic="/rear/image"))
     frame = next(iter(BagSource(bag, SourceConfig(image_topic="/rear/image", lidar_topic="/rear/points"))))
     assert_array_equal(frame.image, image_at(7))
@@ -205,7 +205,7 @@ def test_a_camera_info_elsewhere_is_taken_where_it_is_the_only_one_and_named_whe
         writer.camera_info("/rear/camera_info", stamp, "camera", camera)
 
     add_topics(tmp_path / "two", write_frame, lidar_to_camera, two_infos)
-    with pytest.raises(SourceError, match="2 camera info topics, /camera/camera_info, /rear/camera_info; choose one with camera_info_topic"):
+    with pytest.raises(SourceError, match="2 camera info topics, /camera/camera_info, /rear/camera_info; choose one with --camera-info-topic"):
         BagSource(tmp_path / "two", SourceConfig(image_topic="/rectified/image"))
 
 

@@ -29,9 +29,9 @@ def choose_topics(bag: str, topics: Mapping[str, Topic], config: SourceConfig) -
     Raises:
         SourceError: where one is missing or ambiguous; it names the candidates, or what there is.
     """
-    image = config.image_topic or _only(bag, _raw_first(_of(topics, IMAGE)), "camera image", "image_topic", topics)
+    image = config.image_topic or _only(bag, _raw_first(_of(topics, IMAGE)), "camera image", "--image-topic", topics)
     _check(bag, topics, image, IMAGE, "image_topic")
-    lidar = config.lidar_topic or _only(bag, _of(topics, CLOUD), "LiDAR point cloud", "lidar_topic", topics)
+    lidar = config.lidar_topic or _only(bag, _of(topics, CLOUD), "LiDAR point cloud", "--lidar-topic", topics)
     _check(bag, topics, lidar, CLOUD, "lidar_topic")
     info = config.camera_info_topic or _camera_info(bag, topics, image)
     _check(bag, topics, info, CAMERA_INFO, "camera_info_topic")
@@ -48,7 +48,7 @@ def _camera_info(bag: str, topics: Mapping[str, Topic], image: str) -> str:
     candidates = _of(topics, CAMERA_INFO)
     namespace, slash, _ = image.removesuffix("/compressed").rpartition("/")
     sibling = f"{namespace}{slash}camera_info"
-    return sibling if sibling in candidates else _only(bag, candidates, "camera info", "camera_info_topic", topics)
+    return sibling if sibling in candidates else _only(bag, candidates, "camera info", "--camera-info-topic", topics)
 
 
 def _of(topics: Mapping[str, Topic], kinds: tuple[str, ...]) -> list[str]:
@@ -60,11 +60,11 @@ def _raw_first(names: list[str]) -> list[str]:
     return [name for name in names if name.removesuffix("/compressed") == name or name.removesuffix("/compressed") not in names]
 
 
-def _only(bag: str, candidates: list[str], what: str, option: str, topics: Mapping[str, Topic]) -> str:
+def _only(bag: str, candidates: list[str], what: str, flag: str, topics: Mapping[str, Topic]) -> str:
     if not candidates:
         raise SourceError(f"{bag} has no messages on any {what} topic; it has {_listed(topics)}")
     if len(candidates) > 1:
-        raise SourceError(f"{bag} has {len(candidates)} {what} topics, {', '.join(candidates)}; choose one with {option}")
+        raise SourceError(f"{bag} has {len(candidates)} {what} topics, {', '.join(candidates)}; choose one with {flag}")
     return candidates[0]
 
 
