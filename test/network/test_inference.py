@@ -54,7 +54,7 @@ def test_without_a_gpu_the_cpu_is_taken_and_said(name, monkeypatch, caplog):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with caplog.at_level(logging.INFO):
         assert choose_device(name) == torch.device("cpu")
-    assert "the network runs on the CPU" in caplog.text
+    assert f"the network runs on the CPU, threads: {torch.get_num_threads()}" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["auto", "cuda"])

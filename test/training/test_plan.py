@@ -76,7 +76,7 @@ def test_a_student_has_a_head_and_its_teacher_none(loss: str, network) -> None:
 
 @pytest.mark.parametrize(("method", "distill"), [("bagging", "model"), ("distilled", "")])
 def test_distilling_and_the_method_must_agree(method: str, distill: str, network) -> None:
-    with pytest.raises(ConfigError, match=f"method is '{method}' but distill is '{distill}'; expected 'distilled' with a model folder"):
+    with pytest.raises(ConfigError, match=f"method is '{method}' but distill is '{distill}'; expected 'distilled' with --distill MODEL"):
         plan(network, method, distill=distill)
 
 

@@ -272,6 +272,12 @@ def test_training_on_a_gpu(source, network: NetworkConfig, training: TrainingCon
     assert model_folder.read(folder).load("epoch_0003").eval()(torch.rand(1, 3, 64, 64)).depth_m.isfinite().all()
 
 
+def test_a_training_that_ended_too_early_is_said(source, network, training, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        train(source, tmp_path / "model", network, dataclasses.replace(training, epochs=1))
+    assert "the validation error had not stopped improving by epoch 1, the last; a new training with more --epochs would help" in caplog.messages
+
+
 def test_ground_truth_beyond_the_depth_range_is_said(source, network, training, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         train(source, tmp_path / "model", dataclasses.replace(network, depth_range=(0.5, 2.0)), dataclasses.replace(training, epochs=1))

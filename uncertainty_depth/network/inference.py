@@ -27,7 +27,7 @@ def choose_device(name: str) -> torch.device:
     if name == "cuda" and not available:
         raise ConfigError("device is 'cuda', but torch finds no CUDA device; expected 'auto' or 'cpu' on this machine")
     if name == "cpu" or not available:
-        logger.info("the network runs on the CPU, %d threads", torch.get_num_threads())
+        logger.info("the network runs on the CPU, threads: %d", torch.get_num_threads())
         return torch.device("cpu")
     logger.info("the network runs on the GPU, %s", torch.cuda.get_device_name())
     return torch.device("cuda")

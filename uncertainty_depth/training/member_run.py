@@ -59,7 +59,7 @@ class MemberRun:
         checkpoint.close(self.checkpoint, self.history)
         if schedule.plateau(self.errors, self.training.patience) is None:
             logger.warning(
-                "%sthe validation error had not stopped improving after %d epochs; a new training with more --epochs would help",
+                "%sthe validation error had not stopped improving by epoch %d, the last; a new training with more --epochs would help",
                 self.label,
                 len(self.errors),
             )

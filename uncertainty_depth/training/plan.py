@@ -86,7 +86,7 @@ def settle(network: NetworkConfig, training: TrainingConfig) -> tuple[NetworkCon
         training = replace(training, method="distilled")
     if (training.method == "distilled") != bool(training.distill):
         raise ConfigError(
-            f"method is {training.method!r} but distill is {training.distill!r}; expected 'distilled' with a model folder to learn from"
+            f"method is {training.method!r} but distill is {training.distill!r}; expected 'distilled' with --distill MODEL, the folder to learn from"
         )
     head = HEADS_NEEDED.get(training.method, "none")
     if network.head == "none" != head or (training.method == "distilled" and network.head != head):
