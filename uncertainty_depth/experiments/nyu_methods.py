@@ -103,8 +103,8 @@ ROWS: dict[str, Row] = {
     "self_teaching": Row("self-teaching", "self_teaching", "self_teaching", cheap=False),
     "multi_epochs_laplace": Row("Multi Epochs + Laplace head", "multi_epochs_laplace", "multi_epochs"),
     "mc_dropout_laplace": Row("MC-dropout + Laplace head", "multi_epochs_laplace", "mc_dropout"),
-    "multi_epochs_long": Row("Multi Epochs + Laplace head, 3 times as long", "multi_epochs_laplace_long", "multi_epochs"),
-    "mc_dropout_long": Row("MC-dropout + Laplace head, 3 times as long", "multi_epochs_laplace_long", "mc_dropout"),
+    "multi_epochs_long": Row("Multi Epochs + Laplace head, long", "multi_epochs_laplace_long", "multi_epochs"),
+    "mc_dropout_long": Row("MC-dropout + Laplace head, long", "multi_epochs_laplace_long", "mc_dropout"),
     "multi_inits_laplace": Row("Multi Inits + Laplace head", "multi_inits_laplace", "multi_inits", cheap=False),
 }
 """The six methods of Moukari et al. 2019, two of Poggi et al. 2020, and recipes that join both."""
