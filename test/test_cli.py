@@ -92,6 +92,13 @@ def test_an_interrupted_training_says_how_to_go_on(monkeypatch, capsys):
         assert ("--resume" in capsys.readouterr().err) == (command == "train")
 
 
+@pytest.mark.parametrize(("options", "said"), [(["--members", "2", "--adversarial-step", "0.1"], True), ([], False)])
+def test_options_that_the_method_has_no_use_for_are_said(options, said, monkeypatch, caplog):
+    monkeypatch.setattr("uncertainty_depth.training.train", lambda *arguments, **options: "my_model")
+    assert main(["train", "synthetic:worlds=1,frames=1", "--output", "my_model", "--method", "mc_dropout", *options]) == 0
+    assert ("mc_dropout has no use for --members, --adversarial-step: without effect" in caplog.messages) == said
+
+
 def test_every_command_has_a_signature():
     assert COMMANDS.keys() == SIGNATURES.keys()
 

@@ -37,10 +37,13 @@ def train(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.data.source import open_source
     from uncertainty_depth.network.own_options import own_options_of
     from uncertainty_depth.training import train as train_model
+    from uncertainty_depth.training.plan import without_effect
 
     source = open_source(arguments.source, from_arguments(SourceConfig, arguments))
     own = own_options_of(from_arguments(NetworkConfig, arguments), from_arguments(TrainingConfig, arguments), vars(arguments))
     network, training = from_arguments(NetworkConfig, arguments, own), from_arguments(TrainingConfig, arguments, own)
+    if sentence := without_effect(training, vars(arguments)):
+        logger.warning(sentence)
     print(f"model written to {train_model(source, arguments.output, network, training, resume=arguments.resume)}")
 
 

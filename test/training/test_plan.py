@@ -7,8 +7,8 @@ import pytest
 
 from uncertainty_depth.config import METHODS, NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, ModelError
-from uncertainty_depth.training import losses
-from uncertainty_depth.training.plan import ENSEMBLES, make_plan, member_seed, served, settle
+from uncertainty_depth.training import losses, schedule
+from uncertainty_depth.training.plan import ENSEMBLES, ONLY_FOR, make_plan, member_seed, served, settle, without_effect
 
 
 def plan(network: NetworkConfig, method: str, **options):
@@ -109,3 +109,31 @@ def test_the_best_member_comes_last_and_those_without_weights_are_left_out(netwo
     assert served(members, histories) == ["member_02", "member_01"]
     assert served(plan(network, "learned_error"), [[{"rmse_log": 9}], [{"rmse_log": 1}]]) == ["error", "depth"]
     assert served(plan(network, "self_teaching"), [[{"rmse_log": 1}], [{"rmse_log": 9}]]) == ["teacher", "student"]
+
+
+OTHERS = {"members": 3, "backbones": ("tiny",), "adversarial_step": 0.5, "snapshots": 2}
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"distilled"}))
+@pytest.mark.parametrize("name", ONLY_FOR)
+def test_an_option_changes_what_is_trained_for_its_methods_alone(name: str, method: str, network) -> None:
+    def made(**options):
+        members = plan(network, method, epochs=9, patience=3, **options)
+        return [(one.name, one.network, one.objective, schedule.kept_epochs([3, 2, 1, 2, 2, 2, 2, 2, 2], one.training)) for one in members]
+
+    assert (made() != made(**{name: OTHERS[name]})) == (method in ONLY_FOR[name])
+
+
+@pytest.mark.parametrize(
+    ("options", "given", "found"),
+    [
+        ({"method": "mc_dropout"}, {"members", "method", "epochs"}, "mc_dropout has no use for --members: without effect"),
+        ({"method": "bagging"}, {"members"}, ""),
+        ({"method": "multi_networks"}, {"members", "backbones"}, "multi_networks has no use for --members: without effect"),
+        ({"distill": "teacher"}, {"snapshots", "distill"}, "distilled has no use for --snapshots: without effect"),
+        ({}, {"snapshots"}, ""),
+        ({"method": "mc_dropout"}, set(), ""),
+    ],
+)
+def test_only_options_that_were_given_and_do_nothing_are_without_effect(options: dict, given: set, found: str) -> None:
+    assert without_effect(TrainingConfig(**options), given) == found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,13 @@ HEADS_NEEDED = {
     "variational_dropout": "laplace",
 }
 DROPOUTS_NEEDED = {"concrete_dropout": "concrete", "variational_dropout": "gaussian"}
+ONLY_FOR = {
+    "members": ("multi_inits", "bagging", "adversarial_ensemble"),
+    "backbones": ("multi_networks",),
+    "adversarial_step": ("adversarial_ensemble",),
+    "snapshots": ("multi_epochs",),
+}
+"""Options of the training that these methods alone have a use for."""
 MakeTargets = Callable[[Path, torch.device], Targets]
 """Model folder and device to targets, once the members that they come from are trained."""
 
@@ -93,6 +100,13 @@ def settle(network: NetworkConfig, training: TrainingConfig) -> tuple[NetworkCon
         logger.info("%s needs a %s head and gets it", training.method, head)
         network = replace(network, head=head)
     return replace(network, dropout_kind=DROPOUTS_NEEDED.get(training.method, network.dropout_kind)), training
+
+
+def without_effect(training: TrainingConfig, given: Container[str]) -> str:
+    """A sentence that names those of the `given` options that the method has no use for, as they are typed; empty where there are none."""
+    method = "distilled" if training.distill else training.method
+    ignored = ["--" + name.replace("_", "-") for name, methods in ONLY_FOR.items() if name in given and method not in methods]
+    return f"{method} has no use for {', '.join(ignored)}: without effect" if ignored else ""
 
 
 def make_plan(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
