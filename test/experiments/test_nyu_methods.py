@@ -33,6 +33,7 @@ ARGUMENTS = {
     "multi_epochs_dropout0.1": "--dropout 0.1",
     "multi_epochs_dropout0.4": "--dropout 0.4",
     "multi_epochs_relu": "--last-activation relu",
+    "multi_epochs_long": "--epochs 150 --patience 150",
     "multi_epochs_laplace_long": "--head laplace --epochs 150 --patience 150",
     "multi_epochs_laplace_resnet10": "--head laplace --backbone resnet10",
     "multi_epochs_laplace_resnet10_long": "--head laplace --backbone resnet10 --epochs 150 --patience 150",
@@ -57,7 +58,7 @@ def test_train_gets_every_training_of_the_plan_once(tmp_path, monkeypatch, tiny_
 
 def test_one_network_is_trained_for_every_seed_and_several_once():
     trainings = plan(3)
-    assert len(set(trainings)) == len(trainings) == 23
+    assert len(set(trainings)) == len(trainings) == 24
     for row in ROWS.values():
         seeds = [seed for variant, seed in trainings if variant == row.variant]
         assert seeds == ([0, 1, 2] if row.cheap else [0])

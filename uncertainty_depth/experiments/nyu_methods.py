@@ -48,7 +48,7 @@ QUICK = Settings(
     replace(FULL.training, epochs=2, patience=2, snapshots=2, members=2, validation_share=0.2),
     ("tiny", "tiny18"),
     train_frames=32,
-    test_frames=12,
+    test_frames=8,
     search_every=1,
     rounds=5,
 )
@@ -69,6 +69,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "multi_epochs_dropout0.1": {"dropout": 0.1},
     "multi_epochs_dropout0.4": {"dropout": 0.4},
     "multi_epochs_relu": {"last_activation": "relu"},
+    "multi_epochs_long": LONG,
     "multi_epochs_laplace_long": {**LAPLACE, **LONG},
     "multi_epochs_laplace_resnet10": {"backbone": "resnet10", **LAPLACE},
     "multi_epochs_laplace_resnet10_long": {"backbone": "resnet10", **LAPLACE, **LONG},

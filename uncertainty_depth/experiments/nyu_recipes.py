@@ -114,6 +114,7 @@ def _about_the_head() -> list[Question]:
         Question("passes with the Laplace head, total", {**single, **spreads, **both}),
         Question("weight of the snapshots' spread beside the Laplace head", _weights(0)),
         Question("weight of the dropout passes' spread beside the Laplace head", _weights(-1)),
+        Question("length of the training, no head", _of_both({"usual": "multi_epochs", "3 times as long": "multi_epochs_long"})),
         Question("length of the training, Laplace head, total", _of_both({"usual": "multi_epochs_laplace", "3 times as long": LONG})),
         Question("encoder, Laplace head, total", _of_both({"tiny (default)": "multi_epochs_laplace", "resnet10": RESNET})),
         Question("encoder, Laplace head, 3 times as long, total", _of_both({"tiny (default)": LONG, "resnet10": f"{RESNET}_long"})),

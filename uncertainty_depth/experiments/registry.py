@@ -55,5 +55,5 @@ EXPERIMENTS: dict[str, Experiment] = {
         "distance of six methods to the true posterior, classification (Gustafsson et al. 2020, section 4.1)", "toy_classification", 10, 3
     ),
     "anchor": Experiment("coverage of six deep methods against an exact reference (Schmähling et al. 2022)", "anchor", 10, 2),
-    "nyu": Experiment("eight methods and three recipes on NYU Depth v2 (Moukari et al. 2019, section VI)", "nyu", 3, 1, reads_data=True),
+    "nyu": Experiment("eight methods and five recipes on NYU Depth v2 (Moukari et al. 2019, section VI)", "nyu", 3, 1, reads_data=True),
 }
