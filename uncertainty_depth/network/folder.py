@@ -23,22 +23,13 @@ from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.network.architectures import ARCHITECTURES, make_network
 from uncertainty_depth.network.backbone import backbone_from_mapping
 from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.network.tensors import check_tensors, read_tensors, write_tensors, write_whole
+from uncertainty_depth.network.model_json import read_json, write_json
+from uncertainty_depth.network.tensors import check_tensors, read_tensors, write_tensors
 from uncertainty_depth.options import from_mapping, to_mapping
 
-FORMAT = 1
 ENCODER = "encoder"
 BEFORE = {"last_activation": "relu"}
 """What networks had that were written before there was an option for it."""
-KEYS: dict[str, type] = {
-    "architecture": str,
-    "network": dict,
-    "backbone": dict,
-    "method": str,
-    "members": list,
-    "shared_encoder": bool,
-    "training": dict,
-}
 
 
 @dataclass(frozen=True)
@@ -136,7 +127,7 @@ def create(folder: Path | str, network: DepthNetwork, training: Mapping[str, Any
     folder.mkdir(parents=True, exist_ok=True)
     config, backbone = to_mapping(network.config), network.backbone_config
     content = {"architecture": network.architecture, "network": config, "backbone": backbone, "method": "deterministic", "members": []}
-    _write_json(folder, {"format": FORMAT, **content, "shared_encoder": network.encoder_is_frozen, "training": dict(training)})
+    write_json(folder, {**content, "shared_encoder": network.encoder_is_frozen, "training": dict(training)})
 
 
 def write_member(folder: Path | str, name: str, network: DepthNetwork) -> Path:
@@ -159,12 +150,12 @@ def write_member(folder: Path | str, name: str, network: DepthNetwork) -> Path:
 
 
 def _note_architecture(folder: Path, name: str, network: DepthNetwork) -> None:
-    content = _read_json(folder)
+    content = read_json(folder)
     own = json.loads(json.dumps({"network": to_mapping(network.config), "backbone": network.backbone_config}))
     known = content.get("architectures", {}).get(name, {key: content[key] for key in own})
     if own != known:
         content["architectures"] = {**content.get("architectures", {}), name: own}
-        _write_json(folder, content)
+        write_json(folder, content)
 
 
 def set_members(folder: Path | str, names: Sequence[str], method: str, training: Mapping[str, Any] | None = None) -> None:
@@ -175,13 +166,13 @@ def set_members(folder: Path | str, names: Sequence[str], method: str, training:
     Raises:
         ModelError: the folder holds no `model.json` that can be read.
     """
-    content = _read_json(Path(folder))
+    content = read_json(Path(folder))
     if content["members"] != list(names) or (training is not None and content["training"] != dict(training)):
         content.pop("calibration", None)
     content |= {"members": list(names), "method": method}
     if training is not None:
         content["training"] = dict(training)
-    _write_json(Path(folder), content)
+    write_json(Path(folder), content)
 
 
 def set_calibration(folder: Path | str, method: str, sigma_map: SigmaMap, record: Mapping[str, Any]) -> None:
@@ -190,9 +181,9 @@ def set_calibration(folder: Path | str, method: str, sigma_map: SigmaMap, record
     Raises:
         ModelError: the folder holds no `model.json` that can be read.
     """
-    content = _read_json(Path(folder))
+    content = read_json(Path(folder))
     content["calibration"] = {**content.get("calibration", {}), method: {**sigma_map.to_mapping(), **record}}
-    _write_json(Path(folder), content)
+    write_json(Path(folder), content)
 
 
 def read(folder: Path | str) -> ModelFolder:
@@ -202,7 +193,7 @@ def read(folder: Path | str) -> ModelFolder:
         ModelError: the folder or a file is missing, `model.json` is broken, of a newer format or of another architecture, or there are no members.
     """
     path = Path(folder)
-    content = _read_json(path)
+    content = read_json(path)
     network = _read_network(path, content["network"])
     if content["method"] not in METHODS:
         raise ModelError(f"{path / 'model.json'} has method {content['method']!r}; expected one of {', '.join(METHODS)}")
@@ -235,7 +226,7 @@ def export_half(folder: Path | str, output: Path | str) -> Path:
     for name in (*model.members, *([ENCODER] if model.shared_encoder else [])):
         tensors = read_tensors(model.path / f"{name}.safetensors")
         write_tensors(output / f"{name}.safetensors", {key: value.half() if value.ndim > 1 else value for key, value in tensors.items()})
-    _write_json(output, _read_json(model.path))
+    write_json(output, read_json(model.path))
     return output
 
 
@@ -270,34 +261,3 @@ def _write_shared_encoder(folder: Path, state: dict[str, Tensor]) -> None:
     kept = read_tensors(path)
     if kept.keys() != state.keys() or any(not torch.equal(kept[key], value.cpu()) for key, value in state.items()):
         raise ModelError(f"{path} holds another encoder than the network's; expected snapshots that share it")
-
-
-def _write_json(folder: Path, content: Mapping[str, Any]) -> None:
-    write_whole(folder / "model.json", (json.dumps(content, indent=2) + "\n").encode())
-
-
-def _read_json(folder: Path) -> dict[str, Any]:
-    path = folder / "model.json"
-    if not folder.is_dir():
-        raise ModelError(f"model folder {folder} does not exist")
-    if not path.is_file():
-        raise ModelError(f"{folder} is no model folder: it has no model.json")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise ModelError(f"{path} is no JSON that can be read: {error}") from error
-    _check_json(path, content)
-    return content
-
-
-def _check_json(path: Path, content: Any) -> None:
-    number = content.get("format") if isinstance(content, dict) else None
-    if type(number) is not int:
-        raise ModelError(f"{path} has format {number!r}; expected {FORMAT}")
-    if number > FORMAT:
-        raise ModelError(f"{path} has format {number}, newer than {FORMAT}, the newest this version reads; update uncertainty_depth")
-    for key, kind in KEYS.items():
-        if not isinstance(content.get(key), kind):
-            raise ModelError(f"{path} has {key} = {content.get(key)!r}; expected a {kind.__name__}")
-    if content["architecture"] not in ARCHITECTURES:
-        raise ModelError(f"{path} has architecture {content['architecture']!r}; expected {' or '.join(map(repr, ARCHITECTURES))}")
