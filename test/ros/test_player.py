@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -131,8 +130,7 @@ def test_images_wait_for_their_results(graph, bag, listeners, monkeypatch):
     results = graph.node.create_publisher(Image, "/depth/image_rect", 10)
 
     def answer(message):
-        while results.get_subscription_count() == 0:  # discovery has no event to wait for
-            time.sleep(0.01)
+        graph.until(results.get_subscription_count, "subscriber of the results")
         results.publish(Image(header=message.header))
 
     graph.node.create_subscription(Image, "/camera/image", answer, 10)
