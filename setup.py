@@ -31,14 +31,17 @@ setup(
     maintainer="The uncertainty_depth developers",
     maintainer_email="maintainers@uncertainty-depth.invalid",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
-    package_data={NAME: ["py.typed", "models/*/*", "report.html.j2"]},
+    package_data={NAME: ["py.typed", "models/*/*", "evaluation/report.html.j2"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
         (f"share/{NAME}/launch", glob("launch/*.launch.py")),
         (f"share/{NAME}/config", glob("config/*")),
     ],
-    options={"develop": {"script_dir": f"$base/lib/{NAME}"}, "install": {"install_scripts": f"$base/lib/{NAME}"}},
+    options={
+        "develop": {"script_dir": f"$base/lib/{NAME}"},
+        "install": {"install_scripts": f"$base/lib/{NAME}"},
+    },
     python_requires=">=3.10",
     install_requires=[
         "setuptools",
@@ -60,7 +63,7 @@ setup(
     extras_require={"ros": ROS, "test": TEST, "experiments": ["numpyro>=0.15"]},
     entry_points={
         "console_scripts": [
-            "uncertainty-depth = uncertainty_depth.cli:main",
+            "uncertainty-depth = uncertainty_depth.cli.main:main",
             "depth_node = uncertainty_depth.ros.main:depth_node",
             "evaluator_node = uncertainty_depth.ros.main:evaluator_node",
         ]

@@ -17,4 +17,6 @@ def generate_launch_description() -> LaunchDescription:
         "lidar": "lidar/points",
         "ground_truth": "ground_truth/image",
     }
-    return LaunchDescription(describe_node("evaluator_node", "evaluator.yaml", EvaluatorNodeConfig, topics))
+    return LaunchDescription(
+        describe_node("evaluator_node", "evaluator.yaml", EvaluatorNodeConfig, topics)
+    )

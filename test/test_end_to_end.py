@@ -8,16 +8,26 @@ import cv2
 import numpy as np
 import pytest
 
-from uncertainty_depth.cli import main
+from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import NetworkConfig, SourceConfig
 from uncertainty_depth.data.recording import Recording
 from uncertainty_depth.data.source import open_source
-from uncertainty_depth.network.folder import create, set_members, write_member
+from uncertainty_depth.evaluation.summary import UNCERTAINTY_ROWS, row
+from uncertainty_depth.model_folder.folder import create, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.summary import UNCERTAINTY_ROWS, row
 
 WORLD = ["--worlds", "2", "--frames", "4", "--width", "80", "--height", "60", "--rings", "16"]
-TINY = ["--backbone", "tiny", "--decoder-width", "16", "--input-size", "64", "48", "--head", "laplace"]
+TINY = [
+    "--backbone",
+    "tiny",
+    "--decoder-width",
+    "16",
+    "--input-size",
+    "64",
+    "48",
+    "--head",
+    "laplace",
+]
 
 
 def summary_of(folder):
@@ -34,14 +44,47 @@ def bag(tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(bag, tmp_path_factory):
     path = tmp_path_factory.mktemp("models") / "model"
-    assert main(["train", str(bag), "--output", str(path), *TINY, "--epochs", "3", "--snapshots", "2", "--patience", "1", "--device", "cpu"]) == 0
+    assert (
+        main(
+            [
+                "train",
+                str(bag),
+                "--output",
+                str(path),
+                *TINY,
+                "--epochs",
+                "3",
+                "--snapshots",
+                "2",
+                "--patience",
+                "1",
+                "--device",
+                "cpu",
+            ]
+        )
+        == 0
+    )
     return path
 
 
 @pytest.fixture(scope="module")
 def report(bag, model, tmp_path_factory):
     path = tmp_path_factory.mktemp("reports")
-    assert main(["evaluate", str(bag), "--model", str(model), "--output", str(path / "report"), "--write-bag", str(path / "predictions")]) == 0
+    assert (
+        main(
+            [
+                "evaluate",
+                str(bag),
+                "--model",
+                str(model),
+                "--output",
+                str(path / "report"),
+                "--write-bag",
+                str(path / "predictions"),
+            ]
+        )
+        == 0
+    )
     return path
 
 
@@ -49,14 +92,32 @@ def test_a_bag_is_enough_to_train_and_every_frame_of_it_is_scored(report):
     summary = summary_of(report / "report")
     assert summary["frames"] == {"read": 8, "evaluated": 8, "skipped": {}}
     assert summary["model"]["method"] == "multi_epochs"
-    ranked = [name for name in UNCERTAINTY_ROWS if name != "spearman"]  # undefined for the nearly constant sigma of so short a training
+    ranked = [
+        name for name in UNCERTAINTY_ROWS if name != "spearman"
+    ]  # undefined for the nearly constant sigma of so short a training
     assert np.isfinite([row(summary, name)[0] for name in ranked]).all()
     assert (report / "report" / "report.html").stat().st_size > 50_000
 
 
 @pytest.mark.parametrize("method", ["mc_dropout", "deterministic"])
 def test_one_model_folder_serves_other_methods_too(bag, model, tmp_path, method):
-    assert main(["evaluate", str(bag), "--model", str(model), "--output", str(tmp_path), "--method", method, "--samples", "3"]) == 0
+    assert (
+        main(
+            [
+                "evaluate",
+                str(bag),
+                "--model",
+                str(model),
+                "--output",
+                str(tmp_path),
+                "--method",
+                method,
+                "--samples",
+                "3",
+            ]
+        )
+        == 0
+    )
     assert summary_of(tmp_path)["model"]["method"] == method
 
 
@@ -65,16 +126,26 @@ def test_the_bag_of_predictions_holds_what_was_scored(bag, model, report):
     with recording.open() as opened:
         counts = {name: topic.count for name, topic in opened.topics.items()}
     assert all(name.startswith("/") for name in counts), "as rosbag2 records them"
-    assert counts["/image"] == counts["/depth/image_rect"] == counts["/uncertainty/image_rect"] == counts["/ground_truth/image"] == 8
+    assert (
+        counts["/image"]
+        == counts["/depth/image_rect"]
+        == counts["/uncertainty/image_rect"]
+        == counts["/ground_truth/image"]
+        == 8
+    )
     assert counts["/depth/camera_info"] == counts["/points"] == counts["/depth/image_color"] == 8
     with recording.open() as opened:
-        cloud, depth, camera = (opened.first(topic) for topic in ("/points", "/depth/image_rect", "/camera_info"))
+        cloud, depth, camera = (
+            opened.first(topic) for topic in ("/points", "/depth/image_rect", "/camera_info")
+        )
     assert (cloud.height, cloud.width) == (depth.height, depth.width)
     points = cloud.data.view([(field.name, np.float32) for field in cloud.fields])
     assert points["z"] == pytest.approx(depth.data.view(np.float32))
     u, v = 60, 20
     point = points[v * cloud.width + u]
-    assert camera.k.reshape(3, 3) @ [point["x"], point["y"], point["z"]] / point["z"] == pytest.approx([u, v, 1], abs=1e-3)
+    assert camera.k.reshape(3, 3) @ [point["x"], point["y"], point["z"]] / point[
+        "z"
+    ] == pytest.approx([u, v, 1], abs=1e-3)
 
 
 def test_two_runs_give_the_same_figures(bag, model, report, tmp_path):
@@ -85,19 +156,48 @@ def test_two_runs_give_the_same_figures(bag, model, report, tmp_path):
 
 
 def test_scoring_frames_that_the_model_was_trained_on_is_said(bag, model, report, tmp_path, caplog):
-    sentence = f"model was trained on frames of {bag}: its errors are smaller there than on new frames"
+    sentence = (
+        f"model was trained on frames of {bag}: its errors are smaller there than on new frames"
+    )
     assert sentence in summary_of(report / "report")["notes"]
     assert sentence in (report / "report" / "report.html").read_text()
     for source, said in ((str(bag), True), ("synthetic:worlds=1,frames=1,seed=9", False)):
         caplog.clear()
-        assert main(["evaluate", source, "--model", str(model), "--output", str(tmp_path), "--pictures", "0"]) == 0
+        assert (
+            main(
+                [
+                    "evaluate",
+                    source,
+                    "--model",
+                    str(model),
+                    "--output",
+                    str(tmp_path),
+                    "--pictures",
+                    "0",
+                ]
+            )
+            == 0
+        )
         assert (sentence in caplog.messages) == said
 
 
 def test_predict_writes_metres_at_the_size_of_each_image(model, tmp_path):
     for name, size in {"wide.png": (90, 40), "tall.jpg": (31, 77)}.items():
         cv2.imwrite(str(tmp_path / name), np.full((size[1], size[0], 3), 128, np.uint8))
-    assert main(["predict", str(tmp_path / "wide.png"), str(tmp_path / "tall.jpg"), "--model", str(model), "--output", str(tmp_path / "maps")]) == 0
+    assert (
+        main(
+            [
+                "predict",
+                str(tmp_path / "wide.png"),
+                str(tmp_path / "tall.jpg"),
+                "--model",
+                str(model),
+                "--output",
+                str(tmp_path / "maps"),
+            ]
+        )
+        == 0
+    )
     depth = cv2.imread(str(tmp_path / "maps" / "wide_depth.tiff"), cv2.IMREAD_UNCHANGED)
     sigma = cv2.imread(str(tmp_path / "maps" / "tall_sigma.tiff"), cv2.IMREAD_UNCHANGED)
     assert depth.dtype == sigma.dtype == np.float32
@@ -111,7 +211,10 @@ def test_a_truncated_bag_is_scored_as_far_as_it_goes_and_the_loss_is_said(bag, m
     cut = tmp_path / "cut.mcap"
     whole = next(bag.glob("*.mcap")).read_bytes()
     cut.write_bytes(whole[: len(whole) * 2 // 3])
-    assert main(["evaluate", str(cut), "--model", str(model), "--output", str(tmp_path / "report")]) == 0
+    assert (
+        main(["evaluate", str(cut), "--model", str(model), "--output", str(tmp_path / "report")])
+        == 0
+    )
     summary = summary_of(tmp_path / "report")
     assert 0 < summary["frames"]["evaluated"] < 8
     assert any("truncated" in note for note in summary["notes"])
@@ -119,21 +222,50 @@ def test_a_truncated_bag_is_scored_as_far_as_it_goes_and_the_loss_is_said(bag, m
 
 
 def random_model(folder: Path) -> Path:
-    network = Hourglass(NetworkConfig(backbone="tiny", decoder_width=16, input_size=(128, 64), head="laplace", depth_range=(1.0, 80.0)))
+    network = Hourglass(
+        NetworkConfig(
+            backbone="tiny",
+            decoder_width=16,
+            input_size=(128, 64),
+            head="laplace",
+            depth_range=(1.0, 80.0),
+        )
+    )
     create(folder, network, {})
     write_member(folder, "random", network)
     set_members(folder, ["random"], "mc_dropout")
     return folder
 
 
-@pytest.mark.skipif("UNCERTAINTY_DEPTH_DATA" not in os.environ, reason="UNCERTAINTY_DEPTH_DATA does not name the folder with kitti_raw")
+@pytest.mark.skipif(
+    "UNCERTAINTY_DEPTH_DATA" not in os.environ,
+    reason="UNCERTAINTY_DEPTH_DATA does not name the folder with kitti_raw",
+)
 def test_a_kitti_drive_and_its_bag_agree(tmp_path):
-    drive = Path(os.environ["UNCERTAINTY_DEPTH_DATA"]) / "kitti_raw" / "2011_09_26" / "2011_09_26_drive_0000_sync"
+    drive = (
+        Path(os.environ["UNCERTAINTY_DEPTH_DATA"])
+        / "kitti_raw"
+        / "2011_09_26"
+        / "2011_09_26_drive_0000_sync"
+    )
     assert main(["convert-kitti", str(drive), str(tmp_path / "bag")]) == 0
     made = random_model(tmp_path / "model")
     for source, name in ((f"kitti:{drive}", "drive"), (str(tmp_path / "bag"), "converted")):
         options = ["--samples", "2", "--pictures", "1", "--min-depth", "2.5"]
-        assert main(["evaluate", source, "--model", str(made), "--output", str(tmp_path / name), *options]) == 0
+        assert (
+            main(
+                [
+                    "evaluate",
+                    source,
+                    "--model",
+                    str(made),
+                    "--output",
+                    str(tmp_path / name),
+                    *options,
+                ]
+            )
+            == 0
+        )
     left, right = summary_of(tmp_path / "drive"), summary_of(tmp_path / "converted")
     assert left["frames"] == right["frames"] == {"read": 24, "evaluated": 24, "skipped": {}}
     assert left["pixels"] > 24 * 14_000
@@ -159,13 +291,37 @@ def test_predict_never_replaces_what_it_was_given(model, photo, tmp_path, capsys
     photo.rename(clash)
     (tmp_path / "photo.png").write_bytes(clash.read_bytes())
     before = clash.read_bytes()
-    assert main(["predict", str(clash), str(tmp_path / "photo.png"), "--model", str(model), "--output", str(tmp_path)]) == 1
+    assert (
+        main(
+            [
+                "predict",
+                str(clash),
+                str(tmp_path / "photo.png"),
+                "--model",
+                str(model),
+                "--output",
+                str(tmp_path),
+            ]
+        )
+        == 1
+    )
     assert "would be replaced" in last_line(capsys)
     assert clash.read_bytes() == before
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "photo.jpg").write_bytes(before)
     assert (
-        main(["predict", str(tmp_path / "photo.png"), str(tmp_path / "other" / "photo.jpg"), "--model", str(model), "--output", str(tmp_path)]) == 1
+        main(
+            [
+                "predict",
+                str(tmp_path / "photo.png"),
+                str(tmp_path / "other" / "photo.jpg"),
+                "--model",
+                str(model),
+                "--output",
+                str(tmp_path),
+            ]
+        )
+        == 1
     )
     assert "two images are called photo" in last_line(capsys)
 
@@ -182,25 +338,53 @@ def test_predict_never_replaces_what_it_was_given(model, photo, tmp_path, capsys
         ["train", "{bag}", "--output", "{new}", "--backbone", "tiny", "--input-size", "320"],
     ],
 )
-def test_a_path_that_cannot_be_written_is_one_sentence(arguments, bag, model, photo, tmp_path, capsys):
+def test_a_path_that_cannot_be_written_is_one_sentence(
+    arguments, bag, model, photo, tmp_path, capsys
+):
     (tmp_path / "file").write_text("mine")
-    places = {"bag": bag, "model": model, "photo": photo, "file": tmp_path / "file", "new": tmp_path / "new"}
+    places = {
+        "bag": bag,
+        "model": model,
+        "photo": photo,
+        "file": tmp_path / "file",
+        "new": tmp_path / "new",
+    }
     assert main([each.format(**places) for each in arguments]) == 1
     assert last_line(capsys).startswith("uncertainty-depth: ")
     assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_nothing_scored_is_a_failure_with_a_report(bag, model, tmp_path, capsys):
-    assert main(["evaluate", str(bag), "--model", str(model), "--output", str(tmp_path), "--max-time-difference", "0"]) == 1
+    assert (
+        main(
+            [
+                "evaluate",
+                str(bag),
+                "--model",
+                str(model),
+                "--output",
+                str(tmp_path),
+                "--max-time-difference",
+                "0",
+            ]
+        )
+        == 1
+    )
     assert "no frame" in last_line(capsys)
-    assert summary_of(tmp_path)["frames"] == {"read": 8, "evaluated": 0, "skipped": {"no_lidar_within_max_time_difference": 8}}
+    assert summary_of(tmp_path)["frames"] == {
+        "read": 8,
+        "evaluated": 0,
+        "skipped": {"no_lidar_within_max_time_difference": 8},
+    }
 
 
 def test_info_tells_what_is_in_a_bag_and_where_the_lidar_sits(bag, capsys):
     assert main(["info", str(bag)]) == 0
     told = capsys.readouterr().out
     assert "/camera/image" in told
-    values = [float(value) for value in told.split("lidar_to_camera:=[")[1].split("]")[0].split(",")]
+    values = [
+        float(value) for value in told.split("lidar_to_camera:=[")[1].split("]")[0].split(",")
+    ]
     assert np.linalg.norm(values[3:]) == pytest.approx(1)
 
 
@@ -215,7 +399,16 @@ def test_an_interrupted_evaluation_writes_its_report(bag, model, tmp_path, monke
         raise KeyboardInterrupt
 
     monkeypatch.setattr(BagSource, "__iter__", interrupted)
-    arguments = ["evaluate", str(bag), "--model", str(model), "--output", str(tmp_path / "report"), "--write-bag", str(tmp_path / "bag")]
+    arguments = [
+        "evaluate",
+        str(bag),
+        "--model",
+        str(model),
+        "--output",
+        str(tmp_path / "report"),
+        "--write-bag",
+        str(tmp_path / "bag"),
+    ]
     assert main(arguments) == 130
     assert "interrupted" in last_line(capsys)
     summary = summary_of(tmp_path / "report")

@@ -23,7 +23,9 @@ def test_the_command_line_without_flags_gives_the_defaults(kind):
     add_arguments(parser, kind)
     assert from_arguments(kind, parser.parse_args([])) == kind()
     assert all(
-        item.metadata["help"] in " ".join(parser.format_help().split()) for item in dataclasses.fields(kind) if "-" not in item.metadata["help"]
+        item.metadata["help"] in " ".join(parser.format_help().split())
+        for item in dataclasses.fields(kind)
+        if "-" not in item.metadata["help"]
     )
 
 
@@ -31,7 +33,9 @@ def test_flags_reach_the_config():
     parser = argparse.ArgumentParser()
     add_arguments(parser, config.NetworkConfig)
     add_arguments(parser, config.TrainingConfig)
-    arguments = parser.parse_args(["--input-size", "32", "64", "--no-augment", "--learning-rate", "0.5"])
+    arguments = parser.parse_args(
+        ["--input-size", "32", "64", "--no-augment", "--learning-rate", "0.5"]
+    )
     assert from_arguments(config.NetworkConfig, arguments).input_size == (32, 64)
     assert from_arguments(config.TrainingConfig, arguments).augment is False
     assert from_arguments(config.TrainingConfig, arguments).learning_rate == 0.5
@@ -54,6 +58,8 @@ def test_what_is_wrong_is_named(values, words):
 
 
 def test_integers_and_lists_become_what_the_field_asks_for():
-    made = from_mapping(config.LidarConfig, {"lidar_to_camera": [0, 0, 1, 0, 0, 0, 1], "max_time_difference": 1})
+    made = from_mapping(
+        config.LidarConfig, {"lidar_to_camera": [0, 0, 1, 0, 0, 0, 1], "max_time_difference": 1}
+    )
     assert made.lidar_to_camera == (0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
     assert isinstance(made.max_time_difference, float)

@@ -36,34 +36,69 @@ DROPOUTS = ("bernoulli", "concrete", "gaussian")
 class RawPredictorConfig:
     """How a model folder is run on an image."""
 
-    method: str = option("", "how sigma is made; default: the model folder's own method", choices=("", *METHODS))
-    component: str = option(
-        "total", "which part of sigma: epistemic, the spread of passes; aleatoric, what a head predicts; or both", choices=COMPONENTS
+    method: str = option(
+        "", "how sigma is made; default: the model folder's own method", choices=("", *METHODS)
     )
-    samples: int = option(8, "stochastic passes of a dropout method, or the most members used of an ensemble", minimum=1, maximum=1024)
-    chunk: int = option(8, "samples run at once: bounds the memory, does not change the maps", minimum=1, maximum=1024)
+    component: str = option(
+        "total",
+        "which part of sigma: epistemic, the spread of passes; aleatoric, what a head predicts; or both",
+        choices=COMPONENTS,
+    )
+    samples: int = option(
+        8,
+        "stochastic passes of a dropout method, or the most members used of an ensemble",
+        minimum=1,
+        maximum=1024,
+    )
+    chunk: int = option(
+        8,
+        "samples run at once: bounds the memory, does not change the maps",
+        minimum=1,
+        maximum=1024,
+    )
     seed: int = option(0, "seed of the dropout methods, together with the frame's stamp", minimum=0)
-    device: str = option("auto", "where the network runs; auto takes the GPU when there is one", choices=DEVICES, read_only=True)
-    precision: str = option("fp32", "floating point format of the network", choices=PRECISIONS, read_only=True)
+    device: str = option(
+        "auto",
+        "where the network runs; auto takes the GPU when there is one",
+        choices=DEVICES,
+        read_only=True,
+    )
+    precision: str = option(
+        "fp32", "floating point format of the network", choices=PRECISIONS, read_only=True
+    )
 
 
 @dataclass(frozen=True)
 class PredictorConfig(RawPredictorConfig):
     """How a model folder is run on an image, and whether its sigma is calibrated."""
 
-    calibrated: bool = option(True, "calibrate sigma, where the model folder holds a calibration for the method")
+    calibrated: bool = option(
+        True, "calibrate sigma, where the model folder holds a calibration for the method"
+    )
 
 
 @dataclass(frozen=True)
 class LidarConfig:
     """How a LiDAR cloud becomes ground truth in a camera image."""
 
-    lidar_to_camera: tuple[float, ...] = option((), "transform from the LiDAR to the camera optical frame: x y z qx qy qz qw, metres; empty takes tf")
-    max_time_difference: float = option(0.05, "longest time between an image and the cloud that scores it, seconds", minimum=0.0)
-    occlusion_tolerance: float = option(
-        0.1, "a LiDAR point this share deeper than a nearer point around it is taken as hidden from the camera; 0 keeps all", minimum=0.0
+    lidar_to_camera: tuple[float, ...] = option(
+        (),
+        "transform from the LiDAR to the camera optical frame: x y z qx qy qz qw, metres; empty takes tf",
     )
-    occlusion_window: int = option(7, "height and width of the neighbourhood searched for nearer points, pixels", minimum=1, maximum=63)
+    max_time_difference: float = option(
+        0.05, "longest time between an image and the cloud that scores it, seconds", minimum=0.0
+    )
+    occlusion_tolerance: float = option(
+        0.1,
+        "a LiDAR point this share deeper than a nearer point around it is taken as hidden from the camera; 0 keeps all",
+        minimum=0.0,
+    )
+    occlusion_window: int = option(
+        7,
+        "height and width of the neighbourhood searched for nearer points, pixels",
+        minimum=1,
+        maximum=63,
+    )
 
 
 @dataclass(frozen=True)
@@ -71,7 +106,9 @@ class SourceConfig(LidarConfig):
     """What to read from a bag; a camera or LiDAR that is alone in the bag need not be named."""
 
     image_topic: str = option("", "camera image topic; empty takes the only one")
-    camera_info_topic: str = option("", "camera info topic; empty takes the one beside the image topic, or the only one")
+    camera_info_topic: str = option(
+        "", "camera info topic; empty takes the one beside the image topic, or the only one"
+    )
     lidar_topic: str = option("", "point cloud topic; empty takes the only one")
 
 
@@ -79,10 +116,21 @@ class SourceConfig(LidarConfig):
 class EvaluationConfig:
     """What is scored, and how."""
 
-    min_depth: float = option(0.1, "ground truth nearer than this is not scored, metres", minimum=0.0)
-    max_depth: float = option(80.0, "ground truth farther than this is not scored, metres", minimum=0.0)
-    alpha: float = option(0.95, "share of the pixels that n-MeRCI asks the error bars to cover", minimum=0.01, maximum=1.0)
-    depth_interval: float = option(0.1, "width of the depth intervals of the per-depth figures, metres", minimum=0.01)
+    min_depth: float = option(
+        0.1, "ground truth nearer than this is not scored, metres", minimum=0.0
+    )
+    max_depth: float = option(
+        80.0, "ground truth farther than this is not scored, metres", minimum=0.0
+    )
+    alpha: float = option(
+        0.95,
+        "share of the pixels that n-MeRCI asks the error bars to cover",
+        minimum=0.01,
+        maximum=1.0,
+    )
+    depth_interval: float = option(
+        0.1, "width of the depth intervals of the per-depth figures, metres", minimum=0.01
+    )
     pictures: int = option(6, "frames shown side by side in the report", minimum=0, maximum=100)
 
 
@@ -90,16 +138,39 @@ class EvaluationConfig:
 class CalibrationConfig:
     """How raw sigma is calibrated."""
 
-    pixels_per_frame: int = option(1000, "most pixels of a frame that are used, drawn at random", minimum=1)
-    max_frames: int = option(2000, "use at most this many frames of a source, evenly spread; 0 uses all", minimum=0)
-    min_depth: float = option(0.1, "ground truth nearer than this is not used, metres", minimum=0.0)
-    max_depth: float = option(80.0, "ground truth farther than this is not used, metres", minimum=0.0)
-    alpha: float = option(0.95, "share of the pixels that n-MeRCI asks the error bars to cover", minimum=0.01, maximum=1.0)
-    report_share: float = option(0.33, "of a single source, the last share of the frames: only reported on", minimum=0.05, maximum=0.9)
-    blocks: int = option(
-        4, "of a single source, the blocks of time that the other frames are cut into to choose the kind of map", minimum=2, maximum=100
+    pixels_per_frame: int = option(
+        1000, "most pixels of a frame that are used, drawn at random", minimum=1
     )
-    tolerance: float = option(1e-3, "share by which held-out n-MeRCI and AUSE may rise before a kind of map is refused", minimum=0.0)
+    max_frames: int = option(
+        2000, "use at most this many frames of a source, evenly spread; 0 uses all", minimum=0
+    )
+    min_depth: float = option(0.1, "ground truth nearer than this is not used, metres", minimum=0.0)
+    max_depth: float = option(
+        80.0, "ground truth farther than this is not used, metres", minimum=0.0
+    )
+    alpha: float = option(
+        0.95,
+        "share of the pixels that n-MeRCI asks the error bars to cover",
+        minimum=0.01,
+        maximum=1.0,
+    )
+    report_share: float = option(
+        0.33,
+        "of a single source, the last share of the frames: only reported on",
+        minimum=0.05,
+        maximum=0.9,
+    )
+    blocks: int = option(
+        4,
+        "of a single source, the blocks of time that the other frames are cut into to choose the kind of map",
+        minimum=2,
+        maximum=100,
+    )
+    tolerance: float = option(
+        1e-3,
+        "share by which held-out n-MeRCI and AUSE may rise before a kind of map is refused",
+        minimum=0.0,
+    )
     pixel_seed: int = option(0, "seed of the pixels drawn", minimum=0)
 
 
@@ -112,21 +183,47 @@ class NetworkConfig:
         "encoder: resnet10 ... resnet200, tiny ... tiny34, a saved backbone's folder, or a pretrained one's hub id; "
         "or a whole depth model (Depth Anything, DepthPro, DPT, ZoeDepth, GLPN, TIPSv2), to fine-tune",
     )
-    skip_connections: bool = option(True, "feed the encoder's feature maps of each scale into the decoder")
-    decoder_width: int = option(256, "channels after the first up-projection; halved by each further one", minimum=16, maximum=2048)
+    skip_connections: bool = option(
+        True, "feed the encoder's feature maps of each scale into the decoder"
+    )
+    decoder_width: int = option(
+        256,
+        "channels after the first up-projection; halved by each further one",
+        minimum=16,
+        maximum=2048,
+    )
     dropout: float = option(
-        0.2, "dropout rate after each of the first three up-projections, or fusion stages of a depth model", minimum=0.0, maximum=0.9
+        0.2,
+        "dropout rate after each of the first three up-projections, or fusion stages of a depth model",
+        minimum=0.0,
+        maximum=0.9,
     )
     dropout_kind: str = option(
-        "bernoulli", "bernoulli keeps its rate, concrete learns it, gaussian learns the variance of a factor", choices=DROPOUTS
+        "bernoulli",
+        "bernoulli keeps its rate, concrete learns it, gaussian learns the variance of a factor",
+        choices=DROPOUTS,
     )
     last_activation: str = option(
-        "leaky_relu", "before the final convolution; relu leaves pixels where all units are off without any spread", choices=("relu", "leaky_relu")
+        "leaky_relu",
+        "before the final convolution; relu leaves pixels where all units are off without any spread",
+        choices=("relu", "leaky_relu"),
     )
-    head: str = option("laplace", "likelihood of a second output channel, the predicted scale of the error", choices=HEADS)
-    input_size: tuple[int, ...] = option((160, 128), "width and height the network sees, pixels; of a depth model its own", minimum=32, maximum=4096)
+    head: str = option(
+        "laplace",
+        "likelihood of a second output channel, the predicted scale of the error",
+        choices=HEADS,
+    )
+    input_size: tuple[int, ...] = option(
+        (160, 128),
+        "width and height the network sees, pixels; of a depth model its own",
+        minimum=32,
+        maximum=4096,
+    )
     depth_range: tuple[float, ...] = option(
-        (0.3, 12.0), "least and greatest depth the network can give, metres; of a metric depth model its own", minimum=1e-3, maximum=1e4
+        (0.3, 12.0),
+        "least and greatest depth the network can give, metres; of a metric depth model its own",
+        minimum=1e-3,
+        maximum=1e4,
     )
 
 
@@ -134,34 +231,83 @@ class NetworkConfig:
 class TrainingConfig:
     """How a network is trained."""
 
-    method: str = option("multi_epochs", "what the model is made for; empty options of `predict` and the nodes fall back to it", choices=METHODS)
-    loss: str = option("", "l1, berhu, log_l1 or nll; empty takes nll with a head, log_l1 without", choices=("", *LOSSES))
+    method: str = option(
+        "multi_epochs",
+        "what the model is made for; empty options of `predict` and the nodes fall back to it",
+        choices=METHODS,
+    )
+    loss: str = option(
+        "",
+        "l1, berhu, log_l1 or nll; empty takes nll with a head, log_l1 without",
+        choices=("", *LOSSES),
+    )
     epochs: int = option(150, "most passes over the training frames", minimum=1)
     batch_size: int = option(16, "frames per step", minimum=1)
-    learning_rate: float = option(1e-3, "step size, the same from first to last: no schedule; of a depth model a tenth", minimum=0.0)
+    learning_rate: float = option(
+        1e-3,
+        "step size, the same from first to last: no schedule; of a depth model a tenth",
+        minimum=0.0,
+    )
     weight_decay: float = option(1e-4, "decoupled weight decay (AdamW)", minimum=0.0)
-    snapshots: int = option(8, "weights kept for multi_epochs: one each epoch once the validation error stopped improving", minimum=1, maximum=1024)
-    members: int = option(5, "networks of multi_inits, bagging and adversarial_ensemble", minimum=1, maximum=1024)
-    backbones: tuple[str, ...] = option(("resnet10", "resnet18", "resnet34"), "encoders of multi_networks, one network each")
-    adversarial_step: float = option(0.01, "step of adversarial_ensemble's examples, as a share of the range of a pixel", minimum=0.0, maximum=1.0)
-    distill: str = option("", "model folder whose mean and total sigma one network learns; the method is then distilled")
-    patience: int = option(30, "epochs without a better validation error that count as having stopped improving", minimum=1)
-    freeze_encoder: bool = option(False, "train the decoder alone: snapshots then share one encoder pass; on for a depth model")
-    validation_share: float = option(0.1, "share of the frames held out for validation", minimum=0.01, maximum=0.9)
-    augment: bool = option(True, "random flips, zoom, and changes of brightness, contrast and colour; off for DepthPro with its field of view")
+    snapshots: int = option(
+        8,
+        "weights kept for multi_epochs: one each epoch once the validation error stopped improving",
+        minimum=1,
+        maximum=1024,
+    )
+    members: int = option(
+        5, "networks of multi_inits, bagging and adversarial_ensemble", minimum=1, maximum=1024
+    )
+    backbones: tuple[str, ...] = option(
+        ("resnet10", "resnet18", "resnet34"), "encoders of multi_networks, one network each"
+    )
+    adversarial_step: float = option(
+        0.01,
+        "step of adversarial_ensemble's examples, as a share of the range of a pixel",
+        minimum=0.0,
+        maximum=1.0,
+    )
+    distill: str = option(
+        "",
+        "model folder whose mean and total sigma one network learns; the method is then distilled",
+    )
+    patience: int = option(
+        30,
+        "epochs without a better validation error that count as having stopped improving",
+        minimum=1,
+    )
+    freeze_encoder: bool = option(
+        False,
+        "train the decoder alone: snapshots then share one encoder pass; on for a depth model",
+    )
+    validation_share: float = option(
+        0.1, "share of the frames held out for validation", minimum=0.01, maximum=0.9
+    )
+    augment: bool = option(
+        True,
+        "random flips, zoom, and changes of brightness, contrast and colour; off for DepthPro with its field of view",
+    )
     seed: int = option(0, "seed of initial weights, order, augmentation and split", minimum=0)
     processes: int = option(
-        1, "networks of an ensemble trained at the same time, each in a process of its own, on the next GPU in turn; 0: one per GPU", minimum=0
+        1,
+        "networks of an ensemble trained at the same time, each in a process of its own, on the next GPU in turn; 0: one per GPU",
+        minimum=0,
     )
-    device: str = option("auto", "where to train; auto takes the GPU when there is one", choices=DEVICES)
-    max_frames: int = option(0, "use at most this many frames, evenly spread; 0 uses all", minimum=0)
+    device: str = option(
+        "auto", "where to train; auto takes the GPU when there is one", choices=DEVICES
+    )
+    max_frames: int = option(
+        0, "use at most this many frames, evenly spread; 0 uses all", minimum=0
+    )
 
 
 @dataclass(frozen=True)
 class SynthesisConfig:
     """The synthetic world, and the robot that drives through it."""
 
-    worlds: int = option(4, "rooms and corridors to render, each with a drive through it", minimum=1)
+    worlds: int = option(
+        4, "rooms and corridors to render, each with a drive through it", minimum=1
+    )
     frames: int = option(20, "camera frames per world", minimum=1)
     seed: int = option(0, "worlds of different seeds differ", minimum=0)
     test_objects: bool = option(False, "add the object class that training worlds never contain")
@@ -169,8 +315,13 @@ class SynthesisConfig:
     height: int = option(240, "camera image height, pixels", minimum=16)
     rate: float = option(10.0, "camera frames and LiDAR turns per second", minimum=0.1)
     rings: int = option(32, "LiDAR rings", minimum=1)
-    noise: float = option(1.0, "sensor noise, as a multiple of a typical camera's and LiDAR's", minimum=0.0)
-    dense: bool = option(False, "give the exact depth of every pixel: as a source instead of the LiDAR's, in a bag as a depth image besides")
+    noise: float = option(
+        1.0, "sensor noise, as a multiple of a typical camera's and LiDAR's", minimum=0.0
+    )
+    dense: bool = option(
+        False,
+        "give the exact depth of every pixel: as a source instead of the LiDAR's, in a bag as a depth image besides",
+    )
 
 
 @dataclass(frozen=True)
@@ -178,24 +329,50 @@ class DepthNodeConfig(PredictorConfig):
     """The depth node's parameters."""
 
     model: str = option("", "model folder", read_only=True)
-    max_frame_age: float = option(0.5, "frames older than this when their turn comes are dropped and counted, seconds; 0 keeps all", minimum=0.0)
+    max_frame_age: float = option(
+        0.5,
+        "frames older than this when their turn comes are dropped and counted, seconds; 0 keeps all",
+        minimum=0.0,
+    )
     reliable_input: bool = option(False, "ask for reliable instead of best-effort camera images")
     compressed_input: bool = option(False, "subscribe to image/compressed instead of image")
-    queue_size: int = option(1, "newest camera images kept while the network is busy; older ones are dropped and counted", minimum=1)
-    color_max_depth: float = option(10.0, "depth shown as the far end of the colour scale, metres", minimum=0.01)
-    color_max_sigma: float = option(1.0, "standard deviation shown as the far end of the colour scale, metres", minimum=0.001)
+    queue_size: int = option(
+        1,
+        "newest camera images kept while the network is busy; older ones are dropped and counted",
+        minimum=1,
+    )
+    color_max_depth: float = option(
+        10.0, "depth shown as the far end of the colour scale, metres", minimum=0.01
+    )
+    color_max_sigma: float = option(
+        1.0, "standard deviation shown as the far end of the colour scale, metres", minimum=0.001
+    )
 
 
 @dataclass(frozen=True)
 class EvaluatorNodeConfig(EvaluationConfig, LidarConfig):
     """The evaluator node's parameters."""
 
-    use_ground_truth_image: bool = option(False, "score against ground_truth/image instead of lidar/points")
-    reliable_input: bool = option(False, "ask for reliable instead of best-effort clouds, or ground truth images")
-    queue_size: int = option(30, "predictions and clouds kept while they wait for each other; older ones are counted as unmatched", minimum=2)
-    output: str = option("", "folder the report is written to on shutdown or ~/save; empty writes none on shutdown")
-    color_max_depth: float = option(10.0, "depth shown as the far end of the colour scale, metres", minimum=0.01)
-    color_max_error: float = option(2.0, "error shown as the far end of the colour scale, metres", minimum=0.001)
+    use_ground_truth_image: bool = option(
+        False, "score against ground_truth/image instead of lidar/points"
+    )
+    reliable_input: bool = option(
+        False, "ask for reliable instead of best-effort clouds, or ground truth images"
+    )
+    queue_size: int = option(
+        30,
+        "predictions and clouds kept while they wait for each other; older ones are counted as unmatched",
+        minimum=2,
+    )
+    output: str = option(
+        "", "folder the report is written to on shutdown or ~/save; empty writes none on shutdown"
+    )
+    color_max_depth: float = option(
+        10.0, "depth shown as the far end of the colour scale, metres", minimum=0.01
+    )
+    color_max_error: float = option(
+        2.0, "error shown as the far end of the colour scale, metres", minimum=0.001
+    )
 
 
 @dataclass(frozen=True)
@@ -205,6 +382,15 @@ class PlayerConfig:
     rate: float = option(1.0, "speed, as a multiple of the recording's", minimum=1e-3, maximum=1e3)
     clock: bool = option(False, "publish /clock, for nodes with use_sim_time")
     loop: bool = option(False, "start again at the end, until interrupted")
-    wait_for_subscribers: float = option(0.0, "before the first message, wait up to so many seconds for a subscriber of every topic", minimum=0.0)
-    wait_for_result: str = option("", "image topic made by a node; the next camera image is sent once the result of the one before has come")
-    result_timeout: float = option(10.0, "longest wait for a result, seconds; the frame then counts as unanswered", minimum=0.1)
+    wait_for_subscribers: float = option(
+        0.0,
+        "before the first message, wait up to so many seconds for a subscriber of every topic",
+        minimum=0.0,
+    )
+    wait_for_result: str = option(
+        "",
+        "image topic made by a node; the next camera image is sent once the result of the one before has come",
+    )
+    result_timeout: float = option(
+        10.0, "longest wait for a result, seconds; the frame then counts as unanswered", minimum=0.1
+    )

@@ -23,7 +23,13 @@ def option(
     read_only: bool = False,
 ) -> Any:
     """A dataclass field with what users are told about it and what is refused. `read_only`: fixed once a node runs."""
-    metadata = {"help": help, "minimum": minimum, "maximum": maximum, "choices": choices, "read_only": read_only}
+    metadata = {
+        "help": help,
+        "minimum": minimum,
+        "maximum": maximum,
+        "choices": choices,
+        "read_only": read_only,
+    }
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -47,7 +53,9 @@ def _check_part(item: dataclasses.Field, value: Any, expected: type) -> None:
         raise ConfigError(f"{item.name} is {value!r}; expected {expected.__name__}")
     choices, minimum, maximum = (item.metadata[key] for key in ("choices", "minimum", "maximum"))
     if choices is not None and value not in choices:
-        raise ConfigError(f"{item.name} is {value!r}; expected one of {', '.join(repr(choice) for choice in choices)}")
+        raise ConfigError(
+            f"{item.name} is {value!r}; expected one of {', '.join(repr(choice) for choice in choices)}"
+        )
     if minimum is not None and not value >= minimum:
         raise ConfigError(f"{item.name} is {value!r}; expected at least {minimum}")
     if maximum is not None and not value <= maximum:
@@ -77,7 +85,10 @@ def _coerce(value: Any, expected: type) -> Any:
 
 def to_mapping(config: Any) -> dict[str, Any]:
     """The config as plain values for JSON and YAML; `from_mapping` is the inverse."""
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in dataclasses.asdict(config).items()}
+    return {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in dataclasses.asdict(config).items()
+    }
 
 
 def add_arguments(parser: argparse.ArgumentParser, kind: type) -> None:
@@ -85,14 +96,26 @@ def add_arguments(parser: argparse.ArgumentParser, kind: type) -> None:
     group = parser.add_argument_group(_heading(kind))
     for item in dataclasses.fields(kind):
         flag, scalar = "--" + item.name.replace("_", "-"), element_type(kind, item.name)
-        shared: dict[str, Any] = {"dest": item.name, "default": argparse.SUPPRESS, "help": _explained(item)}
+        shared: dict[str, Any] = {
+            "dest": item.name,
+            "default": argparse.SUPPRESS,
+            "help": _explained(item),
+        }
         if scalar is bool:
             group.add_argument(flag, action=argparse.BooleanOptionalAction, **shared)
         elif isinstance(item.default, tuple):
-            group.add_argument(flag, type=scalar, nargs="*", metavar=scalar.__name__.upper(), **shared)
+            group.add_argument(
+                flag, type=scalar, nargs="*", metavar=scalar.__name__.upper(), **shared
+            )
         else:
             choices = _choices(item) or None
-            group.add_argument(flag, type=scalar, choices=choices, metavar=None if choices else scalar.__name__.upper(), **shared)
+            group.add_argument(
+                flag,
+                type=scalar,
+                choices=choices,
+                metavar=None if choices else scalar.__name__.upper(),
+                **shared,
+            )
 
 
 def add_parameters(parser: argparse.ArgumentParser, kind: type) -> None:
@@ -103,7 +126,9 @@ def add_parameters(parser: argparse.ArgumentParser, kind: type) -> None:
         shown = f"[{scalar},...]" if isinstance(item.default, tuple) else scalar
         choices = f"one of {', '.join(_choices(item))}" if _choices(item) else ""
         fixed = "fixed once the node runs" if item.metadata["read_only"] else ""
-        group.add_argument(item.name, metavar=f"{item.name}:={shown}", help=_explained(item, choices, fixed))
+        group.add_argument(
+            item.name, metavar=f"{item.name}:={shown}", help=_explained(item, choices, fixed)
+        )
 
 
 def _heading(kind: type) -> str:
@@ -124,16 +149,33 @@ def _limits(item: dataclasses.Field) -> str:
     minimum, maximum = item.metadata["minimum"], item.metadata["maximum"]
     if minimum is not None and maximum is not None:
         return f"{minimum:g} to {maximum:g}"
-    return f"at least {minimum:g}" if minimum is not None else f"at most {maximum:g}" if maximum is not None else ""
+    return (
+        f"at least {minimum:g}"
+        if minimum is not None
+        else f"at most {maximum:g}"
+        if maximum is not None
+        else ""
+    )
 
 
 def _default(item: dataclasses.Field) -> str:
     if item.default in ("", ()):
         return ""
-    return "default: " + (" ".join(map(str, item.default)) if isinstance(item.default, tuple) else str(item.default))
+    return "default: " + (
+        " ".join(map(str, item.default)) if isinstance(item.default, tuple) else str(item.default)
+    )
 
 
-def from_arguments(kind: type[ConfigT], arguments: argparse.Namespace, defaults: Mapping[str, Any] | None = None) -> ConfigT:
+def from_arguments(
+    kind: type[ConfigT], arguments: argparse.Namespace, defaults: Mapping[str, Any] | None = None
+) -> ConfigT:
     """The config of class `kind` from parsed command-line arguments; what was not given has the value in `defaults`, or else the class's."""
     names = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    return from_mapping(kind, {key: value for key, value in {**(defaults or {}), **vars(arguments)}.items() if key in names})
+    return from_mapping(
+        kind,
+        {
+            key: value
+            for key, value in {**(defaults or {}), **vars(arguments)}.items()
+            if key in names
+        },
+    )

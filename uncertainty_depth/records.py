@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.geometry import Camera
+from uncertainty_depth.geometry.camera import Camera
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,9 @@ def test_stacked_networks_learn_what_each_learns_by_itself():
     torch.testing.assert_close(stacked.step(images, depth_m), before)
     after = loop.step(images, depth_m)
     assert (after < 0.98 * before).all()
-    torch.testing.assert_close(stacked.step(images, depth_m), after, rtol=0.01, atol=0)  # Adam divides by gradients that are next to nothing
+    torch.testing.assert_close(
+        stacked.step(images, depth_m), after, rtol=0.01, atol=0
+    )  # Adam divides by gradients that are next to nothing
     assert len(set(after.tolist())) == 3
 
 
@@ -34,7 +36,9 @@ def test_a_trainee_is_trained():
     trainee = Trainee(NETWORK, 4)
     before = [weights.detach().clone() for weights in trainee.network.parameters()]
     assert math.isfinite(trainee.epoch())
-    assert not any(torch.equal(*pair) for pair in zip(before, trainee.network.parameters(), strict=True))
+    assert not any(
+        torch.equal(*pair) for pair in zip(before, trainee.network.parameters(), strict=True)
+    )
 
 
 def test_rows_hold_the_ratios_of_their_own_times(monkeypatch):
@@ -42,7 +46,9 @@ def test_rows_hold_the_ratios_of_their_own_times(monkeypatch):
     threads = torch.get_num_threads()
     rows = run(1, 4, 2, NETWORK)
     assert torch.get_num_threads() == threads
-    assert [row[:2] for row in rows] == [("in sequence, threads: 1", "side by side")] * 2 + [("loop", "stacked")]
+    assert [row[:2] for row in rows] == [("in sequence, threads: 1", "side by side")] * 2 + [
+        ("loop", "stacked")
+    ]
     for row in rows:
         np.testing.assert_allclose([row.ratio, row.least, row.greatest], row.second_s / row.first_s)
         assert f"| {row.ratio:.2f} |" in table(rows)

@@ -6,7 +6,7 @@ import torch
 
 from uncertainty_depth.calibration.sample import Sample
 from uncertainty_depth.config import NetworkConfig
-from uncertainty_depth.network.folder import create, set_members, write_member
+from uncertainty_depth.model_folder.folder import create, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
 
 
@@ -31,7 +31,9 @@ def model_template(tmp_path_factory):
     path = tmp_path_factory.mktemp("calibration") / "model"
     for index in range(2):
         torch.manual_seed(index)
-        made = Hourglass(NetworkConfig(backbone="tiny", decoder_width=16, head="none", input_size=(64, 64)))
+        made = Hourglass(
+            NetworkConfig(backbone="tiny", decoder_width=16, head="none", input_size=(64, 64))
+        )
         if index == 0:
             create(path, made, {"epochs": 3})
         write_member(path, f"m{index}", made)

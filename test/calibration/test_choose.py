@@ -16,7 +16,9 @@ def test_blocks_are_contiguous_complete_and_in_order(draw):
     sample = draw(lambda raw: raw, frames=11, pixels=3)
     for number in range(1, 12):
         blocks = sample.blocks(number)
-        assert [id(frame) for block in blocks for frame in block.frames] == [id(frame) for frame in sample.frames]
+        assert [id(frame) for block in blocks for frame in block.frames] == [
+            id(frame) for frame in sample.frames
+        ]
         assert {len(block.frames) for block in blocks} <= {11 // number, 11 // number + 1}
     with pytest.raises(SourceError, match=r"11 frames.*at least 12"):
         sample.blocks(12)
@@ -63,20 +65,37 @@ def scored(**changes):
 def test_the_rule_is_least_auce_then_likelihood_among_what_harms_nothing():
     raw, good = scored(), scored(auce=0.02, nll=1.5)
     assert best({"identity": raw, "scale": good}, 0.02) == "scale"
-    assert best({"identity": raw, "scale": good, "affine 50%": scored(auce=0.02 + MARGIN / 2, nll=1.2)}, 0.02) == "affine 50%"
-    assert best({"identity": raw, "scale": good, "affine 50%": scored(auce=0.02 + 2 * MARGIN, nll=1.2)}, 0.02) == "scale"
+    assert (
+        best(
+            {"identity": raw, "scale": good, "affine 50%": scored(auce=0.02 + MARGIN / 2, nll=1.2)},
+            0.02,
+        )
+        == "affine 50%"
+    )
+    assert (
+        best(
+            {"identity": raw, "scale": good, "affine 50%": scored(auce=0.02 + 2 * MARGIN, nll=1.2)},
+            0.02,
+        )
+        == "scale"
+    )
 
 
 @pytest.mark.parametrize("name", GUARDED)
 def test_what_harms_a_guarded_figure_is_refused(name):
-    harmful, bearable = scored(auce=0.0, nll=0.0, **{name: 0.52}), scored(auce=0.0, nll=0.0, **{name: 0.505})
+    harmful, bearable = (
+        scored(auce=0.0, nll=0.0, **{name: 0.52}),
+        scored(auce=0.0, nll=0.0, **{name: 0.505}),
+    )
     assert best({"identity": scored(), "isotonic 100%": harmful}, 0.02) == "identity"
     assert best({"identity": scored(), "isotonic 100%": bearable}, 0.02) == "isotonic 100%"
 
 
 def test_guarded_figures_may_be_negative_infinite_or_unknown():
     for value, worse in ((-1.0, -0.9), (float("inf"), 5.0), (float("nan"), 5.0)):
-        found = best({"identity": scored(n_merci=value), "scale": scored(auce=0.0, n_merci=worse)}, 0.02)
+        found = best(
+            {"identity": scored(n_merci=value), "scale": scored(auce=0.0, n_merci=worse)}, 0.02
+        )
         assert found == ("identity" if value == -1.0 else "scale")
 
 

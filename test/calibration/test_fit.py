@@ -6,7 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
-from uncertainty_depth.calibration.fit import GROUPS, candidates, coverage_scale, grouped, isotonic_shape
+from uncertainty_depth.calibration.fit import (
+    GROUPS,
+    candidates,
+    coverage_scale,
+    grouped,
+    isotonic_shape,
+)
 from uncertainty_depth.calibration.sample import sigma_and_error
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.metrics import auce, n_merci, spearman
@@ -19,7 +25,13 @@ TRUE = {
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [("scale", "scale"), ("affine", "affine 100%"), ("isotonic", "isotonic 100%"), ("affine", "isotonic 100%")]
+    ("kind", "name"),
+    [
+        ("scale", "scale"),
+        ("affine", "affine 100%"),
+        ("isotonic", "isotonic 100%"),
+        ("affine", "isotonic 100%"),
+    ],
 )
 def test_the_sigma_that_the_errors_were_drawn_with_is_recovered(draw, kind, name):
     sigma, error = sigma_and_error([draw(TRUE[kind], frames=100)])
@@ -60,18 +72,30 @@ def test_ranks_survive_every_candidate_and_a_scale_leaves_n_merci_alone(draw):
     sigma, error = sigma_and_error([draw(TRUE["isotonic"], tail=3)])
     for fitted in candidates(sigma, error).values():
         calibrated = fitted(sigma)
-        np.testing.assert_array_equal(np.argsort(calibrated, kind="stable"), np.argsort(sigma, kind="stable"))
+        np.testing.assert_array_equal(
+            np.argsort(calibrated, kind="stable"), np.argsort(sigma, kind="stable")
+        )
         assert spearman(calibrated, error) == pytest.approx(spearman(sigma, error), abs=1e-12)
     scaled = candidates(sigma, error)["scale"](sigma)
     for trimmed in (False, True):
-        assert n_merci(error, scaled, trimmed=trimmed) == pytest.approx(n_merci(error, sigma, trimmed=trimmed), rel=1e-9)
+        assert n_merci(error, scaled, trimmed=trimmed) == pytest.approx(
+            n_merci(error, sigma, trimmed=trimmed), rel=1e-9
+        )
 
 
-@given(seed=st.integers(0, 10_000), spread=st.floats(0, 2), anti=st.booleans(), number=st.integers(30, 2000), levels=st.integers(1, 1000))
+@given(
+    seed=st.integers(0, 10_000),
+    spread=st.floats(0, 2),
+    anti=st.booleans(),
+    number=st.integers(30, 2000),
+    levels=st.integers(1, 1000),
+)
 @settings(deadline=None, max_examples=60)
 def test_any_data_gives_strictly_increasing_maps(seed, spread, anti, number, levels):
     random = np.random.default_rng(seed)
-    sigma = np.ceil(random.lognormal(-1, spread, number) * levels) / levels  # with ties, down to a single value
+    sigma = (
+        np.ceil(random.lognormal(-1, spread, number) * levels) / levels
+    )  # with ties, down to a single value
     error = np.abs(random.standard_t(2, number)) * (1 / sigma if anti else sigma)
     for kind, fitted in candidates(sigma, error).items():
         assert (np.diff(fitted(np.unique(sigma))) > 0).all(), kind

@@ -11,14 +11,14 @@ import pytest
 from uncertainty_depth.calibration import IDENTITY, SigmaMap, report, run
 from uncertainty_depth.calibration.run import calibrate
 from uncertainty_depth.calibration.sample import Sample, collect
-from uncertainty_depth.cli import main
+from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SynthesisConfig
-from uncertainty_depth.data.synthetic import synthesize
 from uncertainty_depth.errors import ModelError, SourceError
+from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import auce
-from uncertainty_depth.network.folder import export_half, read, set_calibration, set_members
-from uncertainty_depth.predictor import Predictor
+from uncertainty_depth.model_folder.folder import export_half, read, set_calibration, set_members
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.synthetic.source import synthesize
 
 CONFIG = CalibrationConfig(pixels_per_frame=400)
 MAP = SigmaMap("isotonic 50%", (0.0, 0.01, 0.5, 1.0), (0.05, 0.2, 0.4, 0.8))
@@ -46,14 +46,22 @@ class DrawnPredictor:
 
     def predict(self, image, stamp_ns):
         self.stamps.append(stamp_ns)
-        return DepthPrediction(np.full(image.shape[:2], 5, np.float32), (image[..., 0] / 512).astype(np.float32))
+        return DepthPrediction(
+            np.full(image.shape[:2], 5, np.float32), (image[..., 0] / 512).astype(np.float32)
+        )
 
 
 def frame(index, factor=3.0, known=0.5, shape=(24, 32)):
     random = np.random.default_rng(index)
     image = random.integers(1, 256, (*shape, 3), np.uint8)
     truth = 5 + factor * image[..., 0] / 512 * random.normal(size=shape)
-    return Frame(index * 100, image, None, np.where(random.random(shape) < known, truth, np.nan).astype(np.float32), f"{index}")
+    return Frame(
+        index * 100,
+        image,
+        None,
+        np.where(random.random(shape) < known, truth, np.nan).astype(np.float32),
+        f"{index}",
+    )
 
 
 def frames(number, start=0, **options):
@@ -65,15 +73,33 @@ def all_pixels(sample):
 
 
 def test_a_sample_is_bounded_seeded_and_made_of_pixels_with_ground_truth():
-    source = ListSource([frame(0), Skipped(50, "bad_image", "..."), *(frame(i) for i in range(1, 12)), frame(12, known=0.0)])
-    one, again, other = (collect(source, DrawnPredictor(), CalibrationConfig(pixels_per_frame=200, pixel_seed=seed), False) for seed in (0, 0, 1))
+    source = ListSource(
+        [
+            frame(0),
+            Skipped(50, "bad_image", "..."),
+            *(frame(i) for i in range(1, 12)),
+            frame(12, known=0.0),
+        ]
+    )
+    one, again, other = (
+        collect(
+            source,
+            DrawnPredictor(),
+            CalibrationConfig(pixels_per_frame=200, pixel_seed=seed),
+            False,
+        )
+        for seed in (0, 0, 1)
+    )
     assert [part.shape for part in one.frames] == [(3, 200)] * 12
     np.testing.assert_array_equal(all_pixels(one), all_pixels(again))
     assert (all_pixels(one) != all_pixels(other)).any()
     pairs = {(float(sigma), float(truth)) for sigma, truth in one.frames[0][1:].T}
     known = np.isfinite(frame(0).ground_truth_m)
     sigma = (frame(0).image[..., 0] / 512).astype(np.float32)
-    assert pairs <= {(float(s), float(t)) for s, t in zip(sigma[known], frame(0).ground_truth_m[known], strict=True)}
+    assert pairs <= {
+        (float(s), float(t))
+        for s, t in zip(sigma[known], frame(0).ground_truth_m[known], strict=True)
+    }
 
 
 def test_at_most_max_frames_are_predicted_evenly_spread():
@@ -122,7 +148,9 @@ def test_a_constant_sigma_gets_the_right_size():
 
 def test_the_report_of_one_source_is_on_its_last_frames_alone():
     """The last third is miscalibrated otherwise: the map must know nothing of it."""
-    source = ListSource([*frames(20, factor=3.0).records, *frames(10, start=20, factor=0.5).records])
+    source = ListSource(
+        [*frames(20, factor=3.0).records, *frames(10, start=20, factor=0.5).records]
+    )
     made = calibrate([source], DrawnPredictor(), CONFIG, False)
     np.testing.assert_allclose(made.choice.sigma_map(np.array([0.2])), 0.6, rtol=0.05)
     assert [trial.before.frames for trial in made.trials] == [10]
@@ -134,7 +162,9 @@ def test_what_gets_worse_on_frames_not_used_is_named():
     worse = ListSource([*frames(20, factor=3.0).records, *frames(10, start=20, factor=0.5).records])
     sentence = "worse after calibration on frames not used: AUCE"
     assert sentence in report.table(calibrate([worse], DrawnPredictor(), CONFIG, False))
-    assert "worse after" not in report.table(calibrate([frames(30)], DrawnPredictor(), CONFIG, False))
+    assert "worse after" not in report.table(
+        calibrate([frames(30)], DrawnPredictor(), CONFIG, False)
+    )
 
 
 def test_each_of_several_sources_is_reported_on_by_the_map_of_the_others():
@@ -144,20 +174,31 @@ def test_each_of_several_sources_is_reported_on_by_the_map_of_the_others():
     assert [trial.before.frames for trial in made.trials] == [10, 10, 10]
     np.testing.assert_allclose(made.trials[2].sigma_map(np.array([0.2])), 0.6, rtol=0.05)
     for source, trial in zip(sources, made.trials, strict=True):
-        depth, sigma, truth = all_pixels(collect(source, DrawnPredictor(), CalibrationConfig(), False))
+        depth, sigma, truth = all_pixels(
+            collect(source, DrawnPredictor(), CalibrationConfig(), False)
+        )
         expected = auce(np.abs(depth - truth), trial.sigma_map(sigma))
         assert report.uncertainty(trial.after)["auce"] == pytest.approx(expected, abs=0.02)
 
 
 def test_sequences_covered_too_much_and_too_little_do_not_cancel():
-    made = calibrate([frames(10, 0, factor=0.25), frames(10, 100, factor=4.0)], DrawnPredictor(), CONFIG, False)
+    made = calibrate(
+        [frames(10, 0, factor=0.25), frames(10, 100, factor=4.0)], DrawnPredictor(), CONFIG, False
+    )
     assert report.means(made)[1]["auce"] > 0.3
-    assert report.record(made, report.Context(("a", "b"), {"samples": 8}, CONFIG))["auce_on_frames_not_used"]["after"] > 0.3
+    assert (
+        report.record(made, report.Context(("a", "b"), {"samples": 8}, CONFIG))[
+            "auce_on_frames_not_used"
+        ]["after"]
+        > 0.3
+    )
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_auce_falls_and_ranking_figures_stay_for_any_number_of_sources(number):
-    made = calibrate([frames(24, 100 * index) for index in range(number)], DrawnPredictor(), CONFIG, False)
+    made = calibrate(
+        [frames(24, 100 * index) for index in range(number)], DrawnPredictor(), CONFIG, False
+    )
     before, after = report.means(made)
     assert before["auce"] > 0.2
     assert after["auce"] < 0.02
@@ -170,7 +211,18 @@ def test_auce_falls_and_ranking_figures_stay_for_any_number_of_sources(number):
 def test_the_table_and_the_files_tell_every_candidate_and_both_sides(tmp_path):
     made = calibrate([frames(12), frames(12, 100)], DrawnPredictor(), CONFIG, False)
     text = report.table(made)
-    for words in ("identity", "scale", "affine 50%", "isotonic 100%", "chosen", "before", "after", "AUCE", "n-MeRCI trimmed", "list 100"):
+    for words in (
+        "identity",
+        "scale",
+        "affine 50%",
+        "isotonic 100%",
+        "chosen",
+        "before",
+        "after",
+        "AUCE",
+        "n-MeRCI trimmed",
+        "list 100",
+    ):
         assert words in text
     report.write(made, tmp_path / "out", report.Context(("a", "b"), {"model": "m"}, CONFIG))
     content = json.loads((tmp_path / "out" / "calibration.json").read_text())
@@ -219,7 +271,12 @@ def test_a_calibrated_model_predicts_the_map_of_its_raw_sigma(model):
 def test_a_calibration_holds_for_its_method_alone(model):
     raw = Predictor(model, PredictorConfig(method="multi_epochs", device="cpu")).predict(picture())
     set_calibration(model, "mc_dropout", MAP, {})
-    np.testing.assert_array_equal(Predictor(model, PredictorConfig(method="multi_epochs", device="cpu")).predict(picture()).sigma_m, raw.sigma_m)
+    np.testing.assert_array_equal(
+        Predictor(model, PredictorConfig(method="multi_epochs", device="cpu"))
+        .predict(picture())
+        .sigma_m,
+        raw.sigma_m,
+    )
 
 
 def test_members_that_are_trained_further_drop_the_calibration(model):
@@ -238,7 +295,14 @@ def test_other_members_drop_the_calibration_and_a_copy_in_half_keeps_it(model, t
     assert read(model).calibration == {}
 
 
-@pytest.mark.parametrize("damage", [[], {"mc_dropout": 3}, {"mc_dropout": {"kind": "scale", "raw_m": [0, 1], "calibrated_m": [1, 0]}}])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        [],
+        {"mc_dropout": 3},
+        {"mc_dropout": {"kind": "scale", "raw_m": [0, 1], "calibrated_m": [1, 0]}},
+    ],
+)
 def test_a_damaged_calibration_is_named(model, damage):
     content = json.loads((model / "model.json").read_text())
     (model / "model.json").write_text(json.dumps({**content, "calibration": damage}))
@@ -280,14 +344,30 @@ def test_calibrating_on_frames_that_the_model_was_trained_on_is_said(model, bag,
     set_members(model, ["m0", "m1"], "mc_dropout", {"source": str(bag)})
     assert command(model, bag) == 0
     (note,) = json.loads((model / "calibration.json").read_text())["notes"]
-    assert note.endswith(f"was trained on frames of {bag}: its errors are smaller there than on new frames")
+    assert note.endswith(
+        f"was trained on frames of {bag}: its errors are smaller there than on new frames"
+    )
     assert note in caplog.messages
 
 
 def test_evaluate_says_whether_sigma_was_calibrated(model, bag, tmp_path, capsys):
     set_calibration(model, "mc_dropout", MAP, {})
-    arguments = ["evaluate", str(bag), "--model", str(model), "--output", str(tmp_path / "report"), "--samples", "2", "--device", "cpu"]
-    for option, said in (([], "calibrated sigma (isotonic 50%)"), (["--no-calibrated"], "raw sigma (calibration is off)")):
+    arguments = [
+        "evaluate",
+        str(bag),
+        "--model",
+        str(model),
+        "--output",
+        str(tmp_path / "report"),
+        "--samples",
+        "2",
+        "--device",
+        "cpu",
+    ]
+    for option, said in (
+        ([], "calibrated sigma (isotonic 50%)"),
+        (["--no-calibrated"], "raw sigma (calibration is off)"),
+    ):
         assert main([*arguments, *option]) == 0
         assert f"scored: mc_dropout, {said}\n" in capsys.readouterr().out
 
@@ -324,14 +404,18 @@ def test_half_of_nyu_calibrates_the_other_half():
             depth = np.linspace(4.0, 2.0, height, dtype=np.float32)[:, None].repeat(width, axis=1)
             return DepthPrediction(depth, depth / 10)
 
-    made = calibrate([NyuSource(Path(data) / "nyuv2", "test")], Guess(), CalibrationConfig(max_frames=120), False)
+    made = calibrate(
+        [NyuSource(Path(data) / "nyuv2", "test")], Guess(), CalibrationConfig(max_frames=120), False
+    )
     before, after = report.means(made)
     assert after["auce"] < before["auce"] / 3
     assert after["nll"] < before["nll"]
 
 
 def test_sample_names_say_which_block():
-    assert [block.name for block in Sample("bag", (np.ones((3, 1), np.float32),) * 2).blocks(2)] == ["bag, block 1 of 2", "bag, block 2 of 2"]
+    assert [
+        block.name for block in Sample("bag", (np.ones((3, 1), np.float32),) * 2).blocks(2)
+    ] == ["bag, block 1 of 2", "bag, block 2 of 2"]
 
 
 def test_a_map_that_leaves_no_spread_is_said(caplog):

@@ -16,8 +16,13 @@ steps = st.lists(st.floats(1e-3, 10), min_size=1, max_size=20)
 @st.composite
 def maps(draw):
     raw = draw(steps)
-    low, rises = draw(st.floats(0, 5)), draw(st.lists(st.floats(1e-3, 10), min_size=len(raw), max_size=len(raw)))
-    return SigmaMap("isotonic", (0.0, *np.cumsum(raw).tolist()), (low, *(low + np.cumsum(rises)).tolist()))
+    low, rises = (
+        draw(st.floats(0, 5)),
+        draw(st.lists(st.floats(1e-3, 10), min_size=len(raw), max_size=len(raw))),
+    )
+    return SigmaMap(
+        "isotonic", (0.0, *np.cumsum(raw).tolist()), (low, *(low + np.cumsum(rises)).tolist())
+    )
 
 
 @given(sigma_map=maps(), sigma=st.lists(st.floats(0, 1e3), min_size=2, max_size=50))
@@ -33,7 +38,9 @@ def test_knots_are_met_and_the_last_segment_goes_on(sigma_map):
     raw, calibrated = np.array(sigma_map.raw_m), np.array(sigma_map.calibrated_m)
     np.testing.assert_allclose(sigma_map(raw), calibrated, rtol=1e-12)
     slope = (calibrated[-1] - calibrated[-2]) / (raw[-1] - raw[-2])
-    assert sigma_map(np.array([raw[-1] + 3.0]))[0] == pytest.approx(calibrated[-1] + 3 * slope, rel=1e-9)
+    assert sigma_map(np.array([raw[-1] + 3.0]))[0] == pytest.approx(
+        calibrated[-1] + 3 * slope, rel=1e-9
+    )
 
 
 @given(sigma_map=maps())
@@ -41,7 +48,10 @@ def test_json_gives_the_same_map_back(sigma_map):
     assert SigmaMap.from_mapping(json.loads(json.dumps(sigma_map.to_mapping()))) == sigma_map
 
 
-@pytest.mark.parametrize("sigma_map", [IDENTITY, affine(0.1, 2.0), SigmaMap("isotonic", (0.0, 1.0, 2.0), (0.1, 0.5, 0.6))])
+@pytest.mark.parametrize(
+    "sigma_map",
+    [IDENTITY, affine(0.1, 2.0), SigmaMap("isotonic", (0.0, 1.0, 2.0), (0.1, 0.5, 0.6))],
+)
 def test_maps_keep_shape_type_and_unknown_pixels(sigma_map):
     sigma = np.array([[0.0, np.nan], [1.0, 5.0]], np.float32)
     calibrated = sigma_map(sigma)

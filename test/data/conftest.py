@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from uncertainty_depth.data.bag_writer import BagWriter
-from uncertainty_depth.geometry import Camera, transform_from
+from uncertainty_depth.geometry.camera import Camera, transform_from
+from uncertainty_depth.writers.bag_writer import BagWriter
 
 START_NS, PERIOD_NS = 1_700_000_000_000_000_000, 100_000_000
 CAMERA = Camera(32, 24, np.array([[20.0, 0, 15.5], [0, 20.0, 11.5], [0, 0, 1]]))
-LIDAR_TO_CAMERA = transform_from(0.1, -0.2, 0.05, 0.5, -0.5, 0.5, 0.5)  # x forward, z up, as a LiDAR; roughly level with the camera
+LIDAR_TO_CAMERA = transform_from(
+    0.1, -0.2, 0.05, 0.5, -0.5, 0.5, 0.5
+)  # x forward, z up, as a LiDAR; roughly level with the camera
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +41,9 @@ def points_at() -> Callable[[int], np.ndarray]:
     def points(index: int) -> np.ndarray:
         rng = np.random.default_rng(1000 + index)
         ahead = rng.normal([4, 0, 0], [0.1, 1, 1], (300, 3))
-        return np.hstack([np.vstack([ahead, rng.normal(0, 5, (100, 3))]), rng.random((400, 1))]).astype(np.float32)
+        return np.hstack(
+            [np.vstack([ahead, rng.normal(0, 5, (100, 3))]), rng.random((400, 1))]
+        ).astype(np.float32)
 
     return points
 
@@ -69,7 +73,9 @@ def write_bag(tmp_path, write_frame) -> Callable[..., Path]:
         with BagWriter(tmp_path / name) as writer:
             if "transforms" not in leave_out:
                 camera_in_base, lidar_in_base = base_to_camera, base_to_camera @ LIDAR_TO_CAMERA
-                writer.static_transforms([("base", "camera", camera_in_base), ("base", "lidar", lidar_in_base)])
+                writer.static_transforms(
+                    [("base", "camera", camera_in_base), ("base", "lidar", lidar_in_base)]
+                )
             for index in range(frames):
                 write_frame(writer, index, leave_out)
         return tmp_path / name

@@ -13,10 +13,10 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.data.bag import BagSource
-from uncertainty_depth.data.bag_writer import BagWriter
 from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.geometry import ground_truth_from_cloud, parameters_from
+from uncertainty_depth.geometry.camera import ground_truth_from_cloud, parameters_from
 from uncertainty_depth.records import Frame, Skipped
+from uncertainty_depth.writers.bag_writer import BagWriter
 
 CONFIG = SourceConfig()
 
@@ -56,7 +56,9 @@ def as_zstd_files(bag):
 
 def as_ros1(bag):
     store = get_typestore(Stores.ROS1_NOETIC)
-    store.register(get_types_from_msg("geometry_msgs/TransformStamped[] transforms", "tf2_msgs/msg/TFMessage"))
+    store.register(
+        get_types_from_msg("geometry_msgs/TransformStamped[] transforms", "tf2_msgs/msg/TFMessage")
+    )
     return _converted(bag, "ros1.bag", typestore=store)
 
 
@@ -71,7 +73,9 @@ def as_split_bag(bag):
 
 
 def _converted(bag, name, storage="sqlite3", typestore=None, compress=None, mode="none"):
-    filters = dict.fromkeys(("exclude_topics", "include_topics", "exclude_msgtypes", "include_msgtypes"), ())
+    filters = dict.fromkeys(
+        ("exclude_topics", "include_topics", "exclude_msgtypes", "include_msgtypes"), ()
+    )
     convert([bag], bag.parent / name, storage, 8, compress, mode, None, typestore, **filters)
     return bag.parent / name
 
@@ -82,17 +86,31 @@ def check_frames(source, expected_indices, image_at, points_at, lidar_to_camera,
     for frame, index in zip(frames, expected_indices, strict=True):
         assert_array_equal(frame.image, image_at(index))
         expected = ground_truth_from_cloud(points_at(index)[:, :3], lidar_to_camera, camera, CONFIG)
-        assert (np.isfinite(frame.ground_truth_m) == np.isfinite(expected)).mean() > 0.99  # the chain of transforms rounds
+        assert (
+            np.isfinite(frame.ground_truth_m) == np.isfinite(expected)
+        ).mean() > 0.99  # the chain of transforms rounds
         both = np.isfinite(expected) & np.isfinite(frame.ground_truth_m)
         assert np.median(np.abs(frame.ground_truth_m - expected)[both]) < 1e-5
         assert both.sum() > 50
 
 
-FORMATS = [as_mcap, as_bare_mcap, as_folder_without_metadata, as_sqlite3, as_bare_db3, as_zstd_messages, as_zstd_chunks, as_zstd_files, as_ros1]
+FORMATS = [
+    as_mcap,
+    as_bare_mcap,
+    as_folder_without_metadata,
+    as_sqlite3,
+    as_bare_db3,
+    as_zstd_messages,
+    as_zstd_chunks,
+    as_zstd_files,
+    as_ros1,
+]
 
 
 @pytest.mark.parametrize("as_format", FORMATS)
-def test_every_format_gives_the_same_frames_each_time(as_format, write_bag, image_at, points_at, lidar_to_camera, camera):
+def test_every_format_gives_the_same_frames_each_time(
+    as_format, write_bag, image_at, points_at, lidar_to_camera, camera
+):
     source = BagSource(as_format(write_bag()), CONFIG)
     assert len(source) == 5
     for _ in range(2):
@@ -103,7 +121,9 @@ def test_every_format_gives_the_same_frames_each_time(as_format, write_bag, imag
     assert_array_equal(first.camera.intrinsics, camera.intrinsics)
 
 
-def test_a_bag_of_several_files_is_read_in_their_order_and_a_jump_back_in_time_is_said(write_bag, image_at, points_at, lidar_to_camera, camera):
+def test_a_bag_of_several_files_is_read_in_their_order_and_a_jump_back_in_time_is_said(
+    write_bag, image_at, points_at, lidar_to_camera, camera
+):
     source = BagSource(as_split_bag(write_bag()), CONFIG)
     assert len(source) == 10
     check_frames(source, [*range(5), *range(5)], image_at, points_at, lidar_to_camera, camera)
@@ -118,24 +138,37 @@ def test_two_iterations_at_once_do_not_disturb_each_other(write_bag):
 
 def test_frames_are_decoded_as_they_are_asked_for(write_bag, monkeypatch):
     decoded = []
-    monkeypatch.setattr("uncertainty_depth.data.bag.decode_image", lambda message: decoded.append(message) or np.zeros((24, 32, 3), np.uint8))
+    monkeypatch.setattr(
+        "uncertainty_depth.data.bag.decode_image",
+        lambda message: decoded.append(message) or np.zeros((24, 32, 3), np.uint8),
+    )
     frames = iter(BagSource(write_bag(frames=20), CONFIG))
     next(frames)
     assert len(decoded) == 1
 
 
-def test_given_extrinsics_come_before_those_of_the_bag(write_bag, lidar_to_camera, camera, points_at):
+def test_given_extrinsics_come_before_those_of_the_bag(
+    write_bag, lidar_to_camera, camera, points_at
+):
     option = SourceConfig(lidar_to_camera=parameters_from(lidar_to_camera))
     for leave_out in ("", "transforms"):
         frame = next(iter(BagSource(write_bag(f"bag{leave_out}", leave_out=leave_out), option)))
-        assert_array_equal(frame.ground_truth_m, ground_truth_from_cloud(points_at(0)[:, :3], lidar_to_camera, camera, CONFIG))
+        assert_array_equal(
+            frame.ground_truth_m,
+            ground_truth_from_cloud(points_at(0)[:, :3], lidar_to_camera, camera, CONFIG),
+        )
     with pytest.raises(ConfigError, match="has 2 numbers; expected 7"):
         BagSource(write_bag("again"), SourceConfig(lidar_to_camera=(1.0, 2.0)))
 
 
 def test_the_occlusion_options_reach_the_ground_truth(write_bag):
     bag = write_bag()
-    kept = [np.isfinite(next(iter(BagSource(bag, SourceConfig(occlusion_tolerance=share)))).ground_truth_m).sum() for share in (0.0, 0.1)]
+    kept = [
+        np.isfinite(
+            next(iter(BagSource(bag, SourceConfig(occlusion_tolerance=share)))).ground_truth_m
+        ).sum()
+        for share in (0.0, 0.1)
+    ]
     assert kept[0] > kept[1] > 0
 
 
@@ -152,13 +185,20 @@ def test_compressed_images_are_frames_too(tmp_path, write_frame, lidar_to_camera
             header = store.types["std_msgs/msg/Header"](stamp, "camera")
             data = cv2.imencode(f".{suffix}", image[..., ::-1])[1].reshape(-1)
             message = store.types["sensor_msgs/msg/CompressedImage"](header, suffix, data)
-            writer.message("/camera/image/compressed", 1_700_000_000_000_000_000 + index * 100_000_000, message)
+            writer.message(
+                "/camera/image/compressed", 1_700_000_000_000_000_000 + index * 100_000_000, message
+            )
     frames = list(BagSource(tmp_path / "bag", CONFIG))
     assert len(frames) == 3
-    assert all(np.abs(frame.image.astype(int) - image).mean() < (1 if suffix == "png" else 4) for frame in frames)
+    assert all(
+        np.abs(frame.image.astype(int) - image).mean() < (1 if suffix == "png" else 4)
+        for frame in frames
+    )
 
 
-def test_an_image_smaller_than_its_camera_info_scales_the_camera(tmp_path, write_frame, lidar_to_camera, camera, points_at):
+def test_an_image_smaller_than_its_camera_info_scales_the_camera(
+    tmp_path, write_frame, lidar_to_camera, camera, points_at
+):
     small = np.zeros((12, 16, 3), np.uint8)
     with BagWriter(tmp_path / "bag") as writer:
         writer.static_transforms([("camera", "lidar", lidar_to_camera)])
@@ -176,7 +216,9 @@ def add_topics(bag_path, write_frame, lidar_to_camera, extra):
         extra(writer)
 
 
-def test_topics_that_are_ambiguous_are_named_and_can_be_chosen(tmp_path, write_frame, lidar_to_camera, image_at, points_at, camera):
+def test_topics_that_are_ambiguous_are_named_and_can_be_chosen(
+    tmp_path, write_frame, lidar_to_camera, image_at, points_at, camera
+):
     stamp = 1_700_000_000_000_000_000
 
     def second_sensors(writer):
@@ -186,18 +228,33 @@ def test_topics_that_are_ambiguous_are_named_and_can_be_chosen(tmp_path, write_f
 
     bag = tmp_path / "bag"
     add_topics(bag, write_frame, lidar_to_camera, second_sensors)
-    with pytest.raises(SourceError, match="2 camera image topics, /camera/image, /rear/image; choose one with --image-topic"):
+    with pytest.raises(
+        SourceError,
+        match="2 camera image topics, /camera/image, /rear/image; choose one with --image-topic",
+    ):
         BagSource(bag, CONFIG)
-    with pytest.raises(SourceError, match="2 LiDAR point cloud topics, /lidar/points, /rear/points; choose one with --lidar-topic"):
+    with pytest.raises(
+        SourceError,
+        match="2 LiDAR point cloud topics, /lidar/points, /rear/points; choose one with --lidar-topic",
+    ):
         BagSource(bag, SourceConfig(image_topic="/rear/image"))
-    frame = next(iter(BagSource(bag, SourceConfig(image_topic="/rear/image", lidar_topic="/rear/points"))))
+    frame = next(
+        iter(BagSource(bag, SourceConfig(image_topic="/rear/image", lidar_topic="/rear/points")))
+    )
     assert_array_equal(frame.image, image_at(7))
 
 
-def test_a_camera_info_elsewhere_is_taken_where_it_is_the_only_one_and_named_where_not(tmp_path, write_frame, lidar_to_camera, camera, image_at):
+def test_a_camera_info_elsewhere_is_taken_where_it_is_the_only_one_and_named_where_not(
+    tmp_path, write_frame, lidar_to_camera, camera, image_at
+):
     stamp = 1_700_000_000_000_000_000
     bag = tmp_path / "bag"
-    add_topics(bag, write_frame, lidar_to_camera, lambda writer: writer.image("/rectified/image", stamp, "camera", image_at(3)))
+    add_topics(
+        bag,
+        write_frame,
+        lidar_to_camera,
+        lambda writer: writer.image("/rectified/image", stamp, "camera", image_at(3)),
+    )
     assert len(BagSource(bag, SourceConfig(image_topic="/rectified/image"))) == 1
 
     def two_infos(writer):
@@ -205,7 +262,10 @@ def test_a_camera_info_elsewhere_is_taken_where_it_is_the_only_one_and_named_whe
         writer.camera_info("/rear/camera_info", stamp, "camera", camera)
 
     add_topics(tmp_path / "two", write_frame, lidar_to_camera, two_infos)
-    with pytest.raises(SourceError, match="2 camera info topics, /camera/camera_info, /rear/camera_info; choose one with --camera-info-topic"):
+    with pytest.raises(
+        SourceError,
+        match="2 camera info topics, /camera/camera_info, /rear/camera_info; choose one with --camera-info-topic",
+    ):
         BagSource(tmp_path / "two", SourceConfig(image_topic="/rectified/image"))
 
 
@@ -214,11 +274,21 @@ def test_a_bag_of_predictions_is_read_with_and_without_leading_slashes(slash):
     from uncertainty_depth.data.recording import Topic
     from uncertainty_depth.data.topics import choose_topics
 
-    kinds = {"image": "Image", "camera_info": "CameraInfo", "depth/image_rect": "Image", "depth/camera_info": "CameraInfo", "points": "PointCloud2"}
+    kinds = {
+        "image": "Image",
+        "camera_info": "CameraInfo",
+        "depth/image_rect": "Image",
+        "depth/camera_info": "CameraInfo",
+        "points": "PointCloud2",
+    }
     topics = {slash + name: Topic(f"sensor_msgs/msg/{kind}", 3) for name, kind in kinds.items()}
     for folder in ("", "depth/"):
         image = slash + folder + ("image_rect" if folder else "image")
-        assert choose_topics("bag", topics, SourceConfig(image_topic=image)) == (image, f"{slash}{folder}camera_info", f"{slash}points")
+        assert choose_topics("bag", topics, SourceConfig(image_topic=image)) == (
+            image,
+            f"{slash}{folder}camera_info",
+            f"{slash}points",
+        )
 
 
 def test_an_uncompressed_image_is_taken_before_its_compressed_twin():
@@ -233,17 +303,29 @@ def test_an_uncompressed_image_is_taken_before_its_compressed_twin():
         "/unused": Topic("sensor_msgs/msg/Image", 0),
         "/points": Topic("sensor_msgs/msg/PointCloud2", 3),
     }
-    assert choose_topics("bag", topics, CONFIG) == ("/camera/image", "/camera/camera_info", "/points")
+    assert choose_topics("bag", topics, CONFIG) == (
+        "/camera/image",
+        "/camera/camera_info",
+        "/points",
+    )
     named = SourceConfig(image_topic="/camera/image/compressed")
     assert choose_topics("bag", topics, named).camera_info == "/camera/camera_info"
-    with pytest.raises(SourceError, match=r"image_topic '/points' in bag is sensor_msgs/msg/PointCloud2; expected sensor_msgs/msg/Image"):
+    with pytest.raises(
+        SourceError,
+        match=r"image_topic '/points' in bag is sensor_msgs/msg/PointCloud2; expected sensor_msgs/msg/Image",
+    ):
         choose_topics("bag", topics, SourceConfig(image_topic="/points"))
-    with pytest.raises(SourceError, match=r"no messages on lidar_topic '/nowhere'; it has /camera/camera_info \(sensor_msgs/msg/CameraInfo, 3\)"):
+    with pytest.raises(
+        SourceError,
+        match=r"no messages on lidar_topic '/nowhere'; it has /camera/camera_info \(sensor_msgs/msg/CameraInfo, 3\)",
+    ):
         choose_topics("bag", topics, SourceConfig(lidar_topic="/nowhere"))
 
 
 @pytest.mark.parametrize(("topic", "notes"), [("/camera/image", 1), ("/camera/image_rect", 0)])
-def test_a_distorted_image_is_said_unless_it_is_rectified(tmp_path, write_frame, lidar_to_camera, image_at, monkeypatch, topic, notes):
+def test_a_distorted_image_is_said_unless_it_is_rectified(
+    tmp_path, write_frame, lidar_to_camera, image_at, monkeypatch, topic, notes
+):
     with BagWriter(tmp_path / "bag") as writer:
         write = writer.message
 
@@ -285,11 +367,22 @@ def test_the_writer_names_the_encoding_of_an_array(tmp_path, image, encoding):
     writer.message = lambda topic, stamp_ns, message: written.append(message)
     writer.image("/image", 5_000_000_007, "optical", image)
     message = written[0]
-    assert (message.encoding, message.height, message.width, message.step * 3) == (encoding, 3, 4, message.data.size)
-    assert (message.header.stamp.sec, message.header.stamp.nanosec, message.header.frame_id) == (5, 7, "optical")
+    assert (message.encoding, message.height, message.width, message.step * 3) == (
+        encoding,
+        3,
+        4,
+        message.data.size,
+    )
+    assert (message.header.stamp.sec, message.header.stamp.nanosec, message.header.frame_id) == (
+        5,
+        7,
+        "optical",
+    )
 
 
-def test_every_image_is_one_record_whatever_the_clouds_do(tmp_path, write_frame, lidar_to_camera, points_at):
+def test_every_image_is_one_record_whatever_the_clouds_do(
+    tmp_path, write_frame, lidar_to_camera, points_at
+):
     """Frames 0-9: no cloud for 3 and 4; the cloud of 7 only behind the camera."""
     with BagWriter(tmp_path / "bag") as writer:
         writer.static_transforms([("camera", "lidar", lidar_to_camera)])
@@ -300,8 +393,12 @@ def test_every_image_is_one_record_whatever_the_clouds_do(tmp_path, write_frame,
                 behind[:, 0] = -np.abs(behind[:, 0]) - 1
                 writer.cloud("/lidar/points", 1_700_000_000_710_000_000, "lidar", behind)
     records = list(BagSource(tmp_path / "bag", CONFIG))
-    reasons = {index: record.reason for index, record in enumerate(records) if isinstance(record, Skipped)}
+    reasons = {
+        index: record.reason for index, record in enumerate(records) if isinstance(record, Skipped)
+    }
     lost = "no_lidar_within_max_time_difference"
     assert len(records) == 10
     assert reasons == {3: lost, 4: lost, 7: "no_lidar_point_in_view"}
-    assert [record.stamp_ns for record in records] == [1_700_000_000_000_000_000 + index * 100_000_000 for index in range(10)]
+    assert [record.stamp_ns for record in records] == [
+        1_700_000_000_000_000_000 + index * 100_000_000 for index in range(10)
+    ]

@@ -12,13 +12,13 @@ from rosbags.convert.converter import convert
 from rosbags.rosbag2 import Reader
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data import bag_writer
 from uncertainty_depth.data.bag import BagSource
-from uncertainty_depth.data.bag_writer import BagWriter
 from uncertainty_depth.data.recording import Recording
 from uncertainty_depth.data.source import open_source
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.records import Frame, Skipped
+from uncertainty_depth.writers import bag_writer
+from uncertainty_depth.writers.bag_writer import BagWriter
 
 CONFIG = SourceConfig()
 START_NS, PERIOD_NS = 1_700_000_000_000_000_000, 100_000_000
@@ -29,15 +29,25 @@ def reasons(records) -> Counter:
 
 
 def test_a_missing_bag_is_one_sentence(tmp_path):
-    with pytest.raises(SourceError, match=rf"^no such bag: {tmp_path}/nowhere; expected a bag's path"):
+    with pytest.raises(
+        SourceError, match=rf"^no such bag: {tmp_path}/nowhere; expected a bag's path"
+    ):
         open_source(str(tmp_path / "nowhere"), CONFIG)
 
 
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("notes.txt", b"hello", "is no bag: expected a rosbag2 folder, or a file that ends in .mcap, .db3, .bag"),
-        ("other.mcap", b"this is no MCAP file at all", "cannot be read as a bag: File magic is invalid"),
+        (
+            "notes.txt",
+            b"hello",
+            "is no bag: expected a rosbag2 folder, or a file that ends in .mcap, .db3, .bag",
+        ),
+        (
+            "other.mcap",
+            b"this is no MCAP file at all",
+            "cannot be read as a bag: File magic is invalid",
+        ),
         ("other.bag", b"this is no bag", "cannot be read as a bag: File magic is invalid"),
         ("other.db3", b"this is no database", "cannot be read as a bag"),
         ("empty.bag", b"", "seems to be empty"),
@@ -55,17 +65,28 @@ def test_folders_that_are_no_bag_are_one_sentence(tmp_path, write_bag):
         BagSource(tmp_path, CONFIG)
     bag = write_bag()
     (bag / "metadata.yaml").write_text("rosbag2_bagfile_information: {version: 99}")
-    with pytest.raises(SourceError, match="cannot be read as a bag: Rosbag2 version 99 not supported"):
+    with pytest.raises(
+        SourceError, match="cannot be read as a bag: Rosbag2 version 99 not supported"
+    ):
         BagSource(bag, CONFIG)
 
 
 @pytest.mark.parametrize(
     ("missing", "sentence"),
     [
-        ("image", r"no messages on any camera image topic; it has /camera/camera_info \(sensor_msgs/msg/CameraInfo, 5\), /lidar/points"),
+        (
+            "image",
+            r"no messages on any camera image topic; it has /camera/camera_info \(sensor_msgs/msg/CameraInfo, 5\), /lidar/points",
+        ),
         ("cloud", "no messages on any LiDAR point cloud topic; it has /camera/camera_info"),
-        ("info", r"no messages on any camera info topic; it has /camera/image \(sensor_msgs/msg/Image, 5\)"),
-        ("transforms", "no transform connects the LiDAR frame 'lidar' with the camera frame 'camera'; /tf_static knows none"),
+        (
+            "info",
+            r"no messages on any camera info topic; it has /camera/image \(sensor_msgs/msg/Image, 5\)",
+        ),
+        (
+            "transforms",
+            "no transform connects the LiDAR frame 'lidar' with the camera frame 'camera'; /tf_static knows none",
+        ),
     ],
 )
 def test_a_bag_without_one_of_its_parts_says_which_and_what_there_is(write_bag, missing, sentence):
@@ -115,10 +136,18 @@ class Faulty(BagWriter):
         super().message(topic, stamp_ns, message)
 
 
-def test_each_faulty_image_and_cloud_is_counted_under_its_reason_and_the_rest_is_scored(tmp_path, write_frame, lidar_to_camera):
+def test_each_faulty_image_and_cloud_is_counted_under_its_reason_and_the_rest_is_scored(
+    tmp_path, write_frame, lidar_to_camera
+):
     stamps = [START_NS + index * PERIOD_NS for index in range(10)]
-    images = {("/camera/image", stamp): fault for stamp, fault in zip(stamps[:4], IMAGE_FAULTS.values(), strict=True)}
-    clouds = {("/lidar/points", stamp + 10_000_000): fault for stamp, fault in zip(stamps[5:8], CLOUD_FAULTS.values(), strict=True)}
+    images = {
+        ("/camera/image", stamp): fault
+        for stamp, fault in zip(stamps[:4], IMAGE_FAULTS.values(), strict=True)
+    }
+    clouds = {
+        ("/lidar/points", stamp + 10_000_000): fault
+        for stamp, fault in zip(stamps[5:8], CLOUD_FAULTS.values(), strict=True)
+    }
     with Faulty(tmp_path / "bag") as writer:
         writer.faults = images | clouds
         writer.static_transforms([("camera", "lidar", lidar_to_camera)])
@@ -134,7 +163,9 @@ def test_each_faulty_image_and_cloud_is_counted_under_its_reason_and_the_rest_is
     assert all(record.message for record in records if isinstance(record, Skipped))
 
 
-def test_a_frame_id_that_no_transform_knows_is_counted_where_it_is_not_the_first(tmp_path, write_frame, points_at, lidar_to_camera):
+def test_a_frame_id_that_no_transform_knows_is_counted_where_it_is_not_the_first(
+    tmp_path, write_frame, points_at, lidar_to_camera
+):
     with BagWriter(tmp_path / "bag") as writer:
         writer.static_transforms([("camera", "lidar", lidar_to_camera)])
         write_frame(writer, 0)
@@ -150,7 +181,9 @@ def test_messages_that_cannot_be_deserialised_are_counted(tmp_path, write_frame,
         writer.static_transforms([("camera", "lidar", lidar_to_camera)])
         write_frame(writer, 0)
         for topic in ("/camera/image", "/lidar/points"):
-            writer._writer.write(writer._connections[topic], START_NS + PERIOD_NS, b"\x00\x01\x00\x00\xff\xff")
+            writer._writer.write(
+                writer._connections[topic], START_NS + PERIOD_NS, b"\x00\x01\x00\x00\xff\xff"
+            )
         write_frame(writer, 2)
     source = BagSource(tmp_path / "bag", CONFIG)
     assert reasons(source) == {"frame": 2, "image_message_damaged": 1}
@@ -180,7 +213,9 @@ def cut(bag, share: float, keep_metadata: bool):
 @pytest.mark.parametrize("bare", [False, True], ids=["folder", "bare file"])
 @pytest.mark.parametrize("keep_metadata", [True, False], ids=["with metadata", "without metadata"])
 @pytest.mark.parametrize("share", [0.3, 0.55, 0.9, 0.999])
-def test_a_truncated_mcap_gives_the_frames_before_the_cut(write_many, share, keep_metadata, bare, image_at):
+def test_a_truncated_mcap_gives_the_frames_before_the_cut(
+    write_many, share, keep_metadata, bare, image_at
+):
     bag = cut(write_many(), share, keep_metadata)
     source = BagSource(next(bag.glob("*.mcap")) if bare else bag, CONFIG)
     with Recording(bag).open() as recording:
@@ -192,11 +227,16 @@ def test_a_truncated_mcap_gives_the_frames_before_the_cut(write_many, share, kee
     assert len(frames) >= len(records) - 2
     for index, frame in enumerate(frames):
         assert_array_equal(frame.image, image_at(index))
-    assert any("is truncated" in note and "messages were recovered" in note for note in source.notes)
+    assert any(
+        "is truncated" in note and "messages were recovered" in note for note in source.notes
+    )
 
 
 def test_a_truncated_mcap_that_lacks_what_frames_need_says_both(write_many):
-    with pytest.raises(SourceError, match=r"no messages on any camera image topic; it has no topics; bag.mcap is truncated: 0 messages"):
+    with pytest.raises(
+        SourceError,
+        match=r"no messages on any camera image topic; it has no topics; bag.mcap is truncated: 0 messages",
+    ):
         BagSource(cut(write_many(), 0.001, True), CONFIG)
 
 
@@ -241,8 +281,12 @@ def test_reading_that_breaks_off_in_an_indexed_file_is_said(write_bag, tmp_path)
     assert any("stopped early" in note for note in source.notes)
 
 
-def test_an_mcap_without_index_is_read_in_its_order_even_where_recording_times_descend(write_bag, tmp_path):
-    file = rewrite(write_bag(frames=6), tmp_path / "fast.mcap", chunked=False, jitter_ns=300_000_000)
+def test_an_mcap_without_index_is_read_in_its_order_even_where_recording_times_descend(
+    write_bag, tmp_path
+):
+    file = rewrite(
+        write_bag(frames=6), tmp_path / "fast.mcap", chunked=False, jitter_ns=300_000_000
+    )
     source = BagSource(file, CONFIG)
     assert reasons(source) == {"frame": 6}
     assert len(source) == 6
@@ -250,8 +294,20 @@ def test_an_mcap_without_index_is_read_in_its_order_even_where_recording_times_d
 
 
 def test_a_cut_sqlite3_bag_is_one_sentence(write_bag, tmp_path):
-    filters = dict.fromkeys(("exclude_topics", "include_topics", "exclude_msgtypes", "include_msgtypes"), ())
-    convert([write_bag(frames=30)], tmp_path / "sqlite", "sqlite3", 8, None, "none", None, None, **filters)
+    filters = dict.fromkeys(
+        ("exclude_topics", "include_topics", "exclude_msgtypes", "include_msgtypes"), ()
+    )
+    convert(
+        [write_bag(frames=30)],
+        tmp_path / "sqlite",
+        "sqlite3",
+        8,
+        None,
+        "none",
+        None,
+        None,
+        **filters,
+    )
     file = next((tmp_path / "sqlite").glob("*.db3"))
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
     with pytest.raises(SourceError, match=r"cannot be read as a bag: .*malformed"):
@@ -279,10 +335,22 @@ def rewrite(bag, path, chunked: bool, jitter_ns: int = 0):
     rng = np.random.default_rng(0)
     with path.open("wb") as file, Reader(bag) as reader:
         kinds = IndexType.ALL if chunked else IndexType.NONE
-        writer = Writer(file, chunk_size=4000, compression=CompressionType.LZ4, use_chunking=chunked, index_types=kinds)
+        writer = Writer(
+            file,
+            chunk_size=4000,
+            compression=CompressionType.LZ4,
+            use_chunking=chunked,
+            index_types=kinds,
+        )
         writer.start("ros2", "test")
-        schemas = {c.msgtype: writer.register_schema(c.msgtype, "ros2msg", c.msgdef.data.encode()) for c in reader.connections}
-        channels = {c.id: writer.register_channel(c.topic, "cdr", schemas[c.msgtype]) for c in reader.connections}
+        schemas = {
+            c.msgtype: writer.register_schema(c.msgtype, "ros2msg", c.msgdef.data.encode())
+            for c in reader.connections
+        }
+        channels = {
+            c.id: writer.register_channel(c.topic, "cdr", schemas[c.msgtype])
+            for c in reader.connections
+        }
         for connection, stamp_ns, data in reader.messages():
             log_ns = stamp_ns + int(rng.integers(0, jitter_ns + 1))
             writer.add_message(channels[connection.id], log_ns, bytes(data), log_ns)

@@ -10,16 +10,18 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.convert_kitti import convert
 from uncertainty_depth.data.kitti import KittiDrive
 from uncertainty_depth.data.source import open_source
 from uncertainty_depth.errors import MessageError, SourceError
-from uncertainty_depth.geometry import image_coordinates
+from uncertainty_depth.geometry.camera import image_coordinates
 from uncertainty_depth.records import Frame, Skipped
+from uncertainty_depth.writers.convert_kitti import convert
 
 CONFIG = SourceConfig()
 ROTATION = cv2.Rodrigues(np.array([0.01, -0.02, 0.005]))[0]
-VELODYNE_ROTATION = np.array([[0, -1, 0], [0, 0, -1], [1, 0, 0]]) @ cv2.Rodrigues(np.array([0.02, 0.01, -0.03]))[0]
+VELODYNE_ROTATION = (
+    np.array([[0, -1, 0], [0, 0, -1], [1, 0, 0]]) @ cv2.Rodrigues(np.array([0.02, 0.01, -0.03]))[0]
+)
 VELODYNE_SHIFT = np.array([-0.004, -0.076, -0.27])
 PROJECTION = np.array([[40.0, 0, 20, 2.5], [0, 40, 12, 0.01], [0, 0, 1, 0.0027]])
 
@@ -36,8 +38,12 @@ def drive(tmp_path, points_at):
         (folder / part / "data").mkdir(parents=True)
     calibration = f"calib_time: today\nR_rect_00: {numbers(ROTATION)}\nS_rect_02: {numbers([40, 24])}\nP_rect_02: {numbers(PROJECTION)}\n"
     (folder.parent / "calib_cam_to_cam.txt").write_text(calibration)
-    (folder.parent / "calib_velo_to_cam.txt").write_text(f"R: {numbers(VELODYNE_ROTATION)}\nT: {numbers(VELODYNE_SHIFT)}\n")
-    (folder / "image_02" / "timestamps.txt").write_text("".join(f"2011-09-26 13:02:25.{index}64389445\n" for index in range(4)))
+    (folder.parent / "calib_velo_to_cam.txt").write_text(
+        f"R: {numbers(VELODYNE_ROTATION)}\nT: {numbers(VELODYNE_SHIFT)}\n"
+    )
+    (folder / "image_02" / "timestamps.txt").write_text(
+        "".join(f"2011-09-26 13:02:25.{index}64389445\n" for index in range(4))
+    )
     for index in (0, 1, 3):
         image = np.random.default_rng(index).integers(0, 256, (24, 40, 3), dtype=np.uint8)
         cv2.imwrite(str(folder / "image_02" / "data" / f"{index:010d}.png"), image)
@@ -56,9 +62,13 @@ def kitti_coordinates(points, projection, rectify, velodyne_rotation, velodyne_s
 def test_points_project_as_the_dataset_says(drive, points_at):
     points = points_at(0)[:, :3]
     u, v, depth = kitti_coordinates(points, PROJECTION, ROTATION, VELODYNE_ROTATION, VELODYNE_SHIFT)
-    seen = (depth > 0) & (np.rint(u) >= 0) & (np.rint(u) < 40) & (np.rint(v) >= 0) & (np.rint(v) < 24)
+    seen = (
+        (depth > 0) & (np.rint(u) >= 0) & (np.rint(u) < 40) & (np.rint(v) >= 0) & (np.rint(v) < 24)
+    )
     opened = KittiDrive(drive)
-    columns, rows, found = image_coordinates(points, opened.lidar_to_camera, opened.camera(opened.image(0)))
+    columns, rows, found = image_coordinates(
+        points, opened.lidar_to_camera, opened.camera(opened.image(0))
+    )
     assert seen.sum() > 50
     assert_array_equal(columns, np.rint(u[seen]))
     assert_array_equal(rows, np.rint(v[seen]))
@@ -74,12 +84,16 @@ def test_a_drive_gives_each_image_once_and_names_what_it_lacks(drive):
     assert records[1].reason == "no_lidar_within_max_time_difference"
     assert [records[0].name, records[2].name] == ["0000000000", "0000000003"]
     assert records[2].stamp_ns == 1_317_042_145_364_389_445
-    assert_array_equal(records[0].image[..., ::-1], cv2.imread(str(drive / "image_02" / "data" / "0000000000.png")))
+    assert_array_equal(
+        records[0].image[..., ::-1], cv2.imread(str(drive / "image_02" / "data" / "0000000000.png"))
+    )
 
 
 def test_a_converted_drive_gives_the_same_frames(drive, tmp_path, capsys):
     assert convert(drive, tmp_path / "bag", progress=False) == 3
-    direct, bag = (list(open_source(name, CONFIG)) for name in (f"kitti:{drive}", str(tmp_path / "bag")))
+    direct, bag = (
+        list(open_source(name, CONFIG)) for name in (f"kitti:{drive}", str(tmp_path / "bag"))
+    )
     assert len(direct) == len(bag) == 3
     for one, other in zip(direct, bag, strict=True):
         assert (one.stamp_ns, type(one)) == (other.stamp_ns, type(other))
@@ -110,10 +124,18 @@ def test_an_image_that_cannot_be_read_or_sees_no_point_is_counted(drive):
         (".", None, "no such KITTI drive"),
         ("image_02/data", None, r"is no KITTI drive: it has no image_02/data/\*.png"),
         ("image_02/timestamps.txt", None, "no such KITTI time stamps"),
-        ("image_02/timestamps.txt", "2011-09-26 13:02:25.9\n", "has 1 lines that do not give every image"),
+        (
+            "image_02/timestamps.txt",
+            "2011-09-26 13:02:25.9\n",
+            "has 1 lines that do not give every image",
+        ),
         ("image_02/timestamps.txt", "yesterday\n" * 4, "do not give every image"),
         ("../calib_cam_to_cam.txt", None, "no such KITTI calibration file"),
-        ("../calib_cam_to_cam.txt", "P_rect_02: 1 2 3\n", "has P_rect_02: '1 2 3'; expected 12 numbers"),
+        (
+            "../calib_cam_to_cam.txt",
+            "P_rect_02: 1 2 3\n",
+            "has P_rect_02: '1 2 3'; expected 12 numbers",
+        ),
         ("../calib_velo_to_cam.txt", "T: 0 0 0\n", "has R: 'nothing'; expected 9 numbers"),
     ],
 )
@@ -133,13 +155,19 @@ def test_in_each_real_frame_at_least_14000_points_project_between_2_5_and_80_met
     drive = KittiDrive(kitti_drive)
     assert len(drive.names) == 24
     for index in range(24):
-        _, _, depth = image_coordinates(drive.scan(index)[:, :3], drive.lidar_to_camera, drive.camera(drive.image(index)))
+        _, _, depth = image_coordinates(
+            drive.scan(index)[:, :3], drive.lidar_to_camera, drive.camera(drive.image(index))
+        )
         assert np.count_nonzero((depth >= 2.5) & (depth <= 80)) >= 14_000
 
 
-def test_of_each_real_frame_at_least_14000_pixels_remain_scored_after_the_occlusion_filter(kitti_drive):
+def test_of_each_real_frame_at_least_14000_pixels_remain_scored_after_the_occlusion_filter(
+    kitti_drive,
+):
     for frame in open_source(f"kitti:{kitti_drive}", CONFIG):
-        assert np.count_nonzero((frame.ground_truth_m >= 2.5) & (frame.ground_truth_m <= 80)) >= 14_000
+        assert (
+            np.count_nonzero((frame.ground_truth_m >= 2.5) & (frame.ground_truth_m <= 80)) >= 14_000
+        )
 
 
 def test_the_real_drive_converts_to_a_bag_with_the_same_ground_truth(kitti_drive, tmp_path):

@@ -24,14 +24,20 @@ def folder(tmp_path):
     (tmp_path / "train.txt").write_text("0002\n0000\n")
     (tmp_path / "test.txt").write_text("0001\n")
     for index in range(3):
-        cv2.imwrite(str(tmp_path / "rgb" / f"{index:04d}.jpg"), np.full((240, 320, 3), (10, 100, 200), np.uint8))
+        cv2.imwrite(
+            str(tmp_path / "rgb" / f"{index:04d}.jpg"),
+            np.full((240, 320, 3), (10, 100, 200), np.uint8),
+        )
         depth = np.full((240, 320), 1000 + index, np.uint16)
         depth[100, 100] = 0
         cv2.imwrite(str(tmp_path / "depth" / f"{index:04d}.png"), depth)
     return tmp_path
 
 
-@pytest.mark.parametrize(("split", "names"), [("", ["0000", "0001", "0002"]), (":train", ["0000", "0002"]), (":test", ["0001"])])
+@pytest.mark.parametrize(
+    ("split", "names"),
+    [("", ["0000", "0001", "0002"]), (":train", ["0000", "0002"]), (":test", ["0001"])],
+)
 def test_a_split_gives_its_images_in_order_each_time(folder, split, names):
     source = open_source(f"nyu:{folder}{split}", CONFIG)
     for _ in range(2):
@@ -48,13 +54,18 @@ def test_images_are_rgb_and_depth_is_metres_inside_the_evaluation_crop(folder):
     known[100, 100] = False
     assert_array_equal(np.isfinite(frame.ground_truth_m), known)
     assert_array_equal(frame.ground_truth_m[known], np.float32(1.002))
-    assert_array_equal(frame.camera.intrinsics, [[259.43, 0, 162.79], [0, 259.73, 126.87], [0, 0, 1]])
+    assert_array_equal(
+        frame.camera.intrinsics, [[259.43, 0, 162.79], [0, 259.73, 126.87], [0, 0, 1]]
+    )
 
 
 def test_crop_and_camera_scale_with_the_images(folder):
     for part, name in (("rgb", "0001.jpg"), ("depth", "0001.png")):
         image = cv2.imread(str(folder / part / name), cv2.IMREAD_UNCHANGED)
-        cv2.imwrite(str(folder / part / name), cv2.resize(image, (640, 480), interpolation=cv2.INTER_NEAREST))
+        cv2.imwrite(
+            str(folder / part / name),
+            cv2.resize(image, (640, 480), interpolation=cv2.INTER_NEAREST),
+        )
     frame = next(iter(open_source(f"nyu:{folder}:test", CONFIG)))
     rows, columns = np.nonzero(np.isfinite(frame.ground_truth_m))
     assert (rows.min(), rows.max(), columns.min(), columns.max()) == (44, 471, 40, 601)
@@ -66,13 +77,21 @@ def test_files_that_are_missing_or_damaged_are_counted(folder):
     (folder / "depth" / "0001.png").write_bytes(b"no image")
     cv2.imwrite(str(folder / "depth" / "0002.png"), np.zeros((240, 320), np.uint8))
     records = list(open_source(f"nyu:{folder}", CONFIG))
-    assert [record.reason for record in records] == ["image_undecodable", "depth_undecodable", "depth_undecodable"]
+    assert [record.reason for record in records] == [
+        "image_undecodable",
+        "depth_undecodable",
+        "depth_undecodable",
+    ]
     assert "is uint8 (240, 320); expected uint16" in records[2].message
 
 
 @pytest.mark.parametrize(
     ("missing", "sentence"),
-    [("rgb", "is no NYU folder: it has no rgb/"), ("depth", "has no depth/"), ("train.txt", "has no train.txt that lists the train images")],
+    [
+        ("rgb", "is no NYU folder: it has no rgb/"),
+        ("depth", "has no depth/"),
+        ("train.txt", "has no train.txt that lists the train images"),
+    ],
 )
 def test_a_folder_without_one_of_its_parts_is_one_sentence(folder, missing, sentence):
     target = folder / missing
@@ -90,7 +109,9 @@ def test_a_missing_folder_and_a_malformed_split_are_one_sentence(folder):
 
 
 def test_the_real_folder_has_the_official_splits(nyu_folder):
-    train, test, both = (open_source(f"nyu:{nyu_folder}{split}", CONFIG) for split in (":train", ":test", ""))
+    train, test, both = (
+        open_source(f"nyu:{nyu_folder}{split}", CONFIG) for split in (":train", ":test", "")
+    )
     assert (len(train), len(test), len(both)) == (795, 654, 1449)
     frame = next(iter(test))
     assert isinstance(frame, Frame)

@@ -15,7 +15,9 @@ def run(pairer: Pairer, events) -> dict:
     """Feed ("reference" | "cloud", stamp in ms); the outcomes as reference stamp to cloud stamp, in order of decision."""
     outcomes = []
     for kind, stamp in events:
-        outcomes += (pairer.add_reference if kind == "reference" else pairer.add_cloud)(stamp * MS, stamp)
+        outcomes += (pairer.add_reference if kind == "reference" else pairer.add_cloud)(
+            stamp * MS, stamp
+        )
     outcomes += pairer.flush()
     return [(outcome.reference, outcome.cloud) for outcome in outcomes]
 
@@ -26,17 +28,26 @@ def nearest_within(stamp, clouds, tolerance):
 
 
 @settings(max_examples=200, deadline=None)
-@given(references=stamps, clouds=stamps, tolerance=st.sampled_from([0, 10, 50, 400]), data=st.data())
-def test_any_interleaving_pairs_each_reference_with_the_nearest_cloud_of_all(references, clouds, tolerance, data):
+@given(
+    references=stamps, clouds=stamps, tolerance=st.sampled_from([0, 10, 50, 400]), data=st.data()
+)
+def test_any_interleaving_pairs_each_reference_with_the_nearest_cloud_of_all(
+    references, clouds, tolerance, data
+):
     order = data.draw(st.permutations(["reference"] * len(references) + ["cloud"] * len(clouds)))
     streams = {"reference": iter(references), "cloud": iter(clouds)}
     pairer = Pairer(tolerance / 1000, queue_size=100)
     outcomes = run(pairer, [(kind, next(streams[kind])) for kind in order])
     assert outcomes == [(stamp, nearest_within(stamp, clouds, tolerance)) for stamp in references]
     paired = sum(cloud is not None for _, cloud in outcomes)
-    assert (pairer.counts["paired"], pairer.counts["unmatched"]) == (paired, len(references) - paired)
+    assert (pairer.counts["paired"], pairer.counts["unmatched"]) == (
+        paired,
+        len(references) - paired,
+    )
     used = {cloud for _, cloud in outcomes if cloud is not None}
-    assert len(set(clouds)) - len(used) <= pairer.counts["clouds_unmatched"] <= len(clouds) - len(used)
+    assert (
+        len(set(clouds)) - len(used) <= pairer.counts["clouds_unmatched"] <= len(clouds) - len(used)
+    )
 
 
 def test_a_reference_is_decided_as_soon_as_a_cloud_at_or_after_it_has_come():
@@ -63,7 +74,9 @@ def test_clouds_without_references_are_bounded_and_counted():
 
 def test_one_cloud_may_serve_several_references():
     pairer = Pairer(0.05, 10)
-    assert run(pairer, [("reference", 70), ("cloud", 100), ("reference", 101), ("reference", 130)]) == [(70, 100), (101, 100), (130, 100)]
+    assert run(
+        pairer, [("reference", 70), ("cloud", 100), ("reference", 101), ("reference", 130)]
+    ) == [(70, 100), (101, 100), (130, 100)]
     assert pairer.counts["clouds_unmatched"] == 0
 
 
@@ -81,22 +94,39 @@ def test_a_looped_bag_loses_nothing_whichever_stream_jumps_first():
 def test_references_that_come_after_the_clouds_have_jumped_still_find_theirs():
     """Predictions lag behind the clouds: the last of one loop come when the clouds of the next have begun."""
     pairer = Pairer(0.05, 10)
-    events = [("cloud", 0), ("cloud", 100), ("reference", 0), ("cloud", 0), ("reference", 100), ("cloud", 100), ("reference", 0), ("reference", 100)]
+    events = [
+        ("cloud", 0),
+        ("cloud", 100),
+        ("reference", 0),
+        ("cloud", 0),
+        ("reference", 100),
+        ("cloud", 100),
+        ("reference", 0),
+        ("reference", 100),
+    ]
     assert run(pairer, events) == [(0, 0), (100, 100), (0, 0), (100, 100)]
     assert pairer.counts["reference_time_jumps"] == pairer.counts["cloud_time_jumps"] == 1
 
 
 @settings(max_examples=200, deadline=None)
 @given(
-    events=st.lists(st.tuples(st.sampled_from(["reference", "cloud"]), st.integers(0, 300)), max_size=80),
+    events=st.lists(
+        st.tuples(st.sampled_from(["reference", "cloud"]), st.integers(0, 300)), max_size=80
+    ),
     tolerance=st.sampled_from([0, 10, 50]),
     queue_size=st.integers(1, 5),
 )
-def test_in_whatever_disorder_each_reference_is_decided_once_and_never_beyond_the_tolerance(events, tolerance, queue_size):
+def test_in_whatever_disorder_each_reference_is_decided_once_and_never_beyond_the_tolerance(
+    events, tolerance, queue_size
+):
     pairer = Pairer(tolerance / 1000, queue_size)
     outcomes = run(pairer, events)
-    assert [reference for reference, _ in outcomes] == [stamp for kind, stamp in events if kind == "reference"]
-    assert all(cloud is None or abs(cloud - reference) <= tolerance for reference, cloud in outcomes)
+    assert [reference for reference, _ in outcomes] == [
+        stamp for kind, stamp in events if kind == "reference"
+    ]
+    assert all(
+        cloud is None or abs(cloud - reference) <= tolerance for reference, cloud in outcomes
+    )
     assert pairer.counts["paired"] + pairer.counts["unmatched"] == len(outcomes)
     clouds = sum(kind == "cloud" for kind, _ in events)
     assert pairer.counts["clouds_unmatched"] <= clouds

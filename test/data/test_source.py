@@ -20,7 +20,18 @@ def test_a_bag_whose_name_has_a_colon_is_a_bag(write_bag):
     assert len(open_source(str(write_bag("run:3")), CONFIG)) == 5
 
 
-@pytest.mark.parametrize("notation", ["nyu:", "nyu:/nowhere", "nyu:/nowhere:test", "kitti:/nowhere", "/nowhere", "other:/nowhere", ""])
+@pytest.mark.parametrize(
+    "notation",
+    [
+        "nyu:",
+        "nyu:/nowhere",
+        "nyu:/nowhere:test",
+        "kitti:/nowhere",
+        "/nowhere",
+        "other:/nowhere",
+        "",
+    ],
+)
 def test_what_does_not_exist_is_one_sentence(notation):
     with pytest.raises(SourceError):
         open_source(notation, CONFIG)
@@ -28,7 +39,10 @@ def test_what_does_not_exist_is_one_sentence(notation):
 
 @pytest.mark.parametrize("notation", ["synthetic", "nuy:/nowhere", "/nowhere"])
 def test_what_is_no_path_is_told_the_other_notations(notation):
-    with pytest.raises(SourceError, match=rf"^no such bag: {notation}; expected a bag's path, nyu:DIR, kitti:DRIVE_DIR or synthetic:$"):
+    with pytest.raises(
+        SourceError,
+        match=rf"^no such bag: {notation}; expected a bag's path, nyu:DIR, kitti:DRIVE_DIR or synthetic:$",
+    ):
         open_source(notation, CONFIG)
 
 
@@ -72,7 +86,11 @@ MOVED = "a source of the same name"
         ("nyu:/a/nyu:test", "nyu:/a/nyu", "frames of"),
         ("nyu:/a/nyu", "nyu:/a/nyu:train", "frames of"),
         ("nyu:/a/nyu:train", "nyu:/b/nyu:train", MOVED),
-        ("synthetic:worlds=1,frames=2,seed=3", "synthetic:worlds=9,frames=9,seed=3,noise=0.5", "frames of"),
+        (
+            "synthetic:worlds=1,frames=2,seed=3",
+            "synthetic:worlds=9,frames=9,seed=3,noise=0.5",
+            "frames of",
+        ),
         ("synthetic:worlds=1,seed=3", "synthetic:worlds=1,seed=4", None),
         ("synthetic:worlds=1,seed=3,test_objects=true", "synthetic:worlds=1,seed=3", None),
         ("/a/run", "", None),

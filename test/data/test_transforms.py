@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.geometry import parameters_from, transform_from
+from uncertainty_depth.geometry.camera import parameters_from, transform_from
 
 
 def random_pose(rng: np.random.Generator) -> np.ndarray:
@@ -48,23 +48,42 @@ def test_frames_that_are_not_connected_are_named_with_those_that_are_known():
     tree = TransformTree()
     tree.add("base", "lidar", np.eye(4))
     tree.add("body", "camera", np.eye(4))
-    with pytest.raises(SourceError, match="LiDAR frame 'lidar' with the camera frame 'camera'; /tf_static knows base, body, camera, lidar;"):
+    with pytest.raises(
+        SourceError,
+        match="LiDAR frame 'lidar' with the camera frame 'camera'; /tf_static knows base, body, camera, lidar;",
+    ):
         tree.lookup("camera", "lidar")
     with pytest.raises(SourceError, match="knows none"):
         TransformTree().lookup("camera", "lidar")
 
 
 def stamped(parent, child, parameters):
-    xyz, turn = dict(zip("xyz", parameters[:3], strict=True)), dict(zip("xyzw", parameters[3:], strict=True))
-    transform = SimpleNamespace(translation=SimpleNamespace(**xyz), rotation=SimpleNamespace(**turn))
-    return SimpleNamespace(header=SimpleNamespace(frame_id=parent), child_frame_id=child, transform=transform)
+    xyz, turn = (
+        dict(zip("xyz", parameters[:3], strict=True)),
+        dict(zip("xyzw", parameters[3:], strict=True)),
+    )
+    transform = SimpleNamespace(
+        translation=SimpleNamespace(**xyz), rotation=SimpleNamespace(**turn)
+    )
+    return SimpleNamespace(
+        header=SimpleNamespace(frame_id=parent), child_frame_id=child, transform=transform
+    )
 
 
 def test_messages_are_poses_of_the_child_in_the_parent_and_later_ones_replace_earlier():
     pose = random_pose(np.random.default_rng(3))
     tree = TransformTree()
-    tree.add_message(SimpleNamespace(transforms=[stamped("/base", "camera", (9, 9, 9, 0, 0, 0, 1))]))
-    tree.add_message(SimpleNamespace(transforms=[stamped("base", "/camera", parameters_from(pose)), stamped("base", "lidar", (1, 0, 0, 0, 0, 0, 1))]))
+    tree.add_message(
+        SimpleNamespace(transforms=[stamped("/base", "camera", (9, 9, 9, 0, 0, 0, 1))])
+    )
+    tree.add_message(
+        SimpleNamespace(
+            transforms=[
+                stamped("base", "/camera", parameters_from(pose)),
+                stamped("base", "lidar", (1, 0, 0, 0, 0, 0, 1)),
+            ]
+        )
+    )
     assert tree.frames == ["base", "camera", "lidar"]
     assert_allclose(tree.lookup("base", "camera"), pose, atol=1e-12)
 

@@ -58,6 +58,11 @@ def nyu_models(nyu_like, tmp_path_factory):
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     variants = ("multi_epochs", "multi_epochs_laplace", "learned_error")
-    train_models(folder / "models", open_splits(nyu_like, TINY.train_frames).train, [(variant, 0) for variant in variants], TINY)
+    train_models(
+        folder / "models",
+        open_splits(nyu_like, TINY.train_frames).train,
+        [(variant, 0) for variant in variants],
+        TINY,
+    )
     torch.set_num_threads(threads)
     return folder

@@ -22,7 +22,9 @@ def test_closed_form_equals_lstsq(problem):
     assert rank == design.shape[1] == len(problem.coefficients)
     freedom = len(y) - rank
     covariance = residual[0] / freedom * np.linalg.inv(design.T @ design)
-    posterior = stats.t(freedom, loc=at @ coefficients, scale=np.sqrt(np.einsum("ij,jk,ik->i", at, covariance, at)))
+    posterior = stats.t(
+        freedom, loc=at @ coefficients, scale=np.sqrt(np.einsum("ij,jk,ik->i", at, covariance, at))
+    )
     np.testing.assert_allclose(mean, posterior.mean(), rtol=1e-7, atol=1e-8)
     np.testing.assert_allclose(sigma, posterior.std(), rtol=1e-7)
 
@@ -44,9 +46,13 @@ def test_too_few_points_are_refused():
 
 
 def test_problems_are_those_named():
-    assert [problem.name for problem in PROBLEMS] == [f"E.1 f_main={i}" for i in range(1, 6)] + [f"E.2 d={i}" for i in range(1, 5)] + ["E.3"]
+    assert [problem.name for problem in PROBLEMS] == [f"E.1 f_main={i}" for i in range(1, 6)] + [
+        f"E.2 d={i}" for i in range(1, 5)
+    ] + ["E.3"]
     x = np.array([[1.0, -2.0]])
-    assert PROBLEMS[6].function(x) == pytest.approx(0.5 * sum(v**4 - 16 * v**2 + 5 * v for v in (1.0, -2.0)))
+    assert PROBLEMS[6].function(x) == pytest.approx(
+        0.5 * sum(v**4 - 16 * v**2 + 5 * v for v in (1.0, -2.0))
+    )
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)

@@ -9,7 +9,9 @@ STEP_SIZES = {"sgld": 0.02, "sghmc": 0.005}
 def sample(kind, lr, data_size=1, weight_decay=0.0, steps=600, keep=150, loss_scale=0.5):
     """Many chains side by side, from far away; the kept states of all."""
     chains = torch.nn.Parameter(torch.full((4000,), 3.0))
-    optimizer = SGHMC([chains], lr=lr, data_size=data_size, weight_decay=weight_decay, friction=FRICTIONS[kind])
+    optimizer = SGHMC(
+        [chains], lr=lr, data_size=data_size, weight_decay=weight_decay, friction=FRICTIONS[kind]
+    )
     kept = []
     for step in range(steps):
         optimizer.zero_grad()
@@ -78,19 +80,31 @@ def test_sgld_is_the_published_step():
         torch.manual_seed(1)
         optimizer.step()
         torch.manual_seed(1)
-        expected = before - 0.1 * (torch.tensor([0.5, 3.0]) + before / 4) + (2 * 0.1 / 4) ** 0.5 * torch.randn(2)
+        expected = (
+            before
+            - 0.1 * (torch.tensor([0.5, 3.0]) + before / 4)
+            + (2 * 0.1 / 4) ** 0.5 * torch.randn(2)
+        )
         torch.testing.assert_close(parameter.detach(), expected)
 
 
 def test_each_chain_may_have_friction_and_step_of_its_own():
     """A stack of both kinds moves as each kind alone."""
     noise = torch.Generator().manual_seed(0)
-    start, gradients = torch.randn(2, 3, 1, generator=noise), torch.randn(5, 2, 3, 1, generator=noise)
-    friction, scale = torch.tensor([1.0, 0.1])[:, None, None], torch.tensor([0.5, 0.02])[:, None, None]
+    start, gradients = (
+        torch.randn(2, 3, 1, generator=noise),
+        torch.randn(5, 2, 3, 1, generator=noise),
+    )
+    friction, scale = (
+        torch.tensor([1.0, 0.1])[:, None, None],
+        torch.tensor([0.5, 0.02])[:, None, None],
+    )
 
     def run(chosen, friction, lr, scale=1.0):
         parameter = torch.nn.Parameter(start.clone())
-        optimizer = SGHMC([parameter], lr=lr, data_size=7, weight_decay=0.1, friction=friction, scale=scale)
+        optimizer = SGHMC(
+            [parameter], lr=lr, data_size=7, weight_decay=0.1, friction=friction, scale=scale
+        )
         torch.manual_seed(3)
         for gradient in gradients:
             parameter.grad = gradient.clone()

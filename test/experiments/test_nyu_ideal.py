@@ -16,10 +16,15 @@ KNOWN = np.ones(SHAPE, bool)
 @pytest.fixture
 def maps():
     rng = np.random.default_rng(1)
-    return rng.uniform(4.0, 6.0, SHAPE).astype(np.float32), rng.uniform(0.05, 0.5, SHAPE).astype(np.float32)
+    return rng.uniform(4.0, 6.0, SHAPE).astype(np.float32), rng.uniform(0.05, 0.5, SHAPE).astype(
+        np.float32
+    )
 
 
-@pytest.mark.parametrize(("kind", "distribution"), [("Laplace", stats.laplace(scale=np.sqrt(0.5))), ("normal", stats.norm())])
+@pytest.mark.parametrize(
+    ("kind", "distribution"),
+    [("Laplace", stats.laplace(scale=np.sqrt(0.5))), ("normal", stats.norm())],
+)
 def test_the_scaled_errors_have_the_distribution_and_unit_variance(maps, kind, distribution):
     depth, sigma = maps
     scaled = ((drawn(depth, sigma, KNOWN, 0)[kind] - depth) / sigma).ravel()
@@ -38,7 +43,9 @@ def test_draws_differ_between_frames_and_keep_what_is_unknown(maps):
 
 
 def test_no_drawn_depth_is_below_zero():
-    for truth in drawn(np.full(SHAPE, 0.1, np.float32), np.full(SHAPE, 1.0, np.float32), KNOWN, 0).values():
+    for truth in drawn(
+        np.full(SHAPE, 0.1, np.float32), np.full(SHAPE, 1.0, np.float32), KNOWN, 0
+    ).values():
         assert np.nanmin(truth) > 0
         assert np.isnan(truth).any()
 
@@ -51,7 +58,10 @@ def test_a_normal_truth_is_covered_as_it_should(maps):
 
 def test_the_measured_truth_is_scored_beside_the_drawn_ones(nyu_models):
     rng = np.random.default_rng(0)
-    frames = SmallFrames([rng.integers(0, 256, (32, 32, 3), dtype=np.uint8)], [rng.uniform(1, 9, (32, 32)).astype(np.float16)])
+    frames = SmallFrames(
+        [rng.integers(0, 256, (32, 32, 3), dtype=np.uint8)],
+        [rng.uniform(1, 9, (32, 32)).astype(np.float16)],
+    )
     passes = Passes(load_networks(nyu_models / "models" / "multi_epochs_laplace-0"))
     found = score_drawn(passes, RECIPES, frames)
     passes.look_at(frames.images[0], 0)
@@ -59,4 +69,7 @@ def test_the_measured_truth_is_scored_beside_the_drawn_ones(nyu_models):
         alone = OnlineMetrics()
         alone.update(*passes.maps(recipe), frames.truths[0].astype(np.float32))
         assert set(found[title]) == {"measured", *NOISE}
-        assert_allclose(found[title]["measured"]["uncertainty"]["ause"]["rmse"], alone.compute()["uncertainty"]["ause"]["rmse"])
+        assert_allclose(
+            found[title]["measured"]["uncertainty"]["ause"]["rmse"],
+            alone.compute()["uncertainty"]["ause"]["rmse"],
+        )

@@ -7,13 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from uncertainty_depth.arguments import build_parser
-from uncertainty_depth.cli import COMMANDS
+from uncertainty_depth.cli.arguments import build_parser
+from uncertainty_depth.cli.main import COMMANDS
 from uncertainty_depth.config import METHODS, NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.experiments import nyu_methods
 from uncertainty_depth.experiments.nyu_data import FirstFrames, data_folder, open_splits
-from uncertainty_depth.experiments.nyu_methods import FULL, ROWS, VARIANTS, load, model_name, options, plan, train_models
+from uncertainty_depth.experiments.nyu_methods import (
+    FULL,
+    ROWS,
+    VARIANTS,
+    load,
+    model_name,
+    options,
+    plan,
+    train_models,
+)
 from uncertainty_depth.options import from_arguments
 from uncertainty_depth.records import Frame
 
@@ -43,16 +52,27 @@ ARGUMENTS = {
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("seed", [0, 2])
 def test_a_full_training_is_that_of_its_command_line(variant, seed):
-    arguments = build_parser(COMMANDS).parse_args(shlex.split(f"{COMMAND} {ARGUMENTS[variant]} --seed {seed}"))
-    assert options(variant, seed, FULL) == (from_arguments(NetworkConfig, arguments), from_arguments(TrainingConfig, arguments))
+    arguments = build_parser(COMMANDS).parse_args(
+        shlex.split(f"{COMMAND} {ARGUMENTS[variant]} --seed {seed}")
+    )
+    assert options(variant, seed, FULL) == (
+        from_arguments(NetworkConfig, arguments),
+        from_arguments(TrainingConfig, arguments),
+    )
 
 
 def test_train_gets_every_training_of_the_plan_once(tmp_path, monkeypatch, tiny_settings):
     calls = []
-    monkeypatch.setattr(nyu_methods, "train", lambda *arguments, **keywords: calls.append((arguments, keywords)))
+    monkeypatch.setattr(
+        nyu_methods, "train", lambda *arguments, **keywords: calls.append((arguments, keywords))
+    )
     train_models(tmp_path, "a source", plan(3), tiny_settings)
-    assert [arguments[:2] for arguments, _ in calls] == [("a source", tmp_path / model_name(*training)) for training in plan(3)]
-    assert [arguments[2:] for arguments, _ in calls] == [options(*training, tiny_settings) for training in plan(3)]
+    assert [arguments[:2] for arguments, _ in calls] == [
+        ("a source", tmp_path / model_name(*training)) for training in plan(3)
+    ]
+    assert [arguments[2:] for arguments, _ in calls] == [
+        options(*training, tiny_settings) for training in plan(3)
+    ]
     assert all(keywords == {"resume": True} for _, keywords in calls)
 
 
@@ -66,20 +86,38 @@ def test_one_network_is_trained_for_every_seed_and_several_once():
 
 
 def test_rows_are_the_papers_methods_and_known_ones():
-    assert set(ROWS) >= {"mc_dropout", "multi_epochs", "multi_inits", "bagging", "multi_networks", "learned_error", "log_likelihood", "self_teaching"}
+    assert set(ROWS) >= {
+        "mc_dropout",
+        "multi_epochs",
+        "multi_inits",
+        "bagging",
+        "multi_networks",
+        "learned_error",
+        "log_likelihood",
+        "self_teaching",
+    }
     assert all(row.served in METHODS and row.variant in VARIANTS for row in ROWS.values())
 
 
 def test_a_training_of_other_options_is_not_overwritten(nyu_models, nyu_like, tiny_settings):
     other = replace(tiny_settings, training=replace(tiny_settings.training, epochs=3))
     with pytest.raises(ConfigError, match="epochs"):
-        train_models(nyu_models / "models", open_splits(nyu_like, 10).train, [("multi_epochs", 0)], other)
+        train_models(
+            nyu_models / "models", open_splits(nyu_like, 10).train, [("multi_epochs", 0)], other
+        )
 
 
-@pytest.mark.parametrize(("row", "passes"), [("multi_epochs", 2), ("mc_dropout", 8), ("log_likelihood", 1), ("learned_error", 1)])
+@pytest.mark.parametrize(
+    ("row", "passes"),
+    [("multi_epochs", 2), ("mc_dropout", 8), ("log_likelihood", 1), ("learned_error", 1)],
+)
 def test_a_row_is_served_raw_by_its_own_method(nyu_models, row, passes):
     described = load(nyu_models / "models", ROWS[row]).describe()
-    assert (described["method"], described["calibration"], described["samples"]) == (ROWS[row].served, "off", passes)
+    assert (described["method"], described["calibration"], described["samples"]) == (
+        ROWS[row].served,
+        "off",
+        passes,
+    )
 
 
 def test_the_first_frames_are_those_of_the_source(nyu_like):
@@ -97,7 +135,10 @@ def test_where_the_data_lie(monkeypatch):
     assert data_folder(None) == Path("data/nyuv2")
     assert data_folder(Path("mine")) == Path("mine")
     monkeypatch.delenv("UNCERTAINTY_DEPTH_DATA")
-    with pytest.raises(SourceError, match=r"neither --data nor UNCERTAINTY_DEPTH_DATA is given; expected --data DIR"):
+    with pytest.raises(
+        SourceError,
+        match=r"neither --data nor UNCERTAINTY_DEPTH_DATA is given; expected --data DIR",
+    ):
         data_folder(None)
 
 
@@ -106,7 +147,9 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
         open_splits(tmp_path / "nowhere")
 
 
-@pytest.mark.skipif("UNCERTAINTY_DEPTH_DATA" not in os.environ, reason="UNCERTAINTY_DEPTH_DATA is not set")
+@pytest.mark.skipif(
+    "UNCERTAINTY_DEPTH_DATA" not in os.environ, reason="UNCERTAINTY_DEPTH_DATA is not set"
+)
 def test_the_real_splits():
     splits = open_splits(data_folder(None), FULL.train_frames, FULL.test_frames)
     assert (len(splits.train), len(splits.test)) == (795, 654)

@@ -9,9 +9,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.experiments.nyu_data import open_splits
 from uncertainty_depth.experiments.nyu_recipes import ALL_PLACES, Recipe, dropout, questions
-from uncertainty_depth.experiments.nyu_search import Passes, SmallFrames, collect, fit_maps, load_networks, parts_of, score_recipes, some_pixels
+from uncertainty_depth.experiments.nyu_search import (
+    Passes,
+    SmallFrames,
+    collect,
+    fit_maps,
+    load_networks,
+    parts_of,
+    score_recipes,
+    some_pixels,
+)
 from uncertainty_depth.metrics import auce
-from uncertainty_depth.network.folder import read
+from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.network.image import image_tensor
 from uncertainty_depth.training.frames import read_frames, split
 from uncertainty_depth.uncertainty import ESTIMATORS
@@ -21,7 +30,9 @@ STAMP = 3
 
 def parts(nyu_like, settings, seed=0):
     splits = open_splits(nyu_like, settings.train_frames, settings.test_frames)
-    return parts_of(*(read_frames(source, (32, 32)) for source in (splits.train, splits.test)), settings, seed)
+    return parts_of(
+        *(read_frames(source, (32, 32)) for source in (splits.train, splits.test)), settings, seed
+    )
 
 
 @pytest.fixture(scope="module")
@@ -40,26 +51,46 @@ def passes(nyu_models, image):
 
 
 def estimated(nyu_models, image, variant, method, part="total", samples=8):
-    estimator = ESTIMATORS[method].load(read(nyu_models / "models" / f"{variant}-0"), lambda network: network)
-    return estimator.estimate(image_tensor(image[None]), STAMP, PredictorConfig(samples=samples)).maps(part)
+    estimator = ESTIMATORS[method].load(
+        read(nyu_models / "models" / f"{variant}-0"), lambda network: network
+    )
+    return estimator.estimate(
+        image_tensor(image[None]), STAMP, PredictorConfig(samples=samples)
+    ).maps(part)
 
 
 @pytest.mark.parametrize("part", ["total", "epistemic", "aleatoric"])
 @pytest.mark.parametrize("method", ["multi_epochs", "mc_dropout", "deterministic"])
 def test_a_recipe_gives_what_its_method_serves(nyu_models, passes, image, method, part):
-    recipe = {"multi_epochs": Recipe, "mc_dropout": dropout, "deterministic": lambda variant, part: Recipe(variant, -1, part=part)}[method]
+    recipe = {
+        "multi_epochs": Recipe,
+        "mc_dropout": dropout,
+        "deterministic": lambda variant, part: Recipe(variant, -1, part=part),
+    }[method]
     found = passes("multi_epochs_laplace").maps(recipe("multi_epochs_laplace", part=part))
-    assert_allclose(found, estimated(nyu_models, image, "multi_epochs_laplace", method, part), rtol=1e-3, atol=1e-5)
+    assert_allclose(
+        found,
+        estimated(nyu_models, image, "multi_epochs_laplace", method, part),
+        rtol=1e-3,
+        atol=1e-5,
+    )
 
 
 def test_the_number_of_passes_is_that_of_the_method(nyu_models, passes, image):
     found = passes("multi_epochs").maps(dropout(passes=3))
-    assert_allclose(found, estimated(nyu_models, image, "multi_epochs", "mc_dropout", samples=3), rtol=1e-3, atol=1e-5)
+    assert_allclose(
+        found,
+        estimated(nyu_models, image, "multi_epochs", "mc_dropout", samples=3),
+        rtol=1e-3,
+        atol=1e-5,
+    )
 
 
 def test_the_logarithm_of_the_depth_is_numpys(nyu_models, passes, image):
     networks = load_networks(nyu_models / "models" / "multi_epochs-0")
-    depths = np.stack([network(image_tensor(image[None])).depth_m[0, 0].numpy() for network in networks.values()]).astype(np.float64)
+    depths = np.stack(
+        [network(image_tensor(image[None])).depth_m[0, 0].numpy() for network in networks.values()]
+    ).astype(np.float64)
     depth, sigma = passes("multi_epochs").maps(Recipe("multi_epochs", space="log"))
     assert_allclose(depth, depths.mean(0), rtol=1e-5)
     assert_allclose(sigma, depths.mean(0) * np.log(depths).std(0), rtol=1e-2, atol=1e-5)
@@ -67,7 +98,9 @@ def test_the_logarithm_of_the_depth_is_numpys(nyu_models, passes, image):
 
 def test_a_weight_multiplies_the_spread_and_leaves_the_predicted_part(passes):
     made = passes("multi_epochs_laplace")
-    (_, epistemic), (_, aleatoric) = (made.maps(Recipe("multi_epochs_laplace", part=part)) for part in ("epistemic", "aleatoric"))
+    (_, epistemic), (_, aleatoric) = (
+        made.maps(Recipe("multi_epochs_laplace", part=part)) for part in ("epistemic", "aleatoric")
+    )
     _, sigma = made.maps(Recipe("multi_epochs_laplace", weight=3.0))
     assert_allclose(sigma, np.hypot(3 * epistemic, aleatoric), rtol=1e-5)
     assert_array_equal(made.maps(Recipe("multi_epochs_laplace", weight=0.0))[1], aleatoric)
@@ -96,7 +129,13 @@ def test_members_draw_dropout_of_their_own_and_are_chosen_by_name_or_as_served(n
     made = passes("multi_epochs")
     members = read(nyu_models / "models" / "multi_epochs-0").members
     assert made.maps(Recipe("multi_epochs", passes=2))[1].mean() > 0
-    early, late = (made.maps(recipe)[0] for recipe in (Recipe("multi_epochs", stop=1, order="name"), Recipe("multi_epochs", -1, order="name")))
+    early, late = (
+        made.maps(recipe)[0]
+        for recipe in (
+            Recipe("multi_epochs", stop=1, order="name"),
+            Recipe("multi_epochs", -1, order="name"),
+        )
+    )
     served = [made.maps(Recipe("multi_epochs", number, number + 1))[0] for number in range(2)]
     assert_array_equal(served[members.index("epoch_0001")], early)
     assert_array_equal(served[members.index("epoch_0002")], late)
@@ -119,7 +158,9 @@ def test_every_recipe_has_a_key_of_its_own_and_is_scored_once(tiny_settings):
     assert len({question.title for question in asked}) == len(asked)
 
 
-def test_parts_are_the_held_out_frames_of_the_trainings_and_the_test_split(nyu_like, nyu_models, tiny_settings):
+def test_parts_are_the_held_out_frames_of_the_trainings_and_the_test_split(
+    nyu_like, nyu_models, tiny_settings
+):
     frames = read_frames(open_splits(nyu_like, tiny_settings.train_frames).train, (32, 32))
     held_out = [split(10, 0.4, seed)[1] for seed in range(3)]
     assert held_out[0] not in held_out[1:]
@@ -127,13 +168,21 @@ def test_parts_are_the_held_out_frames_of_the_trainings_and_the_test_split(nyu_l
         validation, test = parts(nyu_like, tiny_settings, seed)
         assert_array_equal(validation.images, [frames.images[index] for index in indices])
     assert len(test.images) == len(test.truths) == 3
-    recorded = json.loads((nyu_models / "models" / "multi_epochs-0" / "model.json").read_text())["training"]["frames"]
+    recorded = json.loads((nyu_models / "models" / "multi_epochs-0" / "model.json").read_text())[
+        "training"
+    ]["frames"]
     assert recorded["validation"] == len(validation.images)
 
 
-def test_maps_are_fitted_on_the_validation_frames_and_scored_on_the_others(nyu_like, nyu_models, tiny_settings):
+def test_maps_are_fitted_on_the_validation_frames_and_scored_on_the_others(
+    nyu_like, nyu_models, tiny_settings
+):
     validation, test = parts(nyu_like, tiny_settings)
-    made, recipe, other = Passes(load_networks(nyu_models / "models" / "multi_epochs-0")), Recipe("multi_epochs"), dropout()
+    made, recipe, other = (
+        Passes(load_networks(nyu_models / "models" / "multi_epochs-0")),
+        Recipe("multi_epochs"),
+        dropout(),
+    )
     found = score_recipes(made, [recipe, other], {recipe.key}, validation, test)
     assert set(found[recipe.key]["calibrated"]) == {"scale", "affine", "isotonic", "chosen"}
     assert found[other.key]["calibrated"] == {}
@@ -141,7 +190,10 @@ def test_maps_are_fitted_on_the_validation_frames_and_scored_on_the_others(nyu_l
     blind = score_recipes(made, [recipe], {recipe.key}, validation, hidden)
     assert blind[recipe.key]["validation"] == found[recipe.key]["validation"]
     assert blind[recipe.key]["chosen_kind"] == found[recipe.key]["chosen_kind"]
-    raw, scaled = found[recipe.key]["test"]["uncertainty"], found[recipe.key]["calibrated"]["scale"]["uncertainty"]
+    raw, scaled = (
+        found[recipe.key]["test"]["uncertainty"],
+        found[recipe.key]["calibrated"]["scale"]["uncertainty"],
+    )
     assert scaled["n_merci"] == pytest.approx(raw["n_merci"], rel=0.01)
 
 
@@ -149,8 +201,14 @@ def test_fitted_maps_repair_a_sigma_of_the_wrong_size():
     rng = np.random.default_rng(0)
     sigma = rng.uniform(0.1, 1.0, (8, 2000))
     truth = np.full_like(sigma, 5.0)
-    frames = [np.stack([5 + one * rng.normal(size=2000), one / 10, known]).astype(np.float32) for one, known in zip(sigma, truth, strict=True)]
-    error, raw = np.concatenate([np.abs(frame[0] - 5) for frame in frames]), np.concatenate([frame[1] for frame in frames])
+    frames = [
+        np.stack([5 + one * rng.normal(size=2000), one / 10, known]).astype(np.float32)
+        for one, known in zip(sigma, truth, strict=True)
+    ]
+    error, raw = (
+        np.concatenate([np.abs(frame[0] - 5) for frame in frames]),
+        np.concatenate([frame[1] for frame in frames]),
+    )
     for sigma_map in fit_maps("made up", frames).values():
         assert auce(error, sigma_map(raw)) < 0.02 < auce(error, raw)
 

@@ -11,7 +11,12 @@ from scipy import stats
 from torch import nn
 
 from uncertainty_depth.errors import UncertaintyDepthError
-from uncertainty_depth.experiments import posterior_report, posterior_toys, toy_classification, toy_sinusoid
+from uncertainty_depth.experiments import (
+    posterior_report,
+    posterior_toys,
+    toy_classification,
+    toy_sinusoid,
+)
 from uncertainty_depth.experiments.hmc import Budget, Posterior, posterior_predictions, split_r_hat
 from uncertainty_depth.experiments.posterior_toys import Schedule, sample_epochs
 from uncertainty_depth.metrics import kl_divergence
@@ -23,7 +28,12 @@ TOYS = {"toy-sinusoid": toy_sinusoid, "toy-classification": toy_classification}
 def make_posterior(toy, chains=2, samples=6):
     rng = np.random.default_rng(0)
     predictions = rng.normal(size=(chains, samples, len(toy.GRID), 2)).astype(np.float32)
-    return Posterior(predictions, rng.normal(size=(chains, samples)), np.eye(chains, samples, dtype=bool), np.full((chains, samples), 7))
+    return Posterior(
+        predictions,
+        rng.normal(size=(chains, samples)),
+        np.eye(chains, samples, dtype=bool),
+        np.full((chains, samples), 7),
+    )
 
 
 @pytest.fixture(params=TOYS)
@@ -49,18 +59,30 @@ def test_classification_data_are_the_papers():
 
 def test_losses_equal_torch():
     outputs, targets = torch.randn(3, 8, 2), torch.randn(3, 8, 1)
-    expected = [nn.functional.gaussian_nll_loss(o[:, :1], t, o[:, 1:].exp(), eps=0) for o, t in zip(outputs, targets, strict=True)]
-    torch.testing.assert_close(toy_sinusoid.negative_log_likelihood(outputs, targets), torch.stack(expected))
+    expected = [
+        nn.functional.gaussian_nll_loss(o[:, :1], t, o[:, 1:].exp(), eps=0)
+        for o, t in zip(outputs, targets, strict=True)
+    ]
+    torch.testing.assert_close(
+        toy_sinusoid.negative_log_likelihood(outputs, targets), torch.stack(expected)
+    )
     classes = torch.randint(2, (3, 8))
     expected = [nn.functional.cross_entropy(o, c) for o, c in zip(outputs, classes, strict=True)]
-    torch.testing.assert_close(toy_classification.cross_entropy(outputs, classes), torch.stack(expected))
+    torch.testing.assert_close(
+        toy_classification.cross_entropy(outputs, classes), torch.stack(expected)
+    )
 
 
 def test_distance_to_itself_is_zero(toy):
     samples = np.random.default_rng(0).normal(size=(5, len(toy.GRID), 2)).astype(np.float32)
     problem = toy.make_problem()
-    truth, other = problem.predict(samples), problem.predict(samples + np.array([0.5, 0.0], dtype=np.float32))
-    assert all(value == pytest.approx(0.0, abs=1e-6) for value in problem.distance(truth, truth).values())
+    truth, other = (
+        problem.predict(samples),
+        problem.predict(samples + np.array([0.5, 0.0], dtype=np.float32)),
+    )
+    assert all(
+        value == pytest.approx(0.0, abs=1e-6) for value in problem.distance(truth, truth).values()
+    )
     assert all(value > 0 for value in problem.distance(truth, other).values())
 
 
@@ -69,7 +91,9 @@ def test_chains_that_agree_are_trusted_and_those_that_do_not_are_not(toy):
     moved = agree.predictions.copy()
     moved[2:, :, :, 0] += 3
     near, far = (
-        posterior_toys.mixing(posterior, toy.make_problem(), posterior.predictions[..., 0], toy.INSIDE)
+        posterior_toys.mixing(
+            posterior, toy.make_problem(), posterior.predictions[..., 0], toy.INSIDE
+        )
         for posterior in (agree, agree._replace(predictions=moved))
     )
     name = "KL on [-7, 7]" if toy is toy_sinusoid else "mean Bernoulli KL, [-6, 6]²"
@@ -110,7 +134,9 @@ def test_bernoulli_divergence_equals_scipy():
     expected = np.mean([stats.entropy([a, 1 - a], [b, 1 - b]) for a, b in zip(p, q, strict=True)])
     assert toy_classification.bernoulli_divergence(p, q) == pytest.approx(expected)
     assert toy_classification.map_divergence(p, 0.5 * p) == pytest.approx(0.0, abs=1e-12)
-    assert toy_classification.map_divergence(p, q) == pytest.approx(stats.entropy(p / p.sum(), q / q.sum()))
+    assert toy_classification.map_divergence(p, q) == pytest.approx(
+        stats.entropy(p / p.sum(), q / q.sum())
+    )
 
 
 def test_samples_come_from_the_last_quarter():
@@ -140,10 +166,22 @@ def test_too_short_a_chain_leaves_out_what_it_cannot_give(toy):
 
 def test_chains_of_both_kinds_sample_the_prior_where_there_is_no_likelihood():
     """Nothing but the prior N(0, 1) is left of a problem without a loss, so the outputs are those of random networks."""
-    problem = replace(toy_sinusoid.make_problem(), loss=lambda outputs, targets: 0 * outputs.mean((1, 2)), at=torch.tensor([[1.0]]))
-    problem = replace(problem, inputs=problem.inputs[:40], targets=problem.targets[:40], step_sizes={"sgld": 0.5, "sghmc": 0.05})
+    problem = replace(
+        toy_sinusoid.make_problem(),
+        loss=lambda outputs, targets: 0 * outputs.mean((1, 2)),
+        at=torch.tensor([[1.0]]),
+    )
+    problem = replace(
+        problem,
+        inputs=problem.inputs[:40],
+        targets=problem.targets[:40],
+        step_sizes={"sgld": 0.5, "sghmc": 0.05},
+    )
     drawn = posterior_toys.chains(problem, replace(TINY, counts=(2,), chain_unit=150), 1, 200)
-    layers = [torch.randn(20_000, *shape) for shape in ((1, 10), (1, 10), (10, 10), (1, 10), (10, 1), (1, 1))]
+    layers = [
+        torch.randn(20_000, *shape)
+        for shape in ((1, 10), (1, 10), (10, 10), (1, 10), (10, 1), (1, 1))
+    ]
     hidden = torch.relu(torch.relu(layers[0] + layers[1]) @ layers[2] + layers[3])
     expected = (hidden @ layers[4] + layers[5]).std().item()
     for kind in ("sgld", "sghmc"):
@@ -159,7 +197,9 @@ def test_a_chain_that_ran_off_is_not_a_number(toy):
 
 
 def test_one_chain_that_ran_off_hides_no_other_in_the_figure():
-    found = {"sghmc-64": {8: {"KL": [0.5, np.nan, 1.5]}, 16: {"KL": [np.nan] * 3}, 32: {"KL": [2.0]}}}
+    found = {
+        "sghmc-64": {8: {"KL": [0.5, np.nan, 1.5]}, 16: {"KL": [np.nan] * 3}, 32: {"KL": [2.0]}}
+    }
     (axis,) = posterior_report.distance_figure(found, ["KL"], {"KL": 0.1}).axes
     assert_allclose(axis.lines[0].get_xydata(), [[8, 1.0], [32, 2.0]], rtol=0.05)
 
@@ -171,15 +211,54 @@ def test_ensembling_is_nearer_to_the_posterior_than_mc_dropout_from_16_samples_o
     """
     truth = np.array(
         [
-            [3.431, 2.569, 1.697, 0.796, -0.125, -0.903, -0.865, -0.041, 0.822, 0.903, 0.201, -0.669, -1.323, -1.882, -2.4],
-            [0.527, 0.387, 0.239, 0.105, 0.008, 0.018, 0.042, 0.082, 0.113, 0.129, 0.134, 0.238, 0.522, 0.842, 1.168],
+            [
+                3.431,
+                2.569,
+                1.697,
+                0.796,
+                -0.125,
+                -0.903,
+                -0.865,
+                -0.041,
+                0.822,
+                0.903,
+                0.201,
+                -0.669,
+                -1.323,
+                -1.882,
+                -2.4,
+            ],
+            [
+                0.527,
+                0.387,
+                0.239,
+                0.105,
+                0.008,
+                0.018,
+                0.042,
+                0.082,
+                0.113,
+                0.129,
+                0.134,
+                0.238,
+                0.522,
+                0.842,
+                1.168,
+            ],
         ]
     )
-    problem = replace(toy_sinusoid.make_problem(), at=torch.from_numpy(toy_sinusoid.GRID[::71, None]))
+    problem = replace(
+        toy_sinusoid.make_problem(), at=torch.from_numpy(toy_sinusoid.GRID[::71, None])
+    )
     schedule = replace(Schedule(), counts=(16, 32), ensemble_epochs=40, dropout_epochs=80)
-    ensemble, dropout = (method(problem, schedule, 0) for method in (posterior_toys.ensemble, posterior_toys.mc_dropout))
+    ensemble, dropout = (
+        method(problem, schedule, 0)
+        for method in (posterior_toys.ensemble, posterior_toys.mc_dropout)
+    )
     for count in schedule.counts:
-        near, far = (kl_divergence(*truth, *problem.predict(drawn[:count])) for drawn in (ensemble, dropout))
+        near, far = (
+            kl_divergence(*truth, *problem.predict(drawn[:count])) for drawn in (ensemble, dropout)
+        )
         assert near < far
 
 
@@ -197,13 +276,30 @@ def test_run_writes_its_files_and_resumes(toy, tmp_path, monkeypatch, quick):
     monkeypatch.setattr(toy, "Schedule", lambda: TINY)
     posterior = make_posterior(toy)
     for chain in range(2):
-        np.savez(tmp_path / f"hmc_6_5_3_{chain}.npz", **{name: part[chain] for name, part in posterior._asdict().items()})
+        np.savez(
+            tmp_path / f"hmc_6_5_3_{chain}.npz",
+            **{name: part[chain] for name, part in posterior._asdict().items()},
+        )
     toy.run(tmp_path, 2, quick)
     written = {path.name for path in tmp_path.iterdir()}
-    assert written == {"hmc_6_5_3_0.npz", "hmc_6_5_3_1.npz", "results", "table.md", "table.csv", "summary.json", "kl.png", "predictive.png"}
+    assert written == {
+        "hmc_6_5_3_0.npz",
+        "hmc_6_5_3_1.npz",
+        "results",
+        "table.md",
+        "table.csv",
+        "summary.json",
+        "kl.png",
+        "predictive.png",
+    }
     found = json.loads((tmp_path / "summary.json").read_text())["distances"]
     assert set(found) == {"ensemble", "mc_dropout", "sgld-1", "sghmc-1"}
-    assert all(len(values) == 2 for method in found.values() for cell in method.values() for values in cell.values())
+    assert all(
+        len(values) == 2
+        for method in found.values()
+        for cell in method.values()
+        for values in cell.values()
+    )
     monkeypatch.setattr(posterior_toys, "compute", lambda *_: pytest.fail("computed again"))
     toy.run(tmp_path, 2, quick)
 
@@ -215,7 +311,10 @@ def test_without_numpyro_there_is_one_clear_sentence(tmp_path, monkeypatch):
         toy_sinusoid.run(tmp_path, 1, True)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("numpyro") is None, reason="numpyro, the optional HMC sampler, is not installed")
+@pytest.mark.skipif(
+    importlib.util.find_spec("numpyro") is None,
+    reason="numpyro, the optional HMC sampler, is not installed",
+)
 def test_hmc_samples_a_known_posterior(tmp_path):
     """One linear layer with unit prior and unit noise: the posterior of its prediction is Bayesian linear regression."""
     rng = np.random.default_rng(0)
@@ -223,12 +322,20 @@ def test_hmc_samples_a_known_posterior(tmp_path):
     y = x + 0.5
     at = np.array([[-1.0], [2.0]], dtype=np.float32)
     budget = Budget(chains=2, samples=400, warmup=200, depth=5)
-    posterior = posterior_predictions(tmp_path, (1, 1), 1, lambda outputs: -((y - outputs) ** 2).sum() / 2, x, at, budget)
+    posterior = posterior_predictions(
+        tmp_path, (1, 1), 1, lambda outputs: -((y - outputs) ** 2).sum() / 2, x, at, budget
+    )
     assert split_r_hat(posterior.predictions).max() < 1.05
     drawn = posterior_toys.pooled(posterior)
     design, wanted = np.column_stack([x, np.ones(30)]), np.column_stack([at, np.ones(2)])
     covariance = np.linalg.inv(design.T @ design + np.eye(2))
-    np.testing.assert_allclose(drawn[..., 0].mean(0), (wanted @ covariance @ design.T @ y)[:, 0], atol=0.05)
-    np.testing.assert_allclose(drawn[..., 0].var(0), np.diag(wanted @ covariance @ wanted.T), rtol=0.25)
-    again = posterior_predictions(tmp_path, (1, 1), 1, lambda _: pytest.fail("sampled again"), x, at, budget)
+    np.testing.assert_allclose(
+        drawn[..., 0].mean(0), (wanted @ covariance @ design.T @ y)[:, 0], atol=0.05
+    )
+    np.testing.assert_allclose(
+        drawn[..., 0].var(0), np.diag(wanted @ covariance @ wanted.T), rtol=0.25
+    )
+    again = posterior_predictions(
+        tmp_path, (1, 1), 1, lambda _: pytest.fail("sampled again"), x, at, budget
+    )
     assert np.array_equal(posterior.predictions, again.predictions)

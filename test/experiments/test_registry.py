@@ -12,16 +12,26 @@ def test_every_name_leads_to_a_run(tmp_path, monkeypatch):
     for name, experiment in EXPERIMENTS.items():
         module = __import__(f"uncertainty_depth.experiments.{experiment.module}", fromlist=["run"])
         called = []
-        monkeypatch.setattr(module, "run", lambda *arguments, called=called: called.append(arguments))
+        monkeypatch.setattr(
+            module, "run", lambda *arguments, called=called: called.append(arguments)
+        )
         experiment.run(tmp_path / name)
         experiment.run(str(tmp_path / name), quick=True)
         experiment.run(tmp_path / name, seeds=7)
-        assert called == [(tmp_path / name, experiment.seeds, False), (tmp_path / name, experiment.quick_seeds, True), (tmp_path / name, 7, False)]
+        assert called == [
+            (tmp_path / name, experiment.seeds, False),
+            (tmp_path / name, experiment.quick_seeds, True),
+            (tmp_path / name, 7, False),
+        ]
 
 
-def test_a_data_folder_goes_to_the_experiment_that_reads_one_and_is_refused_elsewhere(tmp_path, monkeypatch):
+def test_a_data_folder_goes_to_the_experiment_that_reads_one_and_is_refused_elsewhere(
+    tmp_path, monkeypatch
+):
     called = []
-    monkeypatch.setattr("uncertainty_depth.experiments.nyu.run", lambda *arguments: called.append(arguments))
+    monkeypatch.setattr(
+        "uncertainty_depth.experiments.nyu.run", lambda *arguments: called.append(arguments)
+    )
     EXPERIMENTS["nyu"].run(tmp_path, 2, True, Path("somewhere"))
     assert called == [(tmp_path, 2, True, Path("somewhere"))]
     with pytest.raises(ConfigError, match="data is somewhere, but this experiment makes its own"):
@@ -30,7 +40,10 @@ def test_a_data_folder_goes_to_the_experiment_that_reads_one_and_is_refused_else
 
 def test_descriptions_are_one_line_each():
     assert set(EXPERIMENTS) >= {"toy-cubic", "toy-sinusoid", "toy-classification", "anchor", "nyu"}
-    assert all(isinstance(experiment, Experiment) and "\n" not in experiment.description for experiment in EXPERIMENTS.values())
+    assert all(
+        isinstance(experiment, Experiment) and "\n" not in experiment.description
+        for experiment in EXPERIMENTS.values()
+    )
 
 
 def test_names_are_known_without_torch():

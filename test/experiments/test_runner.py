@@ -72,8 +72,15 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path):
 
 
 def test_json_is_strict(tmp_path):
-    write_json(tmp_path / "x.json", {"a": np.float32(0.5), "b": np.inf, "c": np.arange(2), 3: (True, None)})
-    assert json.loads((tmp_path / "x.json").read_text()) == {"a": 0.5, "b": None, "c": [0, 1], "3": [True, None]}
+    write_json(
+        tmp_path / "x.json", {"a": np.float32(0.5), "b": np.inf, "c": np.arange(2), 3: (True, None)}
+    )
+    assert json.loads((tmp_path / "x.json").read_text()) == {
+        "a": 0.5,
+        "b": None,
+        "c": [0, 1],
+        "3": [True, None],
+    }
 
 
 def test_spread_counts_what_is_not_finite():

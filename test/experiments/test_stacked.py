@@ -14,7 +14,10 @@ def alone(stack: StackedMLP, member: int) -> nn.Sequential:
     layers = []
     for weight, bias in zip(stack.weights, stack.biases, strict=True):
         linear = nn.Linear(weight.shape[2], weight.shape[1])
-        linear.weight.data, linear.bias.data = weight[member].detach().clone(), bias[member, :, 0].detach().clone()
+        linear.weight.data, linear.bias.data = (
+            weight[member].detach().clone(),
+            bias[member, :, 0].detach().clone(),
+        )
         layers += [linear, nn.ReLU()]
     return nn.Sequential(*layers[:-1])
 
@@ -65,7 +68,14 @@ def test_training_lowers_the_loss_of_every_member():
 
 def test_each_member_may_have_data_of_its_own():
     stack, (x, y) = StackedMLP(2, (1, 16, 1)), data()
-    run(stack, torch.optim.Adam(stack.parameters(), lr=0.02), x.expand(2, -1, -1), torch.stack([y, y + 5]), epochs=150, batch_size=20)
+    run(
+        stack,
+        torch.optim.Adam(stack.parameters(), lr=0.02),
+        x.expand(2, -1, -1),
+        torch.stack([y, y + 5]),
+        epochs=150,
+        batch_size=20,
+    )
     gap = (stack(x)[1] - stack(x)[0]).mean().item()
     assert gap == pytest.approx(5.0, abs=0.5)
 
@@ -75,7 +85,15 @@ def test_training_sees_only_the_examples_it_is_given():
     x, y = torch.zeros(4, 1), torch.tensor([1.0, 1.0, 1.0, 100.0])[:, None]
     stack = StackedMLP(2, (1, 4, 1))
     indices = torch.tensor([[0, 1, 2, 2], [3, 3, 3, 3]])
-    run(stack, torch.optim.Adam(stack.parameters(), lr=0.05), x, y, epochs=300, batch_size=2, indices=indices)
+    run(
+        stack,
+        torch.optim.Adam(stack.parameters(), lr=0.05),
+        x,
+        y,
+        epochs=300,
+        batch_size=2,
+        indices=indices,
+    )
     assert stack(x)[0, 0].item() == pytest.approx(1.0, abs=0.1)
     assert stack(x)[1, 0].item() > 10
 
@@ -104,7 +122,10 @@ def test_a_pair_joins_mean_and_log_variance_networks(shape):
 
 def test_squared_weights_are_those_of_each_member():
     stack, pair = StackedMLP(2, (1, 3, 1)), PairedMLP(2, (1, 3, 1))
-    expected = [sum(p.square().sum() for p in alone(stack, member).parameters()).item() for member in range(2)]
+    expected = [
+        sum(p.square().sum() for p in alone(stack, member).parameters()).item()
+        for member in range(2)
+    ]
     assert stack.squared_weights().tolist() == pytest.approx(expected, rel=1e-5)
     both = sum(p.square().sum() for member in (1, 3) for p in alone(pair, member).parameters())
     assert pair.squared_weights()[1].item() == pytest.approx(both.item(), rel=1e-5)

@@ -18,13 +18,18 @@ def test_data_are_the_papers():
     assert np.array_equal(x, same_x)
     assert np.abs(x).max() <= 4
     np.testing.assert_allclose(biased - plain, np.where(inside, 20.0, 0.0))
-    noise = np.concatenate([make_data(seed, 0.0)[1] - make_data(seed, 0.0)[0] ** 3 for seed in range(200)])
+    noise = np.concatenate(
+        [make_data(seed, 0.0)[1] - make_data(seed, 0.0)[0] ** 3 for seed in range(200)]
+    )
     assert noise.std() == pytest.approx(3.0, rel=0.05)
 
 
 def fitted(settings=TINY):
     x, y = make_data(0, 20.0)
-    tensors = [torch.tensor(part, dtype=torch.float32).reshape(1, -1, 1) for part in (x / 4, y / 20, np.linspace(-1, 1, 9))]
+    tensors = [
+        torch.tensor(part, dtype=torch.float32).reshape(1, -1, 1)
+        for part in (x / 4, y / 20, np.linspace(-1, 1, 9))
+    ]
     return toy_cubic.fit(*tensors, settings, 0)
 
 
@@ -43,8 +48,15 @@ def test_dropout_and_snapshots_come_from_one_network():
 
 def test_an_ensemble_fits_the_cubic():
     x, y = make_data(0, 0.0)
-    tensors = [torch.tensor(part, dtype=torch.float32).reshape(1, -1, 1) for part in (x / 4, y / 20, x / 4)]
-    mean = toy_cubic.fit(*tensors, Settings(members=5, epochs=200), 0)["multi_inits"][0].mean(0).numpy() * 20
+    tensors = [
+        torch.tensor(part, dtype=torch.float32).reshape(1, -1, 1) for part in (x / 4, y / 20, x / 4)
+    ]
+    mean = (
+        toy_cubic.fit(*tensors, Settings(members=5, epochs=200), 0)["multi_inits"][0]
+        .mean(0)
+        .numpy()
+        * 20
+    )
     assert np.abs(mean - x**3).mean() < np.abs(x**3).mean() / 3
 
 
@@ -63,7 +75,15 @@ def test_smallest_run_writes_its_files_and_resumes(tmp_path, monkeypatch):
     monkeypatch.setattr(toy_cubic, "Settings", lambda **_: TINY)
     toy_cubic.run(tmp_path, 2, True)
     assert {path.name for path in tmp_path.iterdir()} == {
-        *("results", "table.md", "table.csv", "variations.csv", "summary.json", "fit.png", "n_merci.png")
+        *(
+            "results",
+            "table.md",
+            "table.csv",
+            "variations.csv",
+            "summary.json",
+            "fit.png",
+            "n_merci.png",
+        )
     }
     values = json.loads((tmp_path / "summary.json").read_text())["n_merci"]
     assert len(values) == len(toy_cubic.BIASES) * 3 * len(METHODS) * 2

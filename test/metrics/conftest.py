@@ -7,7 +7,9 @@ import torch
 KINDS = ["numpy", "torch", "cuda"]
 
 
-def draw(number: int, seed: int = 0, dtype: str = "float64") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def draw(
+    number: int, seed: int = 0, dtype: str = "float64"
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Depth, sigma and ground truth like those of a decent network: log-normal sigma, errors that follow it, a few outliers."""
     rng = np.random.default_rng(seed)
     ground_truth = rng.uniform(0.5, 60, number)

@@ -12,7 +12,9 @@ from uncertainty_depth.metrics.arrays import NUMPY, arrays_of
 from uncertainty_depth.metrics.bins import Bins
 
 FEW = st.sampled_from([0.0, 0.1, 0.25, 1.0, 3.5e-40, 1e300])
-VALUES = arrays(np.float64, st.integers(1, 50), elements=FEW | st.floats(0, 1e6) | st.floats(0, 100, width=32))
+VALUES = arrays(
+    np.float64, st.integers(1, 50), elements=FEW | st.floats(0, 1e6) | st.floats(0, 100, width=32)
+)
 
 
 @given(VALUES)
@@ -25,7 +27,11 @@ def test_order_is_stable(values):
 
 def test_order_of_values_that_differ_in_their_last_bits_and_of_many():
     rng = np.random.default_rng(0)
-    for values in (1 + rng.integers(0, 5, 300) * 2.0**-52, rng.random(200_000).astype(np.float32).astype(np.float64), rng.random(200_000)):
+    for values in (
+        1 + rng.integers(0, 5, 300) * 2.0**-52,
+        rng.random(200_000).astype(np.float32).astype(np.float64),
+        rng.random(200_000),
+    ):
         np.testing.assert_array_equal(NUMPY.argsort(values), np.argsort(values, kind="stable"))
 
 
@@ -50,7 +56,9 @@ def test_prefix_sums_of_counts_in_any_order_with_repeats(values, data):
     expected = [values[:count].sum() for count in counts]
     np.testing.assert_allclose(NUMPY.prefix_sums(values, counts), expected, rtol=1e-12, atol=1e-300)
     tensor = torch.from_numpy(values)
-    np.testing.assert_allclose(arrays_of(tensor).prefix_sums(tensor, counts), expected, rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(
+        arrays_of(tensor).prefix_sums(tensor, counts), expected, rtol=1e-12, atol=1e-300
+    )
 
 
 @given(VALUES, st.sampled_from([Bins(-4, 3, 0), Bins(-10, 10, 5), Bins(0, 2, 9)]))
@@ -69,7 +77,9 @@ def test_coarse_bins_are_those_of_the_values(values, bits, low, high):
     fine, wanted = Bins(-12, 12, 6), Bins(low, high, bits)
     span = (values.min(), values.max())
     expected = wanted.index(NUMPY, values, span)
-    np.testing.assert_array_equal(fine.coarse(NUMPY, fine.index(NUMPY, values, span), wanted, span), expected)
+    np.testing.assert_array_equal(
+        fine.coarse(NUMPY, fine.index(NUMPY, values, span), wanted, span), expected
+    )
 
 
 def test_order_statistics_are_within_a_bin_and_exact_at_the_ends():

@@ -11,7 +11,9 @@ from uncertainty_depth.metrics import sparsification
 def test_the_loop_that_is_timed_gives_the_same_areas():
     pixels = bench.draw(2000, seed=1)
     areas = bench.poggi_loop(*(values.astype("float64") for values in pixels))
-    assert areas == pytest.approx({name: sparsification(*pixels, name).ause for name in ("abs_rel", "rmse", "a1")}, rel=1e-9)
+    assert areas == pytest.approx(
+        {name: sparsification(*pixels, name).ause for name in ("abs_rel", "rmse", "a1")}, rel=1e-9
+    )
 
 
 def test_every_row_has_both_times():

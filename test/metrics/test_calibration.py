@@ -19,7 +19,9 @@ def test_coverage_counts_what_lies_inside(pixels, convert):
     error = np.abs(depth - ground_truth)
     levels = np.array([0.05, 0.5, 0.683, 0.95, 0.999])
     expected = [np.mean(error <= scipy.stats.norm.ppf((1 + p) / 2) * sigma) for p in levels]
-    np.testing.assert_allclose(coverage(convert(error), convert(sigma), levels), expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        coverage(convert(error), convert(sigma), levels), expected, rtol=1e-12
+    )
     assert coverage(convert(error), convert(sigma), 0.5) == pytest.approx(expected[1])
 
 
@@ -34,14 +36,18 @@ def test_calibrated_errors_have_no_auce_and_a_zero_sigma_has_the_whole_area():
     grid = (np.arange(100_000) + 0.5) / 100_000
     error = scipy.stats.halfnorm.ppf(grid)
     assert auce(error, np.ones_like(error)) == pytest.approx(0, abs=1e-5)
-    assert auce(error, np.zeros_like(error)) == pytest.approx(trapezoid(np.arange(1, 100) / 100, dx=0.01))
+    assert auce(error, np.zeros_like(error)) == pytest.approx(
+        trapezoid(np.arange(1, 100) / 100, dx=0.01)
+    )
     assert coverage(np.zeros(3), np.zeros(3), 0.5) == 1
 
 
 def test_nll_is_scipys(pixels, convert):
     depth, sigma, ground_truth = pixels
     expected = -scipy.stats.norm.logpdf(depth, ground_truth, sigma).mean()
-    assert nll(convert(np.abs(depth - ground_truth)), convert(sigma)) == pytest.approx(expected, rel=1e-12)
+    assert nll(convert(np.abs(depth - ground_truth)), convert(sigma)) == pytest.approx(
+        expected, rel=1e-12
+    )
 
 
 def test_nll_of_certainty(convert):
@@ -54,29 +60,46 @@ def test_spearman_is_scipys_with_and_without_ties(number, seed, values):
     rng = np.random.default_rng(seed)
     first, second = rng.integers(0, values, (2, number)).astype(float)
     if np.ptp(first) and np.ptp(second):
-        assert spearman(first, second) == pytest.approx(scipy.stats.spearmanr(first, second).statistic, abs=1e-12)
+        assert spearman(first, second) == pytest.approx(
+            scipy.stats.spearmanr(first, second).statistic, abs=1e-12
+        )
     else:
         assert math.isnan(spearman(first, second))
 
 
 def test_spearman_on_every_kind_of_array(pixels, convert):
     _, sigma, ground_truth = pixels
-    assert spearman(convert(sigma), convert(ground_truth)) == pytest.approx(scipy.stats.spearmanr(sigma, ground_truth).statistic, abs=1e-12)
+    assert spearman(convert(sigma), convert(ground_truth)) == pytest.approx(
+        scipy.stats.spearmanr(sigma, ground_truth).statistic, abs=1e-12
+    )
 
 
 def test_kl_divergence_is_torchs(convert):
     rng = np.random.default_rng(0)
     mean_p, mean_q = rng.normal(size=(2, 50))
     sigma_p, sigma_q = rng.uniform(0.1, 3, (2, 50))
-    p, q = (torch.distributions.Normal(torch.tensor(m), torch.tensor(s)) for m, s in ((mean_p, sigma_p), (mean_q, sigma_q)))
+    p, q = (
+        torch.distributions.Normal(torch.tensor(m), torch.tensor(s))
+        for m, s in ((mean_p, sigma_p), (mean_q, sigma_q))
+    )
     expected = torch.distributions.kl_divergence(p, q).mean().item()
-    assert kl_divergence(*map(convert, (mean_p, sigma_p, mean_q, sigma_q))) == pytest.approx(expected, rel=1e-12)
-    assert kl_divergence(*map(convert, (mean_p, sigma_p, mean_p, sigma_p))) == pytest.approx(0, abs=1e-15)
+    assert kl_divergence(*map(convert, (mean_p, sigma_p, mean_q, sigma_q))) == pytest.approx(
+        expected, rel=1e-12
+    )
+    assert kl_divergence(*map(convert, (mean_p, sigma_p, mean_p, sigma_p))) == pytest.approx(
+        0, abs=1e-15
+    )
 
 
 def test_nothing_gives_nan(convert):
     empty = convert(np.zeros(0))
-    values = (auce(empty, empty), nll(empty, empty), spearman(empty, empty), coverage(empty, empty, 0.5), kl_divergence(empty, empty, empty, empty))
+    values = (
+        auce(empty, empty),
+        nll(empty, empty),
+        spearman(empty, empty),
+        coverage(empty, empty, 0.5),
+        kl_divergence(empty, empty, empty, empty),
+    )
     assert all(math.isnan(value) for value in values)
 
 
@@ -87,7 +110,10 @@ def test_nothing_gives_nan(convert):
         (lambda: auce([1.0], [-1.0]), "sigma contains -1; expected no negative value"),
         (lambda: nll([1.0, 2.0], [1.0]), "sigma has 1 elements; expected 2"),
         (lambda: spearman([1.0], [math.nan]), "error contains nan; expected finite values"),
-        (lambda: kl_divergence([1.0], [0.0], [1.0], [1.0]), "sigma_p contains 0; expected positive values"),
+        (
+            lambda: kl_divergence([1.0], [0.0], [1.0], [1.0]),
+            "sigma_p contains 0; expected positive values",
+        ),
     ],
 )
 def test_wrong_arguments_are_named(call, sentence):

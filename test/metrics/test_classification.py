@@ -26,12 +26,19 @@ def test_ece_follows_its_equation(classes, convert):
         inside = (confidence > low) & (confidence <= low + 0.1)
         if inside.any():
             expected += inside.mean() * abs(hit[inside].mean() - confidence[inside].mean())
-    assert ece(convert(probabilities), convert(labels), bins=10) == pytest.approx(expected, rel=1e-9)
+    assert ece(convert(probabilities), convert(labels), bins=10) == pytest.approx(
+        expected, rel=1e-9
+    )
 
 
 def test_brier_follows_its_equation(classes, convert):
     probabilities, labels = classes
-    expected = np.mean([sum((p - (c == label)) ** 2 for c, p in enumerate(row)) for row, label in zip(probabilities, labels, strict=True)])
+    expected = np.mean(
+        [
+            sum((p - (c == label)) ** 2 for c, p in enumerate(row))
+            for row, label in zip(probabilities, labels, strict=True)
+        ]
+    )
     assert brier(convert(probabilities), convert(labels)) == pytest.approx(expected, rel=1e-12)
 
 
@@ -60,7 +67,10 @@ def test_entropy_sparsification_removes_the_least_certain_first(classes, convert
     result = entropy_sparsification(convert(probabilities), convert(labels), variant)
     wrong = (probabilities.argmax(1) != labels).astype(float)
     order = np.argsort(-(probabilities * np.log(probabilities)).sum(1))
-    expected = np.array([wrong[order][: int((1.0 - f) * len(wrong))].mean() for f in result.fractions]) / wrong.mean()
+    expected = (
+        np.array([wrong[order][: int((1.0 - f) * len(wrong))].mean() for f in result.fractions])
+        / wrong.mean()
+    )
     np.testing.assert_allclose(result.sparsification, expected, rtol=1e-9)
     assert 0 < result.ause < 1
     assert result.aurg > 0
@@ -81,8 +91,14 @@ def test_nothing_gives_nan(convert):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((np.zeros((2, 2, 2)), [0, 1]), "probabilities has shape (2, 2, 2); expected (N, C), or (N,) for two classes"),
-        (([[0.5, 0.5]], [0, 1]), "labels has shape (2,); expected (1,), one per row of probabilities"),
+        (
+            (np.zeros((2, 2, 2)), [0, 1]),
+            "probabilities has shape (2, 2, 2); expected (N, C), or (N,) for two classes",
+        ),
+        (
+            ([[0.5, 0.5]], [0, 1]),
+            "labels has shape (2,); expected (1,), one per row of probabilities",
+        ),
         (([[0.5, 0.6]], [0]), "probabilities has rows that sum to 1.1"),
         (([[1.5, -0.5]], [0]), "probabilities contains values from -0.5 to 1.5; expected [0, 1]"),
         (([[0.5, 0.5]], [2]), "labels contains values from 2 to 2; expected integers from 0 to 1"),
@@ -96,14 +112,20 @@ def test_wrong_arguments_are_named(arguments, sentence):
 
 @pytest.mark.parametrize("bins", [0, -3, 2.5, "a", None])
 def test_bins_are_checked(bins):
-    with pytest.raises(ValueError, match=re.escape(f"bins is {bins!r}; expected an integer of at least 1")):
+    with pytest.raises(
+        ValueError, match=re.escape(f"bins is {bins!r}; expected an integer of at least 1")
+    ):
         ece([0.5], [1], bins=bins)
 
 
 def test_words_are_refused_by_name():
-    with pytest.raises(ValueError, match=re.escape("probabilities is ['a']; expected an array of numbers")):
+    with pytest.raises(
+        ValueError, match=re.escape("probabilities is ['a']; expected an array of numbers")
+    ):
         ece(["a"], [1])
-    with pytest.raises(ValueError, match=re.escape("labels is ['a']; expected an array of numbers")):
+    with pytest.raises(
+        ValueError, match=re.escape("labels is ['a']; expected an array of numbers")
+    ):
         brier([0.5], ["a"])
 
 
@@ -116,5 +138,7 @@ def test_ece_of_many_pixels_is_that_of_a_loop(convert, classes):
     rows = np.stack((1 - table, table), 1) if classes == 1 else table
     confidence, hit = rows.max(1), rows.argmax(1) == labels
     places = np.ceil(confidence * 15)
-    expected = sum(abs((hit[places == k] - confidence[places == k]).sum()) for k in range(1, 16)) / 100_000
+    expected = (
+        sum(abs((hit[places == k] - confidence[places == k]).sum()) for k in range(1, 16)) / 100_000
+    )
     assert ece(convert(table), convert(labels)) == pytest.approx(expected, rel=1e-9)

@@ -47,22 +47,33 @@ def test_a_depth_that_is_not_positive_is_within_no_factor(convert):
 
 
 def test_nothing_gives_nan(convert):
-    assert all(math.isnan(value) for value in depth_errors(convert(np.zeros(0)), convert(np.zeros(0))).values())
+    assert all(
+        math.isnan(value)
+        for value in depth_errors(convert(np.zeros(0)), convert(np.zeros(0))).values()
+    )
 
 
 def test_valid_pixels_of_maps(convert):
     nan, inf = math.nan, math.inf
     depth = np.array([[1, 2, 3, nan, inf], [1, 2, 3, 4, 5], [9, 9, 9, 9, 9]], dtype=np.float32)
     sigma = np.array([[0, 1, -1, 1, 1], [nan, 1, 1, 1, 1], [1, 1, 1, 1, 1]], dtype=np.float32)
-    truth = np.array([[1, 2, 2, 2, 2], [2, nan, 0, 80, 81], [0.05, 0.1, -3, inf, 7]], dtype=np.float32)
+    truth = np.array(
+        [[1, 2, 2, 2, 2], [2, nan, 0, 80, 81], [0.05, 0.1, -3, inf, 7]], dtype=np.float32
+    )
     kept = valid_pixels(convert(depth), convert(sigma), convert(truth), 0.1, 80.0)
-    assert [[float(value) for value in values] for values in kept] == [[1, 2, 4, 9, 9], [0, 1, 1, 1, 1], [1, 2, 80, np.float32(0.1), 7]]
+    assert [[float(value) for value in values] for values in kept] == [
+        [1, 2, 4, 9, 9],
+        [0, 1, 1, 1, 1],
+        [1, 2, 80, np.float32(0.1), 7],
+    ]
     zero_allowed = valid_pixels(convert(depth), convert(sigma), convert(truth), 0.0, 80.0)
     assert float(zero_allowed[2].min()) > 0
 
 
 def test_wrong_shapes_are_named():
-    with pytest.raises(ValueError, match=re.escape("ground_truth has shape (2, 3); expected (3, 2), that of depth")):
+    with pytest.raises(
+        ValueError, match=re.escape("ground_truth has shape (2, 3); expected (3, 2), that of depth")
+    ):
         valid_pixels(np.zeros((3, 2)), np.zeros((3, 2)), np.zeros((2, 3)), 0.1, 80.0)
     with pytest.raises(ValueError, match="ground_truth contains 0; expected positive values"):
         depth_errors([1.0], [0.0])

@@ -15,7 +15,14 @@ from uncertainty_depth.metrics import by_depth, n_merci
 def test_each_interval_is_scored_alone(pixels, convert, trimmed):
     depth, sigma, ground_truth = pixels
     error = np.abs(depth - ground_truth)
-    result = by_depth(convert(error), convert(sigma), convert(ground_truth), interval=2.5, alpha=0.9, trimmed=trimmed)
+    result = by_depth(
+        convert(error),
+        convert(sigma),
+        convert(ground_truth),
+        interval=2.5,
+        alpha=0.9,
+        trimmed=trimmed,
+    )
     assert result.pixels.sum() == error.size
     np.testing.assert_allclose(result.edges, np.arange(len(result.pixels) + 1) * 2.5)
     for k, (low, high) in enumerate(zip(result.edges, result.edges[1:], strict=False)):
@@ -23,15 +30,25 @@ def test_each_interval_is_scored_alone(pixels, convert, trimmed):
         assert result.pixels[k] == inside.sum()
         if inside.any():
             assert result.mae[k] == pytest.approx(error[inside].mean(), rel=1e-9)
-            np.testing.assert_allclose(result.n_merci[k], n_merci(error[inside], sigma[inside], 0.9, trimmed), rtol=1e-9)
+            np.testing.assert_allclose(
+                result.n_merci[k], n_merci(error[inside], sigma[inside], 0.9, trimmed), rtol=1e-9
+            )
 
 
 @given(st.integers(1, 50), st.integers(0, 1000), st.booleans())
 def test_ties_and_empty_intervals(number, seed, trimmed):
     rng = np.random.default_rng(seed)
-    error, sigma, ground_truth = rng.choice([0.0, 0.5, 2.0], number), rng.choice([0.0, 1.0, 2.0], number), rng.choice([0.5, 3.5, 3.6], number)
+    error, sigma, ground_truth = (
+        rng.choice([0.0, 0.5, 2.0], number),
+        rng.choice([0.0, 1.0, 2.0], number),
+        rng.choice([0.5, 3.5, 3.6], number),
+    )
     result = by_depth(error, sigma, ground_truth, 1.0, 0.8, trimmed)
-    expected = [n_merci(error[m], sigma[m], 0.8, trimmed) for k in range(len(result.pixels)) for m in [np.floor(ground_truth) == k]]
+    expected = [
+        n_merci(error[m], sigma[m], 0.8, trimmed)
+        for k in range(len(result.pixels))
+        for m in [np.floor(ground_truth) == k]
+    ]
     np.testing.assert_allclose(result.n_merci, expected, rtol=1e-9, atol=1e-12)
 
 
@@ -47,7 +64,9 @@ def test_nothing_and_wrong_arguments():
     empty = by_depth([], [], [])
     assert len(empty.pixels) == 0
     assert math.isnan(empty.mean_n_merci)
-    with pytest.raises(ValueError, match=re.escape("interval is 0; expected a positive width in metres")):
+    with pytest.raises(
+        ValueError, match=re.escape("interval is 0; expected a positive width in metres")
+    ):
         by_depth([1.0], [1.0], [1.0], 0)
     with pytest.raises(ValueError, match="ground_truth contains -1; expected no negative value"):
         by_depth([1.0], [1.0], [-1.0])
@@ -55,8 +74,14 @@ def test_nothing_and_wrong_arguments():
 
 @pytest.mark.parametrize("width", [0.1, 0.3, 0.7, 1.0])
 def test_multiples_of_the_width_lie_within_the_edges_of_their_interval(width, convert):
-    for ground_truth in (np.round(np.arange(1, 900) * width, 1), np.arange(1, 900) * width, np.nextafter(np.arange(1, 900) * width, 0)):
+    for ground_truth in (
+        np.round(np.arange(1, 900) * width, 1),
+        np.arange(1, 900) * width,
+        np.nextafter(np.arange(1, 900) * width, 0),
+    ):
         result = by_depth(*map(convert, (np.ones(899), np.ones(899), ground_truth)), interval=width)
-        np.testing.assert_array_equal(result.pixels, np.histogram(ground_truth, np.append(result.edges[:-1], np.inf))[0])
+        np.testing.assert_array_equal(
+            result.pixels, np.histogram(ground_truth, np.append(result.edges[:-1], np.inf))[0]
+        )
         assert ground_truth.max() < result.edges[-1]
         np.testing.assert_allclose(result.edges, np.arange(len(result.edges)) * width, rtol=1e-15)

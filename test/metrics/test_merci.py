@@ -14,14 +14,22 @@ from uncertainty_depth.metrics import merci, n_merci, n_merci_curve
 
 GRID = (np.arange(200_000) + 0.5) / 200_000
 # Few different values, zeros among them: ties everywhere.
-TIED = st.integers(1, 40).flatmap(lambda n: st.tuples(*[arrays(np.float64, n, elements=st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.5]))] * 2))
-SMOOTH = st.integers(2, 60).flatmap(lambda n: st.tuples(*[arrays(np.float64, n, elements=st.floats(1e-3, 1e3), unique=True)] * 2))
+TIED = st.integers(1, 40).flatmap(
+    lambda n: st.tuples(
+        *[arrays(np.float64, n, elements=st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.5]))] * 2
+    )
+)
+SMOOTH = st.integers(2, 60).flatmap(
+    lambda n: st.tuples(*[arrays(np.float64, n, elements=st.floats(1e-3, 1e3), unique=True)] * 2)
+)
 ALPHA = st.floats(0.01, 1.0)
 
 
 def naive(error, sigma, alpha, trimmed):
     """The definition, pixel by pixel."""
-    ratios = [0.0 if e == 0 else math.inf if s == 0 else e / s for e, s in zip(error, sigma, strict=True)]
+    ratios = [
+        0.0 if e == 0 else math.inf if s == 0 else e / s for e, s in zip(error, sigma, strict=True)
+    ]
     number = math.ceil(alpha * len(error))
     order = sorted(range(len(error)), key=lambda i: ratios[i])  # stable
     factor = ratios[order[number - 1]]
@@ -30,25 +38,39 @@ def naive(error, sigma, alpha, trimmed):
     largest = max(error[i] for i in kept) if trimmed else sorted(error)[number - 1]
     if math.isclose(largest, mae, rel_tol=1e-12):
         return math.nan
-    return math.inf if math.isinf(factor) else (sum(factor * sigma[i] for i in kept) / len(kept) - mae) / (largest - mae)
+    return (
+        math.inf
+        if math.isinf(factor)
+        else (sum(factor * sigma[i] for i in kept) / len(kept) - mae) / (largest - mae)
+    )
 
 
 @given(TIED | SMOOTH, ALPHA, st.booleans())
 def test_follows_the_definition(pair, alpha, trimmed):
     error, sigma = pair
     expected = naive(error.tolist(), sigma.tolist(), alpha, trimmed)
-    np.testing.assert_allclose(n_merci(error, sigma, alpha, trimmed), expected, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(n_merci_curve(error, sigma, [alpha, 1.0], trimmed)[0], expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        n_merci(error, sigma, alpha, trimmed), expected, rtol=1e-9, atol=1e-9
+    )
+    np.testing.assert_allclose(
+        n_merci_curve(error, sigma, [alpha, 1.0], trimmed)[0], expected, rtol=1e-9, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("trimmed", [False, True])
-def test_curve_is_the_single_figures_at_every_alpha_for_every_kind_of_array(pixels, convert, trimmed):
+def test_curve_is_the_single_figures_at_every_alpha_for_every_kind_of_array(
+    pixels, convert, trimmed
+):
     depth, sigma, ground_truth = pixels
     error = np.abs(depth - ground_truth)
     curve = n_merci_curve(convert(error), convert(sigma), trimmed=trimmed)
     expected = [naive(error.tolist(), sigma.tolist(), k / 20, trimmed) for k in range(1, 21)]
     np.testing.assert_allclose(curve, expected, rtol=1e-11)
-    np.testing.assert_allclose([n_merci(convert(error), convert(sigma), k / 20, trimmed) for k in range(1, 21)], expected, rtol=1e-11)
+    np.testing.assert_allclose(
+        [n_merci(convert(error), convert(sigma), k / 20, trimmed) for k in range(1, 21)],
+        expected,
+        rtol=1e-11,
+    )
 
 
 @given(SMOOTH, ALPHA)
@@ -61,7 +83,12 @@ def test_lambda_is_numpys_inverted_cdf(pair, alpha):
 @given(SMOOTH, ALPHA, st.booleans(), st.floats(1e-6, 1e6))
 def test_blind_to_the_scale_of_sigma(pair, alpha, trimmed, scale):
     error, sigma = pair
-    np.testing.assert_allclose(n_merci(error, scale * sigma, alpha, trimmed), n_merci(error, sigma, alpha, trimmed), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        n_merci(error, scale * sigma, alpha, trimmed),
+        n_merci(error, sigma, alpha, trimmed),
+        rtol=1e-6,
+        atol=1e-6,
+    )
 
 
 @given(SMOOTH, ALPHA, st.booleans(), st.floats(1e-6, 1e6))
@@ -78,7 +105,9 @@ def test_blind_to_the_order_of_the_pixels(pair, alpha, trimmed, random):
     order = list(range(len(pair[0])))
     random.shuffle(order)
     shuffled = (values[order] for values in pair)
-    np.testing.assert_allclose(n_merci(*shuffled, alpha, trimmed), n_merci(*pair, alpha, trimmed), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        n_merci(*shuffled, alpha, trimmed), n_merci(*pair, alpha, trimmed), rtol=1e-9, atol=1e-9
+    )
 
 
 @given(SMOOTH, ALPHA, ALPHA)
@@ -91,8 +120,12 @@ def test_laplace_errors_as_gaussians_of_exponential_variance(alpha):
     """A Gaussian whose variance is exponential is Laplace: sigma = sqrt(2 w), w ~ Exp(1), makes e ~ Exp(1), E[sigma] = sqrt(pi / 2)."""
     even = (np.arange(GRID.size) * (math.sqrt(5) - 1) / 2) % 1  # low discrepancy beside GRID
     sigma = np.sqrt(-2 * np.log(1 - even))
-    expected = (_half_normal_quantile(alpha) * math.sqrt(math.pi / 2) - 1) / (-math.log(1 - alpha) - 1)
-    assert n_merci(sigma * _half_normal_quantile(GRID), sigma, alpha) == pytest.approx(expected, rel=5e-3)
+    expected = (_half_normal_quantile(alpha) * math.sqrt(math.pi / 2) - 1) / (
+        -math.log(1 - alpha) - 1
+    )
+    assert n_merci(sigma * _half_normal_quantile(GRID), sigma, alpha) == pytest.approx(
+        expected, rel=5e-3
+    )
 
 
 def test_calibrated_half_normal_errors_have_the_known_value_at_95_percent():
@@ -102,7 +135,11 @@ def test_calibrated_half_normal_errors_have_the_known_value_at_95_percent():
     low, high = 0.0, 20.0
     for _ in range(80):
         middle = (low + high) / 2
-        low, high = (middle, high) if np.mean([math.erf(middle / s / math.sqrt(2)) for s in (1, 2, 4)]) < 0.95 else (low, middle)
+        low, high = (
+            (middle, high)
+            if np.mean([math.erf(middle / s / math.sqrt(2)) for s in (1, 2, 4)]) < 0.95
+            else (low, middle)
+        )
     mean_sigma, mae = 7 / 3, 7 / 3 * math.sqrt(2 / math.pi)
     expected = (_half_normal_quantile(0.95) * mean_sigma - mae) / (low - mae)
     assert n_merci(error, sigma) == pytest.approx(expected, rel=1e-4)
@@ -111,10 +148,15 @@ def test_calibrated_half_normal_errors_have_the_known_value_at_95_percent():
 @pytest.mark.parametrize("alpha", [0.2, 0.5, 0.95])
 def test_exponential_ratios_independent_of_a_uniform_sigma_trimmed(alpha):
     """Ratio ~ Exp(1), sigma ~ U(1, 3): lambda = -ln(1 - alpha), kept errors have mean 2 (1 - lambda (1 - alpha) / alpha) and maximum 3 lambda."""
-    ratio, sigma = (values.reshape(-1) for values in np.meshgrid(-np.log(1 - GRID[100::200]), 1 + 2 * GRID[100::200]))
+    ratio, sigma = (
+        values.reshape(-1)
+        for values in np.meshgrid(-np.log(1 - GRID[100::200]), 1 + 2 * GRID[100::200])
+    )
     factor = -math.log(1 - alpha)
     mae = 2 * (1 - factor * (1 - alpha) / alpha)
-    assert n_merci(ratio * sigma, sigma, alpha, trimmed=True) == pytest.approx((2 * factor - mae) / (3 * factor - mae), rel=5e-3)
+    assert n_merci(ratio * sigma, sigma, alpha, trimmed=True) == pytest.approx(
+        (2 * factor - mae) / (3 * factor - mae), rel=5e-3
+    )
 
 
 def test_worse_than_nothing_is_above_one():
@@ -130,7 +172,9 @@ def test_limits(convert, trimmed):
     assert math.isnan(n_merci(convert([0.1] * 10), convert(np.arange(10.0)), 0.95, trimmed))
     assert math.isnan(n_merci(convert(np.zeros(0)), convert(np.zeros(0)), 0.95, trimmed))
     assert math.isnan(merci(convert(np.zeros(0)), convert(np.zeros(0))))
-    assert np.isnan(n_merci_curve(convert(np.zeros(0)), convert(np.zeros(0)), trimmed=trimmed)).all()
+    assert np.isnan(
+        n_merci_curve(convert(np.zeros(0)), convert(np.zeros(0)), trimmed=trimmed)
+    ).all()
 
 
 @pytest.mark.parametrize(
@@ -159,13 +203,17 @@ def _half_normal_quantile(share):
 
 @pytest.mark.parametrize("alpha", ["a", None, [0.5]])
 def test_an_alpha_that_is_no_number_is_named(alpha):
-    with pytest.raises(ValueError, match=re.escape(f"alpha is {alpha!r}; expected a number in (0, 1]")):
+    with pytest.raises(
+        ValueError, match=re.escape(f"alpha is {alpha!r}; expected a number in (0, 1]")
+    ):
         n_merci([1.0], [1.0], alpha)
 
 
 @pytest.mark.parametrize("error", [["a"], [None, "b"], [[1.0], [1.0, 2.0]], {}])
 def test_an_array_of_something_else_is_named(error):
-    with pytest.raises(ValueError, match=re.escape(f"error is {error!r}; expected an array of numbers")):
+    with pytest.raises(
+        ValueError, match=re.escape(f"error is {error!r}; expected an array of numbers")
+    ):
         n_merci(error, [1.0])
     with pytest.raises(ValueError, match="sigma is"):
         n_merci([1.0], error)

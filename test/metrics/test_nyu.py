@@ -9,8 +9,15 @@ import pytest
 
 import uncertainty_depth
 from uncertainty_depth.config import EvaluationConfig, PredictorConfig
-from uncertainty_depth.metrics import OnlineMetrics, merci, n_merci, n_merci_curve, sparsification, spearman
-from uncertainty_depth.predictor import Predictor
+from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.metrics import (
+    OnlineMetrics,
+    merci,
+    n_merci,
+    n_merci_curve,
+    sparsification,
+    spearman,
+)
 
 FOLDER = os.environ.get("UNCERTAINTY_DEPTH_DATA")
 pytestmark = pytest.mark.skipif(not FOLDER, reason="UNCERTAINTY_DEPTH_DATA is not set")
@@ -19,7 +26,12 @@ CROP = (slice(22, 236), slice(20, 301))
 
 
 def read(name):
-    depth = cv2.imread(str(Path(FOLDER) / "nyuv2" / "depth" / f"{int(name):04d}.png"), cv2.IMREAD_UNCHANGED)[CROP].astype(np.float32) / 1000
+    depth = (
+        cv2.imread(
+            str(Path(FOLDER) / "nyuv2" / "depth" / f"{int(name):04d}.png"), cv2.IMREAD_UNCHANGED
+        )[CROP].astype(np.float32)
+        / 1000
+    )
     return np.where(depth > 0, depth, np.nan)
 
 
@@ -36,11 +48,15 @@ def by_statistics(name):
 def by_network(name):
     """The model of the demo, far from the worlds it was trained on."""
     image = cv2.imread(str(Path(FOLDER) / "nyuv2" / "rgb" / f"{int(name):04d}.jpg"))[..., ::-1]
-    prediction = Predictor(MODEL, PredictorConfig(device="cpu")).predict(np.ascontiguousarray(image), int(name))
+    prediction = Predictor(MODEL, PredictorConfig(device="cpu")).predict(
+        np.ascontiguousarray(image), int(name)
+    )
     return prediction.depth_m[CROP], prediction.sigma_m[CROP]
 
 
-@pytest.fixture(scope="module", params=[by_statistics, by_network], ids=lambda predict: predict.__name__)
+@pytest.fixture(
+    scope="module", params=[by_statistics, by_network], ids=lambda predict: predict.__name__
+)
 def frames(request):
     return [(*request.param(name), read(name)) for name in names("test", 60)]
 
@@ -49,7 +65,10 @@ def frames(request):
 def scored(frames):
     metrics = OnlineMetrics(EvaluationConfig(max_depth=10.0))
     figures = [metrics.update(*frame) for frame in frames]
-    together = [np.concatenate([frame[k].reshape(-1) for frame in frames]).astype(np.float64) for k in range(3)]
+    together = [
+        np.concatenate([frame[k].reshape(-1) for frame in frames]).astype(np.float64)
+        for k in range(3)
+    ]
     valid = np.isfinite(together).all(axis=0) & (together[2] >= 0.1) & (together[2] <= 10)
     return metrics, figures, [values[valid] for values in together]
 
@@ -95,10 +114,16 @@ def test_pooled_and_per_image_sparsification(scored, error):
     found = metrics.compute()["uncertainty"]
     exact = sparsification(depth, sigma, truth, error)
     assert found["ause_pooled"][error] == pytest.approx(exact.ause, rel=1e-3)
-    assert found["aurg_pooled"][error] == pytest.approx(exact.aurg, rel=1e-3, abs=1e-3 * exact.random[0])
-    assert found["ause"][error] == pytest.approx(np.mean([frame["uncertainty"]["ause"][error] for frame in figures]), rel=1e-12)
+    assert found["aurg_pooled"][error] == pytest.approx(
+        exact.aurg, rel=1e-3, abs=1e-3 * exact.random[0]
+    )
+    assert found["ause"][error] == pytest.approx(
+        np.mean([frame["uncertainty"]["ause"][error] for frame in figures]), rel=1e-12
+    )
 
 
 def test_rank_correlation(scored):
     metrics, _, (depth, sigma, truth) = scored
-    assert metrics.compute()["uncertainty"]["spearman"] == pytest.approx(spearman(sigma, np.abs(depth - truth)), abs=2e-3)
+    assert metrics.compute()["uncertainty"]["spearman"] == pytest.approx(
+        spearman(sigma, np.abs(depth - truth)), abs=2e-3
+    )

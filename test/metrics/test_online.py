@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from uncertainty_depth import cli
+from uncertainty_depth.cli import main as cli
+from uncertainty_depth.cli.demo import MODEL as DEMO
 from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.demo import MODEL as DEMO
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.metrics import (
     OnlineMetrics,
@@ -37,14 +37,22 @@ LIMIT = 2.0**-10  # relative error of an order statistic
 def flatten(mapping, prefix=""):
     """Nested mapping to one level."""
     for key, value in mapping.items():
-        yield from flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else [(prefix + key, value)]
+        yield from (
+            flatten(value, f"{prefix}{key}.")
+            if isinstance(value, dict)
+            else [(prefix + key, value)]
+        )
 
 
 def exact_figures(depth, sigma, ground_truth, alpha=0.95):
     """The mapping under "uncertainty" by the exact public functions, one by one."""
     error = np.abs(depth - ground_truth)
-    curves = {name: sparsification(depth, sigma, ground_truth, name) for name in ("abs_rel", "rmse", "a1")}
-    ause, aurg = ({name: getattr(curve, kind) for name, curve in curves.items()} for kind in ("ause", "aurg"))
+    curves = {
+        name: sparsification(depth, sigma, ground_truth, name) for name in ("abs_rel", "rmse", "a1")
+    }
+    ause, aurg = (
+        {name: getattr(curve, kind) for name, curve in curves.items()} for kind in ("ause", "aurg")
+    )
     return {
         "n_merci": n_merci(error, sigma, alpha),
         "n_merci_trimmed": n_merci(error, sigma, alpha, trimmed=True),
@@ -63,7 +71,11 @@ def candidates(depth, sigma, ground_truth):
     """The method's sigma and both baselines at their most likely scale, as plain arrays."""
     error = np.abs(depth - ground_truth)
     scale = math.sqrt(np.mean((error / depth) ** 2))
-    return {"method": sigma, "constant": np.full_like(depth, math.sqrt(np.mean(error**2))), "proportional_to_depth": scale * depth}
+    return {
+        "method": sigma,
+        "constant": np.full_like(depth, math.sqrt(np.mean(error**2))),
+        "proportional_to_depth": scale * depth,
+    }
 
 
 def scored(summary):
@@ -73,7 +85,11 @@ def scored(summary):
 def merci_bound(error, sigma, alpha, value):
     """How far n-MeRCI may be off when lambda and the largest error are, see `online`."""
     largest = np.quantile(error, alpha, method="inverted_cdf")
-    term = LIMIT * merci(error, sigma, alpha) + 2.0**-20 * sigma.mean() + abs(value) * (LIMIT * largest + 2.0**-24)
+    term = (
+        LIMIT * merci(error, sigma, alpha)
+        + 2.0**-20 * sigma.mean()
+        + abs(value) * (LIMIT * largest + 2.0**-24)
+    )
     return 1.01 * term / abs(largest - error.mean()) + 1e-12
 
 
@@ -84,7 +100,9 @@ def test_a_frames_figures_are_those_of_the_exact_functions(pixels, convert):
     assert figures["depth"] == pytest.approx(depth_errors(depth, ground_truth), rel=1e-12)
     for name, sigma in candidates(*pixels).items():
         expected = exact_figures(depth, sigma, ground_truth)
-        for (key, value), (_, reference) in zip(flatten(scored(figures)[name]), flatten(expected), strict=True):
+        for (key, value), (_, reference) in zip(
+            flatten(scored(figures)[name]), flatten(expected), strict=True
+        ):
             # The baselines' merci is that of any scale.
             assert value == pytest.approx(reference, rel=1e-9, abs=1e-12, nan_ok=True), (name, key)
 
@@ -104,9 +122,14 @@ def test_everything_seen_against_the_exact_functions_on_all_of_it(make_pixels):
         for key in ("ause_pooled", "aurg_pooled"):
             assert found[key] == pytest.approx(expected[key], rel=1e-3, abs=2e-5), (name, key)
         for key in ("ause", "aurg"):
-            means = {item: np.mean([scored(frame)[name][key][item] for frame in frames]) for item in ("abs_rel", "rmse", "a1")}
+            means = {
+                item: np.mean([scored(frame)[name][key][item] for frame in frames])
+                for item in ("abs_rel", "rmse", "a1")
+            }
             assert found[key] == pytest.approx(means, rel=1e-12)
-        assert found["auce"] == pytest.approx(expected["auce"], abs=1e-12 if name == "method" else 1e-4)
+        assert found["auce"] == pytest.approx(
+            expected["auce"], abs=1e-12 if name == "method" else 1e-4
+        )
         assert found["spearman"] == pytest.approx(expected["spearman"], abs=2e-3, nan_ok=True)
         assert found["nll"] == pytest.approx(expected["nll"], rel=1e-12)
 
@@ -117,19 +140,45 @@ def nine_decades(rng):
 
 
 ADVERSARIAL = {
-    "ties": lambda rng: (rng.choice([1.0, 2.0, 4.0], 4000), rng.choice([0.1, 0.2, 0.4], 4000), rng.choice([1.0, 3.0], 4000)),
-    "few ties in a smooth sigma": lambda rng: (rng.uniform(1, 5, 4000), np.maximum(rng.uniform(0, 1, 4000), 0.4), rng.uniform(1, 5, 4000)),
-    "half precision sigma": lambda rng: (rng.uniform(1, 5, 4000), rng.uniform(0.1, 1, 4000).astype("f2").astype("f8"), rng.uniform(1, 5, 4000)),
+    "ties": lambda rng: (
+        rng.choice([1.0, 2.0, 4.0], 4000),
+        rng.choice([0.1, 0.2, 0.4], 4000),
+        rng.choice([1.0, 3.0], 4000),
+    ),
+    "few ties in a smooth sigma": lambda rng: (
+        rng.uniform(1, 5, 4000),
+        np.maximum(rng.uniform(0, 1, 4000), 0.4),
+        rng.uniform(1, 5, 4000),
+    ),
+    "half precision sigma": lambda rng: (
+        rng.uniform(1, 5, 4000),
+        rng.uniform(0.1, 1, 4000).astype("f2").astype("f8"),
+        rng.uniform(1, 5, 4000),
+    ),
     "zero sigma": lambda rng: (rng.uniform(1, 5, 4000), np.zeros(4000), rng.uniform(1, 5, 4000)),
-    "some zero sigma": lambda rng: (rng.uniform(1, 5, 4000), rng.choice([0.0, 1.0], 4000, p=[0.02, 0.98]), rng.uniform(1, 5, 4000)),
+    "some zero sigma": lambda rng: (
+        rng.uniform(1, 5, 4000),
+        rng.choice([0.0, 1.0], 4000, p=[0.02, 0.98]),
+        rng.uniform(1, 5, 4000),
+    ),
     "no error": lambda rng: (np.full(500, 2.0), rng.uniform(0, 1, 500), np.full(500, 2.0)),
-    "constant sigma": lambda rng: (rng.uniform(1, 5, 4000), np.full(4000, 0.3), rng.uniform(1, 5, 4000)),
-    "sigma is the error": lambda rng: (lambda d, g: (d, np.abs(d - g), g))(rng.uniform(1, 5, 4000), rng.uniform(1, 5, 4000)),
+    "constant sigma": lambda rng: (
+        rng.uniform(1, 5, 4000),
+        np.full(4000, 0.3),
+        rng.uniform(1, 5, 4000),
+    ),
+    "sigma is the error": lambda rng: (lambda d, g: (d, np.abs(d - g), g))(
+        rng.uniform(1, 5, 4000), rng.uniform(1, 5, 4000)
+    ),
     "nine decades": nine_decades,
     "one pixel": lambda rng: (np.array([2.0]), np.array([0.1]), np.array([1.5])),
     "two pixels": lambda rng: (np.array([2.0, 3.0]), np.array([0.1, 0.4]), np.array([1.5, 4.5])),
     "all pixels equal": lambda rng: (np.full(700, 2.1), np.full(700, 0.1), np.full(700, 1.7)),
-    "depth that is not positive": lambda rng: (rng.normal(1, 1, 4000), rng.uniform(0.1, 1, 4000), rng.uniform(1, 5, 4000)),
+    "depth that is not positive": lambda rng: (
+        rng.normal(1, 1, 4000),
+        rng.uniform(0.1, 1, 4000),
+        rng.uniform(1, 5, 4000),
+    ),
 }
 
 
@@ -141,7 +190,9 @@ def test_the_bounds_hold_on_adversarial_data(name):
     metrics.update(depth, sigma, ground_truth)
     found, alphas = metrics.compute()["uncertainty"], np.arange(1, 21) / 20
     curve = metrics.curves()["n_merci"]["plain"]["method"]
-    for alpha, value, expected in zip(alphas, curve, n_merci_curve(error, sigma, alphas), strict=True):
+    for alpha, value, expected in zip(
+        alphas, curve, n_merci_curve(error, sigma, alphas), strict=True
+    ):
         if np.isfinite(expected):
             assert abs(value - expected) <= merci_bound(error, sigma, alpha, expected), alpha
         else:
@@ -169,7 +220,10 @@ def spearman_bound(name, key, error, exact):
     index = JOINT[name].bins.index(NUMPY, key, (0.0, math.inf))
     rows = index >> JOINT[name].shift(np.array([index.min(), index.max()]))
     columns = JOINT_ERROR.index(NUMPY, error, (0.0, math.inf))
-    angle = sum(math.acos(min(rank_share(*pair), 1.0)) for pair in ((key, rows), (error, columns))) + 1e-7
+    angle = (
+        sum(math.acos(min(rank_share(*pair), 1.0)) for pair in ((key, rows), (error, columns)))
+        + 1e-7
+    )
     middle = math.acos(np.clip(exact, -1, 1))
     return math.cos(min(middle + angle, math.pi)), math.cos(max(middle - angle, 0.0))
 
@@ -179,13 +233,20 @@ def test_spearman_aurg_trimmed_and_baselines_on_adversarial_data(name):
     depth, sigma, ground_truth = ADVERSARIAL[name](np.random.default_rng(3))
     error, metrics = np.abs(depth - ground_truth), OnlineMetrics()
     exact, found = scored(metrics.update(depth, sigma, ground_truth)), scored(metrics.compute())
-    keys = {"method": ("sigma", np.asarray(sigma, dtype=float)), "proportional_to_depth": ("depth", np.maximum(depth, 0.0))}
+    keys = {
+        "method": ("sigma", np.asarray(sigma, dtype=float)),
+        "proportional_to_depth": ("depth", np.maximum(depth, 0.0)),
+    }
     for candidate, expected in exact.items():
         for key in ("n_merci", "n_merci_trimmed", "merci", "auce", "nll"):
-            assert found[candidate][key] == pytest.approx(expected[key], rel=2e-3, abs=1e-4, nan_ok=True), (candidate, key)
+            assert found[candidate][key] == pytest.approx(
+                expected[key], rel=2e-3, abs=1e-4, nan_ok=True
+            ), (candidate, key)
         for item, area in expected["aurg"].items():
             full = sparsification(depth, sigma, ground_truth, item).random[0]
-            assert found[candidate]["aurg_pooled"][item] == pytest.approx(area, abs=0.01 * full + 1e-12), (candidate, item)
+            assert found[candidate]["aurg_pooled"][item] == pytest.approx(
+                area, abs=0.01 * full + 1e-12
+            ), (candidate, item)
         value, reference = found[candidate]["spearman"], expected["spearman"]
         assert math.isnan(value) == math.isnan(reference), candidate
         if not math.isnan(reference):
@@ -194,20 +255,43 @@ def test_spearman_aurg_trimmed_and_baselines_on_adversarial_data(name):
             assert value == pytest.approx(reference, abs=5e-3), candidate
 
 
-@pytest.mark.parametrize(("spread", "limit"), [(0.02, 4e-3), (0.08, 1e-3), (0.5, 1e-3), (3, 1e-3), (60, 1e-3), (1e4, 1e-3)])
+@pytest.mark.parametrize(
+    ("spread", "limit"),
+    [(0.02, 4e-3), (0.08, 1e-3), (0.5, 1e-3), (3, 1e-3), (60, 1e-3), (1e4, 1e-3)],
+)
 def test_spearman_however_little_or_much_sigma_spreads(spread, limit):
     rng = np.random.default_rng(0)
     share = rng.uniform(size=40_000)
-    sigma, error, ground_truth = 0.3 * (1 + spread) ** share, np.abs(0.1 * rng.normal(size=40_000)) + 0.3 * share, rng.uniform(1, 9, 40_000)
+    sigma, error, ground_truth = (
+        0.3 * (1 + spread) ** share,
+        np.abs(0.1 * rng.normal(size=40_000)) + 0.3 * share,
+        rng.uniform(1, 9, 40_000),
+    )
     metrics = OnlineMetrics()
-    for part in np.array_split(np.argsort(np.abs(share - 0.5)), 7):  # from the middle outwards: the rows grow coarser on the way
+    for part in np.array_split(
+        np.argsort(np.abs(share - 0.5)), 7
+    ):  # from the middle outwards: the rows grow coarser on the way
         metrics.update((ground_truth + error)[part], sigma[part], ground_truth[part])
-    assert metrics.compute()["uncertainty"]["spearman"] == pytest.approx(spearman(sigma, error), abs=limit)
+    assert metrics.compute()["uncertainty"]["spearman"] == pytest.approx(
+        spearman(sigma, error), abs=limit
+    )
 
 
 def test_rows_coarsen_alike_in_every_order(convert):
     rng = np.random.default_rng(0)
-    parts = [tuple(map(convert, (rng.uniform(1, 5, 500) * scale, rng.uniform(1, 2, 500) * scale, rng.uniform(1, 5, 500)))) for scale in (1, 1e-3, 40)]
+    parts = [
+        tuple(
+            map(
+                convert,
+                (
+                    rng.uniform(1, 5, 500) * scale,
+                    rng.uniform(1, 2, 500) * scale,
+                    rng.uniform(1, 5, 500),
+                ),
+            )
+        )
+        for scale in (1, 1e-3, 40)
+    ]
     merged = []
     for order in itertools.permutations(range(3)):
         together, single = OnlineMetrics(), OnlineMetrics()
@@ -234,14 +318,18 @@ def test_baselines_are_scaled_by_the_pixels_with_a_finite_ratio_in_a_frame_and_o
         assert figures["nll"] == pytest.approx(expected["nll"], rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ["ties", "constant sigma", "sigma is the error", "all pixels equal", "one pixel"])
+@pytest.mark.parametrize(
+    "name", ["ties", "constant sigma", "sigma is the error", "all pixels equal", "one pixel"]
+)
 def test_ties_keep_the_trimmed_reading_close(name):
     """Which of many equal ratios are kept depends on their order, which no bounded state can know: everything else is within the bound."""
     depth, sigma, ground_truth = ADVERSARIAL[name](np.random.default_rng(3))
     metrics = OnlineMetrics()
     metrics.update(depth, sigma, ground_truth)
     expected = n_merci(np.abs(depth - ground_truth), sigma, trimmed=True)
-    np.testing.assert_allclose(metrics.compute()["uncertainty"]["n_merci_trimmed"], expected, rtol=0.02, atol=4e-3)
+    np.testing.assert_allclose(
+        metrics.compute()["uncertainty"]["n_merci_trimmed"], expected, rtol=0.02, atol=4e-3
+    )
 
 
 def same(first, second, rtol=1e-12):
@@ -282,7 +370,9 @@ def test_merging_in_any_order_agrees(make_pixels):
         sequential.update(*make_pixels(2000, seed))
     for merged in results:
         same(merged.compute(), sequential.compute())
-        assert merged.compute()["uncertainty"]["ause"] == pytest.approx(sequential.compute()["uncertainty"]["ause"], rel=1e-12)
+        assert merged.compute()["uncertainty"]["ause"] == pytest.approx(
+            sequential.compute()["uncertainty"]["ause"], rel=1e-12
+        )
         assert (merged.pixels, merged.frames) == (sequential.pixels, sequential.frames) == (6000, 3)
 
 
@@ -306,7 +396,9 @@ def test_maps_are_masked_and_frames_without_a_valid_pixel_change_nothing(pixels)
     assert metrics.update(depth, sigma, np.full_like(depth, np.nan)) is None
     assert metrics.update(depth, np.full_like(depth, -1), ground_truth) is None
     assert (metrics.pixels, metrics.frames) == (0, 0)
-    figures = metrics.update(torch.from_numpy(depth), torch.from_numpy(sigma), torch.from_numpy(holes))
+    figures = metrics.update(
+        torch.from_numpy(depth), torch.from_numpy(sigma), torch.from_numpy(holes)
+    )
     assert figures["pixels"] == metrics.pixels == depth[1::2].size
     expected = OnlineMetrics().update(depth[1::2], sigma[1::2], ground_truth[1::2])
     same(figures, expected, rtol=1e-10)
@@ -332,7 +424,13 @@ def test_reset_forgets(pixels):
 
 
 @pytest.mark.parametrize(
-    "limits", [{}, {"max_depth": 10.0}, {"max_depth": 300.0, "depth_interval": 1.0}, {"max_depth": 200.0, "depth_interval": 0.1}]
+    "limits",
+    [
+        {},
+        {"max_depth": 10.0},
+        {"max_depth": 300.0, "depth_interval": 1.0},
+        {"max_depth": 200.0, "depth_interval": 0.1},
+    ],
 )
 def test_the_state_stays_within_8_mb_however_much_it_sees(make_pixels, limits):
     metrics = OnlineMetrics(EvaluationConfig(**limits))
@@ -345,10 +443,19 @@ def test_the_state_stays_within_8_mb_however_much_it_sees(make_pixels, limits):
 @pytest.mark.parametrize(
     ("limits", "sentence"),
     [
-        ({"depth_interval": 0.01}, "depth_interval is 0.01; expected at least 0.025 for depths from min_depth, 0.1, to max_depth, 80.0"),
-        ({"max_depth": 1000.0}, "depth_interval is 0.1; expected at least 0.31 for depths from min_depth, 0.1, to max_depth, 1000.0"),
+        (
+            {"depth_interval": 0.01},
+            "depth_interval is 0.01; expected at least 0.025 for depths from min_depth, 0.1, to max_depth, 80.0",
+        ),
+        (
+            {"max_depth": 1000.0},
+            "depth_interval is 0.1; expected at least 0.31 for depths from min_depth, 0.1, to max_depth, 1000.0",
+        ),
         ({"max_depth": 1e308}, "depth_interval is 0.1; expected at least 3.1e+304"),
-        ({"min_depth": 5.0, "max_depth": 1.0}, "min_depth is 5.0; expected less than max_depth, 1.0"),
+        (
+            {"min_depth": 5.0, "max_depth": 1.0},
+            "min_depth is 5.0; expected less than max_depth, 1.0",
+        ),
         ({"max_depth": math.inf}, "max_depth is inf; expected a finite number of metres"),
         ({"min_depth": math.nan}, "min_depth is nan; expected a finite number of metres"),
         ({"depth_interval": math.inf}, "depth_interval is inf; expected a finite number of metres"),
@@ -364,12 +471,22 @@ def test_limits_that_cannot_be_held_are_refused(limits, sentence):
     ("options", "words"),
     [
         (["--max-depth", "1000"], "depth_interval is 0.1; expected at least 0.31"),
-        (["--min-depth", "5", "--max-depth", "1"], "min_depth is 5.0; expected less than max_depth, 1.0"),
+        (
+            ["--min-depth", "5", "--max-depth", "1"],
+            "min_depth is 5.0; expected less than max_depth, 1.0",
+        ),
         (["--max-depth", "inf"], "max_depth is inf; expected a finite number"),
     ],
 )
 def test_the_command_refuses_such_limits_in_a_sentence(options, words, tmp_path, capsys):
-    arguments = ["evaluate", "synthetic:worlds=1,frames=1", "--model", str(DEMO), "--output", str(tmp_path / "report")]
+    arguments = [
+        "evaluate",
+        "synthetic:worlds=1,frames=1",
+        "--model",
+        str(DEMO),
+        "--output",
+        str(tmp_path / "report"),
+    ]
     assert cli.main([*arguments, *options]) == 1
     last = capsys.readouterr().err.strip().splitlines()[-1]
     assert last.startswith(f"uncertainty-depth: {words}")
@@ -377,7 +494,9 @@ def test_the_command_refuses_such_limits_in_a_sentence(options, words, tmp_path,
 
 @given(st.floats(0, 10), st.floats(100, 1e6), st.floats(1e-4, 0.02))
 def test_the_interval_that_a_refusal_names_fits(min_depth, max_depth, depth_interval):
-    config = EvaluationConfig(min_depth=min_depth, max_depth=max_depth, depth_interval=depth_interval)
+    config = EvaluationConfig(
+        min_depth=min_depth, max_depth=max_depth, depth_interval=depth_interval
+    )
     with pytest.raises(ConfigError) as refused:
         OnlineMetrics(config)
     named = float(re.search(r"at least (\S+)", str(refused.value))[1])
@@ -389,7 +508,10 @@ def test_intervals_against_the_exact_function(make_pixels):
     config = EvaluationConfig(max_depth=60.0, depth_interval=2.0)
     metrics = OnlineMetrics(config)
     metrics.update(depth, sigma, ground_truth)
-    found, expected = metrics.curves()["intervals"], by_depth(np.abs(depth - ground_truth), sigma, ground_truth, 2.0)
+    found, expected = (
+        metrics.curves()["intervals"],
+        by_depth(np.abs(depth - ground_truth), sigma, ground_truth, 2.0),
+    )
     np.testing.assert_allclose(found["edges"][:31], expected.edges)
     np.testing.assert_array_equal(found["pixels"][:30], expected.pixels)
     np.testing.assert_allclose(found["mae"][:30], expected.mae, rtol=1e-12)
@@ -401,7 +523,10 @@ def test_the_default_intervals_against_the_exact_function(make_pixels):
     depth, sigma, ground_truth = make_pixels(1_000_000)
     metrics = OnlineMetrics()
     metrics.update(depth, sigma, ground_truth)
-    found, expected = metrics.curves()["intervals"], by_depth(np.abs(depth - ground_truth), sigma, ground_truth, 0.1)
+    found, expected = (
+        metrics.curves()["intervals"],
+        by_depth(np.abs(depth - ground_truth), sigma, ground_truth, 0.1),
+    )
     enough = np.flatnonzero(expected.pixels >= expected.enough)
     places = enough - 1  # online, the first interval is that of min_depth
     np.testing.assert_array_equal(found["edges"][places], expected.edges[enough])
@@ -462,7 +587,9 @@ def test_damaged_files_are_named(pixels, tmp_path):
         with pytest.raises(SourceError, match="is no complete metrics state"):
             OnlineMetrics.load(path)
     np.savez(path, header=np.array('{"format": 3, "config": {}}'))
-    with pytest.raises(SourceError, match="has format 3; expected 2: it was written by a newer version"):
+    with pytest.raises(
+        SourceError, match="has format 3; expected 2: it was written by a newer version"
+    ):
         OnlineMetrics.load(path)
     np.savez(path, header=np.array('{"format": 1, "config": {}}'))
     with pytest.raises(SourceError, match="has format 1; expected 2: an older version wrote it"):
@@ -482,9 +609,16 @@ def test_a_flipped_byte_anywhere_is_a_source_error_or_changes_nothing(pixels, tm
     metrics.save(path)
     content, expected = path.read_bytes(), metrics.compute()
     rng, refusals = np.random.default_rng(0), []
-    ends = [*range(0, 120, 2), *range(len(content) - 200, len(content), 2)]  # the header of the first member and the directory of all
+    ends = [
+        *range(0, 120, 2),
+        *range(len(content) - 200, len(content), 2),
+    ]  # the header of the first member and the directory of all
     for place in [*ends, *rng.integers(0, len(content), 60)]:
-        path.write_bytes(content[:place] + bytes([content[place] ^ int(rng.integers(1, 256))]) + content[place + 1 :])
+        path.write_bytes(
+            content[:place]
+            + bytes([content[place] ^ int(rng.integers(1, 256))])
+            + content[place + 1 :]
+        )
         try:
             same(OnlineMetrics.load(path).compute(), expected, rtol=0)
         except SourceError as error:

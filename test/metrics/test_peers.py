@@ -50,12 +50,18 @@ def test_torch_uncertaintys_sparsification_is_ilgs_at_every_pixel(pixels, torch_
 
 
 def test_uncertainty_toolbox_has_the_same_likelihood_and_miscalibration(pixels):
-    toolbox = pytest.importorskip("uncertainty_toolbox", reason="uncertainty-toolbox is not installed")
+    toolbox = pytest.importorskip(
+        "uncertainty_toolbox", reason="uncertainty-toolbox is not installed"
+    )
     depth, sigma, ground_truth = pixels
     error = np.abs(depth - ground_truth)
-    assert nll(error, sigma) == pytest.approx(toolbox.nll_gaussian(depth, sigma, ground_truth, scaled=True), rel=1e-10)
+    assert nll(error, sigma) == pytest.approx(
+        toolbox.nll_gaussian(depth, sigma, ground_truth, scaled=True), rel=1e-10
+    )
     # Its area has levels 0 ... 1 in 100 parts and a polygon's exact area, which cuts where the curve crosses the diagonal.
-    assert auce(error, sigma) == pytest.approx(toolbox.miscalibration_area(depth, sigma, ground_truth, num_bins=101), abs=2e-3)
+    assert auce(error, sigma) == pytest.approx(
+        toolbox.miscalibration_area(depth, sigma, ground_truth, num_bins=101), abs=2e-3
+    )
 
 
 def test_scikit_learn_has_the_same_brier_score():
@@ -63,7 +69,9 @@ def test_scikit_learn_has_the_same_brier_score():
     rng = np.random.default_rng(0)
     probability = rng.uniform(size=500)
     labels = (rng.uniform(size=500) < probability).astype(int)
-    assert brier(probability, labels) == pytest.approx(metrics.brier_score_loss(labels, probability), rel=1e-12)
+    assert brier(probability, labels) == pytest.approx(
+        metrics.brier_score_loss(labels, probability), rel=1e-12
+    )
 
 
 def test_scikit_learns_calibration_curve_gives_the_same_ece():

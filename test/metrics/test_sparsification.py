@@ -11,7 +11,13 @@ from scipy.integrate import trapezoid
 
 from uncertainty_depth.metrics import sparsification
 
-CASES = [("poggi", "abs_rel"), ("poggi", "rmse"), ("poggi", "a1"), ("gustafsson", "rmse"), ("ilg", "mae")]
+CASES = [
+    ("poggi", "abs_rel"),
+    ("poggi", "rmse"),
+    ("poggi", "a1"),
+    ("gustafsson", "rmse"),
+    ("ilg", "mae"),
+]
 
 
 def naive_poggi(depth, sigma, ground_truth, error):
@@ -21,7 +27,11 @@ def naive_poggi(depth, sigma, ground_truth, error):
         "rmse": (ground_truth - depth) ** 2,
         "a1": np.maximum(ground_truth / depth, depth / ground_truth),
     }[error]
-    reduce = {"abs_rel": np.mean, "rmse": lambda v: np.sqrt(v.mean()), "a1": lambda v: (v >= 1.25).mean()}[error]
+    reduce = {
+        "abs_rel": np.mean,
+        "rmse": lambda v: np.sqrt(v.mean()),
+        "a1": lambda v: (v >= 1.25).mean(),
+    }[error]
     curves = []
     for key in (-sigma, -values):
         thresholds = [np.percentile(key, 100.0 / 50 * step) for step in range(50)]
@@ -33,8 +43,15 @@ def naive_kept_number(depth, sigma, ground_truth, error):
     """Sort, keep a number of pixels, divide by the first value: gustafsson for rmse, ilg for the mean error."""
     values = (ground_truth - depth) ** 2 if error == "rmse" else np.abs(ground_truth - depth)
     reduce = (lambda v: np.sqrt(v.mean())) if error == "rmse" else np.mean
-    fractions = np.arange(start=0.0, stop=1.0, step=0.01) if error == "rmse" else np.arange(100) / 100
-    curves = [np.array([reduce(values[np.argsort(key)][: int((1.0 - f) * len(values))]) for f in fractions]) for key in (sigma, values)]
+    fractions = (
+        np.arange(start=0.0, stop=1.0, step=0.01) if error == "rmse" else np.arange(100) / 100
+    )
+    curves = [
+        np.array(
+            [reduce(values[np.argsort(key)][: int((1.0 - f) * len(values))]) for f in fractions]
+        )
+        for key in (sigma, values)
+    ]
     return fractions, curves[0] / curves[0][0], curves[1] / curves[1][0], np.ones(100)
 
 
@@ -54,7 +71,11 @@ def test_follows_its_source(pixels, convert, variant, error):
 @given(st.integers(1, 70), st.integers(0, 1000), st.sampled_from(["abs_rel", "rmse", "a1"]))
 def test_poggi_keeps_ties_of_the_percentile(number, seed, error):
     rng = np.random.default_rng(seed)
-    depth, sigma, ground_truth = rng.choice([1.0, 2.0, 4.0], number), rng.choice([0.0, 0.1, 0.3], number), rng.choice([1.0, 3.0], number)
+    depth, sigma, ground_truth = (
+        rng.choice([1.0, 2.0, 4.0], number),
+        rng.choice([0.0, 0.1, 0.3], number),
+        rng.choice([1.0, 3.0], number),
+    )
     _, removal, oracle, _ = naive_poggi(depth, sigma, ground_truth, error)
     result = sparsification(depth, sigma, ground_truth, error)
     np.testing.assert_allclose(result.sparsification, removal, rtol=1e-12)
@@ -64,16 +85,26 @@ def test_poggi_keeps_ties_of_the_percentile(number, seed, error):
 @pytest.mark.parametrize(("variant", "error"), CASES)
 def test_blind_to_the_order_of_the_pixels_even_with_ties(variant, error):
     rng = np.random.default_rng(1)
-    depth, sigma, ground_truth = rng.uniform(1, 5, 500), rng.choice([0.1, 0.2, 0.4], 500), rng.uniform(1, 5, 500)
+    depth, sigma, ground_truth = (
+        rng.uniform(1, 5, 500),
+        rng.choice([0.1, 0.2, 0.4], 500),
+        rng.uniform(1, 5, 500),
+    )
     order = rng.permutation(500)
-    first, second = (sparsification(depth[o], sigma[o], ground_truth[o], error, variant) for o in (np.arange(500), order))
+    first, second = (
+        sparsification(depth[o], sigma[o], ground_truth[o], error, variant)
+        for o in (np.arange(500), order)
+    )
     assert first.ause == pytest.approx(second.ause, rel=1e-12)
 
 
 @pytest.mark.parametrize(("variant", "error"), CASES)
 def test_only_the_order_of_sigma_matters(pixels, variant, error):
     depth, sigma, ground_truth = pixels
-    first, second = (sparsification(depth, values, ground_truth, error, variant) for values in (sigma, np.log1p(sigma) * 7))
+    first, second = (
+        sparsification(depth, values, ground_truth, error, variant)
+        for values in (sigma, np.log1p(sigma) * 7)
+    )
     assert first.ause == pytest.approx(second.ause, rel=1e-12)
 
 
@@ -81,8 +112,13 @@ def test_only_the_order_of_sigma_matters(pixels, variant, error):
 def test_the_true_error_as_sigma_has_no_area(pixels, variant, error):
     depth, _, ground_truth = pixels
     absolute = np.abs(depth - ground_truth)
-    own = {"abs_rel": absolute / ground_truth, "a1": np.maximum(depth / ground_truth, ground_truth / depth)}.get(error, absolute)
-    assert sparsification(depth, own, ground_truth, error, variant).ause == pytest.approx(0, abs=1e-12)
+    own = {
+        "abs_rel": absolute / ground_truth,
+        "a1": np.maximum(depth / ground_truth, ground_truth / depth),
+    }.get(error, absolute)
+    assert sparsification(depth, own, ground_truth, error, variant).ause == pytest.approx(
+        0, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize(("variant", "error"), CASES)
@@ -90,7 +126,9 @@ def test_a_constant_sigma_gains_nothing(pixels, variant, error):
     """Only poggi's closing point (1, 0) lies below random removal: a triangle of 0.02 by the full error."""
     depth, _, ground_truth = pixels
     result = sparsification(depth, np.full_like(depth, 0.3), ground_truth, error, variant)
-    assert result.aurg == pytest.approx(0.01 * result.random[0] if variant == "poggi" else 0, abs=1e-12)
+    assert result.aurg == pytest.approx(
+        0.01 * result.random[0] if variant == "poggi" else 0, abs=1e-12
+    )
 
 
 def test_exponential_errors_have_the_known_oracle():
@@ -115,9 +153,18 @@ def test_one_pixel_and_none(convert, variant, error):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (([1.0], [1.0], [1.0], None, "mine"), "variant is 'mine'; expected one of 'poggi', 'gustafsson', 'ilg'"),
-        (([1.0], [1.0], [1.0], "mae", "poggi"), "error for variant 'poggi' is 'mae'; expected one of 'abs_rel', 'rmse', 'a1'"),
-        (([1.0], [1.0], [1.0], "a1", "ilg"), "error for variant 'ilg' is 'a1'; expected one of 'mae'"),
+        (
+            ([1.0], [1.0], [1.0], None, "mine"),
+            "variant is 'mine'; expected one of 'poggi', 'gustafsson', 'ilg'",
+        ),
+        (
+            ([1.0], [1.0], [1.0], "mae", "poggi"),
+            "error for variant 'poggi' is 'mae'; expected one of 'abs_rel', 'rmse', 'a1'",
+        ),
+        (
+            ([1.0], [1.0], [1.0], "a1", "ilg"),
+            "error for variant 'ilg' is 'a1'; expected one of 'mae'",
+        ),
         (([1.0], [-1.0], [1.0]), "sigma contains -1; expected no negative value"),
         (([1.0], [1.0], [0.0]), "ground_truth contains 0; expected positive values"),
         (([1.0], [1.0], [1.0, 2.0]), "ground_truth has 2 elements; expected 1, as many as depth"),

@@ -5,19 +5,43 @@ import socket
 import pytest
 import torch
 from safetensors.torch import save_file
-from transformers import MODEL_FOR_BACKBONE_MAPPING, AutoBackbone, BertConfig, ConvNextConfig, Dinov2Config, ResNetConfig, SwinConfig
+from transformers import (
+    MODEL_FOR_BACKBONE_MAPPING,
+    AutoBackbone,
+    BertConfig,
+    ConvNextConfig,
+    Dinov2Config,
+    ResNetConfig,
+    SwinConfig,
+)
 
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.network import backbone as module
-from uncertainty_depth.network.backbone import PRESETS, backbone_from_mapping, backbone_mapping, make_backbone
+from uncertainty_depth.network.backbone import (
+    PRESETS,
+    backbone_from_mapping,
+    backbone_mapping,
+    make_backbone,
+)
 from uncertainty_depth.network.hourglass import Hourglass
 
 SMALL = {
-    "resnet": ResNetConfig(embedding_size=8, hidden_sizes=[8, 12, 16, 24], depths=[1, 1, 1, 1], layer_type="basic"),
+    "resnet": ResNetConfig(
+        embedding_size=8, hidden_sizes=[8, 12, 16, 24], depths=[1, 1, 1, 1], layer_type="basic"
+    ),
     "convnext": ConvNextConfig(hidden_sizes=[8, 12, 16, 24], depths=[1, 1, 1, 1]),
-    "dinov2": Dinov2Config(hidden_size=16, num_hidden_layers=4, num_attention_heads=2, patch_size=14, image_size=56, reshape_hidden_states=True),
-    "dinov2_of_two_blocks": Dinov2Config(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, patch_size=14, image_size=56),
+    "dinov2": Dinov2Config(
+        hidden_size=16,
+        num_hidden_layers=4,
+        num_attention_heads=2,
+        patch_size=14,
+        image_size=56,
+        reshape_hidden_states=True,
+    ),
+    "dinov2_of_two_blocks": Dinov2Config(
+        hidden_size=16, num_hidden_layers=2, num_attention_heads=2, patch_size=14, image_size=56
+    ),
     "swin": SwinConfig(embed_dim=8, depths=[1, 1, 1, 1], num_heads=[1, 1, 2, 2], window_size=4),
 }
 
@@ -34,7 +58,9 @@ def saved(request, tmp_path):
 @pytest.mark.parametrize("skip_connections", [True, False])
 def test_a_saved_backbone_gives_depth_with_its_own_weights(saved, skip_connections):
     folder, weights = saved
-    network = Hourglass(NetworkConfig(backbone=str(folder), decoder_width=16, skip_connections=skip_connections)).eval()
+    network = Hourglass(
+        NetworkConfig(backbone=str(folder), decoder_width=16, skip_connections=skip_connections)
+    ).eval()
     found = network.encoder.backbone.state_dict()
     assert all(torch.equal(found[name], tensor) for name, tensor in weights.items())
     assert network(torch.rand(1, 3, 70, 90)).depth_m.shape == (1, 1, 70, 90)
@@ -50,7 +76,9 @@ def test_a_folder_with_a_config_alone_gives_random_weights(saved):
 def test_a_backbone_is_built_again_from_its_mapping_alone(saved):
     backbone = make_backbone(str(saved[0]))
     again = backbone_from_mapping(backbone_mapping(backbone))
-    assert {k: v.shape for k, v in again.state_dict().items()} == {k: v.shape for k, v in backbone.state_dict().items()}
+    assert {k: v.shape for k, v in again.state_dict().items()} == {
+        k: v.shape for k, v in backbone.state_dict().items()
+    }
     assert again.channels == backbone.channels
     assert str(saved[0]) not in str(backbone_mapping(backbone))
 
@@ -58,7 +86,10 @@ def test_a_backbone_is_built_again_from_its_mapping_alone(saved):
 def test_gradients_reach_every_family(saved):
     network = Hourglass(NetworkConfig(backbone=str(saved[0]), decoder_width=16)).train()
     network(torch.rand(2, 3, 70, 90)).depth_m.log().sum().backward()
-    assert any(weights.grad is not None and weights.grad.abs().sum() > 0 for weights in network.encoder.parameters())
+    assert any(
+        weights.grad is not None and weights.grad.abs().sum() > 0
+        for weights in network.encoder.parameters()
+    )
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -73,7 +104,14 @@ def test_presets_need_no_hub(name, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "millions"), [("resnet18", 11.18), ("resnet34", 21.28), ("resnet50", 23.51), ("resnet101", 42.50), ("resnet152", 58.14)]
+    ("name", "millions"),
+    [
+        ("resnet18", 11.18),
+        ("resnet34", 21.28),
+        ("resnet50", 23.51),
+        ("resnet101", 42.50),
+        ("resnet152", 58.14),
+    ],
 )
 def test_presets_have_the_published_numbers_of_weights(name, millions):
     """He et al. 2016 as in torchvision, without the classifier: e.g. 25,557,032 - 2,049,000 for ResNet-50."""
@@ -85,30 +123,44 @@ def test_presets_have_the_published_numbers_of_weights(name, millions):
 def test_a_resnet_of_two_hundred_layers_has_them():
     with torch.device("meta"):
         backbone = make_backbone("resnet200")
-    on_the_way = [m for n, m in backbone.named_modules() if isinstance(m, torch.nn.Conv2d) and "shortcut" not in n]
+    on_the_way = [
+        m
+        for n, m in backbone.named_modules()
+        if isinstance(m, torch.nn.Conv2d) and "shortcut" not in n
+    ]
     assert len(on_the_way) == 199  # and the classifier, which an encoder lacks
 
 
 def test_an_image_is_stretched_to_whole_patches():
-    network = Hourglass(NetworkConfig(decoder_width=16), AutoBackbone.from_config(module._with_levels(SMALL["dinov2"])))
+    network = Hourglass(
+        NetworkConfig(decoder_width=16),
+        AutoBackbone.from_config(module._with_levels(SMALL["dinov2"])),
+    )
     assert [tuple(f.shape[-2:]) for f in network.encode(torch.rand(1, 3, 30, 57))] == [(3, 5)] * 4
 
 
 def test_an_unknown_name_is_refused():
-    with pytest.raises(ModelError, match=r"^no backbone 'resnet19'; expected one of tiny, tiny18, .* or a hub id like owner/name$"):
+    with pytest.raises(
+        ModelError,
+        match=r"^no backbone 'resnet19'; expected one of tiny, tiny18, .* or a hub id like owner/name$",
+    ):
         make_backbone("resnet19")
 
 
 def test_pickled_weights_are_not_read(tmp_path):
     SMALL["resnet"].save_pretrained(tmp_path)
     torch.save({}, tmp_path / "pytorch_model.bin")
-    with pytest.raises(ModelError, match=r"holds pickled weights \(pytorch_model.bin\), which are never read"):
+    with pytest.raises(
+        ModelError, match=r"holds pickled weights \(pytorch_model.bin\), which are never read"
+    ):
         make_backbone(str(tmp_path))
 
 
 def test_pickled_weights_are_not_read_beside_other_files_either(tmp_path):
     SMALL["resnet"].save_pretrained(tmp_path)
-    torch.save(AutoBackbone.from_config(SMALL["resnet"]).state_dict(), tmp_path / "pytorch_model.bin")
+    torch.save(
+        AutoBackbone.from_config(SMALL["resnet"]).state_dict(), tmp_path / "pytorch_model.bin"
+    )
     save_file({"mean": torch.zeros(1)}, tmp_path / "other.safetensors")
     with pytest.raises(ModelError, match=r"^the weights of backbone .* cannot be read"):
         make_backbone(str(tmp_path))
@@ -139,7 +191,15 @@ def test_weights_of_something_else_are_refused(tmp_path):
         make_backbone(str(tmp_path))
 
 
-@pytest.mark.parametrize("values", [{}, {"model_type": "no_such_model"}, {"model_type": "bert"}, {"model_type": "resnet", "hidden_sizes": "many"}])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {"model_type": "no_such_model"},
+        {"model_type": "bert"},
+        {"model_type": "resnet", "hidden_sizes": "many"},
+    ],
+)
 def test_a_mapping_of_no_use_is_refused(values):
     with pytest.raises(ModelError):
         backbone_from_mapping(values)
@@ -172,7 +232,9 @@ def test_a_cached_hub_model_is_used_without_asking_the_hub(saved, monkeypatch):
     kind = MODEL_FOR_BACKBONE_MAPPING[type(config)]
     load = kind.from_pretrained
     monkeypatch.setattr(module.AutoConfig, "from_pretrained", lambda name, **options: config)
-    monkeypatch.setattr(kind, "from_pretrained", lambda name, **options: load(str(folder), **options))
+    monkeypatch.setattr(
+        kind, "from_pretrained", lambda name, **options: load(str(folder), **options)
+    )
     monkeypatch.setattr(module, "_check_reachable", lambda name: pytest.fail("asked the hub"))
     found = make_backbone("owner/cached").state_dict()
     assert all(torch.equal(found[name], tensor) for name, tensor in weights.items())

@@ -63,7 +63,9 @@ def test_variance_of_the_two_likelihoods():
 def test_the_laplace_variance_is_that_of_samples():
     samples = np.random.default_rng(0).laplace(0.0, 0.7, 200_000)
     network = make(head="laplace")
-    output = network.to_metres(torch.zeros(1, 2, 1, 1), (1, 1))._replace(scale_m=torch.tensor([[[[0.7]]]]))
+    output = network.to_metres(torch.zeros(1, 2, 1, 1), (1, 1))._replace(
+        scale_m=torch.tensor([[[[0.7]]]])
+    )
     assert network.variance(output).item() == pytest.approx(samples.var(), rel=0.02)
 
 
@@ -75,8 +77,13 @@ def test_up_projection_is_unpooling_and_convolving():
     unpooled = torch.zeros(2, 3, 10, 12)
     unpooled[:, :, ::2, ::2] = x
     kernel = module.unpool.weight.transpose(0, 1).flip(2, 3)
-    branch, projection = (module.unpool_norm(functional.conv2d(unpooled, kernel, padding=2))).split(4, dim=1)
-    expected = module.norm(functional.conv2d(functional.relu(branch), module.conv.weight, padding=1)) + projection
+    branch, projection = (module.unpool_norm(functional.conv2d(unpooled, kernel, padding=2))).split(
+        4, dim=1
+    )
+    expected = (
+        module.norm(functional.conv2d(functional.relu(branch), module.conv.weight, padding=1))
+        + projection
+    )
     torch.testing.assert_close(module(x), expected)
 
 
@@ -84,9 +91,13 @@ def test_the_image_is_normalised_as_imagenet_was():
     network = make().eval()
     image = torch.rand(1, 3, 64, 64)
     seen = []
-    network.encoder.backbone.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
+    network.encoder.backbone.register_forward_pre_hook(
+        lambda module, inputs: seen.append(inputs[0])
+    )
     network(image)
-    expected = (image.numpy() - np.reshape(IMAGENET_MEAN, (1, 3, 1, 1))) / np.reshape(IMAGENET_STD, (1, 3, 1, 1))
+    expected = (image.numpy() - np.reshape(IMAGENET_MEAN, (1, 3, 1, 1))) / np.reshape(
+        IMAGENET_STD, (1, 3, 1, 1)
+    )
     np.testing.assert_allclose(seen[0].numpy(), expected, rtol=1e-5, atol=1e-6)
     assert {"encoder.mean", "encoder.std"} <= network.state_dict().keys()
 
@@ -96,7 +107,11 @@ def test_every_weight_gets_a_gradient(head):
     network = make(head=head).train()
     depth, scale = network(torch.rand(2, 3, 64, 64))
     (depth.log().mean() + (0.0 if scale is None else scale.log().mean())).backward()
-    without = [name for name, weights in network.named_parameters() if weights.grad is None or not weights.grad.abs().sum() > 0]
+    without = [
+        name
+        for name, weights in network.named_parameters()
+        if weights.grad is None or not weights.grad.abs().sum() > 0
+    ]
     assert without == []
 
 
@@ -131,9 +146,15 @@ def test_dropout_works_in_training_and_not_in_evaluation():
 
 def test_dropout_acts_after_each_of_the_first_three_up_projections():
     network, shapes = make(decoder_width=32).eval(), []
-    network.branches(network.trunk(torch.rand(1, 3, 64, 96)), [lambda x: shapes.append(tuple(x.shape[1:])) or x] * 3, (64, 96))
+    network.branches(
+        network.trunk(torch.rand(1, 3, 64, 96)),
+        [lambda x: shapes.append(tuple(x.shape[1:])) or x] * 3,
+        (64, 96),
+    )
     assert shapes == [(32, 4, 6), (16, 8, 12), (8, 16, 24)]
-    assert [(dropout.p, type(dropout)) for dropout in network.decoder.dropouts] == [(0.2, torch.nn.Dropout)] * 3
+    assert [(dropout.p, type(dropout)) for dropout in network.decoder.dropouts] == [
+        (0.2, torch.nn.Dropout)
+    ] * 3
 
 
 def test_a_frozen_encoder_does_not_move_in_training():
@@ -142,10 +163,14 @@ def test_a_frozen_encoder_does_not_move_in_training():
     network.train()
     before = {name: tensor.clone() for name, tensor in network.encoder.state_dict().items()}
     image = torch.rand(2, 3, 64, 64)
-    optimizer = torch.optim.SGD([weights for weights in network.parameters() if weights.requires_grad], lr=0.1)
+    optimizer = torch.optim.SGD(
+        [weights for weights in network.parameters() if weights.requires_grad], lr=0.1
+    )
     network(image).depth_m.sum().backward()
     optimizer.step()
-    assert all(torch.equal(before[name], tensor) for name, tensor in network.encoder.state_dict().items())
+    assert all(
+        torch.equal(before[name], tensor) for name, tensor in network.encoder.state_dict().items()
+    )
     assert network.decoder.training
     assert not network.encoder.training
     assert all(weights.grad is None for weights in network.encoder.parameters())
@@ -171,7 +196,9 @@ def test_skip_connections_reach_the_output():
 
 
 @pytest.mark.parametrize(("last", "spreads"), [("relu", False), ("leaky_relu", True)])
-def test_units_that_are_all_off_leave_a_spread_and_a_way_back_unless_the_last_activation_is_relu(last, spreads):
+def test_units_that_are_all_off_leave_a_spread_and_a_way_back_unless_the_last_activation_is_relu(
+    last, spreads
+):
     decoder = make(last_activation=last, dropout=0.5).decoder
     for norm in (decoder.ups[3].unpool_norm, decoder.ups[3].norm):
         torch.nn.init.constant_(norm.bias, -20.0)
@@ -186,7 +213,10 @@ def test_units_that_are_all_off_leave_a_spread_and_a_way_back_unless_the_last_ac
     ("options", "sentence"),
     [
         ({"input_size": (64,)}, "input_size is (64,); expected two numbers"),
-        ({"depth_range": (5.0, 5.0)}, "depth_range is (5.0, 5.0); expected the least depth before the greatest"),
+        (
+            {"depth_range": (5.0, 5.0)},
+            "depth_range is (5.0, 5.0); expected the least depth before the greatest",
+        ),
         ({"dropout": 1.5}, "dropout is 1.5; expected at most 0.9"),
         ({"head": "cauchy"}, "head is 'cauchy'; expected one of"),
     ],

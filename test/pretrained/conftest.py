@@ -28,26 +28,46 @@ from transformers import (
 
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.network.architectures import make_network
-from uncertainty_depth.network.pretrained import PretrainedDepth
+from uncertainty_depth.pretrained.network import PretrainedDepth
 from uncertainty_depth.records import Frame, Skipped
 
-METRIC = ("depth_anything_metric", "depth_pro", "glpn", "tipsv2", "zoedepth", "zoedepth_of_two_domains")
+METRIC = (
+    "depth_anything_metric",
+    "depth_pro",
+    "glpn",
+    "tipsv2",
+    "zoedepth",
+    "zoedepth_of_two_domains",
+)
 RELATIVE = ("depth_anything", "dpt", "dpt_of_dinov2", "dpt_of_beit", "dpt_of_swinv2")
 KINDS = (*METRIC, *RELATIVE)
 MEAN, STD = [0.4, 0.5, 0.6], [0.2, 0.3, 0.25]
 FUSION = {"neck_hidden_sizes": [4, 6, 8, 12], "fusion_hidden_size": 8}
 VIT = {"hidden_size": 16, "num_hidden_layers": 4, "num_attention_heads": 2}
-ZOE = {"bottleneck_features": 8, "num_attractors": [4, 3, 2, 1], "bin_embedding_dim": 8, "num_relative_features": 4, **FUSION}
-PATCHES = {f"patch_transformer_{name}": value for name, value in (("hidden_size", 128), ("intermediate_size", 16), ("num_attention_heads", 2))}
+ZOE = {
+    "bottleneck_features": 8,
+    "num_attractors": [4, 3, 2, 1],
+    "bin_embedding_dim": 8,
+    "num_relative_features": 4,
+    **FUSION,
+}
+PATCHES = {
+    f"patch_transformer_{name}": value
+    for name, value in (("hidden_size", 128), ("intermediate_size", 16), ("num_attention_heads", 2))
+}
 BINS = {"n_bins": 8, "min_depth": 1e-3}
 
 
 def dinov2() -> Dinov2Config:
-    return Dinov2Config(patch_size=14, image_size=56, out_indices=[1, 2, 3, 4], reshape_hidden_states=False, **VIT)
+    return Dinov2Config(
+        patch_size=14, image_size=56, out_indices=[1, 2, 3, 4], reshape_hidden_states=False, **VIT
+    )
 
 
 def depth_anything(**values: object) -> DepthAnythingConfig:
-    return DepthAnythingConfig(backbone_config=dinov2(), reassemble_hidden_size=16, head_hidden_size=4, **FUSION, **values)
+    return DepthAnythingConfig(
+        backbone_config=dinov2(), reassemble_hidden_size=16, head_hidden_size=4, **FUSION, **values
+    )
 
 
 def beit() -> BeitConfig:
@@ -58,7 +78,14 @@ def beit() -> BeitConfig:
 
 def swinv2() -> Swinv2Config:
     stages = ["stage1", "stage2", "stage3", "stage4"]
-    return Swinv2Config(image_size=64, embed_dim=4, depths=[1, 2, 1, 1], num_heads=[1, 1, 2, 2], window_size=4, out_features=stages)
+    return Swinv2Config(
+        image_size=64,
+        embed_dim=4,
+        depths=[1, 2, 1, 1],
+        num_heads=[1, 1, 2, 2],
+        window_size=4,
+        out_features=stages,
+    )
 
 
 def depth_pro(**values: object) -> DepthProConfig:
@@ -66,16 +93,28 @@ def depth_pro(**values: object) -> DepthProConfig:
     vit = Dinov2Config(patch_size=16, image_size=64, **VIT)
     parts = dict.fromkeys(("image_model_config", "patch_model_config", "fov_model_config"), vit)
     hooks = {"intermediate_hook_ids": [3, 1], "intermediate_feature_dims": [8, 8]}
-    return DepthProConfig(patch_size=64, fusion_hidden_size=8, scaled_images_feature_dims=[12, 10, 8], **hooks, **parts, **values)
+    return DepthProConfig(
+        patch_size=64,
+        fusion_hidden_size=8,
+        scaled_images_feature_dims=[12, 10, 8],
+        **hooks,
+        **parts,
+        **values,
+    )
 
 
 def tipsv2() -> Tipsv2DptConfig:
-    vit = Tipsv2VisionConfig(patch_size=14, image_size=56, out_indices=[1, 2, 3, 4], reshape_hidden_states=False, **VIT)
+    vit = Tipsv2VisionConfig(
+        patch_size=14, image_size=56, out_indices=[1, 2, 3, 4], reshape_hidden_states=False, **VIT
+    )
     return Tipsv2DptConfig(backbone_config=vit, num_depth_bins=8, **FUSION)
 
 
 def configs() -> dict[str, PretrainedConfig]:
-    domains = [{"name": "nyu", "max_depth": 10.0, **BINS}, {"name": "kitti", "max_depth": 80.0, **BINS}]
+    domains = [
+        {"name": "nyu", "max_depth": 10.0, **BINS},
+        {"name": "kitti", "max_depth": 80.0, **BINS},
+    ]
     own = {"image_size": 64, "intermediate_size": 32, "backbone_out_indices": [0, 1, 2, 3]}
     return {
         "depth_anything_metric": depth_anything(depth_estimation_type="metric", max_depth=20),
@@ -85,13 +124,28 @@ def configs() -> dict[str, PretrainedConfig]:
         "dpt": DPTConfig(**own, **VIT, **FUSION),
         "dpt_of_dinov2": DPTConfig(backbone_config=dinov2(), **FUSION),
         "dpt_of_beit": DPTConfig(backbone_config=beit(), **FUSION),
-        "dpt_of_swinv2": DPTConfig(backbone_config=swinv2(), **{**FUSION, "neck_hidden_sizes": [4, 8, 16, 32]}),
-        "dpt_metric": DPTConfig(backbone_config=dinov2(), add_projection=True, **{**FUSION, "fusion_hidden_size": 256}),
-        "glpn": GLPNConfig(hidden_sizes=[4, 8, 12, 16], depths=[1] * 4, num_attention_heads=[1, 1, 2, 2], decoder_hidden_size=8),
+        "dpt_of_swinv2": DPTConfig(
+            backbone_config=swinv2(), **{**FUSION, "neck_hidden_sizes": [4, 8, 16, 32]}
+        ),
+        "dpt_metric": DPTConfig(
+            backbone_config=dinov2(), add_projection=True, **{**FUSION, "fusion_hidden_size": 256}
+        ),
+        "glpn": GLPNConfig(
+            hidden_sizes=[4, 8, 12, 16],
+            depths=[1] * 4,
+            num_attention_heads=[1, 1, 2, 2],
+            decoder_hidden_size=8,
+        ),
         "tipsv2": tipsv2(),
-        "zoedepth": ZoeDepthConfig(backbone_config=beit(), bin_configurations=[{"max_depth": 10.0, **BINS}], **ZOE),
+        "zoedepth": ZoeDepthConfig(
+            backbone_config=beit(), bin_configurations=[{"max_depth": 10.0, **BINS}], **ZOE
+        ),
         "zoedepth_of_two_domains": ZoeDepthConfig(
-            backbone_config=beit(), bin_configurations=domains, num_patch_transformer_layers=4, **PATCHES, **ZOE
+            backbone_config=beit(),
+            bin_configurations=domains,
+            num_patch_transformer_layers=4,
+            **PATCHES,
+            **ZOE,
         ),
     }
 
@@ -146,7 +200,10 @@ def by_hand() -> Callable[[str, torch.Tensor], torch.Tensor]:
         outputs = random_model(kind)((images - mean) / std)
         if kind != "depth_pro":
             return outputs.predicted_depth
-        return outputs.predicted_depth * (2.0 * torch.tan(0.5 * torch.deg2rad(outputs.field_of_view)))[:, None, None]
+        return (
+            outputs.predicted_depth
+            * (2.0 * torch.tan(0.5 * torch.deg2rad(outputs.field_of_view)))[:, None, None]
+        )
 
     return running
 
@@ -156,7 +213,11 @@ def metres(by_hand) -> Callable[[str, torch.Tensor], torch.Tensor]:
     """As `post_process_depth_estimation` of the model's processor, which needs torchvision, has them at the image's size."""
 
     def running(kind: str, images: torch.Tensor) -> torch.Tensor:
-        found = 1.0 / by_hand(kind, images).clamp(1e-4, 1e4) if kind == "depth_pro" else by_hand(kind, images)
+        found = (
+            1.0 / by_hand(kind, images).clamp(1e-4, 1e4)
+            if kind == "depth_pro"
+            else by_hand(kind, images)
+        )
         return functional.interpolate(found[:, None], images.shape[-2:], mode="bilinear")[:, 0]
 
     return running
@@ -169,7 +230,13 @@ def saved(tmp_path: Path) -> Callable[..., Path]:
     def saving(kind: str, **settings: object) -> Path:
         folder = tmp_path / "hub" / kind
         random_model(kind).save_pretrained(folder)
-        preprocessor = {"do_normalize": True, "image_mean": MEAN, "image_std": STD, "size": {"height": 56, "width": 56}, **settings}
+        preprocessor = {
+            "do_normalize": True,
+            "image_mean": MEAN,
+            "image_std": STD,
+            "size": {"height": 56, "width": 56},
+            **settings,
+        }
         (folder / "preprocessor_config.json").write_text(json.dumps(preprocessor))
         return folder
 
@@ -182,7 +249,11 @@ def network(saved) -> Callable[..., PretrainedDepth]:
 
     def making(kind: str, **options: object) -> PretrainedDepth:
         torch.manual_seed(2)
-        return make_network(NetworkConfig(backbone=str(saved(kind)), **{"depth_range": (1e-3, 1e4), "head": "none", **options})).eval()
+        return make_network(
+            NetworkConfig(
+                backbone=str(saved(kind)), **{"depth_range": (1e-3, 1e4), "head": "none", **options}
+            )
+        ).eval()
 
     return making
 

@@ -12,16 +12,23 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import CHMv2Config, DPTConfig, DPTImageProcessorPil, GLPNImageProcessorPil, PromptDepthAnythingConfig, Tipsv2DptForDensePrediction
+from transformers import (
+    CHMv2Config,
+    DPTConfig,
+    DPTImageProcessorPil,
+    GLPNImageProcessorPil,
+    PromptDepthAnythingConfig,
+    Tipsv2DptForDensePrediction,
+)
 
-from uncertainty_depth.cli import main
+from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, ModelError
-from uncertainty_depth.network import folder as model_folder
+from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.backbone import backbone_from_mapping, make_backbone
-from uncertainty_depth.network.own_options import own_options, own_options_of
-from uncertainty_depth.network.preprocessing import input_size, normalisation, read_preprocessing
+from uncertainty_depth.pretrained.own_options import own_options, own_options_of
+from uncertainty_depth.pretrained.preprocessing import input_size, normalisation, read_preprocessing
 
 
 def test_weights_and_normalisation_are_the_saved_ones(kind, network, model, normalisation):
@@ -37,7 +44,9 @@ def test_a_network_is_built_again_from_its_mapping_alone(kind, network, saved):
     wrapped = network(kind, head="laplace")
     mapping = json.loads(json.dumps(wrapped.backbone_config))
     again = make_network(wrapped.config, backbone_from_mapping(mapping))
-    assert {name: value.shape for name, value in again.state_dict().items()} == {name: value.shape for name, value in wrapped.state_dict().items()}
+    assert {name: value.shape for name, value in again.state_dict().items()} == {
+        name: value.shape for name, value in wrapped.state_dict().items()
+    }
     assert torch.equal(again.encoder.mean, wrapped.encoder.mean)
     assert str(saved(kind)) not in json.dumps(mapping)
 
@@ -49,7 +58,9 @@ def test_what_is_read_predicts_what_was_written(kind, network, tmp_path):
     model_folder.write_member(tmp_path / "model", "a", written)
     model_folder.set_members(tmp_path / "model", ["a"], "mc_dropout")
     found, image = model_folder.read(tmp_path / "model").load("a"), torch.rand(1, 3, 70, 90)
-    assert json.loads((tmp_path / "model" / "model.json").read_text())["architecture"] == "pretrained"
+    assert (
+        json.loads((tmp_path / "model" / "model.json").read_text())["architecture"] == "pretrained"
+    )
     for one, other in zip(found(image), written(image), strict=True):
         assert torch.equal(one, other)
 
@@ -66,14 +77,24 @@ def test_a_model_without_preprocessing_gets_imagenets_normalisation_and_says_so(
 def test_images_that_are_not_normalised_stay_as_they_are():
     assert normalisation({"do_rescale": True, "size_divisor": 32}) == ([0.0] * 3, [1.0] * 3)
     assert normalisation({"do_normalize": False, "image_mean": [0.5] * 3}) == ([0.0] * 3, [1.0] * 3)
-    assert normalisation({"image_mean": [0.5] * 3, "image_std": [0.25] * 3}) == ([0.5] * 3, [0.25] * 3)
+    assert normalisation({"image_mean": [0.5] * 3, "image_std": [0.25] * 3}) == (
+        [0.5] * 3,
+        [0.25] * 3,
+    )
 
 
 @pytest.mark.parametrize(
     "processor",
     [
-        DPTImageProcessorPil(do_resize=False, do_rescale=False, image_mean=[123.675, 116.28, 103.53], image_std=[58.395, 57.12, 57.375]),
-        DPTImageProcessorPil(do_resize=False, rescale_factor=1 / 100, image_mean=0.5, image_std=0.25),
+        DPTImageProcessorPil(
+            do_resize=False,
+            do_rescale=False,
+            image_mean=[123.675, 116.28, 103.53],
+            image_std=[58.395, 57.12, 57.375],
+        ),
+        DPTImageProcessorPil(
+            do_resize=False, rescale_factor=1 / 100, image_mean=0.5, image_std=0.25
+        ),
         DPTImageProcessorPil(do_resize=False, do_normalize=False),
         DPTImageProcessorPil(do_resize=False, do_rescale=False, do_normalize=False),
         GLPNImageProcessorPil(),
@@ -83,8 +104,12 @@ def test_images_that_are_not_normalised_stay_as_they_are():
 def test_images_are_normalised_as_the_models_own_processor_does_it(processor, tmp_path):
     image = np.random.default_rng(0).integers(0, 256, (3, 32, 64), dtype=np.uint8)
     processor.save_pretrained(tmp_path)
-    mean, std = (np.reshape(values, (3, 1, 1)) for values in normalisation(read_preprocessing(str(tmp_path))))
-    expected = processor(image.transpose(1, 2, 0), input_data_format="channels_last", return_tensors="np").pixel_values[0]
+    mean, std = (
+        np.reshape(values, (3, 1, 1)) for values in normalisation(read_preprocessing(str(tmp_path)))
+    )
+    expected = processor(
+        image.transpose(1, 2, 0), input_data_format="channels_last", return_tensors="np"
+    ).pixel_values[0]
     np.testing.assert_allclose((image / 255 - mean) / std, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -96,8 +121,18 @@ def test_images_are_normalised_as_the_models_own_processor_does_it(processor, tm
         ({"size": {"height": 384, "width": 384}}, 384, 16, (384, 384)),
         ({"size": 384}, 400, 16, (400, 400)),
         ({"do_resize": True, "size_divisor": 32}, 224, 32, (640, 480)),  # GLPN's
-        ({"do_resize": False, "size": {"height": 384, "width": 384}, "size_divisor": 14}, 518, 14, (644, 476)),  # DPT's of DINOv2
-        ({"do_resize": True, "size": {"height": 384, "width": 384}, "size_divisor": None}, 384, 16, (384, 384)),
+        (
+            {"do_resize": False, "size": {"height": 384, "width": 384}, "size_divisor": 14},
+            518,
+            14,
+            (644, 476),
+        ),  # DPT's of DINOv2
+        (
+            {"do_resize": True, "size": {"height": 384, "width": 384}, "size_divisor": None},
+            384,
+            16,
+            (384, 384),
+        ),
         ({}, 518, 14, (518, 518)),
     ],
 )
@@ -106,14 +141,35 @@ def test_the_input_size_is_the_models_own_in_whole_patches(settings, image_size,
 
 
 def test_own_options_are_what_the_model_was_made_for(saved):
-    metric, relative = own_options(str(saved("depth_anything_metric", keep_aspect_ratio=True))), own_options(str(saved("dpt")))
-    assert metric == {"freeze_encoder": True, "learning_rate": 1e-4, "input_size": (70, 56), "depth_range": (1e-3, 20.0)}
+    metric, relative = (
+        own_options(str(saved("depth_anything_metric", keep_aspect_ratio=True))),
+        own_options(str(saved("dpt"))),
+    )
+    assert metric == {
+        "freeze_encoder": True,
+        "learning_rate": 1e-4,
+        "input_size": (70, 56),
+        "depth_range": (1e-3, 20.0),
+    }
     assert relative == {"freeze_encoder": True, "learning_rate": 1e-4, "input_size": (64, 64)}
     assert own_options(str(saved("zoedepth_of_two_domains")))["depth_range"] == (1e-3, 80.0)
-    assert own_options(str(saved("dpt_of_swinv2")))["input_size"] == (64, 64)  # 56, in whole pixels of its deepest map
-    far = {"depth_range": (1e-3, 1e4), "augment": False}  # what is zoomed into has another field of view
-    assert own_options(str(saved("depth_pro", size={"height": 256, "width": 256}))) == {**relative, "input_size": (256, 256), **far}
-    assert own_options(str(saved("depth_pro_without_fov", size={"height": 256, "width": 256}))) == {**relative, "input_size": (256, 256)}
+    assert own_options(str(saved("dpt_of_swinv2")))["input_size"] == (
+        64,
+        64,
+    )  # 56, in whole pixels of its deepest map
+    far = {
+        "depth_range": (1e-3, 1e4),
+        "augment": False,
+    }  # what is zoomed into has another field of view
+    assert own_options(str(saved("depth_pro", size={"height": 256, "width": 256}))) == {
+        **relative,
+        "input_size": (256, 256),
+        **far,
+    }
+    assert own_options(str(saved("depth_pro_without_fov", size={"height": 256, "width": 256}))) == {
+        **relative,
+        "input_size": (256, 256),
+    }
     assert own_options("resnet18") == {}
 
 
@@ -129,38 +185,58 @@ def test_a_config_may_give_height_and_width_apart(kind, saved):
 
 
 def of_backbones(*backbones: Path | str, given: Sequence[str] = ()) -> dict[str, Any]:
-    return own_options_of(NetworkConfig(), TrainingConfig(method="multi_networks", backbones=tuple(map(str, backbones))), given)
+    return own_options_of(
+        NetworkConfig(),
+        TrainingConfig(method="multi_networks", backbones=tuple(map(str, backbones))),
+        given,
+    )
 
 
 def test_of_one_network_the_own_options_are_those_of_its_backbone_whatever_backbones_says(saved):
     folder = str(saved("glpn"))
-    assert own_options_of(NetworkConfig(backbone=folder), TrainingConfig(backbones=("no-such",)), ()) == own_options(folder)
+    assert own_options_of(
+        NetworkConfig(backbone=folder), TrainingConfig(backbones=("no-such",)), ()
+    ) == own_options(folder)
 
 
 def test_members_get_what_their_depth_models_agree_on_and_no_frozen_encoder(saved):
     metric, relative = saved("depth_anything_metric"), saved("depth_anything")
     expected = {"learning_rate": 1e-4, "input_size": (56, 56), "depth_range": (1e-3, 20.0)}
-    assert of_backbones(metric, relative, "tiny") == expected  # the one has no depth range, the other no options at all
+    assert (
+        of_backbones(metric, relative, "tiny") == expected
+    )  # the one has no depth range, the other no options at all
     assert of_backbones("tiny", "resnet10") == {}
 
 
 def test_depth_models_that_contradict_each_other_leave_it_to_the_user(saved):
-    near, far, larger = saved("depth_anything_metric"), saved("zoedepth_of_two_domains", size={"height": 64, "width": 56}), saved("dpt")
+    near, far, larger = (
+        saved("depth_anything_metric"),
+        saved("zoedepth_of_two_domains", size={"height": 64, "width": 56}),
+        saved("dpt"),
+    )
     with pytest.raises(ConfigError) as caught:
         of_backbones(near, far, "tiny")
     assert str(caught.value) == (
         "depth_range is not given, and the depth models of backbones have different ones: "
         f"(0.001, 20.0) of {near}, (0.001, 80.0) of {far}; expected the one to use"
     )
-    with pytest.raises(ConfigError, match=rf"^input_size is not given, .*: \(56, 56\) of {near}, \(64, 64\) of {larger}; expected"):
+    with pytest.raises(
+        ConfigError,
+        match=rf"^input_size is not given, .*: \(56, 56\) of {near}, \(64, 64\) of {larger}; expected",
+    ):
         of_backbones(near, larger)
-    assert of_backbones(near, far, larger, given=["depth_range", "input_size"]) == {"learning_rate": 1e-4}
+    assert of_backbones(near, far, larger, given=["depth_range", "input_size"]) == {
+        "learning_rate": 1e-4
+    }
 
 
 @pytest.mark.parametrize("config", [PromptDepthAnythingConfig, CHMv2Config])
 def test_another_depth_model_is_refused(config, tmp_path: Path):
     config().save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match=rf"^a '{config.model_type}' model cannot be .* or a depth model of depth_anything, .*, zoedepth$"):
+    with pytest.raises(
+        ModelError,
+        match=rf"^a '{config.model_type}' model cannot be .* or a depth model of depth_anything, .*, zoedepth$",
+    ):
         make_backbone(str(tmp_path))
 
 
@@ -172,7 +248,9 @@ def test_of_a_model_of_several_tasks_the_depth_is_read(model, tmp_path: Path):
         weights.normal_(0.0, 0.2)
     whole.save_pretrained(tmp_path)
     image = torch.rand(1, 3, 56, 56)
-    assert torch.equal(make_backbone(str(tmp_path))(image).predicted_depth, whole(image).predicted_depth)
+    assert torch.equal(
+        make_backbone(str(tmp_path))(image).predicted_depth, whole(image).predicted_depth
+    )
 
 
 def test_a_hybrid_is_refused(tmp_path: Path):
@@ -192,7 +270,9 @@ def test_pickled_weights_are_not_read(saved):
     folder = saved("glpn")
     torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
-    with pytest.raises(ModelError, match=r"holds pickled weights \(pytorch_model.bin\), which are never read"):
+    with pytest.raises(
+        ModelError, match=r"holds pickled weights \(pytorch_model.bin\), which are never read"
+    ):
         make_backbone(str(folder))
 
 
@@ -204,7 +284,18 @@ def test_a_hub_that_cannot_be_reached_is_one_sentence(command, tmp_path, monkeyp
         raise OSError("Name or service not known")
 
     monkeypatch.setattr(huggingface_hub.HfApi, "model_info", unreachable)
-    assert main([*command, "--backbone", "nobody/no-such-depth-model", "--output", str(tmp_path / "model")]) == 1
+    assert (
+        main(
+            [
+                *command,
+                "--backbone",
+                "nobody/no-such-depth-model",
+                "--output",
+                str(tmp_path / "model"),
+            ]
+        )
+        == 1
+    )
     assert capsys.readouterr().err == (
         "uncertainty-depth: backbone 'nobody/no-such-depth-model' is neither a folder nor in the local cache, "
         "and the hub did not give it: OSError, Name or service not known\n"
@@ -213,7 +304,9 @@ def test_a_hub_that_cannot_be_reached_is_one_sentence(command, tmp_path, monkeyp
 
 
 def test_a_depth_range_is_the_users_where_given(saved):
-    wrapped = make_network(NetworkConfig(backbone=str(saved("glpn")), depth_range=(1.0, 2.0))).eval()
+    wrapped = make_network(
+        NetworkConfig(backbone=str(saved("glpn")), depth_range=(1.0, 2.0))
+    ).eval()
     depth = wrapped(torch.rand(1, 3, 64, 64)).depth_m
     assert depth.min() >= 1.0
     assert depth.max() <= 2.0

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.network.families import metric_range
-from uncertainty_depth.network.inference import prepare
-from uncertainty_depth.network.pretrained_head import resized
-from uncertainty_depth.network.units import InverseDepth
+from uncertainty_depth.inference.deployment import prepare
+from uncertainty_depth.pretrained.families import metric_range
+from uncertainty_depth.pretrained.head import resized
+from uncertainty_depth.pretrained.output_scaling import InverseDepth
 from uncertainty_depth.uncertainty.mc_dropout import McDropout
 
 SIZES = {"dpt": (64, 64), "depth_pro": (256, 256)}
@@ -23,7 +23,9 @@ OF_14 = ("depth_anything", "dinov2", "tipsv2")
 
 def image(kind: str, count: int = 2) -> torch.Tensor:
     torch.manual_seed(3)
-    return torch.rand(count, 3, *SIZES.get(kind, (112, 84) if any(part in kind for part in OF_14) else (64, 96)))
+    return torch.rand(
+        count, 3, *SIZES.get(kind, (112, 84) if any(part in kind for part in OF_14) else (64, 96))
+    )
 
 
 @torch.no_grad()
@@ -44,24 +46,38 @@ def test_metres_are_the_models_own(metric, network, metres):
 @torch.no_grad()
 def test_the_field_of_view_becomes_a_focal_length_in_pixels(network, model, normalisation):
     """Step by step as DepthPro's processor has it, for images of a width of 300 pixels."""
-    images, wrapped, (mean, std) = image("depth_pro"), network("depth_pro"), (torch.tensor(values).view(1, 3, 1, 1) for values in normalisation)
+    images, wrapped, (mean, std) = (
+        image("depth_pro"),
+        network("depth_pro"),
+        (torch.tensor(values).view(1, 3, 1, 1) for values in normalisation),
+    )
     outputs = model("depth_pro")((images - mean) / std)
     assert (outputs.field_of_view > 30).all()
     assert (outputs.field_of_view < 90).all()
     focal_length = 0.5 * 300 / torch.tan(0.5 * torch.deg2rad(outputs.field_of_view))
     inverse = outputs.predicted_depth * 300 / focal_length[:, None, None]
     assert inverse.std() > 1e-3
-    torch.testing.assert_close(wrapped(images).depth_m[:, 0], 1 / inverse.clamp(1e-4, 1e4), rtol=1e-5, atol=0)
+    torch.testing.assert_close(
+        wrapped(images).depth_m[:, 0], 1 / inverse.clamp(1e-4, 1e4), rtol=1e-5, atol=0
+    )
 
 
 @torch.no_grad()
 def test_images_of_any_size_are_stretched_to_the_one_that_depth_pro_knows(network):
     wrapped, images = network("depth_pro"), torch.rand(1, 3, 60, 80)
-    stretched = resized((images - wrapped.encoder.mean) / wrapped.encoder.std, (256, 256)) * wrapped.encoder.std + wrapped.encoder.mean
-    torch.testing.assert_close(wrapped(images).depth_m, resized(wrapped(stretched).depth_m, (60, 80)), rtol=1e-3, atol=1e-3)
+    stretched = (
+        resized((images - wrapped.encoder.mean) / wrapped.encoder.std, (256, 256))
+        * wrapped.encoder.std
+        + wrapped.encoder.mean
+    )
+    torch.testing.assert_close(
+        wrapped(images).depth_m, resized(wrapped(stretched).depth_m, (60, 80)), rtol=1e-3, atol=1e-3
+    )
 
 
-def test_without_a_model_of_the_field_of_view_depth_is_inverse_up_to_what_training_finds(network, model, normalisation):
+def test_without_a_model_of_the_field_of_view_depth_is_inverse_up_to_what_training_finds(
+    network, model, normalisation
+):
     images, wrapped = image("depth_pro"), network("depth_pro_without_fov")
     mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in normalisation)
     with torch.no_grad():
@@ -81,7 +97,10 @@ def test_dpt_with_the_head_of_dinov2_gives_metres(network, by_hand):
 
 def test_a_larger_relative_output_is_nearer_and_all_depth_is_finite(relative, network):
     wrapped = network(relative)
-    output, depth = wrapped.decoder(wrapped.encode(image(relative))), wrapped(image(relative)).depth_m
+    output, depth = (
+        wrapped.decoder(wrapped.encode(image(relative))),
+        wrapped(image(relative)).depth_m,
+    )
     assert torch.isfinite(depth).all()
     assert (depth > 0).all()
     order = wrapped.depth_of(output).flatten()[output.flatten().argsort()]
@@ -123,7 +142,9 @@ def test_samples_run_the_encoder_once_and_do_not_depend_on_the_chunk(kind, netwo
     wrapped, calls = network(kind, head="laplace"), []
     wrapped.encoder.register_forward_hook(lambda *_: calls.append(1))
     estimator, images = McDropout(wrapped), image(kind, 1)
-    together, apart = (estimator.estimate(images, 7, PredictorConfig(samples=4, chunk=chunk)) for chunk in (4, 1))
+    together, apart = (
+        estimator.estimate(images, 7, PredictorConfig(samples=4, chunk=chunk)) for chunk in (4, 1)
+    )
     assert len(calls) == 2
     torch.testing.assert_close(together.depth_m, apart.depth_m, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(together.variance, apart.variance, rtol=1e-2, atol=1e-5)
@@ -138,11 +159,15 @@ def test_mc_dropout_is_the_naive_way_with_the_same_masks(kind, network):
     for sample in range(config.samples):
         naive = copy.deepcopy(wrapped)
         streams = [_stream(config.seed, 7, sample)]
-        naive.decoder.dropouts = torch.nn.ModuleList(_Seeded(make(streams)) for make in estimator._dropouts)
+        naive.decoder.dropouts = torch.nn.ModuleList(
+            _Seeded(make(streams)) for make in estimator._dropouts
+        )
         expected.append(naive(images).depth_m[0, 0])
     found = estimator.estimate(images, 7, config)
     torch.testing.assert_close(found.depth_m, torch.stack(expected).mean(0), rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(found.epistemic, torch.stack(expected).var(0, correction=0), rtol=1e-2, atol=1e-5)
+    torch.testing.assert_close(
+        found.epistemic, torch.stack(expected).var(0, correction=0), rtol=1e-2, atol=1e-5
+    )
 
 
 class _Seeded(torch.nn.Module):
@@ -167,7 +192,14 @@ def test_a_frozen_encoder_gets_no_gradient_and_all_of_the_head_that_matters_does
     assert not any(weights.requires_grad for weights in wrapped.encoder.parameters())
     idle = [name for name, weights in wrapped.decoder.named_parameters() if weights.grad is None]
     first = ("layers.0.residual_layer1", "intermediate.0.residual_layer1")
-    unused = (*first, "relative_head.conv3", "patch_transformer", "classifier", ".nyu.", ".kitti.")  # for one domain of two
+    unused = (
+        *first,
+        "relative_head.conv3",
+        "patch_transformer",
+        "classifier",
+        ".nyu.",
+        ".kitti.",
+    )  # for one domain of two
     assert all(any(part in name for part in unused) for name in idle)
 
 

@@ -12,50 +12,83 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from uncertainty_depth.cli import main
+from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import METHODS, NetworkConfig, PredictorConfig, TrainingConfig
-from uncertainty_depth.network import folder as model_folder
+from uncertainty_depth.inference.deployment import prepare
+from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.network.architectures import make_network
-from uncertainty_depth.network.inference import prepare
-from uncertainty_depth.predictor import Predictor
 from uncertainty_depth.training import checkpoint, train
 from uncertainty_depth.training.frames import read_frames
 from uncertainty_depth.training.start import constant_guess
 from uncertainty_depth.uncertainty import Ensemble
 
 TRAINED = ("depth_anything_metric", "depth_pro", "dpt", "glpn", "zoedepth")
-TRAINING = TrainingConfig(epochs=2, snapshots=2, batch_size=3, members=2, freeze_encoder=True, learning_rate=1e-3, device="cpu")
+TRAINING = TrainingConfig(
+    epochs=2,
+    snapshots=2,
+    batch_size=3,
+    members=2,
+    freeze_encoder=True,
+    learning_rate=1e-3,
+    device="cpu",
+)
 
 
 @pytest.fixture
 def options(saved) -> Callable[..., NetworkConfig]:
     def making(kind: str, **values: object) -> NetworkConfig:
-        return NetworkConfig(**{"backbone": str(saved(kind)), "input_size": (64, 64), "depth_range": (1e-3, 20.0), "head": "none", **values})
+        return NetworkConfig(
+            **{
+                "backbone": str(saved(kind)),
+                "input_size": (64, 64),
+                "depth_range": (1e-3, 20.0),
+                "head": "none",
+                **values,
+            }
+        )
 
     return making
 
 
 @pytest.mark.parametrize("kind", TRAINED)
-def test_snapshots_share_one_stored_encoder_that_is_the_models(kind, options, source, model, tmp_path):
+def test_snapshots_share_one_stored_encoder_that_is_the_models(
+    kind, options, source, model, tmp_path
+):
     folder = train(source, tmp_path / "model", options(kind), TRAINING)
-    assert {path.name for path in folder.glob("*.safetensors")} == {"encoder.safetensors", "epoch_0001.safetensors", "epoch_0002.safetensors"}
+    assert {path.name for path in folder.glob("*.safetensors")} == {
+        "encoder.safetensors",
+        "epoch_0001.safetensors",
+        "epoch_0002.safetensors",
+    }
     first, second = (load_file(folder / f"epoch_000{epoch}.safetensors") for epoch in (1, 2))
     assert all(name.startswith("decoder.") for name in first)
     assert any(not torch.equal(first[name], second[name]) for name in first)
     kept = load_file(folder / "encoder.safetensors")
     parts = ("depth_pro.", "fov_model.") if kind == "depth_pro" else ("backbone.", "dpt.", "glpn.")
-    whole = {name: value for name, value in model(kind).state_dict().items() if name.startswith(parts)}
-    original = whole if kind == "depth_pro" else {name.split(".", 1)[1]: value for name, value in whole.items()}
+    whole = {
+        name: value for name, value in model(kind).state_dict().items() if name.startswith(parts)
+    }
+    original = (
+        whole
+        if kind == "depth_pro"
+        else {name.split(".", 1)[1]: value for name, value in whole.items()}
+    )
     assert {name for name in kept if "backbone" not in name} == {"encoder.mean", "encoder.std"}
     assert len(kept) == len(original) + 2
-    assert all(torch.equal(value, kept[f"encoder.backbone.{name}"]) for name, value in original.items())
+    assert all(
+        torch.equal(value, kept[f"encoder.backbone.{name}"]) for name, value in original.items()
+    )
 
 
 @pytest.mark.parametrize("kind", TRAINED)
 def test_an_ensemble_of_snapshots_runs_the_encoder_once_per_frame(kind, options, source, tmp_path):
     folder = train(source, tmp_path / "model", options(kind), TRAINING)
     model = model_folder.read(folder)
-    ensemble, calls = Ensemble.load(model, partial(prepare, device=torch.device("cpu"), precision="fp32")), []
+    ensemble, calls = (
+        Ensemble.load(model, partial(prepare, device=torch.device("cpu"), precision="fp32")),
+        [],
+    )
     ensemble.networks[0].encoder.register_forward_hook(lambda *_: calls.append(1))
     image = torch.rand(1, 3, 64, 64)
     found = ensemble.estimate(image, 0, PredictorConfig())
@@ -83,7 +116,10 @@ def test_a_killed_training_goes_on_as_if_nothing_had_been(options, source, tmp_p
         patch.setattr(checkpoint, "write", dying)
         with pytest.raises(Killed):
             train(source, tmp_path / "killed", network, TRAINING)
-    assert not any(".encoder." in name for name in load_file(tmp_path / "killed" / f"{checkpoint.NAME}.safetensors"))
+    assert not any(
+        ".encoder." in name
+        for name in load_file(tmp_path / "killed" / f"{checkpoint.NAME}.safetensors")
+    )
     train(source, tmp_path / "killed", network, TRAINING, resume=True)
     for path in whole.glob("*.safetensors"):
         assert path.read_bytes() == (tmp_path / "killed" / path.name).read_bytes()
@@ -91,20 +127,35 @@ def test_a_killed_training_goes_on_as_if_nothing_had_been(options, source, tmp_p
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_trained_and_served_at_the_images_size(method, options, source, tmp_path):
-    small, training = options("depth_anything_metric", input_size=(42, 42)), replace(TRAINING, epochs=1, method=method)
+    small, training = (
+        options("depth_anything_metric", input_size=(42, 42)),
+        replace(TRAINING, epochs=1, method=method),
+    )
     if method == "distilled":
-        training = replace(training, distill=str(train(source, tmp_path / "teacher", small, replace(training, method="multi_inits"))))
+        training = replace(
+            training,
+            distill=str(
+                train(source, tmp_path / "teacher", small, replace(training, method="multi_inits"))
+            ),
+        )
         small = replace(small, head="gaussian")
     if method == "multi_networks":
         training = replace(training, freeze_encoder=False, backbones=(small.backbone, "tiny"))
-    predictor = Predictor(train(source, tmp_path / "model", small, training), PredictorConfig(device="cpu", samples=2))
+    predictor = Predictor(
+        train(source, tmp_path / "model", small, training), PredictorConfig(device="cpu", samples=2)
+    )
     found = predictor.predict(source.records[0].image)
     assert found.depth_m.shape == found.sigma_m.shape == (60, 80)
     assert np.isfinite(found.depth_m).all()
-    assert (found.sigma_m > 0).any() == (method not in ("deterministic", "multi_epochs"))  # of one epoch there is one snapshot
+    assert (found.sigma_m > 0).any() == (
+        method not in ("deterministic", "multi_epochs")
+    )  # of one epoch there is one snapshot
 
 
-@pytest.mark.parametrize("kind", ["depth_anything_metric", "depth_anything", "depth_pro", "dpt_of_dinov2", "dpt_of_swinv2"])
+@pytest.mark.parametrize(
+    "kind",
+    ["depth_anything_metric", "depth_anything", "depth_pro", "dpt_of_dinov2", "dpt_of_swinv2"],
+)
 @pytest.mark.parametrize("head", ["none", "laplace"])
 def test_before_training_depth_and_error_are_of_the_size_of_the_frames(kind, head, options, source):
     frames = read_frames(source, (64, 64))
@@ -125,22 +176,65 @@ def test_a_head_learns(kind, options, source, tmp_path):
     """Behind an encoder of random weights, fine-tuning still lowers the error well below where it starts."""
     longer = replace(TRAINING, epochs=8, method="deterministic", learning_rate=3e-3, augment=False)
     folder = train(source, Path(tmp_path / "model"), options(kind, dropout=0.0), longer)
-    losses = [float(line.split(",")[1]) for line in (folder / "curves.csv").read_text().splitlines()[1:]]
+    losses = [
+        float(line.split(",")[1]) for line in (folder / "curves.csv").read_text().splitlines()[1:]
+    ]
     assert min(losses[2:]) < 0.85 * losses[0]
 
 
 def test_on_the_command_line_the_models_own_options_hold_where_none_are_given(saved, tmp_path):
-    chosen = ["--epochs", "1", "--learning-rate", "0.002", "--method", "mc_dropout", "--device", "cpu"]
-    where = ["synthetic:worlds=2,frames=2", "--output", str(tmp_path / "model"), "--backbone", str(saved("depth_anything_metric"))]
+    chosen = [
+        "--epochs",
+        "1",
+        "--learning-rate",
+        "0.002",
+        "--method",
+        "mc_dropout",
+        "--device",
+        "cpu",
+    ]
+    where = [
+        "synthetic:worlds=2,frames=2",
+        "--output",
+        str(tmp_path / "model"),
+        "--backbone",
+        str(saved("depth_anything_metric")),
+    ]
     assert main(["train", *where, *chosen]) == 0
     options = model_folder.read(tmp_path / "model").training["options"]
-    wanted = {"freeze_encoder": True, "learning_rate": 0.002, "input_size": [56, 56], "depth_range": [0.001, 20.0], "head": "laplace"}
+    wanted = {
+        "freeze_encoder": True,
+        "learning_rate": 0.002,
+        "input_size": [56, 56],
+        "depth_range": [0.001, 20.0],
+        "head": "laplace",
+    }
     assert {name: options[name] for name in wanted} == wanted
 
 
 def test_on_the_command_line_members_get_the_options_of_their_depth_models(saved, tmp_path):
-    members = ["--method", "multi_networks", "--backbones", str(saved("depth_anything_metric")), "tiny", "--epochs", "1", "--device", "cpu"]
-    assert main(["train", "synthetic:worlds=2,frames=2", "--output", str(tmp_path / "model"), *members]) == 0
+    members = [
+        "--method",
+        "multi_networks",
+        "--backbones",
+        str(saved("depth_anything_metric")),
+        "tiny",
+        "--epochs",
+        "1",
+        "--device",
+        "cpu",
+    ]
+    assert (
+        main(
+            ["train", "synthetic:worlds=2,frames=2", "--output", str(tmp_path / "model"), *members]
+        )
+        == 0
+    )
     options = model_folder.read(tmp_path / "model").training["options"]
-    wanted = {"freeze_encoder": False, "learning_rate": 1e-4, "input_size": [56, 56], "depth_range": [0.001, 20.0]}
+    wanted = {
+        "freeze_encoder": False,
+        "learning_rate": 1e-4,
+        "input_size": [56, 56],
+        "depth_range": [0.001, 20.0],
+    }
     assert {name: options[name] for name in wanted} == wanted

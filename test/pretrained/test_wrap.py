@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from uncertainty_depth.cli import main
+from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import NetworkConfig, PredictorConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, ModelError
-from uncertainty_depth.predictor import Predictor
+from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.pretrained.wrap import wrap
 from uncertainty_depth.training import train
-from uncertainty_depth.wrap import wrap
 
 PLAIN = NetworkConfig(input_size=(64, 64), depth_range=(1e-3, 1e4), head="none")
 
@@ -22,17 +22,26 @@ IMAGE = np.random.default_rng(0).integers(0, 256, (60, 80, 3), dtype=np.uint8)
 
 
 def test_a_wrapped_model_predicts_what_the_model_predicts(metric, saved, metres, tmp_path):
-    width, height = {"depth_anything_metric": (224, 112), "tipsv2": (112, 84), "depth_pro": (256, 256)}.get(metric, (96, 64))
+    width, height = {
+        "depth_anything_metric": (224, 112),
+        "tipsv2": (112, 84),
+        "depth_pro": (256, 256),
+    }.get(metric, (96, 64))
     config = replace(PLAIN, backbone=str(saved(metric)), input_size=(width, height))
     wrapped = wrap(tmp_path / "model", config)
     image = np.random.default_rng(1).integers(0, 256, (height, width, 3), dtype=np.uint8)
-    expected = metres(metric, torch.from_numpy(image).permute(2, 0, 1)[None].float() / 255)[0].numpy()
+    expected = metres(metric, torch.from_numpy(image).permute(2, 0, 1)[None].float() / 255)[
+        0
+    ].numpy()
     found = Predictor(wrapped, PredictorConfig(method="deterministic", device="cpu")).predict(image)
     np.testing.assert_allclose(found.depth_m, expected, rtol=1e-4)
 
 
 def test_a_wrapped_model_has_a_sigma_by_dropout_at_the_images_size(metric, saved, tmp_path):
-    predictor = Predictor(wrap(tmp_path / "model", replace(PLAIN, backbone=str(saved(metric)))), PredictorConfig(device="cpu"))
+    predictor = Predictor(
+        wrap(tmp_path / "model", replace(PLAIN, backbone=str(saved(metric)))),
+        PredictorConfig(device="cpu"),
+    )
     found = predictor.predict(IMAGE)
     assert predictor.method == "mc_dropout"
     assert found.depth_m.shape == found.sigma_m.shape == (60, 80)
@@ -47,7 +56,10 @@ def test_without_dropout_it_is_deterministic(saved, tmp_path, caplog):
 
 
 def test_a_relative_model_has_to_be_trained(relative, saved, tmp_path):
-    with pytest.raises(ModelError, match=r"does not give depth in metres by itself; expected a metric depth model, or to train it$"):
+    with pytest.raises(
+        ModelError,
+        match=r"does not give depth in metres by itself; expected a metric depth model, or to train it$",
+    ):
         wrap(tmp_path / "model", replace(PLAIN, backbone=str(saved(relative))))
     assert not (tmp_path / "model").exists()
 
@@ -59,7 +71,9 @@ def test_an_encoder_has_to_be_trained(tmp_path):
 
 @pytest.mark.parametrize("options", [{"head": "laplace"}, {"dropout_kind": "concrete"}])
 def test_what_only_training_can_fill_is_refused(options, saved, tmp_path):
-    with pytest.raises(ConfigError, match="which only training can fill; expected 'none' and 'bernoulli'"):
+    with pytest.raises(
+        ConfigError, match="which only training can fill; expected 'none' and 'bernoulli'"
+    ):
         wrap(tmp_path / "model", replace(PLAIN, backbone=str(saved("glpn")), **options))
 
 
@@ -73,10 +87,28 @@ def test_a_folder_with_a_model_is_left_alone(saved, tmp_path):
 
 def test_the_commands(saved, tmp_path, capsys):
     folder = saved("depth_anything_metric")
-    assert main(["wrap", "--backbone", str(folder), "--output", str(tmp_path / "model"), "--dropout", "0.1"]) == 0
+    assert (
+        main(
+            [
+                "wrap",
+                "--backbone",
+                str(folder),
+                "--output",
+                str(tmp_path / "model"),
+                "--dropout",
+                "0.1",
+            ]
+        )
+        == 0
+    )
     assert main(["info", str(tmp_path / "model")]) == 0
     shown = capsys.readouterr().out
-    for line in ("architecture   pretrained", "dropout        0.1 (bernoulli)", "input_size     56 x 56", "depth_range    0.001 to 20 m"):
+    for line in (
+        "architecture   pretrained",
+        "dropout        0.1 (bernoulli)",
+        "input_size     56 x 56",
+        "depth_range    0.001 to 20 m",
+    ):
         assert line in shown
 
 

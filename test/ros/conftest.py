@@ -37,12 +37,16 @@ class Inbox:
         """Wait until `enough` messages have come, or until `enough(messages)` holds; returns the messages."""
         done = enough if callable(enough) else lambda messages: len(messages) >= enough
         with self._changed:
-            assert self._changed.wait_for(lambda: done(self.messages), seconds), f"{len(self.messages)} messages: {self.messages[-3:]}"
+            assert self._changed.wait_for(lambda: done(self.messages), seconds), (
+                f"{len(self.messages)} messages: {self.messages[-3:]}"
+            )
             return list(self.messages)
 
     def wait_for(self, predicate, seconds=DEADLINE_S):
         """The first message for which `predicate` holds."""
-        return next(filter(predicate, self.wait(lambda messages: any(map(predicate, messages)), seconds)))
+        return next(
+            filter(predicate, self.wait(lambda messages: any(map(predicate, messages)), seconds))
+        )
 
 
 class Graph:
@@ -76,10 +80,18 @@ class Graph:
 
     def start(self, kind, arguments=(), **parameters):
         """Start a node class with parameters, on the executor it asks for."""
-        overrides = [self.rclpy.Parameter(name.replace("__", "."), value=value) for name, value in parameters.items()]
+        overrides = [
+            self.rclpy.Parameter(name.replace("__", "."), value=value)
+            for name, value in parameters.items()
+        ]
         cli = ["--ros-args", *arguments] if arguments else None
         executor = kind.create_executor(self.context)
-        node = kind(context=self.context, parameter_overrides=overrides, cli_args=cli, use_global_arguments=False)
+        node = kind(
+            context=self.context,
+            parameter_overrides=overrides,
+            cli_args=cli,
+            use_global_arguments=False,
+        )
         return self._spin(executor, node)
 
     def stop(self, node):
@@ -102,12 +114,18 @@ class Graph:
         inbox = Inbox()
         subscription = self.node.create_subscription(kind, topic, inbox, qos)
         if matched:
-            self.until(lambda: self.node.count_publishers(topic) and subscription.get_publisher_count(), f"a publisher of {topic}")
+            self.until(
+                lambda: self.node.count_publishers(topic) and subscription.get_publisher_count(),
+                f"a publisher of {topic}",
+            )
         return inbox
 
     def publisher(self, kind, topic, qos=10, matched=1):
         publisher = self.node.create_publisher(kind, topic, qos)
-        self.until(lambda: publisher.get_subscription_count() >= matched, f"{matched} subscribers of {topic}")
+        self.until(
+            lambda: publisher.get_subscription_count() >= matched,
+            f"{matched} subscribers of {topic}",
+        )
         return publisher
 
     def call(self, kind, service, request=None):
@@ -125,9 +143,14 @@ class Graph:
         """Set parameters through the node's service, all together; returns the result message."""
         from rcl_interfaces.srv import SetParametersAtomically
 
-        parameters = [self.rclpy.Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
+        parameters = [
+            self.rclpy.Parameter(name, value=value).to_parameter_msg()
+            for name, value in values.items()
+        ]
         request = SetParametersAtomically.Request(parameters=parameters)
-        return self.call(SetParametersAtomically, f"{node_name}/set_parameters_atomically", request).result
+        return self.call(
+            SetParametersAtomically, f"{node_name}/set_parameters_atomically", request
+        ).result
 
     @staticmethod
     def until(condition, what, seconds=DEADLINE_S):
@@ -156,7 +179,13 @@ def header(stamp_ns, frame_id="camera"):
 def camera_info(stamp_ns, width, height, focal=40.0):
     from sensor_msgs.msg import CameraInfo
 
-    message = CameraInfo(header=header(stamp_ns), width=width, height=height, distortion_model="plumb_bob", d=[0.0] * 5)
+    message = CameraInfo(
+        header=header(stamp_ns),
+        width=width,
+        height=height,
+        distortion_model="plumb_bob",
+        d=[0.0] * 5,
+    )
     message.k = np.array([focal, 0, width / 2, 0, focal, height / 2, 0, 0, 1])
     message.p = np.array([focal, 0, width / 2, 0, 0, focal, height / 2, 0, 0, 0, 1, 0], dtype=float)
     message.r = np.eye(3).reshape(-1)
@@ -168,9 +197,16 @@ def cloud(points, stamp_ns, frame_id="lidar", names="xyz"):
 
     rows = np.ascontiguousarray(points, np.float32)
     message = PointCloud2(
-        header=header(stamp_ns, frame_id), height=1, width=len(rows), point_step=4 * len(names), row_step=4 * len(names) * len(rows)
+        header=header(stamp_ns, frame_id),
+        height=1,
+        width=len(rows),
+        point_step=4 * len(names),
+        row_step=4 * len(names) * len(rows),
     )
-    message.fields = [PointField(name=name, offset=4 * index, datatype=PointField.FLOAT32, count=1) for index, name in enumerate(names)]
+    message.fields = [
+        PointField(name=name, offset=4 * index, datatype=PointField.FLOAT32, count=1)
+        for index, name in enumerate(names)
+    ]
     message.data = rows.tobytes()
     return message
 
@@ -189,7 +225,13 @@ def make():
     def image(stamp_ns, values, frame_id="camera"):
         return image_message(values, header(stamp_ns, frame_id))
 
-    return SimpleNamespace(header=header, image=image, camera_info=camera_info, cloud=cloud, points_on_plane=points_on_plane)
+    return SimpleNamespace(
+        header=header,
+        image=image,
+        camera_info=camera_info,
+        cloud=cloud,
+        points_on_plane=points_on_plane,
+    )
 
 
 @pytest.fixture(scope="session")
@@ -198,7 +240,7 @@ def tiny_model(tmp_path_factory):
     import torch
 
     from uncertainty_depth.config import NetworkConfig
-    from uncertainty_depth.network.folder import create, set_members, write_member
+    from uncertainty_depth.model_folder.folder import create, set_members, write_member
     from uncertainty_depth.network.hourglass import Hourglass
 
     folder = tmp_path_factory.mktemp("models") / "tiny"

@@ -19,7 +19,12 @@ from hypothesis import strategies as st
 from uncertainty_depth.config import DepthNodeConfig, EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.ros import main as node_main
-from uncertainty_depth.ros.command_line import DEPTH_NODE, EVALUATOR_NODE, refuse_ignored, without_ros_arguments
+from uncertainty_depth.ros.command_line import (
+    DEPTH_NODE,
+    EVALUATOR_NODE,
+    refuse_ignored,
+    without_ros_arguments,
+)
 
 COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}())"
 CONFIGS = {"depth_node": DepthNodeConfig, "evaluator_node": EvaluatorNodeConfig}
@@ -29,7 +34,9 @@ ENTRY = re.compile(r"^  (\S+) {2,}(\w+/\w+) ", re.MULTILINE)
 
 def call(node, *arguments, **environment):
     command = [sys.executable, "-c", COMMAND.format(node), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | environment)
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | environment
+    )
 
 
 @pytest.fixture
@@ -43,7 +50,9 @@ def help_of(capsys):
     return text
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("-h",), ("--ros-args", "-p", "samples:=2", "--help")], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("-h",), ("--ros-args", "-p", "samples:=2", "--help")], ids=" ".join
+)
 @pytest.mark.parametrize("node", CONFIGS)
 def test_help_is_a_success_that_starts_nothing_and_needs_no_ros(node, arguments, tmp_path, help_of):
     (tmp_path / "rclpy.py").write_text("raise ImportError('no rclpy here')")
@@ -57,7 +66,9 @@ def test_help_is_a_success_that_starts_nothing_and_needs_no_ros(node, arguments,
 def test_help_explains_every_parameter(node, kind, help_of):
     words = " ".join(help_of(node).split())
     for item in dataclasses.fields(kind):
-        (explained,) = re.findall(rf" {item.name}:=\S+ {re.escape(item.metadata['help'])}(?: \(([^()]*)\))?", words)
+        (explained,) = re.findall(
+            rf" {item.name}:=\S+ {re.escape(item.metadata['help'])}(?: \(([^()]*)\))?", words
+        )
         assert all(choice in explained for choice in item.metadata["choices"] or ())
         assert ("fixed" in explained) == item.metadata["read_only"]
         for bound in (item.metadata["minimum"], item.metadata["maximum"]):
@@ -100,15 +111,31 @@ def real(graph, tiny_model):
             return SingleThreadedExecutor(context=context)
 
     settings = {
-        "depth_node": (DepthNode, [{"model": str(tiny_model), "compressed_input": flag} for flag in (False, True)]),
-        "evaluator_node": (EvaluatorNode, [{"use_ground_truth_image": True}, {"lidar_to_camera": [0.0] * 6 + [1.0]}]),
+        "depth_node": (
+            DepthNode,
+            [{"model": str(tiny_model), "compressed_input": flag} for flag in (False, True)],
+        ),
+        "evaluator_node": (
+            EvaluatorNode,
+            [{"use_ground_truth_image": True}, {"lidar_to_camera": [0.0] * 6 + [1.0]}],
+        ),
     }
 
     def entities(kind, **parameters):
         node = graph.start(kind, **parameters)
         name = node.get_name()
-        asked = (node.get_subscriber_names_and_types_by_node, node.get_publisher_names_and_types_by_node, node.get_service_names_and_types_by_node)
-        found = [{each.replace(f"/{name}/", "~/"): re.sub("/(msg|srv)/", "/", kind) for each, (kind,) in ask(name, "/")} for ask in asked]
+        asked = (
+            node.get_subscriber_names_and_types_by_node,
+            node.get_publisher_names_and_types_by_node,
+            node.get_service_names_and_types_by_node,
+        )
+        found = [
+            {
+                each.replace(f"/{name}/", "~/"): re.sub("/(msg|srv)/", "/", kind)
+                for each, (kind,) in ask(name, "/")
+            }
+            for ask in asked
+        ]
         graph.stop(node)
         return found
 
@@ -116,26 +143,48 @@ def real(graph, tiny_model):
         every, (kind, choices) = entities(EmptyNode), settings[name]
         variants = [entities(kind, **parameters) for parameters in choices]
         merged = [dict(ChainMap(*parts)) for parts in zip(*variants, strict=True)]
-        return [{key: mine[key] for key in mine.keys() - others.keys()} for mine, others in zip(merged, every, strict=True)]
+        return [
+            {key: mine[key] for key in mine.keys() - others.keys()}
+            for mine, others in zip(merged, every, strict=True)
+        ]
 
     return look
 
 
 def told(text):
     """The topics and services in a help text, as `real` gives them, names as patterns."""
-    parts = re.split(r"^(subscribed topics|published topics|services|parameters.*):$", text, flags=re.MULTILINE)
-    sections = {title: dict(ENTRY.findall(part)) for title, part in zip(parts[1::2], parts[2::2], strict=True)}
-    found = [sections.get(title, {}) for title in ("subscribed topics", "published topics", "services")]
-    return [{(name if name[0] in "/~" else f"/{name}"): kind for name, kind in each.items()} for each in found]
+    parts = re.split(
+        r"^(subscribed topics|published topics|services|parameters.*):$", text, flags=re.MULTILINE
+    )
+    sections = {
+        title: dict(ENTRY.findall(part))
+        for title, part in zip(parts[1::2], parts[2::2], strict=True)
+    }
+    found = [
+        sections.get(title, {}) for title in ("subscribed topics", "published topics", "services")
+    ]
+    return [
+        {(name if name[0] in "/~" else f"/{name}"): kind for name, kind in each.items()}
+        for each in found
+    ]
 
 
 @pytest.mark.parametrize("node", CONFIGS)
 def test_help_lists_the_topics_and_services_that_the_node_has(node, help_of, request):
     pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-    for patterns, actual in zip(told(help_of(node)), request.getfixturevalue("real")(node), strict=True):
-        listed = {name: {kind for pattern, kind in patterns.items() if fnmatch.fnmatchcase(name, pattern)} for name in actual}
+    for patterns, actual in zip(
+        told(help_of(node)), request.getfixturevalue("real")(node), strict=True
+    ):
+        listed = {
+            name: {kind for pattern, kind in patterns.items() if fnmatch.fnmatchcase(name, pattern)}
+            for name in actual
+        }
         assert listed == {name: {kind} for name, kind in actual.items()}
-        assert [pattern for pattern in patterns if pattern not in TF and not fnmatch.filter(actual, pattern)] == []
+        assert [
+            pattern
+            for pattern in patterns
+            if pattern not in TF and not fnmatch.filter(actual, pattern)
+        ] == []
 
 
 @pytest.mark.parametrize(
@@ -143,7 +192,12 @@ def test_help_lists_the_topics_and_services_that_the_node_has(node, help_of, req
     [
         ("depth_node", ("--model", "X"), "'--model'", "--ros-args -p model:=X"),
         ("depth_node", ("my_model",), "'my_model'", "--ros-args -p model:=X"),
-        ("evaluator_node", ("--ros-args", "-p", "alpha:=0.9", "--", "--max-depth=9"), "'--max-depth=9'", "--ros-args -p max_depth:=X"),
+        (
+            "evaluator_node",
+            ("--ros-args", "-p", "alpha:=0.9", "--", "--max-depth=9"),
+            "'--max-depth=9'",
+            "--ros-args -p max_depth:=X",
+        ),
     ],
 )
 def test_what_ros_would_ignore_is_one_sentence_and_exit_code_1(node, arguments, named, expected):
@@ -159,19 +213,29 @@ def test_what_ros_would_ignore_is_one_sentence_and_exit_code_1(node, arguments, 
     ("node", "argument", "expected"),
     [
         (DEPTH_NODE, "--sampels=16", "--ros-args -p samples:=X"),
-        (DEPTH_NODE, "samples:=16", "--ros-args -p samples:=X"),  # ROS would take it as a remapping of a topic `samples`
+        (
+            DEPTH_NODE,
+            "samples:=16",
+            "--ros-args -p samples:=X",
+        ),  # ROS would take it as a remapping of a topic `samples`
         (DEPTH_NODE, "use_sim_time:=true", "--ros-args -p use_sim_time:=X"),
         (DEPTH_NODE, "/path/of/something", DEPTH_NODE.example),
         (DEPTH_NODE, "-p", DEPTH_NODE.example),
         (DEPTH_NODE, "--image:=/camera", DEPTH_NODE.example),  # neither an option nor a remapping
         (DEPTH_NODE, "image:=/my camera", DEPTH_NODE.example),
-        (DEPTH_NODE, "__params:=x.yaml", DEPTH_NODE.example),  # as it once was: ROS no longer takes it
+        (
+            DEPTH_NODE,
+            "__params:=x.yaml",
+            DEPTH_NODE.example,
+        ),  # as it once was: ROS no longer takes it
         (EVALUATOR_NODE, "--verbose", EVALUATOR_NODE.example),
         (EVALUATOR_NODE, "--use-ground-truth-image", "--ros-args -p use_ground_truth_image:=X"),
     ],
 )
 def test_a_refusal_names_the_parameter_that_was_meant(node, argument, expected):
-    with pytest.raises(ConfigError, match=re.escape(f"argument {argument!r} ") + ".*" + re.escape(expected)):
+    with pytest.raises(
+        ConfigError, match=re.escape(f"argument {argument!r} ") + ".*" + re.escape(expected)
+    ):
         refuse_ignored(node, ["--ros-args", "-r", "a:=b", "--", "--", argument])
 
 
@@ -180,7 +244,18 @@ def test_a_refusal_names_the_parameter_that_was_meant(node, argument, expected):
     [
         [],
         ["", "--", "--ros-args"],
-        ["--ros-args", "--log-level", "debug", "--ros-args", "-r", "__node:=front", "--params-file", "x.yaml", "-p", "model:=m"],  # as launch_ros
+        [
+            "--ros-args",
+            "--log-level",
+            "debug",
+            "--ros-args",
+            "-r",
+            "__node:=front",
+            "--params-file",
+            "x.yaml",
+            "-p",
+            "model:=m",
+        ],  # as launch_ros
         ["--ros-args", "-p", "model:=m", "--", "--ros-args", "-r", "image:=/camera/image_raw"],
     ],
 )
@@ -188,7 +263,16 @@ def test_what_ros_takes_is_not_refused(arguments):
     refuse_ignored(DEPTH_NODE, arguments)
 
 
-@pytest.mark.parametrize("argument", ["image:=/camera/image_raw", "/image:=camera", "~/latency_ms:=~/late", "front:image:=/camera", "__ns:=/robot"])
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "image:=/camera/image_raw",
+        "/image:=camera",
+        "~/latency_ms:=~/late",
+        "front:image:=/camera",
+        "__ns:=/robot",
+    ],
+)
 def test_an_old_remapping_that_ros_takes_with_a_warning_is_not_refused(argument):
     refuse_ignored(DEPTH_NODE, [argument])
     utilities = pytest.importorskip("rclpy.utilities", reason="ROS 2 is not installed")
@@ -196,8 +280,17 @@ def test_an_old_remapping_that_ros_takes_with_a_warning_is_not_refused(argument)
 
 
 words = st.lists(st.sampled_from(["bag", "--model", "-x", "--", "a", "--help"]), max_size=3)
-rules = st.lists(st.sampled_from([("-p", "a:=b"), ("-r", "image:=/camera"), ("--log-level", "info"), ("--ros-args",)]), max_size=3)
-blocks = st.builds(lambda rules, after: ["--ros-args", *chain(*rules), *(["--", *after] if after else [])], rules, words)
+rules = st.lists(
+    st.sampled_from(
+        [("-p", "a:=b"), ("-r", "image:=/camera"), ("--log-level", "info"), ("--ros-args",)]
+    ),
+    max_size=3,
+)
+blocks = st.builds(
+    lambda rules, after: ["--ros-args", *chain(*rules), *(["--", *after] if after else [])],
+    rules,
+    words,
+)
 
 
 @pytest.mark.skipif(find_spec("rclpy") is None, reason="ROS 2 is not installed")

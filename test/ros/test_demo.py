@@ -10,16 +10,22 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from uncertainty_depth import demo
+from uncertainty_depth.cli import demo
 from uncertainty_depth.config import SynthesisConfig
-from uncertainty_depth.evaluate import Evaluation, flatten
-from uncertainty_depth.ros.live_run import drained
+from uncertainty_depth.evaluation.evaluate import Evaluation, flatten
+from uncertainty_depth.ros.demo.live_run import drained
 
 FRAMES = 3
 
 
 def test_the_demo_accounts_for_every_frame_and_live_equals_offline(tmp_path, monkeypatch):
-    monkeypatch.setattr(demo, "WORLD", SynthesisConfig(worlds=1, frames=FRAMES, seed=20_000, width=96, height=72, rings=16, rate=0.5))
+    monkeypatch.setattr(
+        demo,
+        "WORLD",
+        SynthesisConfig(
+            worlds=1, frames=FRAMES, seed=20_000, width=96, height=72, rings=16, rate=0.5
+        ),
+    )
     lines = list(demo.run(tmp_path))
     assert f"sent by the player: {FRAMES} images" in lines
     assert f"depth node: {FRAMES} received" in lines
@@ -27,10 +33,18 @@ def test_the_demo_accounts_for_every_frame_and_live_equals_offline(tmp_path, mon
     assert f"evaluator node: {FRAMES} predictions received" in lines
     assert "evaluator node: messages of all topics lost: none" in lines
     assert f"evaluator node: {FRAMES} scored" in lines
-    live, offline = (json.loads((tmp_path / name / "summary.json").read_text()) for name in ("live", "offline"))
-    assert live["frames"] == offline["frames"] == {"read": FRAMES, "evaluated": FRAMES, "skipped": {}}
+    live, offline = (
+        json.loads((tmp_path / name / "summary.json").read_text()) for name in ("live", "offline")
+    )
+    assert (
+        live["frames"] == offline["frames"] == {"read": FRAMES, "evaluated": FRAMES, "skipped": {}}
+    )
     shown = flatten(live)
-    figures = {name: value for name, value in flatten(offline).items() if name.startswith(("depth.", "uncertainty.", "baselines.", "pixels"))}
+    figures = {
+        name: value
+        for name, value in flatten(offline).items()
+        if name.startswith(("depth.", "uncertainty.", "baselines.", "pixels"))
+    }
     assert len(figures) > 60
     for name, value in figures.items():
         assert number(shown[name]) == pytest.approx(number(value), rel=1e-6, nan_ok=True), name
@@ -48,8 +62,19 @@ def counts(depth, scores):
 
 def test_the_account_names_losses_and_what_nothing_explains():
     depth = {"received": 8, "processed": 5, "dropped.stale": 2, "lost_in_transport": 1}
-    scores = {"received": 20, "received.depth/image_rect": 5, "evaluated": 3, "dropped.queue_full": 4}
-    lines = list(demo.account(counts(depth, scores), "/image", {"frames": {"evaluated": 3, "skipped": {"no_lidar": 1}}}))
+    scores = {
+        "received": 20,
+        "received.depth/image_rect": 5,
+        "evaluated": 3,
+        "dropped.queue_full": 4,
+    }
+    lines = list(
+        demo.account(
+            counts(depth, scores),
+            "/image",
+            {"frames": {"evaluated": 3, "skipped": {"no_lidar": 1}}},
+        )
+    )
     assert lines == [
         "sent by the player: 10 images",
         "depth node: 8 received, 1 lost_in_transport, 1 unaccounted",
@@ -61,7 +86,13 @@ def test_the_account_names_losses_and_what_nothing_explains():
 
 
 DEPTH = {"received": 9, "lost_in_transport": 1, "processed": 7, "dropped.stale": 2}
-SCORES = {"received.lidar/points": 10, "evaluated": 5, "skipped.no_lidar": 1, "undecided": 1, "waiting": 0}
+SCORES = {
+    "received.lidar/points": 10,
+    "evaluated": 5,
+    "skipped.no_lidar": 1,
+    "undecided": 1,
+    "waiting": 0,
+}
 
 
 @pytest.mark.parametrize(

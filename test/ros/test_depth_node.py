@@ -17,9 +17,9 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 from std_msgs.msg import Float64, String
 
 from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.data.images import decode_depth, decode_image
 from uncertainty_depth.errors import ConfigError, ModelError
-from uncertainty_depth.predictor import Predictor
+from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.messages.images import decode_depth, decode_image
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros import depth_node
 from uncertainty_depth.ros.depth_node import DepthNode
@@ -62,7 +62,9 @@ def start(graph, monkeypatch):
     monkeypatch.setattr(depth_node, "load_predictor", FakePredictor)
 
     def start_node(arguments=(), **parameters):
-        return graph.start(DepthNode, arguments, **{"model": "fake", "max_frame_age": 0.0, **parameters})
+        return graph.start(
+            DepthNode, arguments, **{"model": "fake", "max_frame_age": 0.0, **parameters}
+        )
 
     return start_node
 
@@ -79,8 +81,14 @@ def dropped(node):
 
 def test_maps_carry_the_image_header_and_metres(graph, start, make):
     node = start()
-    depths, sigmas = graph.inbox(Image, "depth/image_rect"), graph.inbox(Image, "uncertainty/image_rect")
-    infos, latencies = graph.inbox(CameraInfo, "uncertainty/camera_info"), graph.inbox(Float64, f"{NODE}/latency_ms")
+    depths, sigmas = (
+        graph.inbox(Image, "depth/image_rect"),
+        graph.inbox(Image, "uncertainty/image_rect"),
+    )
+    infos, latencies = (
+        graph.inbox(CameraInfo, "uncertainty/camera_info"),
+        graph.inbox(Float64, f"{NODE}/latency_ms"),
+    )
     times = graph.inbox(Float64, f"{NODE}/processing_time_ms")
     info, images = graph.publisher(CameraInfo, "camera_info"), graph.publisher(Image, "image")
     image = make.image(1_700_000_000_123_456_789, red(4), "left_optical")
@@ -95,7 +103,12 @@ def test_maps_carry_the_image_header_and_metres(graph, start, make):
     graph.until(lambda: node._info is not None, "camera info in the node")
     images.publish(make.image(1_700_000_001_000_000_000, red(), "left_optical"))
     scaled = infos.wait()[0]
-    assert (scaled.width, scaled.height, scaled.k[0], scaled.p[2]) == (WIDTH, HEIGHT, 25.0, WIDTH / 2)
+    assert (scaled.width, scaled.height, scaled.k[0], scaled.p[2]) == (
+        WIDTH,
+        HEIGHT,
+        25.0,
+        WIDTH / 2,
+    )
     assert scaled.header == depths.wait(2)[1].header
 
 
@@ -105,7 +118,11 @@ def test_pictures_and_points_are_made_only_for_subscribers(graph, start, make, m
     made = []
     for name in ("colorize", "points_message"):
         original = getattr(depth_outputs, name)
-        monkeypatch.setattr(depth_outputs, name, lambda *a, _name=name, _original=original: made.append(_name) or _original(*a))
+        monkeypatch.setattr(
+            depth_outputs,
+            name,
+            lambda *a, _name=name, _original=original: made.append(_name) or _original(*a),
+        )
     node = start()
     depths = graph.inbox(Image, "depth/image_rect")
     info, images = graph.publisher(CameraInfo, "camera_info"), graph.publisher(Image, "image")
@@ -114,12 +131,19 @@ def test_pictures_and_points_are_made_only_for_subscribers(graph, start, make, m
     images.publish(make.image(1, red(4)))
     depths.wait()
     assert made == []
-    points, depth_color = graph.inbox(PointCloud2, "points"), graph.inbox(Image, "depth/image_color")
+    points, depth_color = (
+        graph.inbox(PointCloud2, "points"),
+        graph.inbox(Image, "depth/image_color"),
+    )
     sigma_color = graph.inbox(Image, "uncertainty/image_color")
     images.publish(make.image(2, red(5)))
     cloud = points.wait()[0]
     assert (cloud.width, cloud.height, cloud.header.frame_id) == (WIDTH, HEIGHT, "camera")
-    assert decode_image(depth_color.wait()[0]).shape == decode_image(sigma_color.wait()[0]).shape == (HEIGHT, WIDTH, 3)
+    assert (
+        decode_image(depth_color.wait()[0]).shape
+        == decode_image(sigma_color.wait()[0]).shape
+        == (HEIGHT, WIDTH, 3)
+    )
     assert sorted(made) == ["colorize", "colorize", "points_message"]
 
 
@@ -148,11 +172,18 @@ def test_only_the_newest_frame_waits_and_every_other_is_counted(graph, start, ma
     assert predictor.begun.acquire(timeout=20)
     for stamp in range(2, 8):
         images.publish(make.image(stamp, red()))
-        graph.until(lambda stamp=stamp: node.health.counts()["received"] == stamp, f"image {stamp} in the node")
+        graph.until(
+            lambda stamp=stamp: node.health.counts()["received"] == stamp,
+            f"image {stamp} in the node",
+        )
     predictor.gate.set()
     assert [stamp_ns(message.header) for message in depths.wait(2)] == [1, 7]
     graph.until(lambda: node.health.counts()["processed"] == 2, "both counted")
-    assert node.health.counts() | {"received": 7} == {"received": 7, "processed": 2, "dropped.queue_full": 5}
+    assert node.health.counts() | {"received": 7} == {
+        "received": 7,
+        "processed": 2,
+        "dropped.queue_full": 5,
+    }
 
 
 def test_the_executor_stays_free_while_the_network_works(graph, start, make):
@@ -178,7 +209,10 @@ def test_nothing_is_dropped_with_a_queue_and_reliable_input(graph, start, make):
 def test_best_effort_and_reliable_publishers_are_both_heard(graph, start, make, depth):
     start()
     depths = graph.inbox(Image, "depth/image_rect", qos_profile_sensor_data)
-    for stamp, qos in ((1, qos_profile_sensor_data), (2, QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE))):
+    for stamp, qos in (
+        (1, qos_profile_sensor_data),
+        (2, QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE)),
+    ):
         graph.publisher(Image, "image", qos).publish(make.image(stamp, red()))
         depths.wait_for(lambda message, stamp=stamp: stamp_ns(message.header) == stamp)
 
@@ -186,42 +220,82 @@ def test_best_effort_and_reliable_publishers_are_both_heard(graph, start, make, 
 def test_quality_of_service_may_be_overridden(graph, start):
     name = "qos_overrides./image.subscription.reliability"
     start(["-p", f"{name}:=reliable", "-p", "qos_overrides./depth/image_rect.publisher.depth:=77"])
-    graph.until(lambda: graph.node.get_subscriptions_info_by_topic("/image"), "the node's subscription")
+    graph.until(
+        lambda: graph.node.get_subscriptions_info_by_topic("/image"), "the node's subscription"
+    )
     (image,) = graph.node.get_subscriptions_info_by_topic("/image")
     assert image.qos_profile.reliability == ReliabilityPolicy.RELIABLE
 
 
 def test_overridden_quality_of_service_outlives_a_change_at_run_time(graph, start):
     """What was given stays, even where it equals the default; what was not given follows the parameters."""
-    given = {"/image": "reliability:=best_effort", "/image/compressed": "durability:=transient_local"}
-    node = start([word for topic, value in given.items() for word in ("-p", f"qos_overrides.{topic}.subscription.{value}")])
+    given = {
+        "/image": "reliability:=best_effort",
+        "/image/compressed": "durability:=transient_local",
+    }
+    node = start(
+        [
+            word
+            for topic, value in given.items()
+            for word in ("-p", f"qos_overrides.{topic}.subscription.{value}")
+        ]
+    )
     assert node.get_parameter("qos_overrides./image.subscription.depth").value == 1
     assert graph.set_parameters(NODE, reliable_input=True, compressed_input=True).successful
     compressed = subscribed(graph, "/image/compressed")
-    assert (compressed.durability, compressed.reliability) == (DurabilityPolicy.TRANSIENT_LOCAL, ReliabilityPolicy.RELIABLE)
+    assert (compressed.durability, compressed.reliability) == (
+        DurabilityPolicy.TRANSIENT_LOCAL,
+        ReliabilityPolicy.RELIABLE,
+    )
     assert graph.set_parameters(NODE, compressed_input=False).successful
     image = subscribed(graph, "/image")
-    assert (image.durability, image.reliability) == (DurabilityPolicy.VOLATILE, ReliabilityPolicy.BEST_EFFORT)
+    assert (image.durability, image.reliability) == (
+        DurabilityPolicy.VOLATILE,
+        ReliabilityPolicy.BEST_EFFORT,
+    )
 
 
 @pytest.mark.parametrize("topic", ["/image", "/image/compressed"])
 def test_an_impossible_quality_of_service_is_one_sentence(graph, start, topic):
-    with pytest.raises(ConfigError, match=r"reliability is 'perfect'; expected one of .*best_effort"):
+    with pytest.raises(
+        ConfigError, match=r"reliability is 'perfect'; expected one of .*best_effort"
+    ):
         start(["-p", f"qos_overrides.{topic}.subscription.reliability:=perfect"])
 
 
 def subscribed(graph, topic):
-    graph.until(lambda: len(graph.node.get_subscriptions_info_by_topic(topic)) == 1, f"one subscription of {topic}")
+    graph.until(
+        lambda: len(graph.node.get_subscriptions_info_by_topic(topic)) == 1,
+        f"one subscription of {topic}",
+    )
     return graph.node.get_subscriptions_info_by_topic(topic)[0].qos_profile
 
 
 def test_default_quality_of_service(graph, start):
     start()
-    graph.until(lambda: graph.node.get_subscriptions_info_by_topic("/image") and graph.node.get_publishers_info_by_topic("/points"), "endpoints")
-    assert graph.node.get_subscriptions_info_by_topic("/image")[0].qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
-    for topic in ("depth/image_rect", "uncertainty/image_rect", "depth/camera_info", "points", "depth/image_color"):
+    graph.until(
+        lambda: (
+            graph.node.get_subscriptions_info_by_topic("/image")
+            and graph.node.get_publishers_info_by_topic("/points")
+        ),
+        "endpoints",
+    )
+    assert (
+        graph.node.get_subscriptions_info_by_topic("/image")[0].qos_profile.reliability
+        == ReliabilityPolicy.BEST_EFFORT
+    )
+    for topic in (
+        "depth/image_rect",
+        "uncertainty/image_rect",
+        "depth/camera_info",
+        "points",
+        "depth/image_color",
+    ):
         graph.until(lambda topic=topic: graph.node.get_publishers_info_by_topic(f"/{topic}"), topic)
-        assert graph.node.get_publishers_info_by_topic(f"/{topic}")[0].qos_profile.reliability == ReliabilityPolicy.RELIABLE
+        assert (
+            graph.node.get_publishers_info_by_topic(f"/{topic}")[0].qos_profile.reliability
+            == ReliabilityPolicy.RELIABLE
+        )
 
 
 def bad_images(make):
@@ -232,7 +306,12 @@ def bad_images(make):
     step.step = 3
     encoding.encoding = "cmyk32"
     short.data = good.data[:-1]
-    return {"image_zero_size": empty, "image_wrong_step": step, "image_unknown_encoding": encoding, "image_short_data": short}
+    return {
+        "image_zero_size": empty,
+        "image_wrong_step": step,
+        "image_unknown_encoding": encoding,
+        "image_short_data": short,
+    }
 
 
 def test_bad_images_are_counted_by_reason_and_the_next_one_works(graph, start, make):
@@ -261,22 +340,33 @@ def test_what_the_middleware_lost_is_counted(start):
     from types import SimpleNamespace
 
     node = start()
-    (handler,) = [each for each in node._subscription.event_handlers if each.callback.__name__ == "_on_lost"]
+    (handler,) = [
+        each for each in node._subscription.event_handlers if each.callback.__name__ == "_on_lost"
+    ]
     handler.callback(SimpleNamespace(total_count=7, total_count_change=3))
     assert node.health.counts() == {"lost_in_transport": 3}
 
 
 def test_stale_frames_are_dropped_by_the_nodes_clock(graph, start, make):
     node = start(max_frame_age=0.5, queue_size=5, reliable_input=True, use_sim_time=True)
-    depths, images, clock = graph.inbox(Image, "depth/image_rect"), graph.publisher(Image, "image"), graph.publisher(Clock, "/clock")
+    depths, images, clock = (
+        graph.inbox(Image, "depth/image_rect"),
+        graph.publisher(Image, "image"),
+        graph.publisher(Clock, "/clock"),
+    )
     clock.publish(Clock(clock=Time(sec=100)))
     graph.until(lambda: node.get_clock().now().nanoseconds == 100_000_000_000, "sim time")
     for stamp in (99_400_000_000, 99_600_000_000, 100_000_000_000):
         images.publish(make.image(stamp, red()))
-    assert [stamp_ns(message.header) for message in depths.wait(2)] == [99_600_000_000, 100_000_000_000]
+    assert [stamp_ns(message.header) for message in depths.wait(2)] == [
+        99_600_000_000,
+        100_000_000_000,
+    ]
     assert dropped(node) == {"stale": 1}
     clock.publish(Clock(clock=Time(sec=50)))  # the bag loops
-    graph.until(lambda: node.get_clock().now().nanoseconds == 50_000_000_000, "sim time that jumped back")
+    graph.until(
+        lambda: node.get_clock().now().nanoseconds == 50_000_000_000, "sim time that jumped back"
+    )
     images.publish(make.image(50_000_000_000, red()))
     assert stamp_ns(depths.wait(3)[2].header) == 50_000_000_000
 
@@ -285,10 +375,19 @@ def test_compressed_images(graph, start, make):
     import cv2
 
     start(compressed_input=True)
-    depths, images = graph.inbox(Image, "depth/image_rect"), graph.publisher(CompressedImage, "image/compressed")
+    depths, images = (
+        graph.inbox(Image, "depth/image_rect"),
+        graph.publisher(CompressedImage, "image/compressed"),
+    )
     _, data = cv2.imencode(".png", red(7)[..., ::-1])
-    images.publish(CompressedImage(header=make.header(5), format="rgb8; png compressed bgr8", data=data.tobytes()))
-    np.testing.assert_array_equal(decode_depth(depths.wait()[0]), np.full((HEIGHT, WIDTH), 7, np.float32))
+    images.publish(
+        CompressedImage(
+            header=make.header(5), format="rgb8; png compressed bgr8", data=data.tobytes()
+        )
+    )
+    np.testing.assert_array_equal(
+        decode_depth(depths.wait()[0]), np.full((HEIGHT, WIDTH), 7, np.float32)
+    )
 
 
 def test_changes_at_run_time_take_effect_together(graph, start, make):
@@ -319,7 +418,10 @@ def test_a_method_the_model_lacks_is_refused(graph, start):
 def test_a_component_the_model_lacks_is_refused(graph, start):
     node = start()
     result = graph.set_parameters(NODE, component="aleatoric")
-    assert (result.successful, result.reason) == (False, "component is 'aleatoric', which fake does not have")
+    assert (result.successful, result.reason) == (
+        False,
+        "component is 'aleatoric', which fake does not have",
+    )
     assert graph.set_parameters(NODE, component="epistemic").successful
     assert node._predictor.config.component == "epistemic"
 
@@ -329,7 +431,9 @@ def test_the_input_may_change_at_run_time(graph, start, make):
     depths, images = graph.inbox(Image, "depth/image_rect"), graph.publisher(Image, "image")
     images.publish(make.image(1, red()))
     depths.wait(1)
-    assert graph.set_parameters(NODE, compressed_input=True, reliable_input=True, queue_size=4).successful
+    assert graph.set_parameters(
+        NODE, compressed_input=True, reliable_input=True, queue_size=4
+    ).successful
     graph.until(lambda: images.get_subscription_count() == 0, "end of the old subscription")
     assert graph.set_parameters(NODE, compressed_input=False).successful
     graph.until(lambda: images.get_subscription_count() == 1, "the new subscription")
@@ -354,11 +458,19 @@ def test_diagnostics_once_a_second(graph, start, make):
     assert facts["samples"] == "8"
     assert facts["device"] == "cpu"
     assert float(facts["latency_p95_ms"]) >= float(facts["latency_p50_ms"]) > 0
-    assert {"received_rate_hz", "received_age_s", "waiting", "depth_subscribers", "image_publishers"} <= set(facts)
+    assert {
+        "received_rate_hz",
+        "received_age_s",
+        "waiting",
+        "depth_subscribers",
+        "image_publishers",
+    } <= set(facts)
     bad = make.image(2, red())
     bad.encoding = "cmyk32"
     images.publish(bad)
-    warned = inbox.wait_for(lambda message: values(message).get("dropped.image_unknown_encoding") == "1").status[0]
+    warned = inbox.wait_for(
+        lambda message: values(message).get("dropped.image_unknown_encoding") == "1"
+    ).status[0]
     assert warned.level == b"\x01"
     assert "image_unknown_encoding" in warned.message
 
@@ -375,7 +487,10 @@ def test_late_subscribers_learn_which_model_it_is(graph, start):
 
 def test_names_follow_namespace_and_remaps(graph, start, make):
     start(["-r", "__ns:=/robot", "-r", "image:=/front/image_raw"])
-    depths, images = graph.inbox(Image, "/robot/depth/image_rect"), graph.publisher(Image, "/front/image_raw")
+    depths, images = (
+        graph.inbox(Image, "/robot/depth/image_rect"),
+        graph.publisher(Image, "/front/image_raw"),
+    )
     images.publish(make.image(1, red()))
     depths.wait()
 
@@ -393,10 +508,15 @@ def test_a_folder_that_is_no_model_is_one_sentence(graph, tmp_path):
 @pytest.mark.parametrize("method", ["mc_dropout", "multi_epochs", "deterministic"])
 def test_real_model_gives_what_the_predictor_gives(graph, make, tiny_model, method):
     graph.start(DepthNode, model=str(tiny_model), max_frame_age=0.0, method=method, samples=3)
-    depths, sigmas = graph.inbox(Image, "depth/image_rect"), graph.inbox(Image, "uncertainty/image_rect")
+    depths, sigmas = (
+        graph.inbox(Image, "depth/image_rect"),
+        graph.inbox(Image, "uncertainty/image_rect"),
+    )
     image = np.random.default_rng(0).integers(0, 256, (48, 80, 3), np.uint8)
     graph.publisher(Image, "image").publish(make.image(123_456_789, image))
-    expected = Predictor(tiny_model, PredictorConfig(method=method, samples=3)).predict(image, 123_456_789)
+    expected = Predictor(tiny_model, PredictorConfig(method=method, samples=3)).predict(
+        image, 123_456_789
+    )
     assert decode_depth(depths.wait()[0]).tobytes() == expected.depth_m.tobytes()
     assert decode_depth(sigmas.wait()[0]).tobytes() == expected.sigma_m.tobytes()
 
@@ -410,4 +530,8 @@ def test_real_model_takes_new_samples(graph, make, tiny_model):
         assert graph.set_parameters(NODE, samples=count).successful
         images.publish(make.image(77, image))
         expected = Predictor(tiny_model, PredictorConfig(samples=count)).predict(image, 77)
-        sigmas.wait_for(lambda message, expected=expected: decode_depth(message).tobytes() == expected.sigma_m.tobytes())
+        sigmas.wait_for(
+            lambda message, expected=expected: (
+                decode_depth(message).tobytes() == expected.sigma_m.tobytes()
+            )
+        )

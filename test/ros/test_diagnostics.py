@@ -65,7 +65,10 @@ def test_drops_by_reason(health):
 
 
 def test_no_count_is_lost_between_threads(health):
-    threads = [threading.Thread(target=lambda: [health.count("received") for _ in range(2000)]) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: [health.count("received") for _ in range(2000)])
+        for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -84,10 +87,16 @@ def test_level_and_sentence(health, clock):
     assert sentence(health, clock) == (DiagnosticStatus.OK, "running")
     health.drop("stale", 3)
     health.count("lost_in_transport", 2)
-    assert sentence(health, clock) == (DiagnosticStatus.WARN, "frames lost: lost_in_transport 2.0/s, stale 3.0/s")
+    assert sentence(health, clock) == (
+        DiagnosticStatus.WARN,
+        "frames lost: lost_in_transport 2.0/s, stale 3.0/s",
+    )
     health.count("received")
     health.drop("failed")
-    assert sentence(health, clock) == (DiagnosticStatus.ERROR, "frames fail: see the log; frames lost: failed 1.0/s")
+    assert sentence(health, clock) == (
+        DiagnosticStatus.ERROR,
+        "frames fail: see the log; frames lost: failed 1.0/s",
+    )
     clock.now += 4
     assert sentence(health, clock) == (DiagnosticStatus.WARN, "nothing received for 6.0 s")
 
@@ -95,7 +104,10 @@ def test_level_and_sentence(health, clock):
 def test_a_node_that_receives_but_scores_nothing_says_why(health, clock):
     awaited = ["received.depth", "received.lidar", "evaluated"]
     health.count("received.depth")
-    assert problem(health, health.rates(), awaited) == (DiagnosticStatus.WARN, "nothing received on lidar yet")
+    assert problem(health, health.rates(), awaited) == (
+        DiagnosticStatus.WARN,
+        "nothing received on lidar yet",
+    )
     clock.now += 1
     health.count("received.lidar")
     health.count("skipped.no_lidar_point_in_view", 2)

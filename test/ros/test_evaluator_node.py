@@ -17,11 +17,11 @@ from std_msgs.msg import Float64, String
 from std_srvs.srv import Trigger
 
 from uncertainty_depth.config import EvaluationConfig, LidarConfig
-from uncertainty_depth.data.camera_info import camera_from_info
-from uncertainty_depth.data.images import decode_image
 from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.evaluate import Evaluation, flatten
-from uncertainty_depth.geometry import ground_truth_from_cloud
+from uncertainty_depth.evaluation.evaluate import Evaluation, flatten
+from uncertainty_depth.geometry.camera import ground_truth_from_cloud
+from uncertainty_depth.messages.camera_info import camera_from_info
+from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 
@@ -36,7 +36,9 @@ class Feeder:
 
     def __init__(self, graph, make):
         self.make = make
-        self.depth, self.sigma = (graph.publisher(Image, f"{name}/image_rect", 50) for name in ("depth", "uncertainty"))
+        self.depth, self.sigma = (
+            graph.publisher(Image, f"{name}/image_rect", 50) for name in ("depth", "uncertainty")
+        )
         self.info = graph.publisher(CameraInfo, "depth/camera_info")
         self.clouds = graph.publisher(PointCloud2, "lidar/points", 50)
 
@@ -47,7 +49,9 @@ class Feeder:
         self.sigma.publish(self.make.image(stamp, sigma_m))
 
     def cloud(self, stamp, points=None):
-        self.clouds.publish(self.make.cloud(self.make.points_on_plane() if points is None else points, stamp))
+        self.clouds.publish(
+            self.make.cloud(self.make.points_on_plane() if points is None else points, stamp)
+        )
 
     def frame(self, stamp, seed=0):
         self.prediction(stamp, seed)
@@ -56,19 +60,32 @@ class Feeder:
 
 def arrays(seed):
     random = np.random.default_rng(seed)
-    return random.uniform(3, 5, (HEIGHT, WIDTH)).astype(np.float32), random.uniform(0.1, 1, (HEIGHT, WIDTH)).astype(np.float32)
+    return random.uniform(3, 5, (HEIGHT, WIDTH)).astype(np.float32), random.uniform(
+        0.1, 1, (HEIGHT, WIDTH)
+    ).astype(np.float32)
 
 
 @pytest.fixture
 def start(graph):
     return lambda *arguments, **parameters: graph.start(
-        EvaluatorNode, arguments, **{"lidar_to_camera": IDENTITY, "reliable_input": True, "queue_size": 50, "pictures": 1, **parameters}
+        EvaluatorNode,
+        arguments,
+        **{
+            "lidar_to_camera": IDENTITY,
+            "reliable_input": True,
+            "queue_size": 50,
+            "pictures": 1,
+            **parameters,
+        },
     )
 
 
 def expected(make, frames):
     """The same frames through the offline objects: figures of the last frame, and of all."""
-    camera, cloud = camera_from_info(make.camera_info(0, WIDTH, HEIGHT)), make.points_on_plane().astype(np.float32)
+    camera, cloud = (
+        camera_from_info(make.camera_info(0, WIDTH, HEIGHT)),
+        make.points_on_plane().astype(np.float32),
+    )
     truth = ground_truth_from_cloud(cloud, np.eye(4), camera, LidarConfig())
     evaluation, figures = Evaluation(EvaluationConfig()), None
     for seed in range(frames):
@@ -78,7 +95,11 @@ def expected(make, frames):
 
 def test_figures_of_frame_and_run_are_those_of_the_offline_evaluation(graph, start, make):
     node = start()
-    names = {"abs_rel": "depth.abs_rel", "n_merci": "uncertainty.n_merci", "ause/rmse": "uncertainty.ause.rmse"}
+    names = {
+        "abs_rel": "depth.abs_rel",
+        "n_merci": "uncertainty.n_merci",
+        "ause/rmse": "uncertainty.ause.rmse",
+    }
     frame = {name: graph.inbox(Float64, f"{NODE}/metrics/frame/{name}", 50) for name in names}
     run = {name: graph.inbox(Float64, f"{NODE}/metrics/{name}", 50) for name in names}
     feeder = Feeder(graph, make)
@@ -93,7 +114,11 @@ def test_figures_of_frame_and_run_are_those_of_the_offline_evaluation(graph, sta
 
 def test_every_figure_has_a_topic(graph, start):
     start()
-    figures = [key.split(".", 1)[1].replace(".", "/") for key in flatten(Evaluation().summary()) if key.startswith(("depth.", "uncertainty."))]
+    figures = [
+        key.split(".", 1)[1].replace(".", "/")
+        for key in flatten(Evaluation().summary())
+        if key.startswith(("depth.", "uncertainty."))
+    ]
     assert len(figures) > 20
     topics = lambda: {name for name, _ in graph.node.get_topic_names_and_types()}  # noqa: E731
     wanted = {f"{NODE}/metrics/{prefix}{figure}" for figure in figures for prefix in ("", "frame/")}
@@ -105,13 +130,17 @@ def test_pictures_only_while_someone_looks(graph, start, make, monkeypatch):
 
     made = []
     original = score_outputs.colorize
-    monkeypatch.setattr(score_outputs, "colorize", lambda *arguments: made.append(1) or original(*arguments))
+    monkeypatch.setattr(
+        score_outputs, "colorize", lambda *arguments: made.append(1) or original(*arguments)
+    )
     start()
     scores, feeder = graph.inbox(Float64, f"{NODE}/metrics/rmse"), Feeder(graph, make)
     feeder.frame(100 * MS)
     scores.wait(1)
     assert made == []
-    error, truth = (graph.inbox(Image, f"{NODE}/{name}/image") for name in ("error", "ground_truth"))
+    error, truth = (
+        graph.inbox(Image, f"{NODE}/{name}/image") for name in ("error", "ground_truth")
+    )
     plot = graph.inbox(Image, f"{NODE}/sparsification/image")
     feeder.frame(200 * MS)
     shown = decode_image(error.wait(1)[0])
@@ -126,7 +155,9 @@ def test_pictures_only_while_someone_looks(graph, start, make, monkeypatch):
 def test_save_writes_the_report_and_reset_starts_anew(graph, start, make, tmp_path):
     node = start(output=str(tmp_path / "report"))
     scores, feeder = graph.inbox(Float64, f"{NODE}/metrics/rmse", 50), Feeder(graph, make)
-    model = graph.publisher(String, "depth/model", QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL))
+    model = graph.publisher(
+        String, "depth/model", QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    )
     model.publish(String(data="no JSON"))
     model.publish(String(data=json.dumps({"model": "tiny", "method": "mc_dropout"})))
     for index in range(3):
@@ -134,7 +165,9 @@ def test_save_writes_the_report_and_reset_starts_anew(graph, start, make, tmp_pa
     feeder.cloud(400 * MS)
     scores.wait(3)
     feeder.prediction(460 * MS)  # still waits for a later cloud when ~/save comes
-    graph.until(lambda: node.health.counts()["received.uncertainty/image_rect"] == 4, "the last prediction")
+    graph.until(
+        lambda: node.health.counts()["received.uncertainty/image_rect"] == 4, "the last prediction"
+    )
     saved = graph.call(Trigger, f"{NODE}/save")
     assert saved.success, saved.message
     summary = json.loads((tmp_path / "report" / "summary.json").read_text())
@@ -151,7 +184,9 @@ def test_save_writes_the_report_and_reset_starts_anew(graph, start, make, tmp_pa
     feeder.frame(500 * MS)
     scores.wait(4)
     assert graph.call(Trigger, f"{NODE}/save").success
-    assert json.loads((tmp_path / "report" / "summary.json").read_text())["frames"]["evaluated"] == 1
+    assert (
+        json.loads((tmp_path / "report" / "summary.json").read_text())["frames"]["evaluated"] == 1
+    )
 
 
 def test_saving_in_the_middle_of_a_run_changes_no_score(graph, start, make, tmp_path):
@@ -161,20 +196,25 @@ def test_saving_in_the_middle_of_a_run_changes_no_score(graph, start, make, tmp_
     feeder.prediction(100 * MS)
     feeder.cloud(90 * MS)
     feeder.depth.publish(make.image(200 * MS, arrays(0)[0]))
-    graph.until(lambda: (node._live.waiting, node.health.counts().get("received.lidar/points")) == (2, 1), "what comes before")
+    graph.until(
+        lambda: (node._live.waiting, node.health.counts().get("received.lidar/points")) == (2, 1),
+        "what comes before",
+    )
     assert graph.call(Trigger, f"{NODE}/save").success
     summary = json.loads((tmp_path / "report" / "summary.json").read_text())
     assert (summary["frames"]["read"], summary["notes"]) == (0, ["waiting: 2"])
     feeder.sigma.publish(make.image(200 * MS, arrays(0)[1]))
     feeder.cloud(200 * MS)
-    graph.until(lambda: node._live.evaluation.evaluated == 2, "both frames, decided by the later cloud")
+    graph.until(
+        lambda: node._live.evaluation.evaluated == 2, "both frames, decided by the later cloud"
+    )
     assert node._live.pairing_counts["paired"] == 2
     graph.stop(node)
     assert json.loads((tmp_path / "report" / "summary.json").read_text())["notes"] == []
 
 
 def test_any_failure_of_save_is_answered(graph, start, tmp_path, monkeypatch):
-    from uncertainty_depth import report
+    from uncertainty_depth.evaluation import report
 
     node = start(output=str(tmp_path / "report"))
     with monkeypatch.context() as patch:
@@ -188,7 +228,10 @@ def test_any_failure_of_save_is_answered(graph, start, tmp_path, monkeypatch):
 def test_save_without_a_folder_says_what_is_missing(graph, start):
     start()
     answer = graph.call(Trigger, f"{NODE}/save")
-    assert (answer.success, answer.message) == (False, "the parameter output is empty; expected a folder for the report")
+    assert (answer.success, answer.message) == (
+        False,
+        "the parameter output is empty; expected a folder for the report",
+    )
 
 
 def test_the_folder_may_be_given_later(graph, start, make, tmp_path):
@@ -204,10 +247,16 @@ def test_closing_writes_the_report(graph, start, make, tmp_path):
     feeder.frame(100 * MS)
     scores.wait(1)
     feeder.prediction(200 * MS)
-    graph.until(lambda: node.health.counts()["received.uncertainty/image_rect"] == 2, "the last prediction")
+    graph.until(
+        lambda: node.health.counts()["received.uncertainty/image_rect"] == 2, "the last prediction"
+    )
     graph.stop(node)
     summary = json.loads((tmp_path / "report" / "summary.json").read_text())
-    assert summary["frames"] == {"read": 2, "evaluated": 1, "skipped": {"no_lidar_within_max_time_difference": 1}}
+    assert summary["frames"] == {
+        "read": 2,
+        "evaluated": 1,
+        "skipped": {"no_lidar_within_max_time_difference": 1},
+    }
 
 
 def test_bad_clouds_and_lost_halves_are_counted_and_reported(graph, start, make, tmp_path):
@@ -223,7 +272,12 @@ def test_bad_clouds_and_lost_halves_are_counted_and_reported(graph, start, make,
     inbox = graph.inbox(DiagnosticArray, "/diagnostics", 50)
     status = inbox.wait_for(lambda message: message.status[0].name == "evaluator_node").status[0]
     facts = {item.key: item.value for item in status.values}
-    assert facts["skipped.cloud_without_points"] == facts["skipped.cloud_without_xyz"] == facts["evaluated"] == "1"
+    assert (
+        facts["skipped.cloud_without_points"]
+        == facts["skipped.cloud_without_xyz"]
+        == facts["evaluated"]
+        == "1"
+    )
     assert facts["received.lidar/points"] == "3"
     graph.stop(node)
     frames = json.loads((tmp_path / "report" / "summary.json").read_text())["frames"]
@@ -261,7 +315,9 @@ def test_a_bag_that_loops_keeps_counting(graph, start, make):
 def test_ground_truth_images(graph, start, make):
     node = start(use_ground_truth_image=True)
     scores = graph.inbox(Float64, f"{NODE}/metrics/mae")
-    depth, sigma = (graph.publisher(Image, f"{name}/image_rect") for name in ("depth", "uncertainty"))
+    depth, sigma = (
+        graph.publisher(Image, f"{name}/image_rect") for name in ("depth", "uncertainty")
+    )
     truth = graph.publisher(Image, "ground_truth/image")
     depth_m, sigma_m = arrays(0)
     depth.publish(make.image(100 * MS, depth_m))
@@ -286,25 +342,40 @@ def test_overridden_quality_of_service_outlives_a_change_at_run_time(graph, star
     before = node._ground_truth
     assert graph.set_parameters(NODE, queue_size=7).successful
     graph.until(lambda: node._ground_truth is not before, "the new subscription")
-    graph.until(lambda: len(graph.node.get_subscriptions_info_by_topic("/lidar/points")) == 1, "end of the old subscription")
+    graph.until(
+        lambda: len(graph.node.get_subscriptions_info_by_topic("/lidar/points")) == 1,
+        "end of the old subscription",
+    )
     (info,) = graph.node.get_subscriptions_info_by_topic("/lidar/points")
     assert info.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
 
 
-def test_a_change_of_what_is_scored_starts_anew_and_an_impossible_one_is_refused(graph, start, make):
+def test_a_change_of_what_is_scored_starts_anew_and_an_impossible_one_is_refused(
+    graph, start, make
+):
     node = start()
     scores, feeder = graph.inbox(Float64, f"{NODE}/metrics/rmse"), Feeder(graph, make)
     feeder.frame(100 * MS)
     scores.wait(1)
     refused = graph.set_parameters(NODE, min_depth=90.0, alpha=0.5)
-    assert (refused.successful, refused.reason) == (False, "min_depth is 90.0; expected less than max_depth, 80.0")
+    assert (refused.successful, refused.reason) == (
+        False,
+        "min_depth is 90.0; expected less than max_depth, 80.0",
+    )
     assert graph.set_parameters(NODE, color_max_error=5.0).successful
     assert node._live.evaluation.evaluated == 1
     assert not graph.set_parameters(NODE, lidar_to_camera=[1.0, 2.0]).successful
     assert graph.set_parameters(NODE, alpha=0.5, max_depth=3.5).successful
     feeder.frame(200 * MS)
-    graph.until(lambda: node.health.counts().get("skipped.no_valid_pixel") == 1, "a frame without a valid pixel")
-    assert node._live.evaluation.frames() == {"read": 1, "evaluated": 0, "skipped": {"no_valid_pixel": 1}}
+    graph.until(
+        lambda: node.health.counts().get("skipped.no_valid_pixel") == 1,
+        "a frame without a valid pixel",
+    )
+    assert node._live.evaluation.frames() == {
+        "read": 1,
+        "evaluated": 0,
+        "skipped": {"no_valid_pixel": 1},
+    }
     assert node._live.evaluation.config.alpha == 0.5
 
 
@@ -338,7 +409,11 @@ def test_figures_without_a_value_are_nan(graph, start, make):
     ("parameters", "error", "sentence"),
     [
         ({"lidar_to_camera": [1.0, 2.0]}, ConfigError, "lidar_to_camera has 2 numbers; expected 7"),
-        ({"min_depth": 5.0, "max_depth": 5.0}, ConfigError, "min_depth is 5.0; expected less than max_depth, 5.0"),
+        (
+            {"min_depth": 5.0, "max_depth": 5.0},
+            ConfigError,
+            "min_depth is 5.0; expected less than max_depth, 5.0",
+        ),
         ({"max_depth": 1000.0, "depth_interval": 0.01}, ConfigError, "depth_interval"),
         ({"output": __file__}, SourceError, "it is a file"),
     ],

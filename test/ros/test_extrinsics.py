@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from uncertainty_depth.errors import ConfigError, MessageError
-from uncertainty_depth.geometry import transform_from
+from uncertainty_depth.geometry.camera import transform_from
 from uncertainty_depth.ros.extrinsics import create_extrinsics
 
 POSE = (0.1, -0.2, 0.3, 0.0, 0.0, 0.6, 0.8)
@@ -31,19 +31,28 @@ class Buffer:
         if source != "lidar":
             raise TransformException(f"no frame {source}")
         x, y, z, qx, qy, qz, qw = POSE
-        transform = SimpleNamespace(translation=SimpleNamespace(x=x, y=y, z=z), rotation=SimpleNamespace(x=qx, y=qy, z=qz, w=qw))
+        transform = SimpleNamespace(
+            translation=SimpleNamespace(x=x, y=y, z=z),
+            rotation=SimpleNamespace(x=qx, y=qy, z=qz, w=qw),
+        )
         return SimpleNamespace(transform=transform)
 
 
 @pytest.fixture
 def tf2(monkeypatch):
     module = ModuleType("tf2_ros")
-    module.TransformException, module.Buffer, module.TransformListener = TransformException, Buffer, lambda buffer, node: node.append(buffer)
+    module.TransformException, module.Buffer, module.TransformListener = (
+        TransformException,
+        Buffer,
+        lambda buffer, node: node.append(buffer),
+    )
     monkeypatch.setitem(sys.modules, "tf2_ros", module)
 
 
 def test_parameter_wins_over_tf(tf2):
-    np.testing.assert_array_equal(create_extrinsics([], POSE, False).lookup("a", "b", None), transform_from(*POSE))
+    np.testing.assert_array_equal(
+        create_extrinsics([], POSE, False).lookup("a", "b", None), transform_from(*POSE)
+    )
 
 
 @pytest.mark.parametrize("bad", [(1.0,), 1.0, (0.0,) * 7, (float("nan"), *POSE[1:])])

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from uncertainty_depth.config import EvaluatorNodeConfig
-from uncertainty_depth.evaluate import flatten
+from uncertainty_depth.evaluation.evaluate import flatten
 from uncertainty_depth.ros.extrinsics import FixedExtrinsics
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
 
@@ -25,7 +25,10 @@ def live(**changes):
 
 def maps(make, stamp, size=(HEIGHT, WIDTH), seed=0):
     random_state = np.random.default_rng(seed)
-    depth, sigma = random_state.uniform(3, 5, size).astype(np.float32), random_state.uniform(0.1, 1, size).astype(np.float32)
+    depth, sigma = (
+        random_state.uniform(3, 5, size).astype(np.float32),
+        random_state.uniform(0.1, 1, size).astype(np.float32),
+    )
     return make.image(stamp, depth), make.image(stamp, sigma)
 
 
@@ -35,7 +38,9 @@ def add_prediction(evaluation, make, stamp, **options):
 
 
 def add_cloud(evaluation, make, stamp, points=None, **options):
-    return evaluation.add_ground_truth(make.cloud(make.points_on_plane() if points is None else points, stamp, **options))
+    return evaluation.add_ground_truth(
+        make.cloud(make.points_on_plane() if points is None else points, stamp, **options)
+    )
 
 
 @pytest.fixture
@@ -65,7 +70,13 @@ def test_arrival_order_of_streams_does_not_matter(make):
         streams = [
             [(evaluation.add_depth, maps(make, stamp, seed=stamp // MS)[0]) for stamp in stamps],
             [(evaluation.add_sigma, maps(make, stamp, seed=stamp // MS)[1]) for stamp in stamps],
-            [(evaluation.add_ground_truth, make.cloud(make.points_on_plane(seed=stamp // MS), stamp + 20 * MS)) for stamp in stamps],
+            [
+                (
+                    evaluation.add_ground_truth,
+                    make.cloud(make.points_on_plane(seed=stamp // MS), stamp + 20 * MS),
+                )
+                for stamp in stamps
+            ],
         ]
         shuffler = random.Random(seed)
         while any(streams):
@@ -95,7 +106,16 @@ def bad_clouds(make):
     }
 
 
-@pytest.mark.parametrize("reason", ["cloud_without_xyz", "cloud_without_points", "cloud_wrong_size", "no_lidar_point_in_view", "no_valid_pixel"])
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "cloud_without_xyz",
+        "cloud_without_points",
+        "cloud_wrong_size",
+        "no_lidar_point_in_view",
+        "no_valid_pixel",
+    ],
+)
 def test_a_useless_cloud_is_a_counted_frame(ready, make, reason):
     add_prediction(ready, make, 100 * MS)
     ready.add_ground_truth(bad_clouds(make)[reason])
@@ -122,7 +142,11 @@ def test_frames_wait_for_a_camera_info_that_comes_late(make):
     for stamp in (100, 200, 300):
         add_prediction(evaluation, make, stamp * MS)
         add_cloud(evaluation, make, stamp * MS)
-    assert evaluation.evaluation.frames() == {"read": 1, "evaluated": 0, "skipped": {"no_camera_info": 1}}  # no more than two wait
+    assert evaluation.evaluation.frames() == {
+        "read": 1,
+        "evaluated": 0,
+        "skipped": {"no_camera_info": 1},
+    }  # no more than two wait
     assert len(evaluation.add_camera_info(make.camera_info(0, WIDTH, HEIGHT))) == 2
     assert evaluation.evaluation.evaluated == 2
 
@@ -206,14 +230,21 @@ def test_ground_truth_images_in_metres_or_millimetres(make):
     (metres,) = evaluation.add_ground_truth(make.image(100 * MS, truth))
     add_prediction(evaluation, make, 200 * MS)
     message = make.image(200 * MS, truth)
-    message.encoding, message.step, message.data = "16UC1", 2 * WIDTH, np.full((HEIGHT, WIDTH), 4000, np.uint16).tobytes()
+    message.encoding, message.step, message.data = (
+        "16UC1",
+        2 * WIDTH,
+        np.full((HEIGHT, WIDTH), 4000, np.uint16).tobytes(),
+    )
     (millimetres,) = evaluation.add_ground_truth(message)
     assert metres.figures == pytest.approx(millimetres.figures, nan_ok=True)
     add_prediction(evaluation, make, 300 * MS)
     evaluation.add_ground_truth(make.image(300 * MS, truth[:5]))
     add_prediction(evaluation, make, 400 * MS)
     evaluation.finish()
-    assert skipped(evaluation) == {"ground_truth_wrong_size": 1, "no_ground_truth_image_within_max_time_difference": 1}
+    assert skipped(evaluation) == {
+        "ground_truth_wrong_size": 1,
+        "no_ground_truth_image_within_max_time_difference": 1,
+    }
 
 
 def test_reset_forgets_scores_and_counts(ready, make):
@@ -230,7 +261,12 @@ def test_colours_may_change_without_a_new_start_but_what_is_scored_may_not(ready
     add_prediction(ready, make, 100 * MS)
     add_cloud(ready, make, 100 * MS)
     add_prediction(ready, make, 200 * MS)
-    assert ready.reconfigure(EvaluatorNodeConfig(color_max_depth=3.0, occlusion_window=9), ready.extrinsics) == []
+    assert (
+        ready.reconfigure(
+            EvaluatorNodeConfig(color_max_depth=3.0, occlusion_window=9), ready.extrinsics
+        )
+        == []
+    )
     assert (ready.evaluation.evaluated, ready.waiting) == (1, 1)
     add_cloud(ready, make, 200 * MS)
     assert (ready.evaluation.evaluated, ready.waiting) == (2, 0)

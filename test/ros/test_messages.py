@@ -12,11 +12,17 @@ pytest.importorskip("sensor_msgs.msg", reason="ROS 2 is not installed")
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
-from uncertainty_depth.data.camera_info import camera_from_info
-from uncertainty_depth.data.clouds import cloud_points
-from uncertainty_depth.data.images import decode_depth, decode_image
-from uncertainty_depth.point_cloud import colored_points
-from uncertainty_depth.ros.messages import byte_array, camera_info_message, image_message, points_message, stamp_ns
+from uncertainty_depth.geometry.point_cloud import colored_points
+from uncertainty_depth.messages.camera_info import camera_from_info
+from uncertainty_depth.messages.clouds import cloud_points
+from uncertainty_depth.messages.images import decode_depth, decode_image
+from uncertainty_depth.ros.messages import (
+    byte_array,
+    camera_info_message,
+    image_message,
+    points_message,
+    stamp_ns,
+)
 
 
 def test_depth_survives_bit_by_bit(make):
@@ -24,13 +30,21 @@ def test_depth_survives_bit_by_bit(make):
     depth[0, :3] = np.nan, np.inf, 0.0
     header = make.header(1_234_567_890_123_456_789, "camera_optical")
     message = deserialize_message(serialize_message(image_message(depth, header)), Image)
-    assert (message.encoding, message.height, message.width, message.step, message.is_bigendian) == ("32FC1", 7, 5, 20, 0)
+    assert (
+        message.encoding,
+        message.height,
+        message.width,
+        message.step,
+        message.is_bigendian,
+    ) == ("32FC1", 7, 5, 20, 0)
     assert message.header == header
     assert stamp_ns(message.header) == 1_234_567_890_123_456_789
     assert decode_depth(message).tobytes() == depth.tobytes()
 
 
-@pytest.mark.parametrize("make_view", [lambda a: a, lambda a: a[:, ::2], lambda a: a.T, lambda a: a[::-1]])
+@pytest.mark.parametrize(
+    "make_view", [lambda a: a, lambda a: a[:, ::2], lambda a: a.T, lambda a: a[::-1]]
+)
 def test_depth_that_is_not_contiguous(make, make_view):
     depth = make_view(np.arange(48, dtype=np.float32).reshape(6, 8))
     np.testing.assert_array_equal(decode_depth(image_message(depth, make.header(0))), depth)
@@ -92,11 +106,19 @@ def test_camera_info_that_knows_nothing_stays_that_way(make):
 
 def test_points_project_back_to_their_pixels(make):
     random = np.random.default_rng(2)
-    depth, sigma = random.uniform(1, 9, (6, 8)).astype(np.float32), random.uniform(0, 1, (6, 8)).astype(np.float32)
+    depth, sigma = (
+        random.uniform(1, 9, (6, 8)).astype(np.float32),
+        random.uniform(0, 1, (6, 8)).astype(np.float32),
+    )
     depth[0, 0], depth[5, 7] = np.nan, np.inf
     rgb = random.integers(0, 256, (6, 8, 3), np.uint8)
     camera = camera_from_info(make.camera_info(0, 8, 6))
-    message = deserialize_message(serialize_message(points_message(colored_points(depth, sigma, rgb, camera), make.header(4))), PointCloud2)
+    message = deserialize_message(
+        serialize_message(
+            points_message(colored_points(depth, sigma, rgb, camera), make.header(4))
+        ),
+        PointCloud2,
+    )
     assert [field.name for field in message.fields] == ["x", "y", "z", "rgb", "uncertainty"]
     assert (message.width, message.height, message.is_dense) == (8, 6, False)
     known = np.isfinite(depth)
@@ -110,4 +132,6 @@ def test_points_project_back_to_their_pixels(make):
     values = np.frombuffer(message.data, np.float32).reshape(6, 8, 5)
     np.testing.assert_array_equal(values[..., 4], sigma)
     packed = np.ascontiguousarray(values[..., 3]).view(np.uint32)
-    np.testing.assert_array_equal(np.stack([packed >> 16, packed >> 8 & 255, packed & 255], -1), rgb)
+    np.testing.assert_array_equal(
+        np.stack([packed >> 16, packed >> 8 & 255, packed & 255], -1), rgb
+    )

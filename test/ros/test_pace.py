@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from uncertainty_depth.ros.pace import Pace
+from uncertainty_depth.ros.player.pace import Pace
 
 S = 1_000_000_000
 

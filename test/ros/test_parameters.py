@@ -59,19 +59,29 @@ def test_every_option_is_declared_and_described(graph, kind):
 
 def test_read_only_are_those_that_need_a_restart(graph):
     node = graph.start(ParametersNode)
-    names = [item.name for item in dataclasses.fields(DepthNodeConfig) if node.describe_parameter(item.name).read_only]
+    names = [
+        item.name
+        for item in dataclasses.fields(DepthNodeConfig)
+        if node.describe_parameter(item.name).read_only
+    ]
     assert sorted(names) == ["device", "model", "precision"]
 
 
 def test_overrides_and_integers_where_numbers_are_due(graph):
     node = graph.start(ParametersNode, ["-p", "max_frame_age:=2", "-p", "samples:=3"], seed=7)
-    assert (node.parameters.config.max_frame_age, node.parameters.config.samples, node.parameters.config.seed) == (2.0, 3, 7)
+    assert (
+        node.parameters.config.max_frame_age,
+        node.parameters.config.samples,
+        node.parameters.config.seed,
+    ) == (2.0, 3, 7)
     assert graph.set_parameters(NODE, color_max_depth=30).successful
     assert node.parameters.config.color_max_depth == 30.0
 
 
 def test_lists_of_numbers(graph):
-    node = graph.start(EvaluatorParametersNode, ["-p", "lidar_to_camera:=[0.0, 1.0, 2.0, 0.0, 0.0, 0.0, 1.0]"])
+    node = graph.start(
+        EvaluatorParametersNode, ["-p", "lidar_to_camera:=[0.0, 1.0, 2.0, 0.0, 0.0, 0.0, 1.0]"]
+    )
     assert node.parameters.config.lidar_to_camera == (0.0, 1.0, 2.0, 0.0, 0.0, 0.0, 1.0)
     assert graph.set_parameters(NODE, lidar_to_camera=[1, 0, 0, 0, 0, 0, 1]).successful
     assert node.parameters.config.lidar_to_camera == (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
@@ -133,7 +143,9 @@ def test_the_node_may_refuse(graph):
 
 def test_other_parameters_are_none_of_its_business(graph):
     node = graph.start(ParametersNode)
-    assert not graph.set_parameters(NODE, use_sim_time="yes", seed=3).successful  # the clock refuses; the seed must not change either
+    assert not graph.set_parameters(
+        NODE, use_sim_time="yes", seed=3
+    ).successful  # the clock refuses; the seed must not change either
     assert node.parameters.config.seed == 0
     assert graph.set_parameters(NODE, use_sim_time=True).successful
     assert (node.parameters.config.seed, node.applied) == (0, [])
@@ -145,7 +157,9 @@ def warned(graph, capfd):
 
     def start(kind, *arguments, **parameters):
         graph.start(kind, list(arguments), **parameters)
-        return re.findall(r"^\[WARN\] \[[\d.]+\] \[parameters_node\]: (.*)$", capfd.readouterr().err, re.MULTILINE)
+        return re.findall(
+            r"^\[WARN\] \[[\d.]+\] \[parameters_node\]: (.*)$", capfd.readouterr().err, re.MULTILINE
+        )
 
     return start
 
@@ -160,7 +174,16 @@ def test_each_unknown_parameter_is_warned_of_once_wherever_it_was_given(warned, 
     file.write_text(
         "/**: {ros__parameters: {exposure: {auto: true}, max_deth: 9.0}}\n/parameters_node: {ros__parameters: {max_deth: 8.0, alpha: 0.9}}"
     )
-    told = warned(EvaluatorParametersNode, "--params-file", str(file), "-p", "USE_SIM_TIME:=true", "-p", "max_depth:=9.0", alhpa=0.5)
+    told = warned(
+        EvaluatorParametersNode,
+        "--params-file",
+        str(file),
+        "-p",
+        "USE_SIM_TIME:=true",
+        "-p",
+        "max_depth:=9.0",
+        alhpa=0.5,
+    )
     ending = "is not one of parameters_node's and has no effect"
     assert sorted(told) == [
         f"parameter 'USE_SIM_TIME' {ending}",
@@ -177,6 +200,13 @@ def test_a_misspelt_parameter_is_named_before_an_error_it_causes(graph, capfd):
 
 
 def test_parameters_of_the_node_and_of_ros_itself_are_not_warned_of(warned):
-    every = {item.name: list(item.default) if isinstance(item.default, tuple) else item.default for item in dataclasses.fields(DepthNodeConfig)}
-    ros = ["use_sim_time:=false", "start_type_description_service:=true", "qos_overrides./image.subscription.depth:=2"]
+    every = {
+        item.name: list(item.default) if isinstance(item.default, tuple) else item.default
+        for item in dataclasses.fields(DepthNodeConfig)
+    }
+    ros = [
+        "use_sim_time:=false",
+        "start_type_description_service:=true",
+        "qos_overrides./image.subscription.depth:=2",
+    ]
     assert warned(ParametersNode, *(word for rule in ros for word in ("-p", rule)), **every) == []

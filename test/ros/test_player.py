@@ -15,15 +15,15 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
 from uncertainty_depth.config import PlayerConfig
-from uncertainty_depth.data.bag_writer import BagWriter
-from uncertainty_depth.data.clouds import cloud_points
-from uncertainty_depth.data.images import decode_image
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.geometry import Camera
-from uncertainty_depth.ros import bag_publisher
-from uncertainty_depth.ros.bag_publisher import header_stamp_ns, message_class
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.messages.clouds import cloud_points
+from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.ros.messages import stamp_ns
-from uncertainty_depth.ros.player import play
+from uncertainty_depth.ros.player import bag_publisher
+from uncertainty_depth.ros.player.bag_publisher import header_stamp_ns, message_class
+from uncertainty_depth.ros.player.player import play
+from uncertainty_depth.writers.bag_writer import BagWriter
 
 STEP_NS = 100_000_000
 START_NS = 1_700_000_000_000_000_000
@@ -64,7 +64,11 @@ def listeners(graph):
 
 
 def played(bag, **options):
-    return play(bag, PlayerConfig(**{"rate": SPEED, "wait_for_subscribers": 30.0, **options}), progress=False)
+    return play(
+        bag,
+        PlayerConfig(**{"rate": SPEED, "wait_for_subscribers": 30.0, **options}),
+        progress=False,
+    )
 
 
 def test_every_message_arrives_as_it_was_recorded(bag, listeners):
@@ -90,7 +94,9 @@ def test_a_bag_of_names_without_leading_slashes_is_played_on_the_same_topics(gra
 
 def test_messages_are_paced_by_their_time_of_recording(bag, monkeypatch):
     asked = []
-    monkeypatch.setattr(bag_publisher.BagPublisher, "_wait_until_due", lambda self, log_ns: asked.append(log_ns))
+    monkeypatch.setattr(
+        bag_publisher.BagPublisher, "_wait_until_due", lambda self, log_ns: asked.append(log_ns)
+    )
     play(bag, PlayerConfig(rate=0.001), progress=False)
     assert asked == [START_NS + index * STEP_NS for index in range(FRAMES) for _ in range(3)]
 
@@ -99,7 +105,12 @@ def test_clock_runs_with_the_recording(graph, bag, listeners):
     clock = graph.inbox(Clock, "/clock", QoSProfile(depth=1000), matched=False)
     played(bag, rate=2.0, clock=True)
     last = START_NS + (FRAMES - 1) * STEP_NS
-    ticks = [stamp_ns_of(message) for message in clock.wait(lambda messages: any(stamp_ns_of(message) == last for message in messages))]
+    ticks = [
+        stamp_ns_of(message)
+        for message in clock.wait(
+            lambda messages: any(stamp_ns_of(message) == last for message in messages)
+        )
+    ]
     assert ticks[0] >= START_NS
     assert ticks == sorted(ticks)
     assert len(ticks) > 2 * FRAMES  # it also ticks between messages
@@ -153,7 +164,10 @@ def test_an_image_nobody_answers_is_counted_and_the_bag_goes_on(bag, listeners):
 
 def test_topics_without_a_subscriber_are_named(bag, caplog):
     played(bag, wait_for_subscribers=0.05)
-    assert any("no subscriber of" in record.message and "/lidar/points" in record.message for record in caplog.records)
+    assert any(
+        "no subscriber of" in record.message and "/lidar/points" in record.message
+        for record in caplog.records
+    )
 
 
 def test_latched_topics_stay_latched_for_those_who_come_late(graph, tmp_path):
@@ -173,11 +187,16 @@ def test_latched_topics_stay_latched_for_those_who_come_late(graph, tmp_path):
 
 
 def write_with_latched_camera_info(path):
-    from uncertainty_depth.data import bag_writer
+    from uncertainty_depth.writers import bag_writer
 
     with BagWriter(path) as writer, pytest.MonkeyPatch.context() as patch:
         add = writer._writer.add_connection
-        latched = lambda topic, kind, **options: add(topic, kind, **(options | {"offered_qos_profiles": [bag_writer._latched()]}))  # noqa: E731
+
+        def latched(topic, msgtype, **options):
+            return add(
+                topic, msgtype, **(options | {"offered_qos_profiles": [bag_writer._latched()]})
+            )
+
         patch.setattr(writer._writer, "add_connection", latched)
         writer.camera_info("/camera/camera_info", START_NS, "camera", CAMERA)
 
@@ -187,10 +206,16 @@ def test_ros1_bag_is_converted_on_the_way(graph, tmp_path):
     from rosbags.typesys import Stores, get_typestore
 
     store = get_typestore(Stores.ROS1_NOETIC)
-    header = store.types["std_msgs/msg/Header"](7, store.types["builtin_interfaces/msg/Time"](12, 34), "camera")
-    image = store.types["sensor_msgs/msg/Image"](header, 6, 8, "rgb8", 0, 24, picture(0).reshape(-1))
+    header = store.types["std_msgs/msg/Header"](
+        7, store.types["builtin_interfaces/msg/Time"](12, 34), "camera"
+    )
+    image = store.types["sensor_msgs/msg/Image"](
+        header, 6, 8, "rgb8", 0, 24, picture(0).reshape(-1)
+    )
     with Writer(tmp_path / "old.bag") as writer:
-        connection = writer.add_connection("/camera/image", "sensor_msgs/msg/Image", typestore=store)
+        connection = writer.add_connection(
+            "/camera/image", "sensor_msgs/msg/Image", typestore=store
+        )
         writer.write(connection, START_NS, store.serialize_ros1(image, "sensor_msgs/msg/Image"))
     inbox = graph.inbox(Image, "/camera/image", matched=False)
     played(tmp_path / "old.bag")
@@ -207,7 +232,9 @@ def test_no_such_bag(tmp_path):
 def test_a_bag_with_nothing_to_play(tmp_path):
     with BagWriter(tmp_path / "bag") as writer:
         writer.static_transforms([("camera", "lidar", np.eye(4))])
-    with pytest.raises(SourceError, match="holds no topic whose message type is installed here; it has /tf_static"):
+    with pytest.raises(
+        SourceError, match="holds no topic whose message type is installed here; it has /tf_static"
+    ):
         played(tmp_path / "bag")
 
 
@@ -217,7 +244,10 @@ def test_a_truncated_bag_is_played_as_far_as_it_goes(bag, tmp_path, caplog):
     cut.write_bytes(data[: len(data) * 2 // 3])  # what is lost is the index at the end
     result = played(cut, wait_for_subscribers=0.0)
     assert sum(result.sent.values()) == 3 * FRAMES
-    assert any("cut.mcap is truncated: 13 messages were recovered" in record.message for record in caplog.records)
+    assert any(
+        "cut.mcap is truncated: 13 messages were recovered" in record.message
+        for record in caplog.records
+    )
 
 
 def test_stamp_of_serialized_messages(bag, make):

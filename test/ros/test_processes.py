@@ -19,13 +19,19 @@ from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import Image
 from std_srvs.srv import Trigger
 
-from uncertainty_depth.config import EvaluationConfig, PlayerConfig, PredictorConfig, SourceConfig, SynthesisConfig
+from uncertainty_depth.config import (
+    EvaluationConfig,
+    PlayerConfig,
+    PredictorConfig,
+    SourceConfig,
+    SynthesisConfig,
+)
 from uncertainty_depth.data.bag import BagSource
-from uncertainty_depth.data.synthetic import synthesize
-from uncertainty_depth.evaluate import flatten, run
-from uncertainty_depth.geometry import parameters_from
-from uncertainty_depth.predictor import Predictor
-from uncertainty_depth.ros.player import play
+from uncertainty_depth.evaluation.evaluate import flatten, run
+from uncertainty_depth.geometry.camera import parameters_from
+from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.ros.player.player import play
+from uncertainty_depth.synthetic.source import synthesize
 
 DEADLINE_S = 60
 IDENTITY = ("-p", "lidar_to_camera:=[0., 0., 0., 0., 0., 0., 1.]")
@@ -37,7 +43,9 @@ class Process:
 
     def __init__(self, command):
         environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+        )
         self._lines, self._changed = [], threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -98,12 +106,17 @@ def test_depth_node_stops_cleanly(start_node, tiny_model, number):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_evaluator_node_stops_cleanly_and_writes_its_report(start_node, graph, tmp_path, number):
     node = start_node("evaluator_node", *IDENTITY, "-p", f"output:={tmp_path / 'report'}")
-    graph.until(lambda: "evaluator_node" in graph.node.get_node_names(), "evaluator node", DEADLINE_S)
+    graph.until(
+        lambda: "evaluator_node" in graph.node.get_node_names(), "evaluator node", DEADLINE_S
+    )
     graph.inbox(DiagnosticArray, "/diagnostics").wait(1)
     assert node.end(number) == 0
     assert "Traceback" not in node.output
     assert json.loads((tmp_path / "report" / "summary.json").read_text())["frames"]["read"] == 0
-    assert node.output.splitlines()[-1] == f"0 frames scored, report: {tmp_path / 'report' / 'report.html'}"
+    assert (
+        node.output.splitlines()[-1]
+        == f"0 frames scored, report: {tmp_path / 'report' / 'report.html'}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,8 +127,16 @@ def test_evaluator_node_stops_cleanly_and_writes_its_report(start_node, graph, t
         ("depth_node", ("-p", "samples:=0"), "samples"),
         ("depth_node", ("--params-file", "/no/such.yaml"), "ROS arguments cannot be used"),
         ("evaluator_node", (), "lidar_to_camera is empty and tf2_ros is not installed"),
-        ("evaluator_node", ("-p", "lidar_to_camera:=[1., 2.]"), "lidar_to_camera has 2 numbers; expected 7"),
-        ("evaluator_node", (*IDENTITY, "-p", "max_depth:=1000.0", "-p", "depth_interval:=0.01"), "depth_interval"),
+        (
+            "evaluator_node",
+            ("-p", "lidar_to_camera:=[1., 2.]"),
+            "lidar_to_camera has 2 numbers; expected 7",
+        ),
+        (
+            "evaluator_node",
+            (*IDENTITY, "-p", "max_depth:=1000.0", "-p", "depth_interval:=0.01"),
+            "depth_interval",
+        ),
     ],
 )
 def test_what_cannot_work_is_one_sentence_and_exit_code_1(start_node, node, arguments, sentence):
@@ -126,27 +147,50 @@ def test_what_cannot_work_is_one_sentence_and_exit_code_1(start_node, node, argu
     assert len([line for line in process.output.strip().splitlines() if "[rcl]" not in line]) == 1
 
 
-def test_a_node_starts_with_what_launch_passes_and_names_a_misspelt_parameter(start_node, tiny_model, tmp_path):
+def test_a_node_starts_with_what_launch_passes_and_names_a_misspelt_parameter(
+    start_node, tiny_model, tmp_path
+):
     file = tmp_path / "launch_params.yaml"
-    file.write_text(f"/**: {{ros__parameters: {{use_sim_time: false, sampels: 16, model: {tiny_model}}}}}")
-    node = start_node("depth_node", "--log-level", "info", "--ros-args", "-r", "__node:=front", "-r", "__ns:=/robot", "--params-file", str(file))
+    file.write_text(
+        f"/**: {{ros__parameters: {{use_sim_time: false, sampels: 16, model: {tiny_model}}}}}"
+    )
+    node = start_node(
+        "depth_node",
+        "--log-level",
+        "info",
+        "--ros-args",
+        "-r",
+        "__node:=front",
+        "-r",
+        "__ns:=/robot",
+        "--params-file",
+        str(file),
+    )
     node.wait_for_output("mc_dropout on cpu")
     (line,) = (line for line in node.output.splitlines() if "has no effect" in line)
     assert line.startswith("[WARN]")
-    assert line.endswith("[robot.front]: parameter 'sampels' is not one of front's and has no effect; did you mean 'samples'?")
+    assert line.endswith(
+        "[robot.front]: parameter 'sampels' is not one of front's and has no effect; did you mean 'samples'?"
+    )
     assert node.end(signal.SIGINT) == 0
 
 
 @pytest.fixture(scope="module")
 def bag(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("bags") / "world"
-    synthesize(path, SynthesisConfig(worlds=1, frames=8, seed=5, width=96, height=72, rings=16), progress=False)
+    synthesize(
+        path,
+        SynthesisConfig(worlds=1, frames=8, seed=5, width=96, height=72, rings=16),
+        progress=False,
+    )
     return path
 
 
 def test_a_player_that_loops_stops_when_interrupted(start, graph, bag):
-    player = start("-m", "uncertainty_depth.cli", "play", str(bag), "--loop", "--clock")
-    graph.inbox(Image, BagSource(bag, SourceConfig()).topics.image).wait(10)  # more than the bag holds
+    player = start("-m", "uncertainty_depth.cli.main", "play", str(bag), "--loop", "--clock")
+    graph.inbox(Image, BagSource(bag, SourceConfig()).topics.image).wait(
+        10
+    )  # more than the bag holds
     assert player.end(signal.SIGINT) == 130
     assert "Traceback" not in player.output
     assert "uncertainty-depth: interrupted" in player.output
@@ -157,36 +201,79 @@ def test_live_and_offline_agree(start_node, graph, bag, tiny_model, tmp_path):
     source = BagSource(bag, SourceConfig())
     topics, report = source.topics, tmp_path / "live"
     lossless = ("-p", "reliable_input:=true", "-p", "queue_size:=64")
-    depth = ("-p", f"model:={tiny_model}", "-p", "max_frame_age:=0.0", "-r", f"image:={topics.image}", "-r", f"camera_info:={topics.camera_info}")
+    depth = (
+        "-p",
+        f"model:={tiny_model}",
+        "-p",
+        "max_frame_age:=0.0",
+        "-r",
+        f"image:={topics.image}",
+        "-r",
+        f"camera_info:={topics.camera_info}",
+    )
     extrinsics = ", ".join(map(repr, parameters_from(source.lidar_to_camera)))
-    evaluator = ("-p", f"lidar_to_camera:=[{extrinsics}]", "-p", f"output:={report}", "-r", f"lidar/points:={topics.lidar}")
-    nodes = [start_node("evaluator_node", *lossless, *evaluator), start_node("depth_node", *lossless, *depth)]
+    evaluator = (
+        "-p",
+        f"lidar_to_camera:=[{extrinsics}]",
+        "-p",
+        f"output:={report}",
+        "-r",
+        f"lidar/points:={topics.lidar}",
+    )
+    nodes = [
+        start_node("evaluator_node", *lossless, *evaluator),
+        start_node("depth_node", *lossless, *depth),
+    ]
     diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", 50, matched=False)
-    diagnostics.wait_for(lambda message: facts(message, "depth_node").get("uncertainty_subscribers") == "1", DEADLINE_S)
+    diagnostics.wait_for(
+        lambda message: facts(message, "depth_node").get("uncertainty_subscribers") == "1",
+        DEADLINE_S,
+    )
 
-    player = PlayerConfig(wait_for_subscribers=DEADLINE_S, wait_for_result="/uncertainty/image_rect", result_timeout=DEADLINE_S)
+    player = PlayerConfig(
+        wait_for_subscribers=DEADLINE_S,
+        wait_for_result="/uncertainty/image_rect",
+        result_timeout=DEADLINE_S,
+    )
     played = play(bag, player, progress=False)
     assert (played.sent[topics.image], played.unanswered) == (8, 0)
-    diagnostics.wait_for(lambda message: has_all(facts(message, "evaluator_node"), played.sent[topics.lidar]), DEADLINE_S)
+    diagnostics.wait_for(
+        lambda message: has_all(facts(message, "evaluator_node"), played.sent[topics.lidar]),
+        DEADLINE_S,
+    )
     assert graph.call(Trigger, "/evaluator_node/save").success
-    assert [node.end(signal.SIGINT) for node in nodes] == [0, 0]  # only now the last frame, which waits for a later cloud, is decided
+    assert [node.end(signal.SIGINT) for node in nodes] == [
+        0,
+        0,
+    ]  # only now the last frame, which waits for a later cloud, is decided
     live = json.loads((report / "summary.json").read_text())
 
-    offline = run(source, Predictor(tiny_model, PredictorConfig()), EvaluationConfig(), progress=False).summary()
+    offline = run(
+        source, Predictor(tiny_model, PredictorConfig()), EvaluationConfig(), progress=False
+    ).summary()
     assert live["frames"] == offline["frames"] == {"read": 8, "evaluated": 8, "skipped": {}}
     assert live["notes"] == []
     figures = {name: value for name, value in flatten(offline).items() if name != "frames.skipped"}
     assert len(figures) > 60
     for name, value in figures.items():
         shown = flatten(live)[name]
-        assert (math.nan if shown is None else shown) == pytest.approx(value, rel=1e-6, nan_ok=True), name  # JSON has no NaN
+        assert (math.nan if shown is None else shown) == pytest.approx(
+            value, rel=1e-6, nan_ok=True
+        ), name  # JSON has no NaN
     assert not any("Traceback" in node.output for node in nodes)
 
 
 def facts(message, name):
-    return {item.key: item.value for status in message.status if status.name == name for item in status.values}
+    return {
+        item.key: item.value
+        for status in message.status
+        if status.name == name
+        for item in status.values
+    }
 
 
 def has_all(facts, clouds):
     streams = {"uncertainty/image_rect": 8, "depth/image_rect": 8, "lidar/points": clouds}
-    return facts.get("waiting") == "0" and all(facts.get(f"received.{name}") == str(count) for name, count in streams.items())
+    return facts.get("waiting") == "0" and all(
+        facts.get(f"received.{name}") == str(count) for name, count in streams.items()
+    )

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from uncertainty_depth.cli import main
+from uncertainty_depth.cli.main import main
 from uncertainty_depth.ros import main as node_main
 from uncertainty_depth.ros.requirements import RosMissingError, require_ros
 
@@ -21,7 +21,10 @@ def without_rclpy(monkeypatch):
 
 
 def test_sentence_names_what_to_do(without_rclpy):
-    with pytest.raises(RosMissingError, match=r"ROS 2 is not available .*source a ROS distribution.*pip install 'uncertainty_depth\[ros\]'"):
+    with pytest.raises(
+        RosMissingError,
+        match=r"ROS 2 is not available .*source a ROS distribution.*pip install 'uncertainty_depth\[ros\]'",
+    ):
         require_ros()
 
 

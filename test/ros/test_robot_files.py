@@ -25,7 +25,9 @@ def test_parameter_files_hold_legal_parameters(name):
     assert namespace == "/**"
     assert values.pop("use_sim_time") is False
     config = from_mapping(KINDS[name], values)
-    assert all(getattr(config, key) != getattr(KINDS[name](), key) for key in values), "only what differs from the defaults"
+    assert all(getattr(config, key) != getattr(KINDS[name](), key) for key in values), (
+        "only what differs from the defaults"
+    )
 
 
 @pytest.fixture
@@ -72,12 +74,22 @@ def test_parameter_files_name_no_parameter_the_node_lacks(name, commented, reque
 def displays():
     content = yaml.safe_load((ROOT / "config" / "uncertainty_depth.rviz").read_text())
     assert content["Visualization Manager"]["Global Options"]["Fixed Frame"] == "camera"
-    return {each["Topic"]["Value"]: each for each in content["Visualization Manager"]["Displays"] if "Topic" in each}
+    return {
+        each["Topic"]["Value"]: each
+        for each in content["Visualization Manager"]["Displays"]
+        if "Topic" in each
+    }
 
 
 def test_rviz_shows_what_matters(displays):
     shown = {topic for topic, display in displays.items() if display["Enabled"]}
-    assert shown == {"image", "depth/image_color", "uncertainty/image_color", "points", "evaluator_node/sparsification/image"}
+    assert shown == {
+        "image",
+        "depth/image_color",
+        "uncertainty/image_color",
+        "points",
+        "evaluator_node/sparsification/image",
+    }
     points = displays["points"]
     assert (points["Color Transformer"], points["Channel Name"]) == ("Intensity", "uncertainty")
 
@@ -90,9 +102,15 @@ def test_rviz_topics_are_those_of_the_nodes(displays, request):
 
     graph.start(DepthNode, model=str(tiny_model))
     graph.start(EvaluatorNode, lidar_to_camera=[0.0] * 6 + [1.0])
-    kinds = {"rviz_default_plugins/Image": "sensor_msgs/msg/Image", "rviz_default_plugins/PointCloud2": "sensor_msgs/msg/PointCloud2"}
+    kinds = {
+        "rviz_default_plugins/Image": "sensor_msgs/msg/Image",
+        "rviz_default_plugins/PointCloud2": "sensor_msgs/msg/PointCloud2",
+    }
     expected = {f"/{topic}": [kinds[display["Class"]]] for topic, display in displays.items()}
-    graph.until(lambda: expected.items() <= dict(graph.node.get_topic_names_and_types()).items(), "topics that RViz shows")
+    graph.until(
+        lambda: expected.items() <= dict(graph.node.get_topic_names_and_types()).items(),
+        "topics that RViz shows",
+    )
 
 
 @pytest.fixture
@@ -112,7 +130,11 @@ def description():
     ("name", "kind", "topics"),
     [
         ("depth", DepthNodeConfig, {"image", "camera_info"}),
-        ("evaluate", EvaluatorNodeConfig, {"depth", "uncertainty", "depth_camera_info", "lidar", "ground_truth"}),
+        (
+            "evaluate",
+            EvaluatorNodeConfig,
+            {"depth", "uncertainty", "depth_camera_info", "lidar", "ground_truth"},
+        ),
     ],
 )
 def test_every_parameter_is_a_launch_argument(description, name, kind, topics):
@@ -129,7 +151,15 @@ def test_an_empty_argument_leaves_the_parameter_file_alone(description):
     for argument in description("depth").get_launch_arguments():
         context.launch_configurations[argument.name] = ""
     assert given_parameters(DepthNodeConfig, context) == {}
-    context.launch_configurations.update({"samples": "4", "max_frame_age": "1", "reliable_input": "true", "model": "007", "use_sim_time": "true"})
+    context.launch_configurations.update(
+        {
+            "samples": "4",
+            "max_frame_age": "1",
+            "reliable_input": "true",
+            "model": "007",
+            "use_sim_time": "true",
+        }
+    )
     given = given_parameters(DepthNodeConfig, context)
     assert given.pop("model").evaluate(context) == "007"  # a path, not a number
     assert given == {"samples": 4, "max_frame_age": 1, "reliable_input": True, "use_sim_time": True}
@@ -144,11 +174,15 @@ def test_the_lidar_pose_may_be_given_with_blanks_or_as_a_list(description):
         context.launch_configurations[argument.name] = ""
     for text in ("0.1 0 0 0 0 0 1", "[0.1, 0, 0, 0, 0, 0, 1]"):
         context.launch_configurations["lidar_to_camera"] = text
-        assert given_parameters(EvaluatorNodeConfig, context) == {"lidar_to_camera": [0.1, 0, 0, 0, 0, 0, 1]}
+        assert given_parameters(EvaluatorNodeConfig, context) == {
+            "lidar_to_camera": [0.1, 0, 0, 0, 0, 0, 1]
+        }
 
 
 @pytest.mark.parametrize(("launch_file", "name"), [("depth", "depth"), ("evaluate", "evaluator")])
-def test_launch_files_give_no_parameter_the_node_lacks(description, unknown, monkeypatch, launch_file, name):
+def test_launch_files_give_no_parameter_the_node_lacks(
+    description, unknown, monkeypatch, launch_file, name
+):
     """With every argument given."""
     from launch.actions import OpaqueFunction
     from launch_ros.utilities import evaluate_parameters, normalize_parameters
@@ -158,9 +192,15 @@ def test_launch_files_give_no_parameter_the_node_lacks(description, unknown, mon
 
     monkeypatch.setattr(launching, "Node", lambda **options: SimpleNamespace(**options))
     entities, context, kind = description(launch_file).entities, LaunchContext(), KINDS[name]
-    context.launch_configurations.update({item.name: given(item) for item in dataclasses.fields(kind)})
-    context.launch_configurations.update(params_file=str(ROOT / "config" / f"{name}.yaml"), use_sim_time="false")
-    (start,) = (each for each in entities[-1].get_sub_entities() if isinstance(each, OpaqueFunction))
+    context.launch_configurations.update(
+        {item.name: given(item) for item in dataclasses.fields(kind)}
+    )
+    context.launch_configurations.update(
+        params_file=str(ROOT / "config" / f"{name}.yaml"), use_sim_time="false"
+    )
+    (start,) = (
+        each for each in entities[-1].get_sub_entities() if isinstance(each, OpaqueFunction)
+    )
     (node,) = start.execute(context)
     file, parameters = evaluate_parameters(context, normalize_parameters(node.parameters))
     assert parameters.keys() == {item.name for item in dataclasses.fields(kind)} | {"use_sim_time"}

@@ -40,7 +40,9 @@ def wall(index: int, known_share: float = 1.0) -> Frame:
 
 @pytest.fixture
 def network() -> NetworkConfig:
-    return NetworkConfig(backbone="tiny", decoder_width=16, head="none", input_size=(64, 64), depth_range=(0.5, 10.0))
+    return NetworkConfig(
+        backbone="tiny", decoder_width=16, head="none", input_size=(64, 64), depth_range=(0.5, 10.0)
+    )
 
 
 @pytest.fixture
@@ -67,7 +69,9 @@ def on_one_thread(one_thread: None) -> None:
 def small(source: ListSource, network: NetworkConfig, training: TrainingConfig) -> Small:
     """Few frames, small images, short epochs."""
     source.records = source.records[:8]
-    quick = replace(training, epochs=2, snapshots=2, batch_size=3, members=3, backbones=("tiny", "resnet10"))
+    quick = replace(
+        training, epochs=2, snapshots=2, batch_size=3, members=3, backbones=("tiny", "resnet10")
+    )
     return source, replace(network, input_size=(32, 32)), quick
 
 

@@ -50,7 +50,9 @@ def test_the_joint_objective_is_the_mean_of_both():
     network, x, y = StackedMLP(2, (2, 4, 1)), torch.randn(2, 8, 2), torch.randn(2, 8, 1)
     moved = adversarial_examples(network, squared_error, x, y, 0.1)
     expected = (squared_error(network, x, y) + squared_error(network, moved, y)) / 2
-    torch.testing.assert_close(with_adversarial_examples(squared_error, 0.1)(network, x, y), expected)
+    torch.testing.assert_close(
+        with_adversarial_examples(squared_error, 0.1)(network, x, y), expected
+    )
 
 
 def test_adversarial_images_raise_the_loss_of_the_hourglass(source, network):
@@ -60,6 +62,12 @@ def test_adversarial_images_raise_the_loss_of_the_hourglass(source, network):
     images, depth_m = frames.batch(range(4))
     objective = Objective(losses.log_l1)
     moved = adversarial_examples(hourglass, objective.misfit, images, depth_m, 0.01)
-    assert objective.misfit(hourglass, moved, depth_m) > objective.misfit(hourglass, images, depth_m)
-    expected = (objective.misfit(hourglass, images, depth_m) + objective.misfit(hourglass, moved, depth_m)) / 2
-    torch.testing.assert_close(replace(objective, adversarial_step=0.01)(hourglass, images, depth_m), expected)
+    assert objective.misfit(hourglass, moved, depth_m) > objective.misfit(
+        hourglass, images, depth_m
+    )
+    expected = (
+        objective.misfit(hourglass, images, depth_m) + objective.misfit(hourglass, moved, depth_m)
+    ) / 2
+    torch.testing.assert_close(
+        replace(objective, adversarial_step=0.01)(hourglass, images, depth_m), expected
+    )

@@ -21,11 +21,17 @@ def unzoomed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_half_of_the_frames_are_flipped_image_and_depth_together() -> None:
     images, depth = batch()
     changed, moved = augment(images, depth, torch.Generator().manual_seed(0))
-    mirrored = torch.tensor([torch.allclose(after, before.flip(-1)) for before, after in zip(depth, moved, strict=True)])
-    same = torch.tensor([torch.allclose(after, before) for before, after in zip(depth, moved, strict=True)])
+    mirrored = torch.tensor(
+        [torch.allclose(after, before.flip(-1)) for before, after in zip(depth, moved, strict=True)]
+    )
+    same = torch.tensor(
+        [torch.allclose(after, before) for before, after in zip(depth, moved, strict=True)]
+    )
     assert (mirrored ^ same).all()
     assert 16 < mirrored.sum() < 48
-    for image, truth in zip(changed, moved, strict=True):  # brighter still means farther, pixel by pixel
+    for image, truth in zip(
+        changed, moved, strict=True
+    ):  # brighter still means farther, pixel by pixel
         assert torch.corrcoef(torch.stack([image[0].flatten(), truth.flatten()]))[0, 1] > 0.95
 
 
@@ -35,7 +41,9 @@ def test_unknown_depth_stays_unknown() -> None:
     depth[:, :, :, :3] = torch.nan
     _, moved = augment(images, depth, torch.Generator().manual_seed(0))
     assert moved.isnan().sum() == depth.isnan().sum()
-    assert all(bool(truth.isnan()[..., :3].all() | truth.isnan()[..., -3:].all()) for truth in moved)
+    assert all(
+        bool(truth.isnan()[..., :3].all() | truth.isnan()[..., -3:].all()) for truth in moved
+    )
 
 
 def test_what_is_enlarged_comes_nearer_by_the_same_factor() -> None:
@@ -46,11 +54,15 @@ def test_what_is_enlarged_comes_nearer_by_the_same_factor() -> None:
     assert factor.min() > 0.99
     assert factor.max() < 1.51
     assert factor.std() > 0.1
-    torch.testing.assert_close(depth[:, 0], 10 * enlarged[:, 0] / factor[:, None, None], rtol=0.02, atol=0.0)
+    torch.testing.assert_close(
+        depth[:, 0], 10 * enlarged[:, 0] / factor[:, None, None], rtol=0.02, atol=0.0
+    )
 
 
 def test_zoom_takes_depth_that_was_measured_and_never_blends() -> None:
-    depth = torch.where(torch.rand(16, 1, 40, 48, generator=torch.Generator().manual_seed(2)) < 0.1, 6.0, torch.nan)
+    depth = torch.where(
+        torch.rand(16, 1, 40, 48, generator=torch.Generator().manual_seed(2)) < 0.1, 6.0, torch.nan
+    )
     depth[:, :, :, 24:] = depth[:, :, :, 24:] / 3
     _, moved = zoom(torch.rand(16, 3, 40, 48), depth, torch.Generator().manual_seed(0))
     for truth in moved:
@@ -75,12 +87,18 @@ def test_contrast_keeps_the_mean_and_stays_in_range() -> None:
     changed = change_light(images, torch.Generator().manual_seed(3))
     assert changed.min() >= 0
     assert changed.max() <= 1
-    ratios = changed.std((1, 2, 3)) / changed.mean((1, 2, 3)) / (images.std((1, 2, 3)) / images.mean((1, 2, 3)))
+    ratios = (
+        changed.std((1, 2, 3))
+        / changed.mean((1, 2, 3))
+        / (images.std((1, 2, 3)) / images.mean((1, 2, 3)))
+    )
     assert ratios.std() > 0.03
 
 
 def test_a_seed_fixes_everything() -> None:
     images, depth = batch()
-    first, second, other = (augment(images, depth, torch.Generator().manual_seed(seed))[0] for seed in (5, 5, 6))
+    first, second, other = (
+        augment(images, depth, torch.Generator().manual_seed(seed))[0] for seed in (5, 5, 6)
+    )
     assert torch.equal(first, second)
     assert not torch.equal(first, other)

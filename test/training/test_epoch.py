@@ -19,7 +19,9 @@ def frames(source) -> TrainingFrames:
     return read_frames(source, (64, 64))
 
 
-def test_validation_errors_are_those_of_all_known_pixels_together(frames: TrainingFrames, network) -> None:
+def test_validation_errors_are_those_of_all_known_pixels_together(
+    frames: TrainingFrames, network
+) -> None:
     hourglass = Hourglass(network)
     indices = [1, 4, 5, 6, 9]
     figures = validate(hourglass, Objective(losses.l1), frames, indices, batch_size=2)
@@ -34,14 +36,18 @@ def test_validation_errors_are_those_of_all_known_pixels_together(frames: Traini
     assert figures["validation_loss"] == pytest.approx(expected["mae"], rel=1e-5)
 
 
-def test_validation_leaves_the_network_and_its_statistics_alone(frames: TrainingFrames, network) -> None:
+def test_validation_leaves_the_network_and_its_statistics_alone(
+    frames: TrainingFrames, network
+) -> None:
     hourglass = Hourglass(network).train()
     before = {name: value.clone() for name, value in hourglass.state_dict().items()}
     validate(hourglass, Objective(losses.l1), frames, range(4), 4)
     assert all(torch.equal(value, before[name]) for name, value in hourglass.state_dict().items())
 
 
-def test_every_frame_is_shown_once_in_another_order_each_epoch(frames: TrainingFrames, network, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_frame_is_shown_once_in_another_order_each_epoch(
+    frames: TrainingFrames, network, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shown: list[list[int]] = []
     batch = TrainingFrames.batch
 
@@ -57,7 +63,16 @@ def test_every_frame_is_shown_once_in_another_order_each_epoch(frames: TrainingF
     for epoch in range(2):
         shown.clear()
         bar = tqdm(disable=True)
-        train_epoch(hourglass, optimizer, Objective(losses.l1), frames, indices, TrainingConfig(batch_size=3), epoch, bar)
+        train_epoch(
+            hourglass,
+            optimizer,
+            Objective(losses.l1),
+            frames,
+            indices,
+            TrainingConfig(batch_size=3),
+            epoch,
+            bar,
+        )
         assert [len(part) for part in shown] == [3, 2, 2]  # no lone frame at the end
         orders.append([index for part in shown for index in part])
         assert sorted(orders[-1]) == indices
@@ -72,7 +87,25 @@ def test_the_mean_loss_weighs_frames_alike(frames: TrainingFrames, network) -> N
     def count_frames(depth_m, scale_m, truth):
         return depth_m.sum() * 0 + len(truth)
 
-    assert train_epoch(hourglass, still, Objective(count_frames), frames, [0, 1, 2], training, 0, tqdm(disable=True)) == pytest.approx(
-        (2 * 2 + 1) / 3
+    assert train_epoch(
+        hourglass,
+        still,
+        Objective(count_frames),
+        frames,
+        [0, 1, 2],
+        training,
+        0,
+        tqdm(disable=True),
+    ) == pytest.approx((2 * 2 + 1) / 3)
+    assert np.isfinite(
+        train_epoch(
+            hourglass,
+            still,
+            Objective(losses.l1),
+            frames,
+            [0, 1, 2],
+            training,
+            0,
+            tqdm(disable=True),
+        )
     )
-    assert np.isfinite(train_epoch(hourglass, still, Objective(losses.l1), frames, [0, 1, 2], training, 0, tqdm(disable=True)))

@@ -14,7 +14,9 @@ from uncertainty_depth.training.frames import evenly_spread, read_frames, split
 
 
 def frame(depth: float, height: int = 48, width: int = 64) -> Frame:
-    image = np.random.default_rng(int(np.nan_to_num(depth) * 100)).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    image = np.random.default_rng(int(np.nan_to_num(depth) * 100)).integers(
+        0, 256, (height, width, 3), dtype=np.uint8
+    )
     return Frame(0, image, None, np.full((height, width), depth, np.float32), str(depth))
 
 
@@ -25,12 +27,17 @@ class Records(list):
 
 def test_a_source_becomes_five_bytes_per_pixel() -> None:
     frames = read_frames(Records([frame(1.0), frame(2.0)]), (32, 40))
-    assert [image.nbytes + depth.nbytes for image, depth in zip(frames.images, frames.depths_m, strict=True)] == [32 * 40 * 5] * 2
+    assert [
+        image.nbytes + depth.nbytes
+        for image, depth in zip(frames.images, frames.depths_m, strict=True)
+    ] == [32 * 40 * 5] * 2
     images, depths = frames.batch([1, 0])
     assert images.shape == (2, 3, 40, 32)
     assert depths.flatten(1).mean(1).tolist() == [2.0, 1.0]
     expected = resize_image(frame(2.0).image, (32, 40))
-    np.testing.assert_array_equal((images[0] * 255).round().byte().permute(1, 2, 0).numpy(), expected)
+    np.testing.assert_array_equal(
+        (images[0] * 255).round().byte().permute(1, 2, 0).numpy(), expected
+    )
 
 
 @settings(deadline=None)
@@ -40,16 +47,31 @@ def test_half_precision_keeps_depth_to_a_twentieth_of_a_percent(depth: float) ->
     assert np.abs(kept.astype(float) / depth - 1).max() <= 5.1e-4
 
 
-def test_what_cannot_be_trained_on_is_counted_and_reported(caplog: pytest.LogCaptureFixture) -> None:
-    records = Records([frame(1.0), Skipped(1, "image_wrong_step", "."), frame(np.nan), frame(2.0), Skipped(None, "image_wrong_step", ".")])
+def test_what_cannot_be_trained_on_is_counted_and_reported(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    records = Records(
+        [
+            frame(1.0),
+            Skipped(1, "image_wrong_step", "."),
+            frame(np.nan),
+            frame(2.0),
+            Skipped(None, "image_wrong_step", "."),
+        ]
+    )
     with caplog.at_level(logging.WARNING):
         frames = read_frames(records, (32, 32))
     assert frames.skipped == {"image_wrong_step": 2, "no_ground_truth": 1}
-    assert "records: 2 frames to train on, skipped image_wrong_step: 2, no_ground_truth: 1" in caplog.text
+    assert (
+        "records: 2 frames to train on, skipped image_wrong_step: 2, no_ground_truth: 1"
+        in caplog.text
+    )
     assert "the last chunk was cut off" in caplog.text
 
 
-@pytest.mark.parametrize("records", [[], [frame(1.0)], [frame(1.0), frame(np.nan), Skipped(0, "gone", ".")]])
+@pytest.mark.parametrize(
+    "records", [[], [frame(1.0)], [frame(1.0), frame(np.nan), Skipped(0, "gone", ".")]]
+)
 def test_too_few_frames_are_an_error_that_says_what_was_lost(records: list) -> None:
     with pytest.raises(SourceError, match=r"records has \d frames with ground truth") as caught:
         read_frames(Records(records), (32, 32))
@@ -57,7 +79,9 @@ def test_too_few_frames_are_an_error_that_says_what_was_lost(records: list) -> N
 
 
 def test_max_frames_spreads_evenly() -> None:
-    frames = read_frames(Records([frame(1.0 + index) for index in range(10)]), (32, 32), max_frames=4)
+    frames = read_frames(
+        Records([frame(1.0 + index) for index in range(10)]), (32, 32), max_frames=4
+    )
     assert [float(depth[0, 0]) for depth in frames.depths_m] == [1, 3, 6, 8]
     assert evenly_spread(10, 0) is evenly_spread(10, 10) is None
 
@@ -77,7 +101,9 @@ def test_share_outside_the_depth_range() -> None:
 
 @settings(deadline=None)
 @given(count=st.integers(2, 2000), share=st.floats(0.01, 0.9), seed=st.integers(0, 99))
-def test_the_split_is_whole_disjoint_and_as_large_as_asked(count: int, share: float, seed: int) -> None:
+def test_the_split_is_whole_disjoint_and_as_large_as_asked(
+    count: int, share: float, seed: int
+) -> None:
     training, validation = split(count, share, seed)
     assert sorted(training + validation) == list(range(count))
     assert len(validation) == min(max(round(share * count), 1), count - 1)

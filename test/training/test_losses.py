@@ -20,12 +20,22 @@ def maps(seed: int, known_share: float = 0.5) -> tuple[torch.Tensor, torch.Tenso
     rng = np.random.default_rng(seed)
     depth, scale, truth = rng.uniform(0.3, 10, (3, 2, 1, 5, 7))
     truth[rng.random(truth.shape) >= known_share] = np.nan
-    return torch.tensor(depth, dtype=torch.float32), torch.tensor(scale, dtype=torch.float32), torch.tensor(truth, dtype=torch.float32)
+    return (
+        torch.tensor(depth, dtype=torch.float32),
+        torch.tensor(scale, dtype=torch.float32),
+        torch.tensor(truth, dtype=torch.float32),
+    )
 
 
 def naive(name: str, depth: torch.Tensor, scale: torch.Tensor, truth: torch.Tensor) -> float:
     """One pixel after the other, densities by scipy."""
-    pixels = [(d, s, g) for d, s, g in zip(*(values.flatten().tolist() for values in (depth, scale, truth)), strict=True) if not math.isnan(g)]
+    pixels = [
+        (d, s, g)
+        for d, s, g in zip(
+            *(values.flatten().tolist() for values in (depth, scale, truth)), strict=True
+        )
+        if not math.isnan(g)
+    ]
     threshold = 0.2 * max((abs(d - g) for d, _, g in pixels), default=0.0)
 
     def one(d: float, s: float, g: float) -> float:
@@ -44,7 +54,9 @@ def naive(name: str, depth: torch.Tensor, scale: torch.Tensor, truth: torch.Tens
 @given(seed=st.integers(0, 10**6), known_share=st.sampled_from([0.0, 0.05, 0.5, 1.0]))
 def test_equals_a_naive_loop(name: str, seed: int, known_share: float) -> None:
     depth, scale, truth = maps(seed, known_share)
-    assert ALL[name](depth, scale, truth).item() == pytest.approx(naive(name, depth, scale, truth), rel=1e-4, abs=1e-6)
+    assert ALL[name](depth, scale, truth).item() == pytest.approx(
+        naive(name, depth, scale, truth), rel=1e-4, abs=1e-6
+    )
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -83,12 +95,16 @@ def test_berhu_of_a_perfect_prediction_is_zero_with_finite_gradients() -> None:
     assert depth.grad.isfinite().all()
 
 
-@pytest.mark.parametrize(("head", "name"), [("none", "log_l1"), ("laplace", "laplace_nll"), ("gaussian", "gaussian_nll")])
+@pytest.mark.parametrize(
+    ("head", "name"), [("none", "log_l1"), ("laplace", "laplace_nll"), ("gaussian", "gaussian_nll")]
+)
 def test_the_head_chooses_the_loss(head: str, name: str) -> None:
     assert losses.choose(NetworkConfig(head=head), TrainingConfig()) is getattr(losses, name)
 
 
-@pytest.mark.parametrize(("head", "loss"), [("none", "nll"), ("laplace", "l1"), ("gaussian", "berhu")])
+@pytest.mark.parametrize(
+    ("head", "loss"), [("none", "nll"), ("laplace", "l1"), ("gaussian", "berhu")]
+)
 def test_a_loss_that_does_not_fit_the_head_is_refused(head: str, loss: str) -> None:
     with pytest.raises(ConfigError, match=f"loss is '{loss}' but head is '{head}'"):
         losses.choose(NetworkConfig(head=head), TrainingConfig(loss=loss))
@@ -98,6 +114,10 @@ def test_distillation_weighs_relative_errors_of_mean_and_sigma() -> None:
     targets = torch.tensor([2.0, 0.5]).view(1, 2, 1, 1).expand(3, 2, 4, 4)
     depth, scale = targets[:, :1] * 1.1, targets[:, 1:] / 1.3
     assert losses.distillation(*targets.split(1, dim=1), targets).item() == 0.0
-    assert losses.distillation(depth, scale, targets).item() == pytest.approx(math.log(1.1) + math.log(1.3), rel=1e-5)
+    assert losses.distillation(depth, scale, targets).item() == pytest.approx(
+        math.log(1.1) + math.log(1.3), rel=1e-5
+    )
     certain = torch.tensor([2.0, 0.0]).view(1, 2, 1, 1)
-    assert losses.distillation(certain[:, :1], torch.full((1, 1, 1, 1), 2e-3), certain).item() == pytest.approx(0.0, abs=1e-6)
+    assert losses.distillation(
+        certain[:, :1], torch.full((1, 1, 1, 1), 2e-3), certain
+    ).item() == pytest.approx(0.0, abs=1e-6)

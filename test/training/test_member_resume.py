@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from uncertainty_depth.config import TrainingConfig
 from uncertainty_depth.errors import ModelError
-from uncertainty_depth.network import folder as model_folder
+from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.training import train
 from uncertainty_depth.training.member_run import MemberRun
 from uncertainty_depth.training.model_run import ModelRun
@@ -34,7 +34,9 @@ def killed(*arguments) -> None:
     raise Killed
 
 
-def test_killed_in_member_three_of_five_it_goes_on_there(small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_in_member_three_of_five_it_goes_on_there(
+    small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source, network, training = small
     training = replace(training, method="bagging", members=5, patience=5)
     whole = content(train(source, tmp_path / "whole", network, training))
@@ -54,7 +56,11 @@ def test_killed_in_member_three_of_five_it_goes_on_there(small, tmp_path: Path, 
         members = set(model_folder.read(tmp_path / "killed").members)
         assert members == {"member_01", "member_02", "member_03"}  # of use already
     trained.clear()
-    monkeypatch.setattr(MemberRun, "one_epoch", lambda run, bar: (trained.append(run.member.name), one_epoch(run, bar)))
+    monkeypatch.setattr(
+        MemberRun,
+        "one_epoch",
+        lambda run, bar: (trained.append(run.member.name), one_epoch(run, bar)),
+    )
     assert content(train(source, tmp_path / "killed", network, training, resume=True)) == whole
     assert trained == ["member_03", "member_04", "member_04", "member_05", "member_05"]
 
@@ -71,9 +77,13 @@ def killed_at_write(number: int, patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("write", range(1, 17))
-def test_dying_while_any_file_of_two_members_is_written_loses_nothing(write: int, small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dying_while_any_file_of_two_members_is_written_loses_nothing(
+    write: int, small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source, network, training = small
-    training = replace(training, method="learned_error", epochs=1)  # the second network is of another architecture
+    training = replace(
+        training, method="learned_error", epochs=1
+    )  # the second network is of another architecture
     with monkeypatch.context() as patch:
         killed_at_write(99, patch)
         whole = content(train(source, tmp_path / "whole", network, training))
@@ -88,7 +98,9 @@ def test_dying_while_any_file_of_two_members_is_written_loses_nothing(write: int
 
 
 @pytest.mark.parametrize("method", ["learned_error", "self_teaching"])
-def test_killed_in_the_second_network_it_goes_on_there(method: str, small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_in_the_second_network_it_goes_on_there(
+    method: str, small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source, network, training = small
     training = replace(training, method=method)
     whole = content(train(source, tmp_path / "whole", network, training))
@@ -106,7 +118,9 @@ def test_killed_in_the_second_network_it_goes_on_there(method: str, small, tmp_p
     assert content(train(source, tmp_path / "killed", network, training, resume=True)) == whole
 
 
-def test_each_goes_on_from_its_own_checkpoint(small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_goes_on_from_its_own_checkpoint(
+    small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source, network, training = small
     training = replace(training, method="multi_inits")
     whole = content(train(source, tmp_path / "whole", network, training))
@@ -116,30 +130,62 @@ def test_each_goes_on_from_its_own_checkpoint(small, tmp_path: Path, monkeypatch
         patch.setattr(ModelRun, "finish", killed)
         with pytest.raises(Killed):
             train(source, tmp_path / "killed", network, training)
-    assert sorted(path.name for path in (tmp_path / "killed").glob("checkpoint*")) == [f"checkpoint_member_0{n}.safetensors" for n in (1, 2, 3)]
-    monkeypatch.setattr(MemberRun, "one_epoch", lambda run, bar: (trained.append(run.member.name), one_epoch(run, bar)))
+    assert sorted(path.name for path in (tmp_path / "killed").glob("checkpoint*")) == [
+        f"checkpoint_member_0{n}.safetensors" for n in (1, 2, 3)
+    ]
+    monkeypatch.setattr(
+        MemberRun,
+        "one_epoch",
+        lambda run, bar: (trained.append(run.member.name), one_epoch(run, bar)),
+    )
     assert content(train(source, tmp_path / "killed", network, training, resume=True)) == whole
     assert trained == ["member_01", "member_02", "member_03"]
 
 
-def test_a_training_may_be_resumed_by_another_number_of_processes(small, make, tmp_path: Path) -> None:
+def test_a_training_may_be_resumed_by_another_number_of_processes(
+    small, make, tmp_path: Path
+) -> None:
     folder = make(small, tmp_path / "model", "multi_inits")
     source, network, training = small
-    assert train(source, folder, network, replace(training, method="multi_inits", processes=2), resume=True) == folder
+    assert (
+        train(
+            source,
+            folder,
+            network,
+            replace(training, method="multi_inits", processes=2),
+            resume=True,
+        )
+        == folder
+    )
 
 
-def test_one_checkpoint_for_all_networks_is_an_earlier_version_s(small, make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_checkpoint_for_all_networks_is_an_earlier_version_s(
+    small, make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(ModelRun, "finish", killed)
         with pytest.raises(Killed):
             make(small, tmp_path / "model", "multi_inits")
-    (tmp_path / "model" / "checkpoint_member_01.safetensors").rename(tmp_path / "model" / "checkpoint.safetensors")
+    (tmp_path / "model" / "checkpoint_member_01.safetensors").rename(
+        tmp_path / "model" / "checkpoint.safetensors"
+    )
     source, network, training = small
-    with pytest.raises(ModelError, match=r"model/checkpoint.safetensors is an earlier version's, for all 3 networks; expected one of each"):
-        train(source, tmp_path / "model", network, replace(training, method="multi_inits"), resume=True)
+    with pytest.raises(
+        ModelError,
+        match=r"model/checkpoint.safetensors is an earlier version's, for all 3 networks; expected one of each",
+    ):
+        train(
+            source,
+            tmp_path / "model",
+            network,
+            replace(training, method="multi_inits"),
+            resume=True,
+        )
 
 
-def test_a_damaged_checkpoint_is_named(small, make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_checkpoint_is_named(
+    small, make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(ModelRun, "finish", killed)
         with pytest.raises(Killed):
@@ -147,15 +193,25 @@ def test_a_damaged_checkpoint_is_named(small, make, tmp_path: Path, monkeypatch:
     (tmp_path / "model" / "checkpoint_member_02.safetensors").write_bytes(b"{}")
     source, network, training = small
     with pytest.raises(ModelError, match=r"checkpoint_member_02.safetensors cannot be read"):
-        train(source, tmp_path / "model", network, replace(training, method="multi_inits"), resume=True)
+        train(
+            source,
+            tmp_path / "model",
+            network,
+            replace(training, method="multi_inits"),
+            resume=True,
+        )
 
 
-def test_a_training_of_before_an_option_was_invented_is_complete(small, make, tmp_path: Path) -> None:
+def test_a_training_of_before_an_option_was_invented_is_complete(
+    small, make, tmp_path: Path
+) -> None:
     folder = make(small, tmp_path / "model", "multi_epochs")
     described = json.loads((folder / "model.json").read_text())
     for name in ("members", "backbones", "adversarial_step", "distill", "processes"):
         del described["training"]["options"][name]
     (folder / "model.json").write_text(json.dumps(described))
     source, network, training = small
-    usual = replace(training, members=TrainingConfig().members, backbones=TrainingConfig().backbones)
+    usual = replace(
+        training, members=TrainingConfig().members, backbones=TrainingConfig().backbones
+    )
     assert train(source, folder, network, usual, resume=True) == folder

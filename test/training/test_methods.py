@@ -14,9 +14,9 @@ from safetensors.torch import load_file
 
 from uncertainty_depth.config import METHODS, PredictorConfig
 from uncertainty_depth.errors import ModelError
-from uncertainty_depth.network import folder as model_folder
+from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.predictor import Predictor
 from uncertainty_depth.training import train
 from uncertainty_depth.training.plan import ENSEMBLES
 
@@ -46,7 +46,10 @@ def test_members_differ(method: str, small, make, tmp_path: Path) -> None:
     names = model_folder.read(folder).members
     assert len(names) == (2 if method == "multi_networks" else 3)
     for one, other in itertools.combinations(names, 2):
-        weights = [load_file(folder / f"{name}.safetensors")["decoder.final.weight"] for name in (one, other)]
+        weights = [
+            load_file(folder / f"{name}.safetensors")["decoder.final.weight"]
+            for name in (one, other)
+        ]
         assert not torch.equal(*weights)
     described = model_folder.read(folder).training["members"]
     assert sorted(described) == sorted(names)
@@ -56,7 +59,10 @@ def test_members_differ(method: str, small, make, tmp_path: Path) -> None:
 
 def test_members_of_different_encoders_live_in_one_folder(small, make, tmp_path: Path) -> None:
     model = model_folder.read(make(small, tmp_path / "model", "multi_networks"))
-    sizes = {name: sum(weights.numel() for weights in model.load(name).encoder.parameters()) for name in model.members}
+    sizes = {
+        name: sum(weights.numel() for weights in model.load(name).encoder.parameters())
+        for name in model.members
+    }
     assert sizes["member_01"] < sizes["member_02"]
     assert set(model.architectures) == {"member_02"}
     assert model.architectures["member_02"].network.backbone == "resnet10"
@@ -72,35 +78,62 @@ def test_an_ensemble_may_share_a_frozen_encoder(small, make, tmp_path: Path) -> 
 def test_an_adversarial_ensemble_learns_from_other_images(small, make, tmp_path: Path) -> None:
     """With a step of 0 it is a deep ensemble; with another it is not, and a frozen encoder is no obstacle."""
     plain = content(make(small, tmp_path / "plain", "multi_inits", members=1))
-    still = content(make(small, tmp_path / "still", "adversarial_ensemble", members=1, adversarial_step=0.0))
+    still = content(
+        make(small, tmp_path / "still", "adversarial_ensemble", members=1, adversarial_step=0.0)
+    )
     assert still["member_01.safetensors"] == plain["member_01.safetensors"]
-    moved = content(make(small, tmp_path / "moved", "adversarial_ensemble", members=1, adversarial_step=0.05))
+    moved = content(
+        make(small, tmp_path / "moved", "adversarial_ensemble", members=1, adversarial_step=0.05)
+    )
     assert moved["member_01.safetensors"] != plain["member_01.safetensors"]
-    frozen = content(make(small, tmp_path / "frozen", "adversarial_ensemble", members=1, freeze_encoder=True, adversarial_step=0.05))
+    frozen = content(
+        make(
+            small,
+            tmp_path / "frozen",
+            "adversarial_ensemble",
+            members=1,
+            freeze_encoder=True,
+            adversarial_step=0.05,
+        )
+    )
     calm = content(make(small, tmp_path / "calm", "multi_inits", members=1, freeze_encoder=True))
     assert frozen["member_01.safetensors"] != calm["member_01.safetensors"]
 
 
-@pytest.mark.parametrize(("method", "parameter"), [("concrete_dropout", "logit"), ("variational_dropout", "log_alpha")])
-def test_learned_dropout_moves_its_rate_from_where_it_started(method: str, parameter: str, small, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("method", "parameter"), [("concrete_dropout", "logit"), ("variational_dropout", "log_alpha")]
+)
+def test_learned_dropout_moves_its_rate_from_where_it_started(
+    method: str, parameter: str, small, tmp_path: Path
+) -> None:
     """Six frames are few against the entropy of the masks: the noise grows, at every place by its own step."""
     source, network, training = small
-    folder = train(source, tmp_path / "model", network, replace(training, method=method, learning_rate=0.01))
+    folder = train(
+        source, tmp_path / "model", network, replace(training, method=method, learning_rate=0.01)
+    )
     model = model_folder.read(folder)
     assert model.network.head == "laplace"
     layers = model.load("best").decoder.dropouts
     start = Hourglass(model.network).decoder.dropouts
-    moved = [getattr(one, parameter).item() - getattr(other, parameter).item() for one, other in zip(layers, start, strict=True)]
+    moved = [
+        getattr(one, parameter).item() - getattr(other, parameter).item()
+        for one, other in zip(layers, start, strict=True)
+    ]
     assert min(moved) > 0.005
     assert len(set(moved)) == 3
     few, many = (
-        Predictor(folder, PredictorConfig(samples=samples, component="epistemic", device="cpu")).predict(IMAGE).sigma_m for samples in (2, 9)
+        Predictor(folder, PredictorConfig(samples=samples, component="epistemic", device="cpu"))
+        .predict(IMAGE)
+        .sigma_m
+        for samples in (2, 9)
     )
     assert few.mean() > 0
     assert not np.array_equal(few, many)
 
 
-def test_an_encoder_that_is_missing_is_found_before_the_first_member_is_trained(small, make, tmp_path: Path) -> None:
+def test_an_encoder_that_is_missing_is_found_before_the_first_member_is_trained(
+    small, make, tmp_path: Path
+) -> None:
     with pytest.raises(ModelError, match="no backbone 'resnet19'"):
         make(small, tmp_path / "model", "multi_networks", backbones=("tiny", "resnet19"))
     assert small[0].reads == 0

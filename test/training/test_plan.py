@@ -8,7 +8,15 @@ import pytest
 from uncertainty_depth.config import METHODS, NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.training import losses, schedule
-from uncertainty_depth.training.plan import ENSEMBLES, ONLY_FOR, make_plan, member_seed, served, settle, without_effect
+from uncertainty_depth.training.plan import (
+    ENSEMBLES,
+    ONLY_FOR,
+    make_plan,
+    member_seed,
+    served,
+    settle,
+    without_effect,
+)
 
 
 def plan(network: NetworkConfig, method: str, **options):
@@ -18,9 +26,27 @@ def plan(network: NetworkConfig, method: str, **options):
 
 def test_members_of_an_ensemble_differ_in_their_seed_alone(network) -> None:
     members = plan(network, "multi_inits", members=4, seed=7)
-    assert [member.name for member in members] == ["member_01", "member_02", "member_03", "member_04"]
+    assert [member.name for member in members] == [
+        "member_01",
+        "member_02",
+        "member_03",
+        "member_04",
+    ]
     assert len({member.training.seed for member in members}) == 4
-    assert len({(member.network, replace(member.training, seed=0), member.objective, member.bootstrap) for member in members}) == 1
+    assert (
+        len(
+            {
+                (
+                    member.network,
+                    replace(member.training, seed=0),
+                    member.objective,
+                    member.bootstrap,
+                )
+                for member in members
+            }
+        )
+        == 1
+    )
 
 
 def test_ensembles_of_neighbouring_seeds_have_no_member_in_common() -> None:
@@ -50,7 +76,9 @@ def test_each_of_multi_networks_has_its_encoder(network) -> None:
 
 @pytest.mark.parametrize("method", ENSEMBLES)
 def test_the_step_is_that_of_adversarial_ensembles_alone(method: str, network) -> None:
-    steps = {member.objective.adversarial_step for member in plan(network, method, adversarial_step=0.03)}
+    steps = {
+        member.objective.adversarial_step for member in plan(network, method, adversarial_step=0.03)
+    }
     assert steps == {0.03 if method == "adversarial_ensemble" else 0.0}
 
 
@@ -76,7 +104,10 @@ def test_a_student_has_a_head_and_its_teacher_none(loss: str, network) -> None:
 
 @pytest.mark.parametrize(("method", "distill"), [("bagging", "model"), ("distilled", "")])
 def test_distilling_and_the_method_must_agree(method: str, distill: str, network) -> None:
-    with pytest.raises(ConfigError, match=f"method is '{method}' but distill is '{distill}'; expected 'distilled' with --distill MODEL"):
+    with pytest.raises(
+        ConfigError,
+        match=f"method is '{method}' but distill is '{distill}'; expected 'distilled' with --distill MODEL",
+    ):
         plan(network, method, distill=distill)
 
 
@@ -88,13 +119,19 @@ def test_the_model_to_distill_must_be_there(network) -> None:
 def test_a_frozen_encoder_starts_alike_in_all_members(network) -> None:
     members = plan(network, "multi_inits", members=3, seed=7, freeze_encoder=True)
     assert {member.encoder_seed for member in members} == {7}
-    assert all(member.encoder_seed == member.training.seed for member in plan(network, "multi_inits", members=3))
+    assert all(
+        member.encoder_seed == member.training.seed
+        for member in plan(network, "multi_inits", members=3)
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"freeze_encoder": True}, "members of multi_networks have different encoders and cannot share one"),
+        (
+            {"freeze_encoder": True},
+            "members of multi_networks have different encoders and cannot share one",
+        ),
         ({"backbones": ()}, "backbones is empty; expected the encoder of each member"),
     ],
 )
@@ -107,8 +144,14 @@ def test_the_best_member_comes_last_and_those_without_weights_are_left_out(netwo
     members = plan(network, "multi_inits", members=4)
     histories = [[{"rmse_log": error} for error in errors] for errors in ([3, 1, 2], [2], [])]
     assert served(members, histories) == ["member_02", "member_01"]
-    assert served(plan(network, "learned_error"), [[{"rmse_log": 9}], [{"rmse_log": 1}]]) == ["error", "depth"]
-    assert served(plan(network, "self_teaching"), [[{"rmse_log": 1}], [{"rmse_log": 9}]]) == ["teacher", "student"]
+    assert served(plan(network, "learned_error"), [[{"rmse_log": 9}], [{"rmse_log": 1}]]) == [
+        "error",
+        "depth",
+    ]
+    assert served(plan(network, "self_teaching"), [[{"rmse_log": 1}], [{"rmse_log": 9}]]) == [
+        "teacher",
+        "student",
+    ]
 
 
 OTHERS = {"members": 3, "backbones": ("tiny",), "adversarial_step": 0.5, "snapshots": 2}
@@ -116,10 +159,20 @@ OTHERS = {"members": 3, "backbones": ("tiny",), "adversarial_step": 0.5, "snapsh
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"distilled"}))
 @pytest.mark.parametrize("name", ONLY_FOR)
-def test_an_option_changes_what_is_trained_for_its_methods_alone(name: str, method: str, network) -> None:
+def test_an_option_changes_what_is_trained_for_its_methods_alone(
+    name: str, method: str, network
+) -> None:
     def made(**options):
         members = plan(network, method, epochs=9, patience=3, **options)
-        return [(one.name, one.network, one.objective, schedule.kept_epochs([3, 2, 1, 2, 2, 2, 2, 2, 2], one.training)) for one in members]
+        return [
+            (
+                one.name,
+                one.network,
+                one.objective,
+                schedule.kept_epochs([3, 2, 1, 2, 2, 2, 2, 2, 2], one.training),
+            )
+            for one in members
+        ]
 
     assert (made() != made(**{name: OTHERS[name]})) == (method in ONLY_FOR[name])
 
@@ -127,13 +180,27 @@ def test_an_option_changes_what_is_trained_for_its_methods_alone(name: str, meth
 @pytest.mark.parametrize(
     ("options", "given", "found"),
     [
-        ({"method": "mc_dropout"}, {"members", "method", "epochs"}, "mc_dropout has no use for --members: without effect"),
+        (
+            {"method": "mc_dropout"},
+            {"members", "method", "epochs"},
+            "mc_dropout has no use for --members: without effect",
+        ),
         ({"method": "bagging"}, {"members"}, ""),
-        ({"method": "multi_networks"}, {"members", "backbones"}, "multi_networks has no use for --members: without effect"),
-        ({"distill": "teacher"}, {"snapshots", "distill"}, "distilled has no use for --snapshots: without effect"),
+        (
+            {"method": "multi_networks"},
+            {"members", "backbones"},
+            "multi_networks has no use for --members: without effect",
+        ),
+        (
+            {"distill": "teacher"},
+            {"snapshots", "distill"},
+            "distilled has no use for --snapshots: without effect",
+        ),
         ({}, {"snapshots"}, ""),
         ({"method": "mc_dropout"}, set(), ""),
     ],
 )
-def test_only_options_that_were_given_and_do_nothing_are_without_effect(options: dict, given: set, found: str) -> None:
+def test_only_options_that_were_given_and_do_nothing_are_without_effect(
+    options: dict, given: set, found: str
+) -> None:
     assert without_effect(TrainingConfig(**options), given) == found

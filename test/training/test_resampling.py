@@ -28,10 +28,23 @@ def naive(depth: np.ndarray, width: int, height: int) -> np.ndarray:
 
 
 @settings(deadline=None)
-@given(rows=SIZES, columns=SIZES, width=SIZES, height=SIZES, known=st.sampled_from([0.03, 0.3, 1.0]), seed=st.integers(0, 9))
-def test_each_cell_takes_the_known_pixel_nearest_to_its_centre(rows: int, columns: int, width: int, height: int, known: float, seed: int) -> None:
+@given(
+    rows=SIZES,
+    columns=SIZES,
+    width=SIZES,
+    height=SIZES,
+    known=st.sampled_from([0.03, 0.3, 1.0]),
+    seed=st.integers(0, 9),
+)
+def test_each_cell_takes_the_known_pixel_nearest_to_its_centre(
+    rows: int, columns: int, width: int, height: int, known: float, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
-    depth = np.where(rng.random((rows, columns)) < known, rng.permutation(rows * columns).reshape(rows, columns) + 1.0, np.nan)
+    depth = np.where(
+        rng.random((rows, columns)) < known,
+        rng.permutation(rows * columns).reshape(rows, columns) + 1.0,
+        np.nan,
+    )
     np.testing.assert_array_equal(resample_depth(depth, width, height), naive(depth, width, height))
 
 
@@ -55,4 +68,6 @@ def test_what_is_no_depth_is_unknown(unknown: float) -> None:
 
 def test_enlarging_repeats_pixels() -> None:
     depth = np.array([[1.0, np.nan], [3.0, 4.0]])
-    np.testing.assert_array_equal(resample_depth(depth, 4, 4), depth.repeat(2, axis=0).repeat(2, axis=1))
+    np.testing.assert_array_equal(
+        resample_depth(depth, 4, 4), depth.repeat(2, axis=0).repeat(2, axis=1)
+    )

@@ -22,7 +22,13 @@ def run(errors: list[float], training: TrainingConfig) -> list[float]:
 
 @pytest.mark.parametrize(
     ("errors", "patience", "reached"),
-    [([3, 2, 1], 1, None), ([3, 2, 2], 1, 3), ([3, 2, 2.5, 2.4, 1, 0], 2, 4), ([3, 2, 2.5, 1.9, 2, 2, 2], 3, 7), ([], 1, None)],
+    [
+        ([3, 2, 1], 1, None),
+        ([3, 2, 2], 1, 3),
+        ([3, 2, 2.5, 2.4, 1, 0], 2, 4),
+        ([3, 2, 2.5, 1.9, 2, 2, 2], 3, 7),
+        ([], 1, None),
+    ],
 )
 def test_plateau(errors: list[float], patience: int, reached: int | None) -> None:
     assert plateau(errors, patience) == reached
@@ -51,8 +57,15 @@ def test_other_methods_keep_the_best_epoch_and_stop_when_patience_runs_out(metho
 
 
 @settings(deadline=None)
-@given(errors=ERRORS, epochs=st.integers(1, 40), snapshots=st.integers(1, 12), patience=st.integers(1, 5))
-def test_multi_epochs_always_ends_with_all_snapshots_of_consecutive_epochs(errors: list[float], epochs: int, snapshots: int, patience: int) -> None:
+@given(
+    errors=ERRORS,
+    epochs=st.integers(1, 40),
+    snapshots=st.integers(1, 12),
+    patience=st.integers(1, 5),
+)
+def test_multi_epochs_always_ends_with_all_snapshots_of_consecutive_epochs(
+    errors: list[float], epochs: int, snapshots: int, patience: int
+) -> None:
     training = TrainingConfig(epochs=epochs, snapshots=snapshots, patience=patience)
     seen = run((errors * 40)[:epochs], training)
     kept = kept_epochs(seen, training)

@@ -18,7 +18,7 @@ import torch
 
 from uncertainty_depth.config import TrainingConfig
 from uncertainty_depth.errors import TrainingError
-from uncertainty_depth.network import folder as model_folder
+from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.training import run, side_by_side, train
 from uncertainty_depth.training.frames import TrainingFrames, read_frames
 from uncertainty_depth.training.model_run import ModelRun
@@ -58,7 +58,9 @@ def content(folder: Path) -> dict[str, bytes]:
     """Every file; how many processes made it is written down and makes no other difference."""
     described = json.loads((folder / "model.json").read_text())
     del described["training"]["options"]["processes"]
-    return {path.name: path.read_bytes() for path in folder.iterdir()} | {"model.json": json.dumps(described).encode()}
+    return {path.name: path.read_bytes() for path in folder.iterdir()} | {
+        "model.json": json.dumps(described).encode()
+    }
 
 
 def test_side_by_side_and_in_sequence_give_the_same_bits(small, tmp_path: Path) -> None:
@@ -68,11 +70,15 @@ def test_side_by_side_and_in_sequence_give_the_same_bits(small, tmp_path: Path) 
     one_by_one = content(train(source, tmp_path / "one_by_one", network, training))
     both = content(train(source, tmp_path / "both", network, replace(training, processes=2)))
     assert both == one_by_one
-    assert len(both) == 8  # two members, an encoder, two curves of each as table and picture, and model.json: no checkpoint, log or frames
+    assert (
+        len(both) == 8
+    )  # two members, an encoder, two curves of each as table and picture, and model.json: no checkpoint, log or frames
     assert source.reads == 2
 
 
-def test_a_process_that_dies_leaves_the_others_at_work(small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog) -> None:
+def test_a_process_that_dies_leaves_the_others_at_work(
+    small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog
+) -> None:
     source, network, training = small
     training = replace(training, method="multi_inits", members=4)
     whole = content(train(source, tmp_path / "whole", network, training))
@@ -90,7 +96,10 @@ def test_a_process_that_dies_leaves_the_others_at_work(small, tmp_path: Path, mo
     folder = tmp_path / "model"
     with monkeypatch.context() as patch, caplog.at_level(logging.INFO):
         patch.setattr(run, "make_plan", with_broken)
-        with pytest.raises(TrainingError, match=r"member_0\d was not trained: .*; see .*member_0\d.log; nor was 1 other; a resumed training goes on"):
+        with pytest.raises(
+            TrainingError,
+            match=r"member_0\d was not trained: .*; see .*member_0\d.log; nor was 1 other; a resumed training goes on",
+        ):
             train(source, folder, network, replace(training, processes=3))
     assert "member_02 was not trained: its process was ended by SIGKILL; see" in caplog.text
     assert "member_03 was not trained: the loss has had enough; see" in caplog.text
@@ -101,19 +110,37 @@ def test_a_process_that_dies_leaves_the_others_at_work(small, tmp_path: Path, mo
     before = {path: path.stat().st_mtime_ns for path in folder.glob("*member_0[14].[sp]*")}
     assert content(train(source, folder, network, training, resume=True)) == whole
     assert len(before) == 6
-    assert before == {path: path.stat().st_mtime_ns if path.exists() else before[path] for path in before}  # their checkpoints are gone at last
+    assert before == {
+        path: path.stat().st_mtime_ns if path.exists() else before[path] for path in before
+    }  # their checkpoints are gone at last
 
 
 def test_ctrl_c_stops_all_and_all_go_on(small, tmp_path: Path) -> None:
     _, network, training = small
-    training = replace(training, method="multi_inits", members=2, epochs=200, patience=200, batch_size=3, processes=2)
+    training = replace(
+        training,
+        method="multi_inits",
+        members=2,
+        epochs=200,
+        patience=200,
+        batch_size=3,
+        processes=2,
+    )
     folder = tmp_path / "model"
     script = tmp_path / "script.py"
     script.write_text(CHILD)
-    arguments = [sys.executable, str(script), str(HERE), str(folder), json.dumps([asdict(network), asdict(training)])]
+    arguments = [
+        sys.executable,
+        str(script),
+        str(HERE),
+        str(folder),
+        json.dumps([asdict(network), asdict(training)]),
+    ]
     with (
         (tmp_path / "errors").open("w") as file,
-        subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=file, text=True, start_new_session=True) as child,
+        subprocess.Popen(
+            arguments, stdout=subprocess.PIPE, stderr=file, text=True, start_new_session=True
+        ) as child,
     ):
         pids: set[int] = set()
         while len(pids) < 2:
@@ -128,12 +155,17 @@ def test_ctrl_c_stops_all_and_all_go_on(small, tmp_path: Path) -> None:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
     assert not list(folder.glob(".*.npy"))
-    assert "Traceback" not in (folder / "member_01.log").read_text() + (folder / "member_02.log").read_text()
+    assert (
+        "Traceback"
+        not in (folder / "member_01.log").read_text() + (folder / "member_02.log").read_text()
+    )
     assert len(list(folder.glob("checkpoint_member_0?.safetensors"))) == 2
     assert set(model_folder.read(folder).members) == {"member_01", "member_02"}
 
 
-def test_a_network_waits_for_those_it_learns_from(network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_waits_for_those_it_learns_from(
+    network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Process:
         def __init__(self, model, number, slot, threads) -> None:
             self.slot = slot
@@ -142,7 +174,9 @@ def test_a_network_waits_for_those_it_learns_from(network, tmp_path: Path, monke
     training = TrainingConfig(method="multi_inits", members=4)
     first, second, third, last = make_plan(network, training)
     plan = [first, second, replace(third, targets=print), last]
-    crew = Crew(ModelRun(tmp_path, plan, TrainingFrames(), [], [], torch.device("cpu"), {}), range(4), 1)
+    crew = Crew(
+        ModelRun(tmp_path, plan, TrainingFrames(), [], [], torch.device("cpu"), {}), range(4), 1
+    )
     assert crew.start(2)
     assert {number: worker.slot for number, worker in crew.running.items()} == {0: 0, 1: 1}
     del crew.running[0]
@@ -161,21 +195,35 @@ def test_what_learns_from_a_network_that_failed_is_not_begun(network, tmp_path: 
     crew = Crew(ModelRun(tmp_path, plan, TrainingFrames(), [], [], torch.device("cpu"), {}), [1], 1)
     crew.failed[0] = "depth was not trained: no reason"
     assert not crew.start(2)
-    with pytest.raises(TrainingError, match=r"depth was not trained: no reason; nor was 1 other; a resumed training goes on with what is missing$"):
+    with pytest.raises(
+        TrainingError,
+        match=r"depth was not trained: no reason; nor was 1 other; a resumed training goes on with what is missing$",
+    ):
         crew.report()
 
 
 @pytest.mark.parametrize(
     ("method", "wanted", "expected"),
-    [("multi_inits", 2, 2), ("multi_inits", 9, 3), ("multi_inits", 0, 1), ("learned_error", 2, 1), ("self_teaching", 2, 1), ("multi_epochs", 4, 1)],
+    [
+        ("multi_inits", 2, 2),
+        ("multi_inits", 9, 3),
+        ("multi_inits", 0, 1),
+        ("learned_error", 2, 1),
+        ("self_teaching", 2, 1),
+        ("multi_epochs", 4, 1),
+    ],
 )
-def test_no_more_processes_than_there_is_work_for(method: str, wanted: int, expected: int, network, tmp_path: Path) -> None:
+def test_no_more_processes_than_there_is_work_for(
+    method: str, wanted: int, expected: int, network, tmp_path: Path
+) -> None:
     plan = make_plan(*settle(network, TrainingConfig(method=method, members=3)))
     model = ModelRun(tmp_path, plan, TrainingFrames(), [], [], torch.device("cpu"), {})
     assert processes_for(model, range(len(plan)), wanted) == expected
 
 
-def test_one_process_at_a_time_changes_the_model(small, make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_process_at_a_time_changes_the_model(
+    small, make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     set_members, held = model_folder.set_members, []
 
     def watched(folder: Path, names, method, training) -> None:
@@ -199,7 +247,12 @@ def test_a_parent_draws_the_bar_of_its_process_which_ends_without_it() -> None:
     messages = []
     while parent.poll():
         messages.append(parent.recv())
-    assert {key: messages[-1][key] for key in ("n", "initial", "total", "desc")} == {"n": 3, "initial": 1, "total": 4, "desc": "epoch 2: "}
+    assert {key: messages[-1][key] for key in ("n", "initial", "total", "desc")} == {
+        "n": 3,
+        "initial": 1,
+        "total": 4,
+        "desc": "epoch 2: ",
+    }
     parent.close()
     with pytest.raises(BrokenPipeError):
         bar.refresh()
@@ -212,4 +265,7 @@ def test_frames_are_shared_through_files(source, tmp_path: Path) -> None:
     mapped = TrainingFrames.mapped(tmp_path)
     assert mapped.fingerprint() == frames.fingerprint()
     assert not mapped.images.flags.writeable
-    assert all(torch.equal(*pair) for pair in zip(mapped.batch([3, 1])[:1], frames.batch([3, 1])[:1], strict=True))
+    assert all(
+        torch.equal(*pair)
+        for pair in zip(mapped.batch([3, 1])[:1], frames.batch([3, 1])[:1], strict=True)
+    )

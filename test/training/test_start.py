@@ -15,7 +15,9 @@ from uncertainty_depth.training.start import constant_guess
 
 @pytest.mark.parametrize("value", [0.6, 1.0, 3.0, 8.0])
 def test_raw_value_is_the_inverse_of_the_networks_output(value: float) -> None:
-    assert geometric(torch.tensor(raw_value(value, 0.5, 10.0)), 0.5, 10.0).item() == pytest.approx(value, rel=1e-5)
+    assert geometric(torch.tensor(raw_value(value, 0.5, 10.0)), 0.5, 10.0).item() == pytest.approx(
+        value, rel=1e-5
+    )
 
 
 @pytest.mark.parametrize("value", [0.0, 1e-9, 0.5, 10.0, 1e9])
@@ -29,7 +31,9 @@ def test_the_guess_is_the_median_depth_and_its_relative_error(source) -> None:
     known = np.concatenate([depth[~np.isnan(depth)] for depth in frames.depths_m]).astype(float)
     depth_m, relative_error = constant_guess(frames)
     assert depth_m == pytest.approx(np.median(known), rel=1e-3)
-    assert relative_error == pytest.approx(np.median(np.abs(known - np.median(known))) / np.median(known), rel=1e-2)
+    assert relative_error == pytest.approx(
+        np.median(np.abs(known - np.median(known))) / np.median(known), rel=1e-2
+    )
 
 
 @pytest.mark.parametrize("head", ["laplace", "gaussian"])

@@ -12,10 +12,10 @@ from tqdm import tqdm
 
 from uncertainty_depth.config import HEADS, NetworkConfig, PredictorConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, ModelError
-from uncertainty_depth.network import folder as model_folder
+from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.network.depth_network import NetworkOutput
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.predictor import Predictor
 from uncertainty_depth.training import losses, train
 from uncertainty_depth.training.epoch import train_epoch
 from uncertainty_depth.training.frames import read_frames
@@ -40,7 +40,9 @@ def test_a_learned_error_has_no_gradient_into_the_first_network(small) -> None:
     objective = Objective(losses.l1, ErrorOf(first))
     targets = objective.targets(images, depth_m)
     known = ~depth_m.isnan()
-    torch.testing.assert_close(targets[known], (first(images).depth_m - depth_m)[known].abs().clamp_min(1e-3))
+    torch.testing.assert_close(
+        targets[known], (first(images).depth_m - depth_m)[known].abs().clamp_min(1e-3)
+    )
     assert targets.isnan().equal(~known)
     objective(second, images, depth_m).backward()
     assert all(weights.grad is None for weights in first.parameters())
@@ -54,22 +56,35 @@ def test_the_second_network_leaves_the_first_as_it_is(small, make, tmp_path: Pat
     assert both["error.safetensors"] != both["depth.safetensors"]
 
 
-def test_sigma_is_the_learned_error_and_depth_the_first_network_s(small, make, tmp_path: Path) -> None:
+def test_sigma_is_the_learned_error_and_depth_the_first_network_s(
+    small, make, tmp_path: Path
+) -> None:
     folder = make(small, tmp_path / "model", "learned_error", freeze_encoder=True)
     found = Predictor(folder, PredictorConfig(device="cpu")).predict(IMAGE[:32, :32])
     image = torch.from_numpy(IMAGE[:32, :32]).permute(2, 0, 1)[None] / 255
     with torch.no_grad():
-        depth, error = (model_folder.read(folder).load(name)(image).depth_m[0, 0].numpy() for name in ("depth", "error"))
+        depth, error = (
+            model_folder.read(folder).load(name)(image).depth_m[0, 0].numpy()
+            for name in ("depth", "error")
+        )
     np.testing.assert_allclose(found.depth_m, depth, rtol=1e-4)
     np.testing.assert_allclose(found.sigma_m, error, rtol=1e-4)
     for component in ("epistemic", "aleatoric"):
-        with pytest.raises(ConfigError, match=f"component is '{component}', which learned_error .* does not have; expected 'total'$"):
+        with pytest.raises(
+            ConfigError,
+            match=f"component is '{component}', which learned_error .* does not have; expected 'total'$",
+        ):
             Predictor(folder, PredictorConfig(component=component, device="cpu"))
 
 
-def test_a_folder_without_an_error_network_has_no_learned_error(small, make, tmp_path: Path) -> None:
+def test_a_folder_without_an_error_network_has_no_learned_error(
+    small, make, tmp_path: Path
+) -> None:
     folder = make(small, tmp_path / "model", "deterministic")
-    with pytest.raises(ModelError, match=r"learned_error needs members 'error' and 'depth', .* has best; expected another method"):
+    with pytest.raises(
+        ModelError,
+        match=r"learned_error needs members 'error' and 'depth', .* has best; expected another method",
+    ):
         LearnedError.load(model_folder.read(folder), lambda network: network)
 
 
@@ -83,12 +98,19 @@ def test_an_error_network_learns_where_the_first_is_wrong(small, tmp_path: Path)
 
     frames = read_frames(source, network.input_size)
     torch.manual_seed(0)
-    second = Hourglass(replace(network, head="none", dropout=0.0, decoder_width=64, depth_range=(1e-3, 9.5)))
+    second = Hourglass(
+        replace(network, head="none", dropout=0.0, decoder_width=64, depth_range=(1e-3, 9.5))
+    )
     second.start_from_constant(*constant_error_guess(frames))
     optimizer = torch.optim.AdamW(second.parameters(), 3e-3)
     objective = Objective(losses.l1, ErrorOf(Always()))
     longer = replace(training, augment=False, batch_size=4)
-    values = [train_epoch(second, optimizer, objective, frames, range(8), longer, epoch, tqdm(disable=True)) for epoch in range(20)]
+    values = [
+        train_epoch(
+            second, optimizer, objective, frames, range(8), longer, epoch, tqdm(disable=True)
+        )
+        for epoch in range(20)
+    ]
     errors = torch.cat([objective.targets(*frames.batch([index])).flatten() for index in range(8)])
     errors = errors[~errors.isnan()]
     assert values[-1] < 0.7 * (errors - errors.median()).abs().mean()
@@ -106,28 +128,50 @@ def test_a_student_learns_its_teacher_s_depth_everywhere(small, make, tmp_path: 
     assert Predictor(folder, PredictorConfig(device="cpu")).describe()["head"] == "laplace"
 
 
-def test_a_network_is_taught_an_ensemble_s_mean_and_total_sigma(small, make, tmp_path: Path) -> None:
-    teacher = make((small[0], replace(small[1], head="laplace"), small[2]), tmp_path / "teacher", "multi_inits")
+def test_a_network_is_taught_an_ensemble_s_mean_and_total_sigma(
+    small, make, tmp_path: Path
+) -> None:
+    teacher = make(
+        (small[0], replace(small[1], head="laplace"), small[2]), tmp_path / "teacher", "multi_inits"
+    )
     source, network, training = small
     folder = train(source, tmp_path / "model", network, replace(training, distill=str(teacher)))
     assert model_folder.read(folder).method == "distilled"
     image = torch.rand(1, 3, 32, 32)
-    targets = prediction_of(teacher, folder, torch.device("cpu"))(image.repeat(2, 1, 1, 1), torch.zeros(2, 1, 32, 32))
+    targets = prediction_of(teacher, folder, torch.device("cpu"))(
+        image.repeat(2, 1, 1, 1), torch.zeros(2, 1, 32, 32)
+    )
     with torch.no_grad():
-        outputs = [member(image) for member in map(model_folder.read(teacher).load, model_folder.read(teacher).members)]
+        outputs = [
+            member(image)
+            for member in map(model_folder.read(teacher).load, model_folder.read(teacher).members)
+        ]
     depths = torch.cat([output.depth_m for output in outputs])
-    variance = depths.var(0, correction=0) + torch.cat([2 * output.scale_m.square() for output in outputs]).mean(0)
+    variance = depths.var(0, correction=0) + torch.cat(
+        [2 * output.scale_m.square() for output in outputs]
+    ).mean(0)
     torch.testing.assert_close(targets[1, 0], depths.mean(0)[0], rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(targets[1, 1], variance.sqrt()[0], rtol=1e-3, atol=1e-5)
-    with pytest.raises(ConfigError, match="which distilled with samples 1 and head 'gaussian' does not have; expected 'total'"):
+    with pytest.raises(
+        ConfigError,
+        match="which distilled with samples 1 and head 'gaussian' does not have; expected 'total'",
+    ):
         Predictor(folder, PredictorConfig(component="aleatoric", device="cpu"))
 
 
 def test_what_cannot_be_distilled_is_said(small, make, tmp_path: Path) -> None:
     teacher = str(make(small, tmp_path / "teacher", "deterministic"))
-    for network, training, sentence in (({"input_size": (64, 32)}, {}, "input_size is"), ({}, {"loss": "l1"}, "loss is 'l1'")):
+    for network, training, sentence in (
+        ({"input_size": (64, 32)}, {}, "input_size is"),
+        ({}, {"loss": "l1"}, "loss is 'l1'"),
+    ):
         with pytest.raises(ConfigError, match=sentence):
-            train(small[0], tmp_path / "model", replace(small[1], **network), replace(small[2], distill=teacher, **training))
+            train(
+                small[0],
+                tmp_path / "model",
+                replace(small[1], **network),
+                replace(small[2], distill=teacher, **training),
+            )
 
 
 @pytest.mark.parametrize("head", HEADS)

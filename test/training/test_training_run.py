@@ -19,9 +19,9 @@ from safetensors.torch import load_file, save
 
 from uncertainty_depth.config import NetworkConfig, SourceConfig, SynthesisConfig, TrainingConfig
 from uncertainty_depth.data.source import open_source
-from uncertainty_depth.data.synthetic import synthesize
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
-from uncertainty_depth.network import folder as model_folder
+from uncertainty_depth.model_folder import folder as model_folder
+from uncertainty_depth.synthetic.source import synthesize
 from uncertainty_depth.training import model_run, train
 
 CHILD = """
@@ -63,7 +63,9 @@ def killed_at_write(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", dying)
 
 
-def test_a_model_folder_is_made(source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
+def test_a_model_folder_is_made(
+    source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
+) -> None:
     folder = train(source, tmp_path / "new" / "model", network, training)
     assert source.reads == 1
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -81,44 +83,80 @@ def test_a_model_folder_is_made(source, network: NetworkConfig, training: Traini
     assert record["finished"]
     assert record["options"]["seed"] == training.seed
     assert record["kept_epochs"] == [2, 3]
-    assert set(record["last_epoch"]) == {"train_loss", "validation_loss", "abs_rel", "rmse", "rmse_log"}
+    assert set(record["last_epoch"]) == {
+        "train_loss",
+        "validation_loss",
+        "abs_rel",
+        "rmse",
+        "rmse_log",
+    }
     assert cv2.imread(str(folder / "curves.png")).shape == (360, 1200, 3)
     assert len((folder / "curves.csv").read_text().splitlines()) == 4
 
 
-def test_snapshots_differ(source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
+def test_snapshots_differ(
+    source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
+) -> None:
     folder = train(source, tmp_path / "model", network, training)
     first, second = (load_file(folder / f"epoch_000{epoch}.safetensors") for epoch in (2, 3))
     assert any(not torch.equal(first[name], second[name]) for name in first)
 
 
 @pytest.mark.parametrize("head", ["none", "laplace", "gaussian"])
-def test_it_learns(head: str, more_frames, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
+def test_it_learns(
+    head: str, more_frames, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
+) -> None:
     """Depth is a function of brightness here: the error must fall well below that of the best constant."""
-    longer = dataclasses.replace(training, epochs=6, method="mc_dropout", batch_size=3, learning_rate=3e-3, augment=False)
-    folder = train(more_frames, tmp_path / "model", dataclasses.replace(network, head=head, dropout=0.1, decoder_width=64), longer)
-    best = min(float(line.split(",")[3]) for line in (folder / "curves.csv").read_text().splitlines()[1:])
-    depths = [record.ground_truth_m[np.isfinite(record.ground_truth_m)] for record in more_frames.records]
+    longer = dataclasses.replace(
+        training, epochs=6, method="mc_dropout", batch_size=3, learning_rate=3e-3, augment=False
+    )
+    folder = train(
+        more_frames,
+        tmp_path / "model",
+        dataclasses.replace(network, head=head, dropout=0.1, decoder_width=64),
+        longer,
+    )
+    best = min(
+        float(line.split(",")[3]) for line in (folder / "curves.csv").read_text().splitlines()[1:]
+    )
+    depths = [
+        record.ground_truth_m[np.isfinite(record.ground_truth_m)] for record in more_frames.records
+    ]
     everything = np.concatenate(depths)
     assert best < 0.6 * np.mean(np.abs(everything - np.median(everything)) / everything)
     assert model_folder.read(folder).members == ("best",)
 
 
-def test_the_best_epoch_is_kept(source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
-    folder = train(source, tmp_path / "model", network, dataclasses.replace(training, method="deterministic", epochs=4, learning_rate=0.02))
-    errors = [float(line.split(",")[5]) for line in (folder / "curves.csv").read_text().splitlines()[1:]]
+def test_the_best_epoch_is_kept(
+    source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
+) -> None:
+    folder = train(
+        source,
+        tmp_path / "model",
+        network,
+        dataclasses.replace(training, method="deterministic", epochs=4, learning_rate=0.02),
+    )
+    errors = [
+        float(line.split(",")[5]) for line in (folder / "curves.csv").read_text().splitlines()[1:]
+    ]
     assert model_folder.read(folder).training["kept_epochs"] == [int(np.argmin(errors)) + 1]
 
 
-def test_a_frozen_encoder_is_stored_once_and_never_changes(source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
-    folder = train(source, tmp_path / "model", network, dataclasses.replace(training, freeze_encoder=True))
+def test_a_frozen_encoder_is_stored_once_and_never_changes(
+    source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
+) -> None:
+    folder = train(
+        source, tmp_path / "model", network, dataclasses.replace(training, freeze_encoder=True)
+    )
     model = model_folder.read(folder)
     assert model.shared_encoder
     assert (folder / "encoder.safetensors").exists()
     assert all(name.startswith("decoder.") for name in load_file(folder / "epoch_0003.safetensors"))
 
 
-def test_the_seed_alone_decides(source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
+def test_the_seed_alone_decides(
+    source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
+) -> None:
     torch.manual_seed(1)
     first = content(train(source, tmp_path / "a", network, training))
     torch.manual_seed(2)
@@ -141,7 +179,9 @@ def small(source, network: NetworkConfig, training: TrainingConfig):
 
 
 @pytest.mark.parametrize("write", range(1, 11))
-def test_dying_while_any_file_is_written_loses_nothing(write: int, small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dying_while_any_file_is_written_loses_nothing(
+    write: int, small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source, network, training = small
     whole = content(train(source, tmp_path / "whole", network, training))
     with monkeypatch.context() as patch:
@@ -156,12 +196,23 @@ def test_that_was_every_write(small, tmp_path: Path, monkeypatch: pytest.MonkeyP
     train(*small[:1], tmp_path / "model", *small[1:])
 
 
-def test_a_killed_process_resumes_to_the_same_bits(source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
+def test_a_killed_process_resumes_to_the_same_bits(
+    source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
+) -> None:
     longer = dataclasses.replace(training, epochs=5, snapshots=3)
     whole = content(train(source, tmp_path / "whole", network, longer))
     options = json.dumps([dataclasses.asdict(network), dataclasses.asdict(longer)])
-    arguments = [sys.executable, "-c", CHILD, str(Path(__file__).parent), str(tmp_path / "killed"), options]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
+    arguments = [
+        sys.executable,
+        "-c",
+        CHILD,
+        str(Path(__file__).parent),
+        str(tmp_path / "killed"),
+        options,
+    ]
+    with subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as child:
         for _ in range(3):  # after each of three epochs
             assert child.stdout.readline() == "saved\n"
         child.send_signal(signal.SIGKILL)
@@ -170,7 +221,9 @@ def test_a_killed_process_resumes_to_the_same_bits(source, network: NetworkConfi
     assert content(train(source, tmp_path / "killed", network, longer, resume=True)) == whole
 
 
-def test_an_existing_folder_is_refused(source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
+def test_an_existing_folder_is_refused(
+    source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
+) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(ConfigError, match="is not empty; expected a new folder, or --resume"):
         train(source, tmp_path, network, training)
@@ -186,19 +239,29 @@ def interrupted(small, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             train(small[0], folder, *small[1:])
 
 
-@pytest.mark.parametrize(("name", "value"), [("learning_rate", 0.1), ("epochs", 9), ("backbone", "resnet10"), ("head", "gaussian")])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("learning_rate", 0.1), ("epochs", 9), ("backbone", "resnet10"), ("head", "gaussian")],
+)
 @pytest.mark.parametrize("finished", [False, True])
 def test_resuming_with_other_options_names_the_option(
     name: str, value, finished: bool, small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, network, training = small
-    train(source, tmp_path / "model", network, training) if finished else interrupted(small, tmp_path / "model", monkeypatch)
-    changed = [dataclasses.replace(config, **{name: value}) if hasattr(config, name) else config for config in (network, training)]
+    train(source, tmp_path / "model", network, training) if finished else interrupted(
+        small, tmp_path / "model", monkeypatch
+    )
+    changed = [
+        dataclasses.replace(config, **{name: value}) if hasattr(config, name) else config
+        for config in (network, training)
+    ]
     with pytest.raises(ConfigError, match=f"{name} is .* but the training in .* was started with"):
         train(source, tmp_path / "model", *changed, resume=True)
 
 
-def test_resuming_from_another_source_is_refused(small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resuming_from_another_source_is_refused(
+    small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source, network, training = small
     interrupted(small, tmp_path / "model", monkeypatch)
     source.records = source.records[::-1]
@@ -213,7 +276,9 @@ def test_resuming_a_complete_training_changes_nothing(small, tmp_path: Path) -> 
     assert source.reads == 1
 
 
-def test_what_a_kill_left_beside_a_complete_model_is_removed(small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_kill_left_beside_a_complete_model_is_removed(
+    small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source, network, training = small
     whole = content(train(source, tmp_path / "whole", network, training))
     with monkeypatch.context() as patch:
@@ -231,21 +296,32 @@ def test_what_the_user_hides_in_the_folder_stays(small, tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "model").glob(".*")} == {".git", ".gitattributes"}
 
 
-def test_a_checkpoint_of_an_earlier_version_is_read(small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_of_an_earlier_version_is_read(
+    small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It held the histories of all networks and what they have in common, which `model.json` did not."""
     source, network, training = small
     whole = content(train(source, tmp_path / "whole", network, training))
     interrupted(small, tmp_path / "model", monkeypatch)
-    path, described = tmp_path / "model" / "checkpoint.safetensors", json.loads((tmp_path / "model" / "model.json").read_text())
+    path, described = (
+        tmp_path / "model" / "checkpoint.safetensors",
+        json.loads((tmp_path / "model" / "model.json").read_text()),
+    )
     with safe_open(path, "pt") as file:
-        progress = {"options": described["training"]["options"], "frames": "", "histories": [json.loads(file.metadata()["history"])]}
+        progress = {
+            "options": described["training"]["options"],
+            "frames": "",
+            "histories": [json.loads(file.metadata()["history"])],
+        }
     path.write_bytes(save(load_file(path), {"progress": json.dumps(progress)}))
     assert described["training"].pop("fingerprint")
     (tmp_path / "model" / "model.json").write_text(json.dumps(described))
     assert content(train(source, tmp_path / "model", network, training, resume=True)) == whole
 
 
-def test_a_damaged_checkpoint_gets_one_sentence(small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_checkpoint_gets_one_sentence(
+    small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     interrupted(small, tmp_path / "model", monkeypatch)
     path = tmp_path / "model" / "checkpoint.safetensors"
     path.write_bytes(path.read_bytes()[:1000])
@@ -253,9 +329,15 @@ def test_a_damaged_checkpoint_gets_one_sentence(small, tmp_path: Path, monkeypat
         train(small[0], tmp_path / "model", *small[1:], resume=True)
 
 
-def test_a_loss_that_explodes_is_said(source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="the training loss became nan; expected a learning_rate below"):
-        train(source, tmp_path / "model", network, dataclasses.replace(training, learning_rate=1e30))
+def test_a_loss_that_explodes_is_said(
+    source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        ConfigError, match="the training loss became nan; expected a learning_rate below"
+    ):
+        train(
+            source, tmp_path / "model", network, dataclasses.replace(training, learning_rate=1e30)
+        )
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
@@ -267,34 +349,71 @@ def test_cuda_where_there_is_none_is_an_error(small, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_training_on_a_gpu(source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
-    folder = train(source, tmp_path / "model", network, dataclasses.replace(training, device="cuda"))
-    assert model_folder.read(folder).load("epoch_0003").eval()(torch.rand(1, 3, 64, 64)).depth_m.isfinite().all()
+def test_training_on_a_gpu(
+    source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
+) -> None:
+    folder = train(
+        source, tmp_path / "model", network, dataclasses.replace(training, device="cuda")
+    )
+    assert (
+        model_folder.read(folder)
+        .load("epoch_0003")
+        .eval()(torch.rand(1, 3, 64, 64))
+        .depth_m.isfinite()
+        .all()
+    )
 
 
-def test_a_training_that_ended_too_early_is_said(source, network, training, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_training_that_ended_too_early_is_said(
+    source, network, training, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.WARNING):
         train(source, tmp_path / "model", network, dataclasses.replace(training, epochs=1))
-    assert "the validation error had not stopped improving by epoch 1, the last; a new training with more --epochs would help" in caplog.messages
+    assert (
+        "the validation error had not stopped improving by epoch 1, the last; a new training with more --epochs would help"
+        in caplog.messages
+    )
 
 
-def test_ground_truth_beyond_the_depth_range_is_said(source, network, training, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_ground_truth_beyond_the_depth_range_is_said(
+    source, network, training, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.WARNING):
-        train(source, tmp_path / "model", dataclasses.replace(network, depth_range=(0.5, 2.0)), dataclasses.replace(training, epochs=1))
+        train(
+            source,
+            tmp_path / "model",
+            dataclasses.replace(network, depth_range=(0.5, 2.0)),
+            dataclasses.replace(training, epochs=1),
+        )
     assert "of the ground truth of list is outside depth_range 0.5 to 2 m" in caplog.text
 
 
 def test_a_depth_range_that_holds_no_ground_truth_is_refused(small, tmp_path: Path) -> None:
     source, network, training = small
-    with pytest.raises(ConfigError, match=r"depth_range is 50 to 80 m, and no ground truth of list lies in it"):
-        train(source, tmp_path / "model", dataclasses.replace(network, depth_range=(50.0, 80.0)), training)
+    with pytest.raises(
+        ConfigError, match=r"depth_range is 50 to 80 m, and no ground truth of list lies in it"
+    ):
+        train(
+            source,
+            tmp_path / "model",
+            dataclasses.replace(network, depth_range=(50.0, 80.0)),
+            training,
+        )
     assert not (tmp_path / "model").exists()
 
 
-def test_a_robots_own_recording_is_enough(network: NetworkConfig, training: TrainingConfig, tmp_path: Path) -> None:
+def test_a_robots_own_recording_is_enough(
+    network: NetworkConfig, training: TrainingConfig, tmp_path: Path
+) -> None:
     """A bag with camera and LiDAR, nothing else: sparse points are the only supervision."""
-    synthesize(tmp_path / "bag", SynthesisConfig(worlds=1, frames=4, width=80, height=60, rings=16), progress=False)
+    synthesize(
+        tmp_path / "bag",
+        SynthesisConfig(worlds=1, frames=4, width=80, height=60, rings=16),
+        progress=False,
+    )
     source = open_source(str(tmp_path / "bag"), SourceConfig())
-    model = model_folder.read(train(source, tmp_path / "model", network, dataclasses.replace(training, epochs=1)))
+    model = model_folder.read(
+        train(source, tmp_path / "model", network, dataclasses.replace(training, epochs=1))
+    )
     assert model.training["frames"] == {"training": 3, "validation": 1, "skipped": {}}
     assert model.training["last_epoch"]["abs_rel"] < 1

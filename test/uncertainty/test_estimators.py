@@ -8,7 +8,7 @@ import torch
 
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.errors import ModelError
-from uncertainty_depth.network.folder import create, read, set_members, write_member
+from uncertainty_depth.model_folder.folder import create, read, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.uncertainty import ESTIMATORS, Deterministic, Ensemble, McDropout
 from uncertainty_depth.uncertainty.masks import SeededDropout, stream
@@ -53,7 +53,11 @@ def test_mc_dropout_is_m_whole_passes(head, skip_connections):
     made = network(head, skip_connections=skip_connections)
     estimate = McDropout(made).estimate(IMAGE, STAMP, CONFIG)
     depths, scales = naive_dropout(made, IMAGE, STAMP, CONFIG)
-    aleatoric = 0.0 if head == "none" else np.mean([{"laplace": 2, "gaussian": 1}[head] * s**2 for s in scales], axis=0)
+    aleatoric = (
+        0.0
+        if head == "none"
+        else np.mean([{"laplace": 2, "gaussian": 1}[head] * s**2 for s in scales], axis=0)
+    )
     np.testing.assert_allclose(estimate.depth_m, depths.mean(0), rtol=1e-5)
     np.testing.assert_allclose(estimate.epistemic, depths.var(0), rtol=1e-3, atol=1e-9)
     np.testing.assert_allclose(estimate.variance, depths.var(0) + aleatoric, rtol=1e-3, atol=1e-9)
@@ -64,7 +68,9 @@ def test_mc_dropout_is_m_whole_passes(head, skip_connections):
 def test_the_chunk_changes_nothing(chunk):
     """To float32 rounding, the contract on any device: a library may add up in another order for another batch size."""
     estimator = McDropout(network())
-    reference, found = (estimator.estimate(IMAGE, STAMP, replace(CONFIG, chunk=c)) for c in (5, chunk))
+    reference, found = (
+        estimator.estimate(IMAGE, STAMP, replace(CONFIG, chunk=c)) for c in (5, chunk)
+    )
     for a, b in zip(found, reference, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-8)
 
@@ -72,7 +78,11 @@ def test_the_chunk_changes_nothing(chunk):
 def test_the_encoder_runs_once_per_frame():
     made = network()
     calls = {"encoder": 0, "first": 0, "second": 0}
-    for name, part in (("encoder", made.encoder), ("first", made.decoder.ups[0]), ("second", made.decoder.ups[1])):
+    for name, part in (
+        ("encoder", made.encoder),
+        ("first", made.decoder.ups[0]),
+        ("second", made.decoder.ups[1]),
+    ):
         part.register_forward_hook(lambda *_, name=name: calls.update({name: calls[name] + 1}))
     McDropout(made).estimate(IMAGE, STAMP, replace(CONFIG, chunk=1))
     assert calls == {"encoder": 1, "first": 1, "second": CONFIG.samples}
@@ -83,7 +93,9 @@ def test_a_frame_gives_the_same_maps_in_any_order():
     stamps = [5, 6, 7]
     forwards = {stamp: estimator.estimate(IMAGE, stamp, CONFIG) for stamp in stamps}
     torch.manual_seed(99)
-    backwards = {stamp: McDropout(network()).estimate(IMAGE, stamp, CONFIG) for stamp in reversed(stamps)}
+    backwards = {
+        stamp: McDropout(network()).estimate(IMAGE, stamp, CONFIG) for stamp in reversed(stamps)
+    }
     for stamp in stamps:
         assert torch.equal(forwards[stamp].depth_m, backwards[stamp].depth_m)
         assert torch.equal(forwards[stamp].variance, backwards[stamp].variance)
@@ -93,12 +105,17 @@ def test_stamp_and_seed_change_the_maps():
     estimator = McDropout(network())
     reference = estimator.estimate(IMAGE, STAMP, CONFIG).depth_m
     assert not torch.equal(estimator.estimate(IMAGE, STAMP + 1, CONFIG).depth_m, reference)
-    assert not torch.equal(estimator.estimate(IMAGE, STAMP, replace(CONFIG, seed=4)).depth_m, reference)
+    assert not torch.equal(
+        estimator.estimate(IMAGE, STAMP, replace(CONFIG, seed=4)).depth_m, reference
+    )
 
 
 def test_more_samples_begin_with_the_same_ones():
     estimator = McDropout(network(head="none"))
-    few, many = (estimator.estimate(IMAGE, STAMP, replace(CONFIG, samples=n)).depth_m.double().numpy() for n in (4, 5))
+    few, many = (
+        estimator.estimate(IMAGE, STAMP, replace(CONFIG, samples=n)).depth_m.double().numpy()
+        for n in (4, 5)
+    )
     fifth = naive_dropout(network(head="none"), IMAGE, STAMP, CONFIG)[0][4]
     np.testing.assert_allclose(many, (4 * few + fifth) / 5, rtol=1e-5)
 
@@ -109,7 +126,12 @@ def test_mc_dropout_asks_for_dropout():
 
 
 def test_the_spread_grows_with_the_rate():
-    spreads = [McDropout(network(head="none", dropout=rate)).estimate(IMAGE, STAMP, CONFIG).epistemic.mean() for rate in (0.05, 0.2, 0.6)]
+    spreads = [
+        McDropout(network(head="none", dropout=rate))
+        .estimate(IMAGE, STAMP, CONFIG)
+        .epistemic.mean()
+        for rate in (0.05, 0.2, 0.6)
+    ]
     assert spreads == sorted(spreads)
 
 
@@ -120,7 +142,11 @@ def test_multi_epochs_is_one_pass_of_each_snapshot(head):
     with torch.no_grad():
         outputs = [made(IMAGE) for made in networks[-3:]]
     depths = np.array([o.depth_m[0, 0].double().numpy() for o in outputs])
-    aleatoric = 0.0 if head == "none" else np.mean([2 * o.scale_m[0, 0].double().numpy() ** 2 for o in outputs], axis=0)
+    aleatoric = (
+        0.0
+        if head == "none"
+        else np.mean([2 * o.scale_m[0, 0].double().numpy() ** 2 for o in outputs], axis=0)
+    )
     np.testing.assert_allclose(estimate.depth_m, depths.mean(0), rtol=1e-5)
     np.testing.assert_allclose(estimate.variance, depths.var(0) + aleatoric, rtol=1e-4)
 
@@ -155,14 +181,18 @@ def test_deterministic_is_the_network_alone():
         torch.testing.assert_close(estimate.variance, expected)
 
 
-@pytest.mark.parametrize(("method", "passes"), [("deterministic", 1), ("mc_dropout", 5), ("multi_epochs", 2)])
+@pytest.mark.parametrize(
+    ("method", "passes"), [("deterministic", 1), ("mc_dropout", 5), ("multi_epochs", 2)]
+)
 def test_every_method_loads_from_one_folder(tmp_path, method, passes):
     create(tmp_path, network(), {})
     for name, seed in (("a", 0), ("b", 1)):
         write_member(tmp_path, name, network(seed=seed))
     set_members(tmp_path, ["a", "b"], "multi_epochs")
     placed = []
-    estimator = ESTIMATORS[method].load(read(tmp_path), lambda loaded: placed.append(loaded) or loaded)
+    estimator = ESTIMATORS[method].load(
+        read(tmp_path), lambda loaded: placed.append(loaded) or loaded
+    )
     assert estimator.networks == placed
     assert estimator.passes(CONFIG) == passes
     estimate = estimator.estimate(IMAGE, STAMP, CONFIG)
@@ -182,8 +212,17 @@ def test_every_component_obeys_the_law_of_total_variance():
     with torch.no_grad():
         outputs = [made(IMAGE) for made in networks]
     rng, row, column = np.random.default_rng(0), 20, 30
-    drawn = np.concatenate([rng.normal(o.depth_m[0, 0, row, column], o.scale_m[0, 0, row, column], 400_000) for o in outputs])
+    drawn = np.concatenate(
+        [
+            rng.normal(o.depth_m[0, 0, row, column], o.scale_m[0, 0, row, column], 400_000)
+            for o in outputs
+        ]
+    )
     assert depth[row, column] == pytest.approx(drawn.mean(), rel=0.01)
     assert total[row, column] == pytest.approx(drawn.std(), rel=0.01)
-    assert epistemic[row, column] == pytest.approx(np.std([o.depth_m[0, 0, row, column] for o in outputs]), rel=1e-3)
-    assert aleatoric[row, column] == pytest.approx(np.sqrt(np.mean([o.scale_m[0, 0, row, column] ** 2 for o in outputs])), rel=1e-3)
+    assert epistemic[row, column] == pytest.approx(
+        np.std([o.depth_m[0, 0, row, column] for o in outputs]), rel=1e-3
+    )
+    assert aleatoric[row, column] == pytest.approx(
+        np.sqrt(np.mean([o.scale_m[0, 0, row, column] ** 2 for o in outputs])), rel=1e-3
+    )

@@ -11,18 +11,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from uncertainty_depth.network.noise import ConcreteDropout, VariationalDropout
-from uncertainty_depth.uncertainty.masks import SeededDropout, SeededGaussianDropout, keep_mask, normal_noise, seeded, stream
+from uncertainty_depth.network.learned_dropout import ConcreteDropout, VariationalDropout
+from uncertainty_depth.uncertainty.masks import (
+    SeededDropout,
+    SeededGaussianDropout,
+    keep_mask,
+    normal_noise,
+    seeded,
+    stream,
+)
 
 BIG = st.integers(0, 2**64 - 1)
 
 
 @given(seed=BIG, stamp=st.integers(-(2**63), 2**63 - 1), sample=st.integers(0, 1023))
 def test_a_stream_is_repeatable(seed, stamp, sample):
-    assert np.array_equal(stream(seed, stamp, sample).random_raw(8), stream(seed, stamp, sample).random_raw(8))
+    assert np.array_equal(
+        stream(seed, stamp, sample).random_raw(8), stream(seed, stamp, sample).random_raw(8)
+    )
 
 
-@given(keys=st.lists(st.tuples(BIG, BIG, st.integers(0, 1023)), min_size=2, max_size=2, unique=True))
+@given(
+    keys=st.lists(st.tuples(BIG, BIG, st.integers(0, 1023)), min_size=2, max_size=2, unique=True)
+)
 def test_streams_of_different_keys_differ(keys):
     one, other = (stream(*key).random_raw(8) for key in keys)
     assert not np.array_equal(one, other)
@@ -41,7 +52,9 @@ def test_the_rate_is_the_one_asked_for(rate):
 
 
 def test_samples_frames_and_seeds_are_uncorrelated():
-    masks = [keep_mask(stream(*key), 100_000, 0.2) for key in itertools.product((0, 1), (7, 8), (0, 1))]
+    masks = [
+        keep_mask(stream(*key), 100_000, 0.2) for key in itertools.product((0, 1), (7, 8), (0, 1))
+    ]
     correlations = np.corrcoef(np.array(masks, float))[~np.eye(8, dtype=bool)]
     assert np.abs(correlations).max() < 5 / np.sqrt(100_000)
 
@@ -56,9 +69,13 @@ def naive(x: np.ndarray, rate: float, bits: np.random.Philox) -> np.ndarray:
     channels, height, width = x.shape
     words = [int(word) for word in np.atleast_1d(bits.random_raw(-(-x.size // 4)))]
     result = np.zeros_like(x)
-    for index, (row, column, channel) in enumerate(itertools.product(range(height), range(width), range(channels))):
+    for index, (row, column, channel) in enumerate(
+        itertools.product(range(height), range(width), range(channels))
+    ):
         part = (words[index // 4] >> (16 * (index % 4))) & 0xFFFF
-        result[channel, row, column] = x[channel, row, column] / (1 - rate) if part >= round(rate * 65536) else 0.0
+        result[channel, row, column] = (
+            x[channel, row, column] / (1 - rate) if part >= round(rate * 65536) else 0.0
+        )
     return result
 
 
@@ -71,14 +88,20 @@ def test_dropout_is_the_naive_loop_in_any_memory_layout(layout):
     expected = np.stack([naive(x[0].numpy(), 0.2, bits) for bits in references])
     np.testing.assert_allclose(first.numpy(), expected, rtol=1e-6)
     second = dropout(first)  # the next place draws on
-    expected = np.stack([naive(sample, 0.2, bits) for sample, bits in zip(expected, references, strict=True)])
+    expected = np.stack(
+        [naive(sample, 0.2, bits) for sample, bits in zip(expected, references, strict=True)]
+    )
     np.testing.assert_allclose(second.numpy(), expected, rtol=1e-6)
 
 
 def test_another_process_draws_the_same():
     call = "keep_mask(stream(1, 1_700_000_000_123_456_789, 3), 64, 0.5)"
-    program = f"from uncertainty_depth.uncertainty.masks import keep_mask, stream; print({call} * 1)"
-    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    program = (
+        f"from uncertainty_depth.uncertainty.masks import keep_mask, stream; print({call} * 1)"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
     expected = keep_mask(stream(1, 1_700_000_000_123_456_789, 3), 64, 0.5)
     assert [int(bit) for bit in printed if bit in "01"] == expected.astype(int).tolist()
 
@@ -89,7 +112,9 @@ def test_normal_noise_is_normal():
 
 def test_gaussian_noise_has_mean_one_and_its_variance_and_is_repeatable():
     x = torch.ones(1, 20, 50, 50)
-    noisy, again = (SeededGaussianDropout(0.25, [stream(1, 2, m) for m in range(4)])(x) for _ in range(2))
+    noisy, again = (
+        SeededGaussianDropout(0.25, [stream(1, 2, m) for m in range(4)])(x) for _ in range(2)
+    )
     assert torch.equal(noisy, again)
     assert noisy.shape == (4, 20, 50, 50)
     assert noisy.mean().item() == pytest.approx(1.0, abs=0.01)
@@ -100,7 +125,13 @@ def test_gaussian_noise_has_mean_one_and_its_variance_and_is_repeatable():
 
 def test_each_kind_of_layer_is_replaced_at_its_own_rate():
     x, streams = torch.ones(1, 20, 50, 50), lambda: [stream(1, 2, 3)]
-    bernoulli, concrete = seeded(torch.nn.Dropout(0.3))(streams())(x), seeded(ConcreteDropout(20, rate=0.3))(streams())(x)
+    bernoulli, concrete = (
+        seeded(torch.nn.Dropout(0.3))(streams())(x),
+        seeded(ConcreteDropout(20, rate=0.3))(streams())(x),
+    )
     assert torch.equal(bernoulli == 0, concrete == 0)
     torch.testing.assert_close(bernoulli, concrete)
-    torch.testing.assert_close(seeded(VariationalDropout(20, alpha=0.1))(streams())(x), SeededGaussianDropout(0.1, streams())(x))
+    torch.testing.assert_close(
+        seeded(VariationalDropout(20, alpha=0.1))(streams())(x),
+        SeededGaussianDropout(0.1, streams())(x),
+    )

@@ -16,7 +16,10 @@ def moments_of(depths, variances=None, cuts=()):
     moments = Moments()
     for part in np.split(np.arange(len(depths)), sorted(cuts)):
         if len(part):
-            moments.add(torch.from_numpy(depths[part]), None if variances is None else torch.from_numpy(variances[part]))
+            moments.add(
+                torch.from_numpy(depths[part]),
+                None if variances is None else torch.from_numpy(variances[part]),
+            )
     return moments.estimate()
 
 
@@ -39,7 +42,9 @@ def test_a_spread_far_smaller_than_the_depth_survives_float32():
     """The textbook sum of squares would lose it: 80^2 has a float32 step of 5e-4."""
     rng = np.random.default_rng(0)
     depths = (80.0 + 1e-3 * rng.standard_normal((1000, 1, 2, 2))).astype(np.float32)
-    np.testing.assert_allclose(moments_of(depths).variance, depths[:, 0].astype(np.float64).var(0), rtol=1e-2)
+    np.testing.assert_allclose(
+        moments_of(depths).variance, depths[:, 0].astype(np.float64).var(0), rtol=1e-2
+    )
 
 
 def test_the_law_of_total_variance_in_closed_form():
@@ -47,14 +52,22 @@ def test_the_law_of_total_variance_in_closed_form():
     depths = np.array([1.0, 3.0], np.float32).reshape(2, 1, 1, 1)
     variances = np.array([4.0, 16.0], np.float32).reshape(2, 1, 1, 1)
     estimate = moments_of(depths, variances)
-    assert (estimate.depth_m.item(), estimate.epistemic.item(), estimate.aleatoric.item(), estimate.variance.item()) == (2.0, 1.0, 10.0, 11.0)
+    assert (
+        estimate.depth_m.item(),
+        estimate.epistemic.item(),
+        estimate.aleatoric.item(),
+        estimate.variance.item(),
+    ) == (2.0, 1.0, 10.0, 11.0)
     depth, sigma = estimate.maps()
     assert (depth.item(), sigma.item()) == (2.0, np.float32(np.sqrt(11.0)))
 
 
 def test_the_law_of_total_variance_against_sampling():
     rng = np.random.default_rng(1)
-    means, sigmas = rng.uniform(1, 5, (6, 1, 1, 1)).astype(np.float32), rng.uniform(0.1, 1, (6, 1, 1, 1)).astype(np.float32)
+    means, sigmas = (
+        rng.uniform(1, 5, (6, 1, 1, 1)).astype(np.float32),
+        rng.uniform(0.1, 1, (6, 1, 1, 1)).astype(np.float32),
+    )
     draws = rng.normal(means.ravel()[:, None], sigmas.ravel()[:, None], (6, 200_000))
     np.testing.assert_allclose(moments_of(means, sigmas**2).variance.item(), draws.var(), rtol=0.01)
 

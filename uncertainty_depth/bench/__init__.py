@@ -16,7 +16,7 @@ def run_network() -> str:
     tables = [network.table(network.run())]
     try:
         require_ros()
-        from uncertainty_depth.ros import node_bench
+        from uncertainty_depth.ros.bench import node_bench
 
         tables.append(node_bench.run())
     except RosMissingError as error:

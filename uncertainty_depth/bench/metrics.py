@@ -63,14 +63,32 @@ def run(sizes: tuple[int, ...] = SIZES) -> list[Row]:
     for pixels in tqdm(sizes, desc="metrics", unit="size"):
         singles = [_row(pixels, *case) for case in _cases(draw(pixels, seed=0))]
         together = sum(row.peer_ms for row in singles if row.peer in TOGETHER)
-        rows += [*singles, Row(pixels, "all online metrics", _online(pixels), "the peers marked * together", together)]
+        rows += [
+            *singles,
+            Row(
+                pixels,
+                "all online metrics",
+                _online(pixels),
+                "the peers marked * together",
+                together,
+            ),
+        ]
     return rows
 
 
 def table(rows: list[Row]) -> str:
     """The rows as a Markdown table."""
-    lines = ["| pixels | ours | ms | peer | ms | ratio |", "| ---: | --- | ---: | --- | ---: | ---: |"]
-    return "\n".join(lines + [f"| {r.pixels:,} | {r.what} | {r.ours_ms:.4g} | {r.peer} | {r.peer_ms:.4g} | {r.ratio:.3g} |" for r in rows])
+    lines = [
+        "| pixels | ours | ms | peer | ms | ratio |",
+        "| ---: | --- | ---: | --- | ---: | ---: |",
+    ]
+    return "\n".join(
+        lines
+        + [
+            f"| {r.pixels:,} | {r.what} | {r.ours_ms:.4g} | {r.peer} | {r.peer_ms:.4g} | {r.ratio:.3g} |"
+            for r in rows
+        ]
+    )
 
 
 AUSE, LOOP = "torch-uncertainty AUSE *", "percentile and mask per step *"
@@ -84,27 +102,64 @@ def _cases(pixels: Pixels) -> Iterator[tuple[str, Callable[[], Any], str, Callab
     error, outlier = np.abs(depth - truth), (np.abs(depth - truth) > 0.1 * truth).astype(np.int64)
     peer = torch_uncertainty_ause()
     if peer is not None:
-        yield "AUSE, ilg", lambda: sparsification(*pixels, "mae", "ilg").ause, AUSE, lambda: _peer_ause(peer, sigma, error)
-    yield "AUSE and AURG, poggi, three errors", lambda: [sparsification(*pixels, name) for name in REDUCED], LOOP, lambda: poggi_loop(*pixels)
+        yield (
+            "AUSE, ilg",
+            lambda: sparsification(*pixels, "mae", "ilg").ause,
+            AUSE,
+            lambda: _peer_ause(peer, sigma, error),
+        )
+    yield (
+        "AUSE and AURG, poggi, three errors",
+        lambda: [sparsification(*pixels, name) for name in REDUCED],
+        LOOP,
+        lambda: poggi_loop(*pixels),
+    )
     if importlib.util.find_spec("uncertainty_toolbox"):
         import uncertainty_toolbox as toolbox
 
-        yield "AUCE", lambda: auce(error, sigma), CALIBRATION, lambda: _toolbox_area(toolbox, pixels)
-        yield "NLL", lambda: nll(error, sigma), LIKELIHOOD, lambda: toolbox.nll_gaussian(depth, sigma, truth)
+        yield (
+            "AUCE",
+            lambda: auce(error, sigma),
+            CALIBRATION,
+            lambda: _toolbox_area(toolbox, pixels),
+        )
+        yield (
+            "NLL",
+            lambda: nll(error, sigma),
+            LIKELIHOOD,
+            lambda: toolbox.nll_gaussian(depth, sigma, truth),
+        )
     if importlib.util.find_spec("sklearn"):
         from sklearn.calibration import calibration_curve
         from sklearn.metrics import brier_score_loss
 
         probability = np.exp(-sigma)
-        yield "Brier score", lambda: brier(probability, outlier), "scikit-learn Brier score", lambda: brier_score_loss(outlier, probability)
+        yield (
+            "Brier score",
+            lambda: brier(probability, outlier),
+            "scikit-learn Brier score",
+            lambda: brier_score_loss(outlier, probability),
+        )
         curve = "scikit-learn calibration curve"  # without the mean over its bins that makes it the calibration error
-        yield "ECE, two classes", lambda: ece(probability, outlier), curve, lambda: calibration_curve(outlier, probability, n_bins=15)
+        yield (
+            "ECE, two classes",
+            lambda: ece(probability, outlier),
+            curve,
+            lambda: calibration_curve(outlier, probability, n_bins=15),
+        )
     from scipy.stats import spearmanr
 
-    yield "Spearman", lambda: spearman(sigma, error), "scipy spearmanr", lambda: spearmanr(sigma, error)
+    yield (
+        "Spearman",
+        lambda: spearman(sigma, error),
+        "scipy spearmanr",
+        lambda: spearmanr(sigma, error),
+    )
 
 
-def _row(pixels: int, what: str, ours: Callable[[], Any], peer: str, theirs: Callable[[], Any]) -> Row:
+def _row(
+    pixels: int, what: str, ours: Callable[[], Any], peer: str, theirs: Callable[[], Any]
+) -> Row:
     repetitions = max(1, min(30, 3_000_000 // pixels))
     times = np.array([(_milliseconds(ours), _milliseconds(theirs)) for _ in range(repetitions)])
     return Row(pixels, what, times[:, 0].min(), peer, times[:, 1].min())
@@ -113,9 +168,15 @@ def _row(pixels: int, what: str, ours: Callable[[], Any], peer: str, theirs: Cal
 def _online(pixels: int) -> float:
     """All pixels through the accumulator in frames, the per-image figures included."""
     whole = draw(pixels, seed=0)
-    frames = [tuple(values[start : start + FRAME] for values in whole) for start in range(0, pixels, FRAME)]
+    frames = [
+        tuple(values[start : start + FRAME] for values in whole)
+        for start in range(0, pixels, FRAME)
+    ]
     metrics = OnlineMetrics()
-    return min(_milliseconds(lambda: [metrics.update(*frame) for frame in frames]) for _ in range(max(2, min(300, 6_000_000 // pixels))))
+    return min(
+        _milliseconds(lambda: [metrics.update(*frame) for frame in frames])
+        for _ in range(max(2, min(300, 6_000_000 // pixels)))
+    )
 
 
 def _milliseconds(call: Callable[[], Any]) -> float:
@@ -134,20 +195,33 @@ REDUCED: dict[str, Callable[[NDArray], float]] = {
 def poggi_loop(depth: NDArray, sigma: NDArray, ground_truth: NDArray) -> dict[str, float]:
     """AUSE the way the published evaluation of Poggi et al. computes it: a percentile and a mask for each of 50 steps, for sigma and each oracle."""
     error = np.abs(ground_truth - depth)
-    values = {"abs_rel": error / ground_truth, "rmse": error**2, "a1": np.maximum(ground_truth / depth, depth / ground_truth)}
+    values = {
+        "abs_rel": error / ground_truth,
+        "rmse": error**2,
+        "a1": np.maximum(ground_truth / depth, depth / ground_truth),
+    }
     masks = [sigma <= -np.percentile(-sigma, 2 * step) for step in range(50)]
     areas = {}
     for name, reduce in REDUCED.items():
-        oracle = [reduce(values[name][-values[name] >= np.percentile(-values[name], 2 * step)]) for step in range(50)]
+        oracle = [
+            reduce(values[name][-values[name] >= np.percentile(-values[name], 2 * step)])
+            for step in range(50)
+        ]
         removal = [reduce(values[name][mask]) for mask in masks]
-        areas[name] = float(sum(removal) - sum(oracle)) / 50  # both curves start and end alike: the trapezoid is the mean
+        areas[name] = (
+            float(sum(removal) - sum(oracle)) / 50
+        )  # both curves start and end alike: the trapezoid is the mean
     return areas
 
 
 def torch_uncertainty_ause() -> type | None:
     """The AUSE class from the installed file, as the package itself asks for torchvision; None where it or torchmetrics is not installed."""
     found = importlib.util.find_spec("torch_uncertainty")
-    if found is None or not found.submodule_search_locations or importlib.util.find_spec("torchmetrics") is None:
+    if (
+        found is None
+        or not found.submodule_search_locations
+        or importlib.util.find_spec("torchmetrics") is None
+    ):
         return None
     path = Path(found.submodule_search_locations[0]) / "metrics" / "sparsification.py"
     specification = importlib.util.spec_from_file_location("torch_uncertainty_sparsification", path)
@@ -165,7 +239,12 @@ def _peer_ause(peer: type, sigma: NDArray, error: NDArray) -> float:
 def _toolbox_area(toolbox: Any, pixels: Pixels) -> list[float]:
     """In its vectorised form, the fast one, a million pixels at a time: it needs 300 bytes for each."""
     starts = range(0, len(pixels[0]), TOOLBOX_CHUNK)
-    return [toolbox.miscalibration_area(*(values[s : s + TOOLBOX_CHUNK] for values in pixels), num_bins=99, vectorized=True) for s in starts]
+    return [
+        toolbox.miscalibration_area(
+            *(values[s : s + TOOLBOX_CHUNK] for values in pixels), num_bins=99, vectorized=True
+        )
+        for s in starts
+    ]
 
 
 class Drift(NamedTuple):
@@ -187,12 +266,21 @@ def feed(pixels: int) -> Drift:
         seconds += _milliseconds(lambda frame=frame: metrics.update(*frame)) / 1e3
         depth, _, truth = (values.astype(np.float64) for values in frame)
         error = np.abs(depth - truth)
-        exact += [values.sum(dtype=np.longdouble) for values in (error, error / truth, error * error)]
+        exact += [
+            values.sum(dtype=np.longdouble) for values in (error, error / truth, error * error)
+        ]
         if seed == frames // 33:
             early = _peak_mb()
     grown, found, means = _peak_mb() - early, metrics.compute()["depth"], exact / metrics.pixels
-    pairs = {"mae": (found["mae"], means[0]), "abs_rel": (found["abs_rel"], means[1]), "rmse": (found["rmse"], np.sqrt(means[2]))}
-    drift = {name: float(abs(np.longdouble(value) / reference - 1)) for name, (value, reference) in pairs.items()}
+    pairs = {
+        "mae": (found["mae"], means[0]),
+        "abs_rel": (found["abs_rel"], means[1]),
+        "rmse": (found["rmse"], np.sqrt(means[2])),
+    }
+    drift = {
+        name: float(abs(np.longdouble(value) / reference - 1))
+        for name, (value, reference) in pairs.items()
+    }
     return Drift(metrics.pixels, seconds, drift, metrics.nbytes, grown)
 
 
@@ -203,16 +291,29 @@ def _peak_mb() -> float:
 def main() -> None:
     """Print the table, or the drift."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--pixels", type=int, nargs="+", default=SIZES, help="numbers of pixels to time at")
-    parser.add_argument("--billion", type=int, nargs="?", const=1_000_000_000, help="feed so many pixels to one accumulator, and print the drift")
+    parser.add_argument(
+        "--pixels", type=int, nargs="+", default=SIZES, help="numbers of pixels to time at"
+    )
+    parser.add_argument(
+        "--billion",
+        type=int,
+        nargs="?",
+        const=1_000_000_000,
+        help="feed so many pixels to one accumulator, and print the drift",
+    )
     arguments = parser.parse_args()
     if not arguments.billion:
         print(table(run(tuple(arguments.pixels))))
         return
     drift = feed(arguments.billion)
-    print(f"{drift.pixels:,} pixels in {drift.seconds:.0f} CPU s of updates, state {drift.state_bytes:,} bytes")
+    print(
+        f"{drift.pixels:,} pixels in {drift.seconds:.0f} CPU s of updates, state {drift.state_bytes:,} bytes"
+    )
     print(f"memory grown by {drift.grown_mb:.1f} MB since 3 % of them")
-    print("relative drift from 80-bit sums: " + ", ".join(f"{name} {value:.1e}" for name, value in drift.relative.items()))
+    print(
+        "relative drift from 80-bit sums: "
+        + ", ".join(f"{name} {value:.1e}" for name, value in drift.relative.items())
+    )
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ import torch
 from tqdm import trange
 
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.inference.deployment import choose_device, prepare
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.network.inference import choose_device, prepare
 from uncertainty_depth.uncertainty import Ensemble, McDropout
 
 STAMP_NS = 1_700_000_000_123_456_789
@@ -36,7 +36,11 @@ class Row(NamedTuple):
     of_floor: float
 
 
-def run(repetitions: int = 9, config: PredictorConfig = PredictorConfig(), network: NetworkConfig = NETWORK) -> list[Row]:  # noqa: B008  frozen
+def run(
+    repetitions: int = 9,
+    config: PredictorConfig = PredictorConfig(),  # noqa: B008  frozen
+    network: NetworkConfig = NETWORK,
+) -> list[Row]:
     """Time both methods on `config`'s device and precision, with its samples and chunk.
 
     Raises:
@@ -48,14 +52,26 @@ def run(repetitions: int = 9, config: PredictorConfig = PredictorConfig(), netwo
     width, height = network.input_size
     image = torch.rand(1, 3, height, width, device=device)
     with torch.inference_mode():
-        seconds = _alternate({**_mc_dropout(made, image, config), **_multi_epochs(made, image, config)}, repetitions, device)
+        seconds = _alternate(
+            {**_mc_dropout(made, image, config), **_multi_epochs(made, image, config)},
+            repetitions,
+            device,
+        )
     return [_row(method, seconds) for method in ("mc_dropout", "multi_epochs")]
 
 
 def table(rows: list[Row]) -> str:
     """The rows as aligned text."""
     head = f"{'method':14}{'ms/frame':>10}{'naive ms':>10}{'floor ms':>10}{'of naive':>10}{'of floor':>10}"
-    return "\n".join([head, *(f"{r.method:14}{r[1]:10.1f}{r[2]:10.1f}{r[3]:10.1f}{r[4]:10.2f}{r[5]:10.2f}" for r in rows)])
+    return "\n".join(
+        [
+            head,
+            *(
+                f"{r.method:14}{r[1]:10.1f}{r[2]:10.1f}{r[3]:10.1f}{r[4]:10.2f}{r[5]:10.2f}"
+                for r in rows
+            ),
+        ]
+    )
 
 
 Runs = dict[str, Callable[[], object]]
@@ -67,9 +83,13 @@ def _mc_dropout(network: DepthNetwork, image: torch.Tensor, config: PredictorCon
     random.decoder.dropouts.train()
     return {
         "mc_dropout": lambda: estimator.estimate(image, STAMP_NS, config),
-        "mc_dropout naive": lambda: _stacked([random(image).depth_m for _ in range(config.samples)]),
+        "mc_dropout naive": lambda: _stacked(
+            [random(image).depth_m for _ in range(config.samples)]
+        ),
         "mc_dropout shared": lambda: network.trunk(image),
-        "mc_dropout rest": lambda: [network.branches(trunk, keep, size) for _ in range(config.samples)],
+        "mc_dropout rest": lambda: [
+            network.branches(trunk, keep, size) for _ in range(config.samples)
+        ],
     }
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from uncertainty_depth.data.source import Source
-from uncertainty_depth.evaluate import Evaluation
+from uncertainty_depth.evaluation.evaluate import Evaluation
 from uncertainty_depth.records import DepthPrediction, Frame
 
 
@@ -33,7 +33,9 @@ def run(source: Source) -> Rates:
         evaluation.add(frame.name, frame.stamp_ns, prediction, frame.ground_truth_m, frame.image)
         spent["scoring"] += time.perf_counter() - start
     count = evaluation.evaluated
-    return Rates(count, count / spent["reading"], count / spent["scoring"], count / sum(spent.values()))
+    return Rates(
+        count, count / spent["reading"], count / spent["scoring"], count / sum(spent.values())
+    )
 
 
 def _timed(records: Iterator[object], spent: dict[str, float]) -> Iterator[Frame]:
@@ -51,7 +53,9 @@ def _timed(records: Iterator[object], spent: dict[str, float]) -> Iterator[Frame
 def _prediction(frame: Frame, random: np.random.Generator) -> DepthPrediction:
     known = np.where(np.isfinite(frame.ground_truth_m), frame.ground_truth_m, 10.0)
     sigma = (0.1 * known).astype(np.float32)
-    return DepthPrediction((known + sigma * random.standard_normal(known.shape, np.float32)).astype(np.float32), sigma)
+    return DepthPrediction(
+        (known + sigma * random.standard_normal(known.shape, np.float32)).astype(np.float32), sigma
+    )
 
 
 def table(name: str, rates: Rates) -> str:

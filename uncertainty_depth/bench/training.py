@@ -50,7 +50,9 @@ class Row(NamedTuple):
     greatest: float
 
 
-def run(rounds: int = 5, frames: int = 16, batch: int = 8, network: NetworkConfig = NETWORK) -> list[Row]:
+def run(
+    rounds: int = 5, frames: int = 16, batch: int = 8, network: NetworkConfig = NETWORK
+) -> list[Row]:
     """Time both comparisons on the CPU: epochs of so many frames of noise, and steps of so many frames per network."""
     with _threads(1):
         return [*_processes(rounds, network, frames), _stacking(rounds, network, batch)]
@@ -58,8 +60,21 @@ def run(rounds: int = 5, frames: int = 16, batch: int = 8, network: NetworkConfi
 
 def table(rows: Sequence[Row]) -> str:
     """The rows as Markdown."""
-    head = ["| first | second | first s | second s | second / first | least | greatest |", "| --- | --- | --- | --- | --- | --- | --- |"]
-    return "\n".join([*head, *(f"| {r.first} | {r.second} | " + " | ".join(f"{value:.2f}" for value in r[2:]) + " |" for r in rows)])
+    head = [
+        "| first | second | first s | second s | second / first | least | greatest |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    return "\n".join(
+        [
+            *head,
+            *(
+                f"| {r.first} | {r.second} | "
+                + " | ".join(f"{value:.2f}" for value in r[2:])
+                + " |"
+                for r in rows
+            ),
+        ]
+    )
 
 
 @contextmanager
@@ -74,7 +89,9 @@ def _threads(count: int) -> Iterator[None]:
 
 def _alternate(rounds: int, *ways: Callable[[], object]) -> np.ndarray:
     """(rounds, ways) seconds, after a round that is not counted."""
-    return np.array([[_timed(way) for way in ways] for _ in trange(rounds + 1, desc="training", unit="round")])[1:]
+    return np.array(
+        [[_timed(way) for way in ways] for _ in trange(rounds + 1, desc="training", unit="round")]
+    )[1:]
 
 
 def _timed(call: Callable[[], object]) -> float:
@@ -85,7 +102,14 @@ def _timed(call: Callable[[], object]) -> float:
 
 def _row(first: str, second: str, seconds: np.ndarray) -> Row:
     ratios = seconds[:, 1] / seconds[:, 0]
-    return Row(first, second, *np.median(seconds, 0).tolist(), float(np.median(ratios)), float(ratios.min()), float(ratios.max()))
+    return Row(
+        first,
+        second,
+        *np.median(seconds, 0).tolist(),
+        float(np.median(ratios)),
+        float(ratios.min()),
+        float(ratios.max()),
+    )
 
 
 class Trainee:
@@ -94,7 +118,9 @@ class Trainee:
     def __init__(self, network: NetworkConfig, frames: int) -> None:
         random, (width, height) = np.random.default_rng(0), network.input_size
         images = random.integers(0, 256, (frames, height, width, 3), np.uint8)
-        self.frames = TrainingFrames(list(images), list(random.uniform(1, 10, images.shape[:3]).astype(np.float16)))
+        self.frames = TrainingFrames(
+            list(images), list(random.uniform(1, 10, images.shape[:3]).astype(np.float16))
+        )
         self.network = Hourglass(network).train().to(memory_format=torch.channels_last)
         self.optimizer = _optimizer(self.network.parameters())
         self.objective = Objective(losses.choose(network, TRAINING))
@@ -102,7 +128,9 @@ class Trainee:
     def epoch(self) -> float:
         """Show every frame once, as `train` does."""
         indices, silent = range(len(self.frames)), tqdm(disable=True)
-        return train_epoch(self.network, self.optimizer, self.objective, self.frames, indices, TRAINING, 0, silent)
+        return train_epoch(
+            self.network, self.optimizer, self.objective, self.frames, indices, TRAINING, 0, silent
+        )
 
 
 def _optimizer(weights: Iterable[Tensor]) -> torch.optim.Optimizer:
@@ -124,9 +152,14 @@ def _processes(rounds: int, network: NetworkConfig, frames: int) -> list[Row]:
             process.recv()
 
     with _crew(network, frames) as crew:
-        seconds = _alternate(rounds, partial(in_sequence, PROCESSES), partial(in_sequence, 1), side_by_side)
+        seconds = _alternate(
+            rounds, partial(in_sequence, PROCESSES), partial(in_sequence, 1), side_by_side
+        )
     threads = (PROCESSES, 1)
-    return [_row(f"in sequence, threads: {count}", "side by side", seconds[:, [way, 2]]) for way, count in enumerate(threads)]
+    return [
+        _row(f"in sequence, threads: {count}", "side by side", seconds[:, [way, 2]])
+        for way, count in enumerate(threads)
+    ]
 
 
 @contextmanager
@@ -136,7 +169,9 @@ def _crew(network: NetworkConfig, frames: int) -> Iterator[list[Connection]]:
     connections, processes = [], []
     for _ in range(PROCESSES):
         parent, child = context.Pipe()
-        processes.append(context.Process(target=_train_when_told, args=(network, frames, child), daemon=True))
+        processes.append(
+            context.Process(target=_train_when_told, args=(network, frames, child), daemon=True)
+        )
         processes[-1].start()
         child.close()
         connections.append(parent)
@@ -161,13 +196,17 @@ class Loop:
     """Networks trained each by itself."""
 
     def __init__(self, networks: Sequence[nn.Module]) -> None:
-        self.networks = [copy.deepcopy(network).to(memory_format=torch.channels_last) for network in networks]
+        self.networks = [
+            copy.deepcopy(network).to(memory_format=torch.channels_last) for network in networks
+        ]
         self.optimizers = [_optimizer(network.parameters()) for network in self.networks]
 
     def step(self, images: Tensor, depth_m: Tensor) -> Tensor:
         """(M, B, 3, h, w) and (M, B, 1, h, w), a batch for each network, to its loss before the step, (M,)."""
         values = []
-        for network, optimizer, *batch in zip(self.networks, self.optimizers, images, depth_m, strict=True):
+        for network, optimizer, *batch in zip(
+            self.networks, self.optimizers, images, depth_m, strict=True
+        ):
             values.append(_loss(network(batch[0]).depth_m, batch[1]))
             _descend(optimizer, values[-1])
         return torch.stack(values).detach()
@@ -183,11 +222,19 @@ class Stacked:
 
     def step(self, images: Tensor, depth_m: Tensor) -> Tensor:
         """As that of `Loop`; dropout differs between the networks here too."""
-        values = vmap(self._loss, randomness="different")(self.weights, self.buffers, images, depth_m)
+        values = vmap(self._loss, randomness="different")(
+            self.weights, self.buffers, images, depth_m
+        )
         _descend(self.optimizer, values.sum())
         return values.detach()
 
-    def _loss(self, weights: dict[str, Tensor], buffers: dict[str, Tensor], images: Tensor, depth_m: Tensor) -> Tensor:
+    def _loss(
+        self,
+        weights: dict[str, Tensor],
+        buffers: dict[str, Tensor],
+        images: Tensor,
+        depth_m: Tensor,
+    ) -> Tensor:
         return _loss(functional_call(self.one, (weights, buffers), (images,)).depth_m, depth_m)
 
 
@@ -203,7 +250,19 @@ def _descend(optimizer: torch.optim.Optimizer, value: Tensor) -> None:
 
 
 def _stacking(rounds: int, network: NetworkConfig, batch: int) -> Row:
-    networks, (width, height) = [Hourglass(network).train() for _ in range(MEMBERS)], network.input_size
-    images, depth_m = torch.rand(MEMBERS, batch, 3, height, width), 1 + 9 * torch.rand(MEMBERS, batch, 1, height, width)
+    networks, (width, height) = (
+        [Hourglass(network).train() for _ in range(MEMBERS)],
+        network.input_size,
+    )
+    images, depth_m = (
+        torch.rand(MEMBERS, batch, 3, height, width),
+        1 + 9 * torch.rand(MEMBERS, batch, 1, height, width),
+    )
     loop, stacked = Loop(networks), Stacked(networks)
-    return _row("loop", "stacked", _alternate(rounds, lambda: loop.step(images, depth_m), lambda: stacked.step(images, depth_m)))
+    return _row(
+        "loop",
+        "stacked",
+        _alternate(
+            rounds, lambda: loop.step(images, depth_m), lambda: stacked.step(images, depth_m)
+        ),
+    )

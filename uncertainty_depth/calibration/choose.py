@@ -15,7 +15,11 @@ from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.metrics import auce, n_merci, nll, sparsification
 
 Figures = dict[str, float]
-GUARDED = ("n_merci", "n_merci_trimmed", "ause.rmse")  # of the AUSEs one will do: all see the order of sigma only
+GUARDED = (
+    "n_merci",
+    "n_merci_trimmed",
+    "ause.rmse",
+)  # of the AUSEs one will do: all see the order of sigma only
 MARGIN = 0.005
 
 
@@ -39,7 +43,10 @@ def choose(parts: Sequence[Sample], config: CalibrationConfig) -> Choice:
         SourceError: no map can be fitted.
     """
     folds = [(part, fit_to([other for other in parts if other is not part])) for part in parts]
-    each = [{kind: figures(part, fitted, config.alpha) for kind, fitted in maps.items()} for part, maps in folds]
+    each = [
+        {kind: figures(part, fitted, config.alpha) for kind, fitted in maps.items()}
+        for part, maps in folds
+    ]
     held_out = {kind: mean_figures([found[kind] for found in each]) for kind in each[0]}
     return Choice(fit_to(parts)[best(held_out, config.tolerance)], held_out)
 
@@ -56,9 +63,16 @@ def best(held_out: Mapping[str, Mapping[str, float]], tolerance: float) -> str:
     it is small and where it is large, which is what the kinds differ in.
     """
     raw = held_out["identity"]
-    allowed = [kind for kind, found in held_out.items() if all(_no_worse(found[name], raw[name], tolerance) for name in GUARDED)]
+    allowed = [
+        kind
+        for kind, found in held_out.items()
+        if all(_no_worse(found[name], raw[name], tolerance) for name in GUARDED)
+    ]
     least = min(held_out[kind]["auce"] for kind in allowed)
-    return min((kind for kind in allowed if held_out[kind]["auce"] <= least + MARGIN), key=lambda kind: held_out[kind]["nll"])
+    return min(
+        (kind for kind in allowed if held_out[kind]["auce"] <= least + MARGIN),
+        key=lambda kind: held_out[kind]["nll"],
+    )
 
 
 def _no_worse(found: float, raw: float, tolerance: float) -> bool:

@@ -33,7 +33,9 @@ def affine_shape(sigma: Floats, error: Floats) -> SigmaMap:
 
     raw, mean_error, counts = grouped(sigma, error)
     terms = np.stack((np.ones_like(raw), raw), axis=1)
-    model = LinearRegression(fit_intercept=False, positive=True).fit(terms, mean_error, sample_weight=counts / mean_error**2)
+    model = LinearRegression(fit_intercept=False, positive=True).fit(
+        terms, mean_error, sample_weight=counts / mean_error**2
+    )
     offset, slope = model.coef_
     return affine(float(offset), max(float(slope), LEAST_SLOPE * mean_error.mean() / raw.mean()))
 
@@ -52,10 +54,17 @@ def isotonic_shape(sigma: Floats, error: Floats) -> SigmaMap:
     plateau = np.cumsum(np.diff(fitted, prepend=fitted[0]) > 1e-9 * fitted[-1])
     pixels = np.bincount(plateau, counts)
     x, y = (np.bincount(plateau, counts * values) / pixels for values in (raw, fitted))
-    return SigmaMap("isotonic", (0.0, *x.tolist(), 2 * float(x[-1])), (float(y[0]) / 2, *y.tolist(), 2 * float(y[-1])))
+    return SigmaMap(
+        "isotonic",
+        (0.0, *x.tolist(), 2 * float(x[-1])),
+        (float(y[0]) / 2, *y.tolist(), 2 * float(y[-1])),
+    )
 
 
-SHAPES: dict[str, Callable[[Floats, Floats], SigmaMap]] = {"affine": affine_shape, "isotonic": isotonic_shape}
+SHAPES: dict[str, Callable[[Floats, Floats], SigmaMap]] = {
+    "affine": affine_shape,
+    "isotonic": isotonic_shape,
+}
 
 
 def candidates(sigma: Floats, error: Floats) -> dict[str, SigmaMap]:
@@ -69,12 +78,20 @@ def candidates(sigma: Floats, error: Floats) -> dict[str, SigmaMap]:
         SourceError: sigma is 0, or the error is, for so many of the pixels that no map can be fitted.
     """
     if not sigma.any():
-        raise SourceError("sigma is 0 for every pixel; expected a model and method that give one (see `--method` and `--samples`)")
+        raise SourceError(
+            "sigma is 0 for every pixel; expected a model and method that give one (see `--method` and `--samples`)"
+        )
     if not error[sigma > 0].any():
-        raise SourceError("the error is 0 for every pixel whose sigma is not; expected errors to calibrate sigma to")
+        raise SourceError(
+            "the error is 0 for every pixel whose sigma is not; expected errors to calibrate sigma to"
+        )
     scale = affine(0.0, coverage_scale(sigma, error), "scale")
     shapes = {kind: _sized(shape(sigma, error), sigma, error) for kind, shape in SHAPES.items()}
-    drawn = [_sized(_blend(shape, scale, strength), sigma, error) for shape in shapes.values() for strength in STRENGTHS]
+    drawn = [
+        _sized(_blend(shape, scale, strength), sigma, error)
+        for shape in shapes.values()
+        for strength in STRENGTHS
+    ]
     return {one.kind: one for one in (IDENTITY, scale, *drawn)}
 
 
@@ -97,8 +114,15 @@ def coverage_scale(sigma: Floats, error: Floats) -> float:
     factors = ratios[np.ceil(LEVELS * len(ratios)).astype(int) - 1] / HALF_WIDTHS
     factors = factors[np.isfinite(factors) & (factors > 0)]
     if not factors.size:
-        raise SourceError("error / sigma is 0 or infinite for nearly every pixel; expected both to be positive")
-    areas = [area_of_miscoverage(np.searchsorted(ratios, factor * HALF_WIDTHS, side="right") / len(ratios)) for factor in factors]
+        raise SourceError(
+            "error / sigma is 0 or infinite for nearly every pixel; expected both to be positive"
+        )
+    areas = [
+        area_of_miscoverage(
+            np.searchsorted(ratios, factor * HALF_WIDTHS, side="right") / len(ratios)
+        )
+        for factor in factors
+    ]
     return float(factors[np.argmin(areas)])
 
 
@@ -109,6 +133,9 @@ def grouped(sigma: Floats, error: Floats) -> tuple[Floats, Floats, Floats]:
     edges = np.linspace(0, len(sigma), min(GROUPS, len(sigma)) + 1)[:-1]
     starts = np.unique(first[np.searchsorted(first, edges, side="right") - 1])
     counts = np.diff(np.append(starts, len(sigma))).astype(np.float64)
-    raw, mean_error = (np.add.reduceat(values[order].astype(np.float64), starts) / counts for values in (sigma, error))
+    raw, mean_error = (
+        np.add.reduceat(values[order].astype(np.float64), starts) / counts
+        for values in (sigma, error)
+    )
     known = (raw > 0) & (mean_error > 0)
     return raw[known], mean_error[known], counts[known]

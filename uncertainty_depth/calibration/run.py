@@ -14,7 +14,7 @@ from uncertainty_depth.calibration.sample import Sample, collect, sigma_and_erro
 from uncertainty_depth.calibration.sigma_map import IDENTITY, SigmaMap
 from uncertainty_depth.config import CalibrationConfig, EvaluationConfig
 from uncertainty_depth.data.source import Source
-from uncertainty_depth.evaluate import DepthPredictor
+from uncertainty_depth.evaluation.evaluate import DepthPredictor
 from uncertainty_depth.metrics import OnlineMetrics
 
 LEAST_SPREAD = 0.05  # standard deviation of calibrated sigma over its mean
@@ -48,7 +48,12 @@ class Calibration:
     raw_range_m: float
 
 
-def calibrate(sources: Sequence[Source], predictor: DepthPredictor, config: CalibrationConfig, progress: bool = True) -> Calibration:
+def calibrate(
+    sources: Sequence[Source],
+    predictor: DepthPredictor,
+    config: CalibrationConfig,
+    progress: bool = True,
+) -> Calibration:
     """Fit a map from raw to calibrated sigma to the sources' ground truth.
 
     Of a single source the last frames are kept to report on; blocks of time of the others are left out in turn to choose the kind of map, which is
@@ -67,7 +72,16 @@ def calibrate(sources: Sequence[Source], predictor: DepthPredictor, config: Cali
     samples = [collect(source, predictor, config, progress) for source in sources]
     if len(samples) > 1:
         choice = choose(samples, config)
-        trials = [_trial(one, choose(_parts([other for other in samples if other is not one], config), config).sigma_map, config) for one in samples]
+        trials = [
+            _trial(
+                one,
+                choose(
+                    _parts([other for other in samples if other is not one], config), config
+                ).sigma_map,
+                config,
+            )
+            for one in samples
+        ]
     else:
         used, kept = samples[0].split(config.report_share)
         choice = choose(_parts([used], config), config)
@@ -81,7 +95,10 @@ def _warn_if_constant(sigma_m: NDArray[np.floating]) -> None:
     """An order-preserving map can be so flat that nothing of the order is left to see; AUSE, blind to the size of sigma, does not tell."""
     spread = float(np.std(sigma_m) / np.mean(sigma_m))
     if spread < LEAST_SPREAD:
-        logger.warning("calibrated sigma varies by only %.1f %%: on these frames raw sigma says next to nothing about the error", 100 * spread)
+        logger.warning(
+            "calibrated sigma varies by only %.1f %%: on these frames raw sigma says next to nothing about the error",
+            100 * spread,
+        )
 
 
 def _parts(samples: list[Sample], config: CalibrationConfig) -> list[Sample]:
@@ -90,7 +107,9 @@ def _parts(samples: list[Sample], config: CalibrationConfig) -> list[Sample]:
 
 
 def _trial(sample: Sample, sigma_map: SigmaMap, config: CalibrationConfig) -> Trial:
-    scored = EvaluationConfig(min_depth=config.min_depth, max_depth=config.max_depth, alpha=config.alpha)
+    scored = EvaluationConfig(
+        min_depth=config.min_depth, max_depth=config.max_depth, alpha=config.alpha
+    )
     before, after = OnlineMetrics(scored), OnlineMetrics(scored)
     for depth, sigma, truth in sample.frames:
         before.update(depth, IDENTITY(sigma), truth)

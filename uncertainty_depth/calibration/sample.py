@@ -12,7 +12,7 @@ from tqdm import tqdm
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.evaluate import DepthPredictor
+from uncertainty_depth.evaluation.evaluate import DepthPredictor
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.records import Skipped
 
@@ -44,9 +44,14 @@ class Sample:
             SourceError: fewer frames than blocks.
         """
         if len(self.frames) < number:
-            raise SourceError(f"{self.name} has {len(self.frames)} frames to fit to; expected at least {number}, as many as blocks")
+            raise SourceError(
+                f"{self.name} has {len(self.frames)} frames to fit to; expected at least {number}, as many as blocks"
+            )
         edges = np.linspace(0, len(self.frames), number + 1).round().astype(int)
-        return [Sample(f"{self.name}, block {i + 1} of {number}", self.frames[edges[i] : edges[i + 1]]) for i in range(number)]
+        return [
+            Sample(f"{self.name}, block {i + 1} of {number}", self.frames[edges[i] : edges[i + 1]])
+            for i in range(number)
+        ]
 
     def split(self, share: float) -> tuple[Sample, Sample]:
         """The first frames, and the last `share` of them; at least one of each."""
@@ -56,11 +61,15 @@ class Sample:
 
 def sigma_and_error(samples: Iterable[Sample]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """(N,) raw sigma and (N,) absolute error, metres, of all pixels together."""
-    depth, sigma, truth = np.concatenate([frame for sample in samples for frame in sample.frames], axis=1).astype(np.float64)
+    depth, sigma, truth = np.concatenate(
+        [frame for sample in samples for frame in sample.frames], axis=1
+    ).astype(np.float64)
     return sigma, np.abs(depth - truth)
 
 
-def collect(source: Source, predictor: DepthPredictor, config: CalibrationConfig, progress: bool = True) -> Sample:
+def collect(
+    source: Source, predictor: DepthPredictor, config: CalibrationConfig, progress: bool = True
+) -> Sample:
     """Predict the frames of a source and keep some of the pixels that have a ground truth; memory is bounded by the two limits in `config`.
 
     Raises:
@@ -69,13 +78,25 @@ def collect(source: Source, predictor: DepthPredictor, config: CalibrationConfig
     random = np.random.default_rng(config.pixel_seed)
     step = -(-len(source) // config.max_frames) if config.max_frames else 1
     frames = []
-    for index, record in enumerate(tqdm(source, total=len(source), unit="frame", desc=source.name, disable=not progress)):
+    for index, record in enumerate(
+        tqdm(source, total=len(source), unit="frame", desc=source.name, disable=not progress)
+    ):
         if index % max(step, 1) or isinstance(record, Skipped):
             continue
         made = predictor.predict(record.image, record.stamp_ns)
-        known = np.stack(valid_pixels(made.depth_m, made.sigma_m, record.ground_truth_m, config.min_depth, config.max_depth))
+        known = np.stack(
+            valid_pixels(
+                made.depth_m,
+                made.sigma_m,
+                record.ground_truth_m,
+                config.min_depth,
+                config.max_depth,
+            )
+        )
         if known.shape[1]:
-            kept = random.choice(known.shape[1], min(config.pixels_per_frame, known.shape[1]), replace=False)
+            kept = random.choice(
+                known.shape[1], min(config.pixels_per_frame, known.shape[1]), replace=False
+            )
             frames.append(known[:, kept].astype(np.float32))
     return _checked(Sample(source.name, tuple(frames)))
 

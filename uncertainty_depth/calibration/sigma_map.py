@@ -31,12 +31,18 @@ class SigmaMap:
     def __post_init__(self) -> None:
         """Raises `ModelError` where the knots make no such map."""
         if len(self.raw_m) != len(self.calibrated_m) or len(self.raw_m) < 2:
-            raise ModelError(f"calibration has {len(self.raw_m)} raw and {len(self.calibrated_m)} calibrated sigmas; expected as many, 2 or more")
+            raise ModelError(
+                f"calibration has {len(self.raw_m)} raw and {len(self.calibrated_m)} calibrated sigmas; expected as many, 2 or more"
+            )
         for name, values in (("raw_m", self.raw_m), ("calibrated_m", self.calibrated_m)):
             if not np.isfinite(values).all() or not (np.diff(values) > 0).all():
-                raise ModelError(f"calibration has {name} = {list(values)}; expected finite numbers, each greater than the one before")
+                raise ModelError(
+                    f"calibration has {name} = {list(values)}; expected finite numbers, each greater than the one before"
+                )
         if self.raw_m[0] != 0 or self.calibrated_m[0] < 0:
-            raise ModelError(f"calibration starts at {self.raw_m[0]:g} -> {self.calibrated_m[0]:g} m; expected 0 -> 0 or more")
+            raise ModelError(
+                f"calibration starts at {self.raw_m[0]:g} -> {self.calibrated_m[0]:g} m; expected 0 -> 0 or more"
+            )
 
     def __call__(self, sigma_m: NDArray[np.floating]) -> NDArray[np.floating]:
         """Calibrated sigma, metres, of raw sigma of any shape; NaN stays NaN, the floating point type stays."""
@@ -54,7 +60,11 @@ class SigmaMap:
 
     def to_mapping(self) -> dict[str, Any]:
         """As plain values for JSON; `from_mapping` is the inverse."""
-        return {"kind": self.kind, "raw_m": list(self.raw_m), "calibrated_m": list(self.calibrated_m)}
+        return {
+            "kind": self.kind,
+            "raw_m": list(self.raw_m),
+            "calibrated_m": list(self.calibrated_m),
+        }
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> SigmaMap:
@@ -64,10 +74,14 @@ class SigmaMap:
             ModelError: the values make no such map.
         """
         try:
-            knots = (tuple(float(value) for value in values[name]) for name in ("raw_m", "calibrated_m"))
+            knots = (
+                tuple(float(value) for value in values[name]) for name in ("raw_m", "calibrated_m")
+            )
             return cls(values["kind"], *knots)
         except (KeyError, TypeError, ValueError) as error:
-            raise ModelError(f"calibration is {values!r}; expected kind, raw_m and calibrated_m") from error
+            raise ModelError(
+                f"calibration is {values!r}; expected kind, raw_m and calibrated_m"
+            ) from error
 
 
 def affine(offset_m: float, slope: float, kind: str = "affine") -> SigmaMap:

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.camera_info import camera_from_info, is_distorted
-from uncertainty_depth.data.clouds import cloud_points
-from uncertainty_depth.data.images import decode_image
 from uncertainty_depth.data.pairing import Outcome, Pairer
 from uncertainty_depth.data.recording import OpenRecording, Recording
 from uncertainty_depth.data.topics import choose_topics, transform_topics
 from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
-from uncertainty_depth.geometry import Camera, ground_truth_from_cloud, transform_from_option
+from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud, transform_from_option
+from uncertainty_depth.messages.camera_info import camera_from_info, is_distorted
+from uncertainty_depth.messages.clouds import cloud_points
+from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.records import Frame, Skipped
 
 QUEUE_SIZE = 64  # images and clouds held while they wait for each other
@@ -73,7 +73,11 @@ class BagSource:
                     add = pairer.add_reference if topic == self.topics.image else pairer.add_cloud
                     yield from self._frames(add(_stamp_ns(message), message))
                 elif topic == self.topics.image:
-                    yield Skipped(None, "image_message_damaged", f"an image message on {topic} cannot be deserialised")
+                    yield Skipped(
+                        None,
+                        "image_message_damaged",
+                        f"an image message on {topic} cannot be deserialised",
+                    )
                 else:
                     damaged_clouds += 1
         yield from self._frames(pairer.flush())
@@ -90,14 +94,25 @@ class BagSource:
         pixels = decode_image(image)
         if cloud is None:
             within = f"{self._config.max_time_difference} s"
-            raise MessageError("no_lidar_within_max_time_difference", f"no cloud within {within} of the image at {_seconds(stamp_ns)} s")
+            raise MessageError(
+                "no_lidar_within_max_time_difference",
+                f"no cloud within {within} of the image at {_seconds(stamp_ns)} s",
+            )
         points = cloud_points(cloud)
         if not len(points):
-            raise MessageError("cloud_without_points", f"the cloud for the image at {_seconds(stamp_ns)} s has no finite point")
+            raise MessageError(
+                "cloud_without_points",
+                f"the cloud for the image at {_seconds(stamp_ns)} s has no finite point",
+            )
         camera = self._camera.scaled(pixels.shape[1], pixels.shape[0])
-        ground_truth_m = ground_truth_from_cloud(points, self._lidar_to_camera(image, cloud), camera, self._config)
+        ground_truth_m = ground_truth_from_cloud(
+            points, self._lidar_to_camera(image, cloud), camera, self._config
+        )
         if np.isnan(ground_truth_m).all():
-            raise MessageError("no_lidar_point_in_view", f"no LiDAR point falls into the image at {_seconds(stamp_ns)} s")
+            raise MessageError(
+                "no_lidar_point_in_view",
+                f"no LiDAR point falls into the image at {_seconds(stamp_ns)} s",
+            )
         return Frame(stamp_ns, pixels, camera, ground_truth_m, _seconds(stamp_ns))
 
     def _lidar_to_camera(self, image: Any, cloud: Any) -> NDArray[np.float64]:
@@ -105,7 +120,9 @@ class BagSource:
         if frames not in self._extrinsics:
             try:
                 given = self._config.lidar_to_camera
-                self._extrinsics[frames] = transform_from_option(given) if given else self._transforms.lookup(*frames)
+                self._extrinsics[frames] = (
+                    transform_from_option(given) if given else self._transforms.lookup(*frames)
+                )
             except SourceError as error:
                 raise MessageError("no_extrinsics", str(error)) from error
         return self._extrinsics[frames]
@@ -115,7 +132,9 @@ class BagSource:
         if message is None:
             raise SourceError(f"{self.name} has no readable message on {self.topics.camera_info}")
         if is_distorted(message) and "rect" not in self.topics.image:
-            self._recording.note(f"{self.topics.image} is not rectified: LiDAR points are projected as if its lens had no distortion")
+            self._recording.note(
+                f"{self.topics.image} is not rectified: LiDAR points are projected as if its lens had no distortion"
+            )
         try:
             return camera_from_info(message), message.header.frame_id
         except MessageError as error:
@@ -124,7 +143,9 @@ class BagSource:
     def _read_transforms(self, bag: OpenRecording) -> TransformTree:
         tree, topics = TransformTree(), transform_topics(bag.topics)
         count = sum(bag.topics[topic].count for topic in topics)
-        for topic, message in islice(bag.messages(topics), count):  # stops reading at the last one: they come first in most bags
+        for topic, message in islice(
+            bag.messages(topics), count
+        ):  # stops reading at the last one: they come first in most bags
             try:
                 if message is not None:
                     tree.add_message(message)

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.config import LidarConfig
 from uncertainty_depth.errors import MessageError, SourceError
-from uncertainty_depth.geometry import Camera, ground_truth_from_cloud, parameters_from, transform_from
+from uncertainty_depth.geometry.camera import (
+    Camera,
+    ground_truth_from_cloud,
+    parameters_from,
+    transform_from,
+)
 from uncertainty_depth.records import Frame, Skipped
 
 
@@ -37,7 +42,10 @@ class KittiDrive:
             raise SourceError(f"{folder} is no KITTI drive: it has no image_02/data/*.png")
         self.stamps_ns = _stamps(folder / "image_02" / "timestamps.txt", self.names)
         projection = _calibration(folder.parent / "calib_cam_to_cam.txt", "P_rect_02", (3, 4))
-        self.size = tuple(int(value) for value in _calibration(folder.parent / "calib_cam_to_cam.txt", "S_rect_02", (2,)))
+        self.size = tuple(
+            int(value)
+            for value in _calibration(folder.parent / "calib_cam_to_cam.txt", "S_rect_02", (2,))
+        )
         self.intrinsics = projection[:, :3]
         self.lidar_to_camera = lidar_to_camera(folder.parent, projection)
 
@@ -63,7 +71,10 @@ class KittiDrive:
         if not path.exists():
             return None
         if path.stat().st_size % 16:
-            raise MessageError("cloud_wrong_size", f"{path} has {path.stat().st_size} bytes; expected 16 for each point")
+            raise MessageError(
+                "cloud_wrong_size",
+                f"{path} has {path.stat().st_size} bytes; expected 16 for each point",
+            )
         return np.fromfile(path, dtype="<f4").reshape(-1, 4)
 
 
@@ -95,11 +106,19 @@ class KittiSource:
         drive, name = self._drive, self._drive.names[index]
         image, scan = drive.image(index), drive.scan(index)
         if scan is None:
-            raise MessageError("no_lidar_within_max_time_difference", f"frame {name} of {drive.folder} has no Velodyne scan")
+            raise MessageError(
+                "no_lidar_within_max_time_difference",
+                f"frame {name} of {drive.folder} has no Velodyne scan",
+            )
         camera = drive.camera(image)
-        ground_truth_m = ground_truth_from_cloud(scan[:, :3], drive.lidar_to_camera, camera, self._config)
+        ground_truth_m = ground_truth_from_cloud(
+            scan[:, :3], drive.lidar_to_camera, camera, self._config
+        )
         if np.isnan(ground_truth_m).all():
-            raise MessageError("no_lidar_point_in_view", f"no LiDAR point falls into frame {name} of {drive.folder}")
+            raise MessageError(
+                "no_lidar_point_in_view",
+                f"no LiDAR point falls into frame {name} of {drive.folder}",
+            )
         return Frame(drive.stamps_ns[index], image, camera, ground_truth_m, name)
 
 
@@ -124,7 +143,9 @@ def _calibration(path: Path, key: str, shape: tuple[int, ...]) -> NDArray[np.flo
     try:
         return np.array(lines[key].split(), dtype=np.float64).reshape(shape)
     except (KeyError, ValueError):
-        raise SourceError(f"{path} has {key}: {lines.get(key, 'nothing').strip()!r}; expected {int(np.prod(shape))} numbers") from None
+        raise SourceError(
+            f"{path} has {key}: {lines.get(key, 'nothing').strip()!r}; expected {int(np.prod(shape))} numbers"
+        ) from None
 
 
 def _stamps(path: Path, names: list[str]) -> list[int]:
@@ -135,11 +156,15 @@ def _stamps(path: Path, names: list[str]) -> list[int]:
     try:
         return [_nanoseconds(lines[int(name)]) for name in names]
     except (IndexError, ValueError) as error:
-        raise SourceError(f"{path} has {len(lines)} lines that do not give every image 0000000000.png ... its time: {error}") from error
+        raise SourceError(
+            f"{path} has {len(lines)} lines that do not give every image 0000000000.png ... its time: {error}"
+        ) from error
 
 
 def _nanoseconds(line: str) -> int:
     """`2011-09-26 13:02:25.964389445`, taken as UTC, in nanoseconds since 1970."""
     date, _, fraction = line.strip().partition(".")
-    seconds = int(datetime.strptime(date, "%Y-%m-%d %H:%M:%S").replace(tzinfo=timezone.utc).timestamp())
+    seconds = int(
+        datetime.strptime(date, "%Y-%m-%d %H:%M:%S").replace(tzinfo=timezone.utc).timestamp()
+    )
     return seconds * 1_000_000_000 + int(fraction[:9].ljust(9, "0") or 0)

@@ -76,7 +76,9 @@ class StreamedMcap:
     def __exit__(self, *error: object) -> None:
         """Nothing is held open between iterations."""
 
-    def messages(self, connections: Collection[StreamedConnection]) -> Iterator[tuple[StreamedConnection, int, bytes]]:
+    def messages(
+        self, connections: Collection[StreamedConnection]
+    ) -> Iterator[tuple[StreamedConnection, int, bytes]]:
         """Connection, log time in nanoseconds and bytes of each message on `connections` that is there in full."""
         wanted = {connection.id: connection for connection in connections}
         for record in self._records():
@@ -96,17 +98,23 @@ class StreamedMcap:
                 counts[record.channel_id] = counts.get(record.channel_id, 0) + 1
         self._connect(schemas, channels, counts)
 
-    def _connect(self, schemas: dict[int, str], channels: dict[int, Channel], counts: dict[int, int]) -> None:
+    def _connect(
+        self, schemas: dict[int, str], channels: dict[int, Channel], counts: dict[int, int]
+    ) -> None:
         for key, channel in channels.items():
             qos = parse_qos(channel.metadata.get("offered_qos_profiles", ""))
             extension = ConnectionExtRosbag2(channel.message_encoding, qos)
             kind = schemas.get(channel.schema_id, "")
-            self.connections.append(StreamedConnection(key, channel.topic, kind, counts.get(key, 0), extension))
+            self.connections.append(
+                StreamedConnection(key, channel.topic, kind, counts.get(key, 0), extension)
+            )
 
     def _records(self) -> Iterator[McapRecord]:
         self.damaged_chunks = 0
         with self.path.open("rb") as file:
-            records = StreamReader(file, emit_chunks=True, record_size_limit=self.path.stat().st_size).records
+            records = StreamReader(
+                file, emit_chunks=True, record_size_limit=self.path.stat().st_size
+            ).records
             while True:
                 try:
                     record = next(records)

@@ -10,14 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.geometry import Camera
+from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.records import Frame, Skipped
 
 SPLITS = ("train", "test")
 FRAME_PERIOD_NS = 100_000_000  # nominal: the set has no times
 _SIZE = (320, 240)
-_INTRINSICS = np.array([[259.43, 0.0, 162.79], [0.0, 259.73, 126.87], [0.0, 0.0, 1.0]])  # of the Kinect's colour camera, at 320x240
-_CROP = (slice(22, 236), slice(20, 301))  # rows 22-235, columns 20-300 at 320x240: the usual evaluation crop, without the white border
+_INTRINSICS = np.array(
+    [[259.43, 0.0, 162.79], [0.0, 259.73, 126.87], [0.0, 0.0, 1.0]]
+)  # of the Kinect's colour camera, at 320x240
+_CROP = (
+    slice(22, 236),
+    slice(20, 301),
+)  # rows 22-235, columns 20-300 at 320x240: the usual evaluation crop, without the white border
 
 
 class NyuSource:
@@ -37,7 +42,9 @@ class NyuSource:
         for part in ("rgb", "depth"):
             if not (folder / part).is_dir():
                 raise SourceError(f"{folder} is no NYU folder: it has no {part}/")
-        self._names = sorted(name for part in ([split] if split else SPLITS) for name in _read_split(folder, part))
+        self._names = sorted(
+            name for part in ([split] if split else SPLITS) for name in _read_split(folder, part)
+        )
 
     def __len__(self) -> int:
         """Images in the split."""
@@ -52,13 +59,23 @@ class NyuSource:
         image = cv2.imread(str(self._folder / "rgb" / f"{name}.jpg"), cv2.IMREAD_COLOR)
         depth_mm = cv2.imread(str(self._folder / "depth" / f"{name}.png"), cv2.IMREAD_UNCHANGED)
         if image is None:
-            return Skipped(stamp_ns, "image_undecodable", f"{self._folder}/rgb/{name}.jpg cannot be read")
+            return Skipped(
+                stamp_ns, "image_undecodable", f"{self._folder}/rgb/{name}.jpg cannot be read"
+            )
         if depth_mm is None or depth_mm.dtype != np.uint16 or depth_mm.shape != image.shape[:2]:
-            found = "cannot be read" if depth_mm is None else f"is {depth_mm.dtype} {depth_mm.shape}"
-            return Skipped(stamp_ns, "depth_undecodable", f"{self._folder}/depth/{name}.png {found}; expected uint16 {image.shape[:2]}")
+            found = (
+                "cannot be read" if depth_mm is None else f"is {depth_mm.dtype} {depth_mm.shape}"
+            )
+            return Skipped(
+                stamp_ns,
+                "depth_undecodable",
+                f"{self._folder}/depth/{name}.png {found}; expected uint16 {image.shape[:2]}",
+            )
         height, width = image.shape[:2]
         camera = Camera(*_SIZE, _INTRINSICS).scaled(width, height)
-        return Frame(stamp_ns, cv2.cvtColor(image, cv2.COLOR_BGR2RGB), camera, ground_truth(depth_mm), name)
+        return Frame(
+            stamp_ns, cv2.cvtColor(image, cv2.COLOR_BGR2RGB), camera, ground_truth(depth_mm), name
+        )
 
 
 def ground_truth(depth_mm: NDArray[np.uint16]) -> NDArray[np.float32]:
@@ -80,5 +97,7 @@ def _read_split(folder: Path, split: str) -> list[str]:
         raise SourceError(f"{folder} has no {split}.txt that lists the {split} images")
     names = path.read_text().split()
     if not names or not all(name.isdigit() for name in names):
-        raise SourceError(f"{path} lists {len(names)} images; expected one number per line, as the images are named")
+        raise SourceError(
+            f"{path} lists {len(names)} images; expected one number per line, as the images are named"
+        )
     return names

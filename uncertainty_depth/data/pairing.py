@@ -40,7 +40,14 @@ class Pairer:
         self._clouds: deque[_Cloud] = deque()  # in order of arrival
         self._newest_reference: int | None = None
         self._newest_cloud: int | None = None
-        names = ("paired", "unmatched", "pushed_out", "clouds_unmatched", "reference_time_jumps", "cloud_time_jumps")
+        names = (
+            "paired",
+            "unmatched",
+            "pushed_out",
+            "clouds_unmatched",
+            "reference_time_jumps",
+            "cloud_time_jumps",
+        )
         self.counts = dict.fromkeys(names, 0)
 
     def add_reference(self, stamp_ns: int, item: Any) -> list[Outcome]:
@@ -49,7 +56,9 @@ class Pairer:
         if self._jumped(self._newest_reference, stamp_ns):
             self.counts["reference_time_jumps"] += 1
             outcomes = self._decide(len(self._references))
-            self._newest_reference = self._newest_cloud = None  # clouds seen before the jump do not tell that those after it have come
+            self._newest_reference = self._newest_cloud = (
+                None  # clouds seen before the jump do not tell that those after it have come
+            )
         self._newest_reference = max(stamp_ns, self._newest_reference or stamp_ns)
         self._references.append((stamp_ns, item))
         outcomes += self._decide_ready()
@@ -95,7 +104,11 @@ class Pairer:
 
     def _outcome(self, stamp_ns: int, item: Any) -> Outcome:
         # The earlier of two stamps equally near; of equal stamps the cloud that came last.
-        nearest = min(reversed(self._clouds), key=lambda cloud: (abs(cloud.stamp_ns - stamp_ns), cloud.stamp_ns), default=None)
+        nearest = min(
+            reversed(self._clouds),
+            key=lambda cloud: (abs(cloud.stamp_ns - stamp_ns), cloud.stamp_ns),
+            default=None,
+        )
         if nearest is None or abs(nearest.stamp_ns - stamp_ns) > self._tolerance_ns:
             nearest = None
         else:

@@ -13,7 +13,12 @@ from rosbags import rosbag1, rosbag2
 from rosbags.interfaces import ConnectionExtRosbag1, QosDurability
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from uncertainty_depth.data.mcap_stream import StreamedMcap, begins_as_mcap, is_truncated, read_summary
+from uncertainty_depth.data.mcap_stream import (
+    StreamedMcap,
+    begins_as_mcap,
+    is_truncated,
+    read_summary,
+)
 from uncertainty_depth.errors import SourceError
 
 SUFFIXES = (".mcap", ".db3", ".bag")
@@ -76,9 +81,13 @@ class Recording:
         count = sum(connection.msgcount for connection in reader.connections)
         if is_truncated(reader.path):
             size = reader.path.stat().st_size
-            self.note(f"{reader.path.name} is truncated: {count} messages were recovered from its {size} bytes, the rest is lost")
+            self.note(
+                f"{reader.path.name} is truncated: {count} messages were recovered from its {size} bytes, the rest is lost"
+            )
         if reader.damaged_chunks:
-            self.note(f"{reader.path.name} has {reader.damaged_chunks} damaged chunks: their messages are lost")
+            self.note(
+                f"{reader.path.name} has {reader.damaged_chunks} damaged chunks: their messages are lost"
+            )
 
 
 class OpenRecording:
@@ -95,7 +104,9 @@ class OpenRecording:
         for connection in (connection for reader in readers for connection in reader.connections):
             earlier = self.topics.get(connection.topic, Topic(connection.msgtype, 0))
             latched = earlier.latched or _is_latched(connection)
-            self.topics[connection.topic] = Topic(connection.msgtype, earlier.count + connection.msgcount, latched)
+            self.topics[connection.topic] = Topic(
+                connection.msgtype, earlier.count + connection.msgcount, latched
+            )
 
     def messages(self, topics: Collection[str]) -> Iterator[tuple[str, Any | None]]:
         """Topic and message, for each message on `topics`; None in place of a message that cannot be deserialised."""
@@ -112,7 +123,9 @@ class OpenRecording:
         return next((message for _, message in self.messages([topic]) if message is not None), None)
 
     def _records_of(self, reader: Any, topics: Collection[str]) -> Iterator[Record]:
-        connections = [connection for connection in reader.connections if connection.topic in topics]
+        connections = [
+            connection for connection in reader.connections if connection.topic in topics
+        ]
         records = iter(reader.messages(connections) if connections else ())
         is_ros1 = isinstance(reader, rosbag1.Reader)
         while True:
@@ -120,7 +133,9 @@ class OpenRecording:
                 connection, log_ns, data = next(records)
             except StopIteration:
                 return
-            except Exception as error:  # a damaged file: what was read so far counts, the loss is said
+            except (
+                Exception
+            ) as error:  # a damaged file: what was read so far counts, the loss is said
                 self._recording.note(f"reading {self._recording.path} stopped early: {error}")
                 return
             yield Record(connection.topic, connection.msgtype, log_ns, data, is_ros1)
@@ -129,7 +144,10 @@ class OpenRecording:
 def _is_latched(connection: Any) -> bool:
     if isinstance(connection.ext, ConnectionExtRosbag1):
         return bool(connection.ext.latching)
-    return any(qos.durability is QosDurability.TRANSIENT_LOCAL for qos in connection.ext.offered_qos_profiles)
+    return any(
+        qos.durability is QosDurability.TRANSIENT_LOCAL
+        for qos in connection.ext.offered_qos_profiles
+    )
 
 
 def _deserialized(data: bytes, kind: str, is_ros1: bool) -> Any | None:
@@ -145,7 +163,9 @@ def _typestore(is_ros1: bool) -> Any:
     if not is_ros1:
         return get_typestore(Stores.LATEST)
     store = get_typestore(Stores.ROS1_NOETIC)  # which lacks this one
-    store.register(get_types_from_msg("geometry_msgs/TransformStamped[] transforms", "tf2_msgs/msg/TFMessage"))
+    store.register(
+        get_types_from_msg("geometry_msgs/TransformStamped[] transforms", "tf2_msgs/msg/TFMessage")
+    )
     return store
 
 
@@ -157,13 +177,17 @@ def _reader_makers(path: Path) -> list[Callable[[], Any]]:
     if (path / "metadata.yaml").exists() and not any(_needs_stream(file) for file in files):
         return [partial(rosbag2.Reader, path)]
     if not files:
-        raise SourceError(f"{path} is no bag: it has no metadata.yaml and no file that ends in {', '.join(SUFFIXES)}")
+        raise SourceError(
+            f"{path} is no bag: it has no metadata.yaml and no file that ends in {', '.join(SUFFIXES)}"
+        )
     return [_file_reader_maker(file) for file in files]
 
 
 def _file_reader_maker(path: Path) -> Callable[[], Any]:
     if path.suffix not in SUFFIXES:
-        raise SourceError(f"{path} is no bag: expected a rosbag2 folder, or a file that ends in {', '.join(SUFFIXES)}")
+        raise SourceError(
+            f"{path} is no bag: expected a rosbag2 folder, or a file that ends in {', '.join(SUFFIXES)}"
+        )
     if _needs_stream(path):
         streamed = StreamedMcap(path)  # what it learnt of the file is kept
         return lambda: streamed

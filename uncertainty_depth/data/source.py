@@ -51,12 +51,19 @@ def trained_on(model: str, training: Mapping[str, Any], sources: Sequence[str]) 
         training: what its folder says of its training; `source` is the name of what it was trained on.
         sources: names.
     """
-    return [f"{model} was trained on {found}" for source in sources if (found := _overlap(source, str(training.get("source") or "")))]
+    return [
+        f"{model} was trained on {found}"
+        for source in sources
+        if (found := _overlap(source, str(training.get("source") or "")))
+    ]
 
 
 def _overlap(source: str, trained: str) -> str:
     """What `trained` is to `source`; empty where no frame is in both. A path's last part alone is a hint: the folder moved, or is another."""
-    (kind, place, parts), (other_kind, other_place, other_parts) = _identity(source), _identity(trained)
+    (kind, place, parts), (other_kind, other_place, other_parts) = (
+        _identity(source),
+        _identity(trained),
+    )
     if not trained or kind != other_kind or not parts & other_parts:
         return ""
     if place.resolve() == other_place.resolve():
@@ -83,7 +90,9 @@ def _bag(path: str, config: SourceConfig) -> Source:
     from uncertainty_depth.data.bag import BagSource
 
     if not Path(path).exists():
-        raise SourceError(f"no such bag: {path}; expected a bag's path, nyu:DIR, kitti:DRIVE_DIR or synthetic:")
+        raise SourceError(
+            f"no such bag: {path}; expected a bag's path, nyu:DIR, kitti:DRIVE_DIR or synthetic:"
+        )
     return BagSource(Path(path), config)
 
 
@@ -107,7 +116,7 @@ def _kitti(rest: str, config: SourceConfig) -> Source:
 
 
 def _synthetic(rest: str, config: SourceConfig) -> Source:
-    from uncertainty_depth.data.synthetic import SyntheticSource
+    from uncertainty_depth.synthetic.source import SyntheticSource
 
     return SyntheticSource(from_mapping(SynthesisConfig, _options(rest)), config)
 
@@ -118,7 +127,9 @@ def _options(text: str) -> dict[str, object]:
     for part in filter(None, text.split(",")):
         key, equals, value = part.partition("=")
         if not equals:
-            raise SourceError(f"synthetic: has {part!r}; expected option=value, separated by commas")
+            raise SourceError(
+                f"synthetic: has {part!r}; expected option=value, separated by commas"
+            )
         values[key] = _parsed(key, value)
     return values
 

@@ -29,9 +29,13 @@ def choose_topics(bag: str, topics: Mapping[str, Topic], config: SourceConfig) -
     Raises:
         SourceError: where one is missing or ambiguous; it names the candidates, or what there is.
     """
-    image = config.image_topic or _only(bag, _raw_first(_of(topics, IMAGE)), "camera image", "--image-topic", topics)
+    image = config.image_topic or _only(
+        bag, _raw_first(_of(topics, IMAGE)), "camera image", "--image-topic", topics
+    )
     _check(bag, topics, image, IMAGE, "image_topic")
-    lidar = config.lidar_topic or _only(bag, _of(topics, CLOUD), "LiDAR point cloud", "--lidar-topic", topics)
+    lidar = config.lidar_topic or _only(
+        bag, _of(topics, CLOUD), "LiDAR point cloud", "--lidar-topic", topics
+    )
     _check(bag, topics, lidar, CLOUD, "lidar_topic")
     info = config.camera_info_topic or _camera_info(bag, topics, image)
     _check(bag, topics, info, CAMERA_INFO, "camera_info_topic")
@@ -48,7 +52,11 @@ def _camera_info(bag: str, topics: Mapping[str, Topic], image: str) -> str:
     candidates = _of(topics, CAMERA_INFO)
     namespace, slash, _ = image.removesuffix("/compressed").rpartition("/")
     sibling = f"{namespace}{slash}camera_info"
-    return sibling if sibling in candidates else _only(bag, candidates, "camera info", "--camera-info-topic", topics)
+    return (
+        sibling
+        if sibling in candidates
+        else _only(bag, candidates, "camera info", "--camera-info-topic", topics)
+    )
 
 
 def _of(topics: Mapping[str, Topic], kinds: tuple[str, ...]) -> list[str]:
@@ -57,23 +65,38 @@ def _of(topics: Mapping[str, Topic], kinds: tuple[str, ...]) -> list[str]:
 
 def _raw_first(names: list[str]) -> list[str]:
     """Without the compressed form of images that are there uncompressed too."""
-    return [name for name in names if name.removesuffix("/compressed") == name or name.removesuffix("/compressed") not in names]
+    return [
+        name
+        for name in names
+        if name.removesuffix("/compressed") == name or name.removesuffix("/compressed") not in names
+    ]
 
 
-def _only(bag: str, candidates: list[str], what: str, flag: str, topics: Mapping[str, Topic]) -> str:
+def _only(
+    bag: str, candidates: list[str], what: str, flag: str, topics: Mapping[str, Topic]
+) -> str:
     if not candidates:
         raise SourceError(f"{bag} has no messages on any {what} topic; it has {_listed(topics)}")
     if len(candidates) > 1:
-        raise SourceError(f"{bag} has {len(candidates)} {what} topics, {', '.join(candidates)}; choose one with {flag}")
+        raise SourceError(
+            f"{bag} has {len(candidates)} {what} topics, {', '.join(candidates)}; choose one with {flag}"
+        )
     return candidates[0]
 
 
-def _check(bag: str, topics: Mapping[str, Topic], name: str, kinds: tuple[str, ...], option: str) -> None:
+def _check(
+    bag: str, topics: Mapping[str, Topic], name: str, kinds: tuple[str, ...], option: str
+) -> None:
     if name not in topics or not topics[name].count:
         raise SourceError(f"{bag} has no messages on {option} {name!r}; it has {_listed(topics)}")
     if topics[name].kind not in kinds:
-        raise SourceError(f"{option} {name!r} in {bag} is {topics[name].kind}; expected {' or '.join(kinds)}")
+        raise SourceError(
+            f"{option} {name!r} in {bag} is {topics[name].kind}; expected {' or '.join(kinds)}"
+        )
 
 
 def _listed(topics: Mapping[str, Topic]) -> str:
-    return ", ".join(f"{name} ({topic.kind}, {topic.count})" for name, topic in sorted(topics.items())) or "no topics"
+    return (
+        ", ".join(f"{name} ({topic.kind}, {topic.count})" for name, topic in sorted(topics.items()))
+        or "no topics"
+    )

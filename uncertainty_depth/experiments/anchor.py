@@ -20,11 +20,20 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.experiments import anchor_methods, figures, tables
 from uncertainty_depth.experiments.anchor_methods import METHODS, Settings
-from uncertainty_depth.experiments.anchor_problems import PROBLEMS, QUICK_PROBLEMS, RegressionProblem, bayesian_linear_regression
+from uncertainty_depth.experiments.anchor_problems import (
+    PROBLEMS,
+    QUICK_PROBLEMS,
+    RegressionProblem,
+    bayesian_linear_regression,
+)
 from uncertainty_depth.experiments.runner import resume, write_json
 
 TITLES = {"anchor": "anchor (exact)", **METHODS}
-QUANTITIES = {"coverage": "share within 1.96 sigma", "deviation": "deviation / noise", "uncertainty": "uncertainty / noise"}
+QUANTITIES = {
+    "coverage": "share within 1.96 sigma",
+    "deviation": "deviation / noise",
+    "uncertainty": "uncertainty / noise",
+}
 REGIONS = {"in": "in distribution", "out": "out of distribution"}
 ANCHOR_REPETITIONS = 500
 TEST_POINTS = 200
@@ -40,7 +49,9 @@ def assess(mean: NDArray, sigma: NDArray, truth: NDArray, noise: float) -> dict[
     }
 
 
-def draw(problem: RegressionProblem, repetitions: int) -> list[tuple[NDArray, NDArray, dict[str, NDArray]]]:
+def draw(
+    problem: RegressionProblem, repetitions: int
+) -> list[tuple[NDArray, NDArray, dict[str, NDArray]]]:
     """Training inputs, targets and test points of each repetition; the first of them do not depend on how many follow."""
     drawn = []
     for repetition in range(repetitions):
@@ -49,21 +60,39 @@ def draw(problem: RegressionProblem, repetitions: int) -> list[tuple[NDArray, ND
     return drawn
 
 
-def anchor_predictions(problem: RegressionProblem, x: NDArray, y: NDArray, at: NDArray) -> tuple[NDArray, NDArray]:
+def anchor_predictions(
+    problem: RegressionProblem, x: NDArray, y: NDArray, at: NDArray
+) -> tuple[NDArray, NDArray]:
     """(P,) mean and standard deviation of the exact answer."""
     return bayesian_linear_regression(problem.basis(x), y, problem.basis(at))
 
 
-def deep_predictions(problem: RegressionProblem, method: str, settings: Settings, data: list) -> dict[str, tuple[NDArray, NDArray]]:
+def deep_predictions(
+    problem: RegressionProblem, method: str, settings: Settings, data: list
+) -> dict[str, tuple[NDArray, NDArray]]:
     """Region to (R, P) mean and standard deviation in the problem's units; the network sees scaled inputs and standardised targets."""
     x, y = (np.stack(part) for part in zip(*[(x, y) for x, y, _ in data], strict=True))
     at = np.stack([np.concatenate([points["in"], points["out"]]) for _, _, points in data])
     shift, scale = y.mean(1, keepdims=True), y.std(1, keepdims=True)
     standard = (y - shift) / scale
-    tensors = [torch.from_numpy(part).float() for part in (x / problem.limit, standard[..., None], problem.noise / scale[:, 0], at / problem.limit)]
-    mean, sigma = (part.numpy().astype(np.float64) * scale for part in anchor_methods.predict(method, settings, 0, *tensors))
+    tensors = [
+        torch.from_numpy(part).float()
+        for part in (
+            x / problem.limit,
+            standard[..., None],
+            problem.noise / scale[:, 0],
+            at / problem.limit,
+        )
+    ]
+    mean, sigma = (
+        part.numpy().astype(np.float64) * scale
+        for part in anchor_methods.predict(method, settings, 0, *tensors)
+    )
     mean += shift
-    return {"in": (mean[:, :TEST_POINTS], sigma[:, :TEST_POINTS]), "out": (mean[:, TEST_POINTS:], sigma[:, TEST_POINTS:])}
+    return {
+        "in": (mean[:, :TEST_POINTS], sigma[:, :TEST_POINTS]),
+        "out": (mean[:, TEST_POINTS:], sigma[:, TEST_POINTS:]),
+    }
 
 
 def compute(name: str, settings: Settings, seeds: int) -> dict[str, Any]:
@@ -72,10 +101,18 @@ def compute(name: str, settings: Settings, seeds: int) -> dict[str, Any]:
     problem = PROBLEMS[int(index)]
     data = draw(problem, ANCHOR_REPETITIONS if method == "anchor" else seeds)
     if method == "anchor":
-        found = {region: _stack(anchor_predictions(problem, x, y, points[region]) for x, y, points in data) for region in REGIONS}
+        found = {
+            region: _stack(
+                anchor_predictions(problem, x, y, points[region]) for x, y, points in data
+            )
+            for region in REGIONS
+        }
     else:
         found = deep_predictions(problem, method, settings, data)
-    truth = {region: np.stack([problem.function(points[region]) for *_, points in data]) for region in REGIONS}
+    truth = {
+        region: np.stack([problem.function(points[region]) for *_, points in data])
+        for region in REGIONS
+    }
     return {region: assess(*found[region], truth[region], problem.noise) for region in REGIONS}
 
 
@@ -90,11 +127,30 @@ def family_figure(found: dict, problems: list[RegressionProblem]) -> figures.Fig
     for row, (region, place) in zip(axes, REGIONS.items(), strict=True):
         for axis, (quantity, title) in zip(row, QUANTITIES.items(), strict=True):
             for number, (method, color) in enumerate(zip(TITLES, figures.COLORS, strict=False)):
-                values = [np.array(found[problem.name, method][region][quantity]) for problem in problems]
+                values = [
+                    np.array(found[problem.name, method][region][quantity]) for problem in problems
+                ]
                 at = [problem.level + 0.06 * (number - 3) for problem in problems]
-                mean, deviation = [value.mean() for value in values], [value.std() for value in values]
-                axis.errorbar(at, mean, deviation, color=color, label=TITLES[method], marker="o", markersize=3, capsize=2, linewidth=1)
-            axis.set(title=f"{title}, {place}", xlabel=problems[0].name.split("=")[0], yscale="linear" if quantity == "coverage" else "log")
+                mean, deviation = (
+                    [value.mean() for value in values],
+                    [value.std() for value in values],
+                )
+                axis.errorbar(
+                    at,
+                    mean,
+                    deviation,
+                    color=color,
+                    label=TITLES[method],
+                    marker="o",
+                    markersize=3,
+                    capsize=2,
+                    linewidth=1,
+                )
+            axis.set(
+                title=f"{title}, {place}",
+                xlabel=problems[0].name.split("=")[0],
+                yscale="linear" if quantity == "coverage" else "log",
+            )
             axis.set_xticks([problem.level for problem in problems] if len(problems) > 1 else [])
             if quantity == "coverage":
                 axis.axhline(0.95, color="0.6", linestyle=":", linewidth=1)
@@ -106,7 +162,12 @@ def summarise(found: dict) -> tuple[list[str], list[list[str]]]:
     """Mean and standard deviation over the repetitions, one row per problem, region and method."""
     header = ["problem", "points", "method", *QUANTITIES.values()]
     rows = [
-        [problem, REGIONS[region], TITLES[method], *(tables.mean_and_deviation(values[region][quantity], 2) for quantity in QUANTITIES)]
+        [
+            problem,
+            REGIONS[region],
+            TITLES[method],
+            *(tables.mean_and_deviation(values[region][quantity], 2) for quantity in QUANTITIES),
+        ]
         for region in REGIONS
         for (problem, method), values in found.items()
     ]
@@ -118,14 +179,30 @@ def run(output: Path, seeds: int, quick: bool) -> None:
     settings = Settings(steps=200, members=3, passes=20) if quick else Settings()
     chosen = QUICK_PROBLEMS if quick else PROBLEMS
     names = [f"{PROBLEMS.index(problem)}_{method}" for problem in chosen for method in TITLES]
-    results = resume(output / "results", names, {**asdict(settings), "seeds": seeds}, lambda name: compute(name, settings, seeds), "anchor")
-    found = {(PROBLEMS[int(name.split("_")[0])].name, name.split("_", 1)[1]): result for name, result in zip(names, results, strict=True)}
+    results = resume(
+        output / "results",
+        names,
+        {**asdict(settings), "seeds": seeds},
+        lambda name: compute(name, settings, seeds),
+        "anchor",
+    )
+    found = {
+        (PROBLEMS[int(name.split("_")[0])].name, name.split("_", 1)[1]): result
+        for name, result in zip(names, results, strict=True)
+    }
     header, rows = summarise(found)
     intro = f"{seeds} repetitions ({ANCHOR_REPETITIONS} of the anchor); mean ± standard deviation. Quick run: {'yes' if quick else 'no'}.\n\n"
     (output / "table.md").write_text(intro + tables.markdown(header, rows))
     tables.write_table(output / "table.csv", header, rows)
-    values = {problem: {method: found[problem, method] for method in TITLES} for problem, _ in found}
-    write_json(output / "summary.json", {"settings": asdict(settings), "seeds": seeds, "quick": quick, "results": values})
+    values = {
+        problem: {method: found[problem, method] for method in TITLES} for problem, _ in found
+    }
+    write_json(
+        output / "summary.json",
+        {"settings": asdict(settings), "seeds": seeds, "quick": quick, "results": values},
+    )
     for family in ("E.1", "E.2", "E.3"):
         problems = [problem for problem in chosen if problem.name.startswith(family)]
-        figures.save(family_figure(found, problems), output / f"{family.lower().replace('.', '')}.png")
+        figures.save(
+            family_figure(found, problems), output / f"{family.lower().replace('.', '')}.png"
+        )

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from uncertainty_depth.experiments.stacked import Objective, StackedMLP, bootstrap_indices, train
-from uncertainty_depth.network.noise import ConcreteDropout, VariationalDropout
+from uncertainty_depth.network.learned_dropout import ConcreteDropout, VariationalDropout
 from uncertainty_depth.training.adversarial import with_adversarial_examples
 
 HIDDEN = (128, 64, 32)
@@ -62,7 +62,10 @@ def divergence(method: str, network: StackedMLP, rate: float) -> Tensor | float:
         return (1 - rate) / 2 * network.squared_weights()
     if method == "concrete":
         squares = [weight.square().sum((1, 2), keepdim=True) for weight in network.weights[1:]]
-        parts = [noise.divergence(square, 1.0) for noise, square in zip(network.noise, squares, strict=True)]
+        parts = [
+            noise.divergence(square, 1.0)
+            for noise, square in zip(network.noise, squares, strict=True)
+        ]
         return (sum(parts) + network.weights[0].square().sum((1, 2), keepdim=True) / 2).flatten()
     return 0.0
 
@@ -78,7 +81,9 @@ def make_objective(method: str, settings: Settings, sigma: Tensor, size: int) ->
     return with_adversarial_examples(objective, step) if method == "adversarial" else objective
 
 
-def predict(method: str, settings: Settings, seed: int, x: Tensor, y: Tensor, sigma: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
+def predict(
+    method: str, settings: Settings, seed: int, x: Tensor, y: Tensor, sigma: Tensor, at: Tensor
+) -> tuple[Tensor, Tensor]:
     """Train one model of the method per repetition and predict.
 
     Args:
@@ -103,8 +108,16 @@ def predict(method: str, settings: Settings, seed: int, x: Tensor, y: Tensor, si
     indices = bootstrap_indices(size, len(x), generator) if method == "bootstrap" else None
     optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
     epochs = max(1, settings.steps // -(-size // settings.batch_size))
-    options = {"epochs": epochs, "batch_size": settings.batch_size, "generator": generator, "indices": indices, "label": method}
-    for _ in train(network, make_objective(method, settings, sigma, size), x, y, optimizer, **options):
+    options = {
+        "epochs": epochs,
+        "batch_size": settings.batch_size,
+        "generator": generator,
+        "indices": indices,
+        "label": method,
+    }
+    for _ in train(
+        network, make_objective(method, settings, sigma, size), x, y, optimizer, **options
+    ):
         pass
     with torch.no_grad():
         if copies > 1:

@@ -64,7 +64,16 @@ def sinusoids(main: int) -> RegressionProblem:
         angle = 2 * np.pi * x * np.array([main - 0.5, main, main + 0.5])
         return np.concatenate([np.sin(angle), np.cos(angle)], axis=1)
 
-    return RegressionProblem(f"E.1 f_main={main}", main, 1, basis, np.array([0.3, 1.0, 0.3, 0.3, 0.0, 0.3]), 0.5, 0.2, 200)
+    return RegressionProblem(
+        f"E.1 f_main={main}",
+        main,
+        1,
+        basis,
+        np.array([0.3, 1.0, 0.3, 0.3, 0.0, 0.3]),
+        0.5,
+        0.2,
+        200,
+    )
 
 
 def styblinski_tang(dimension: int) -> RegressionProblem:
@@ -75,7 +84,9 @@ def styblinski_tang(dimension: int) -> RegressionProblem:
 
     ones = np.ones(dimension)
     coefficients = np.concatenate([[0.0], 2.5 * ones, -8 * ones, 0 * ones, 0.5 * ones])
-    return RegressionProblem(f"E.2 d={dimension}", dimension, dimension, basis, coefficients, 4.0, 5.0, 200 * dimension)
+    return RegressionProblem(
+        f"E.2 d={dimension}", dimension, dimension, basis, coefficients, 4.0, 5.0, 200 * dimension
+    )
 
 
 def quadratic() -> RegressionProblem:
@@ -85,10 +96,16 @@ def quadratic() -> RegressionProblem:
         second = [x[:, i] * x[:, j] for i, j in combinations_with_replacement(range(2), 2)]
         return np.column_stack([np.ones(len(x)), x, *second])
 
-    return RegressionProblem("E.3", 2, 2, basis, np.array([1.0, 1.0, -1.0, 1.0, 0.5, -1.0]), 2.0, 0.5, 200)
+    return RegressionProblem(
+        "E.3", 2, 2, basis, np.array([1.0, 1.0, -1.0, 1.0, 0.5, -1.0]), 2.0, 0.5, 200
+    )
 
 
-PROBLEMS = [*(sinusoids(main) for main in range(1, 6)), *(styblinski_tang(dimension) for dimension in range(1, 5)), quadratic()]
+PROBLEMS = [
+    *(sinusoids(main) for main in range(1, 6)),
+    *(styblinski_tang(dimension) for dimension in range(1, 5)),
+    quadratic(),
+]
 QUICK_PROBLEMS = [PROBLEMS[index] for index in (0, 2, 5, 6, 9)]
 
 
@@ -110,7 +127,9 @@ def bayesian_linear_regression(design: Array, y: Array, at: Array) -> tuple[Arra
     """
     freedom = len(y) - design.shape[1]
     if freedom <= 2:
-        raise ValueError(f"design has {design.shape[0]} rows for {design.shape[1]} columns; expected at least {design.shape[1] + 3} rows")
+        raise ValueError(
+            f"design has {design.shape[0]} rows for {design.shape[1]} columns; expected at least {design.shape[1] + 3} rows"
+        )
     q, r = np.linalg.qr(design)
     coefficients = solve_triangular(r, q.T @ y)
     variance = np.square(y - design @ coefficients).sum() / (freedom - 2)

@@ -103,14 +103,22 @@ def _save(path: Path, drawn: dict[str, NDArray]) -> None:
 
 
 def _sample(
-    sizes: Sequence[int], networks: int, log_likelihood: Callable, inputs: NDArray, at: NDArray, budget: Budget, chain: int
+    sizes: Sequence[int],
+    networks: int,
+    log_likelihood: Callable,
+    inputs: NDArray,
+    at: NDArray,
+    budget: Budget,
+    chain: int,
 ) -> dict[str, NDArray]:
     """One chain from a start of its own; the fields of `Posterior` without their first axis."""
     try:
         import jax
         from numpyro.infer import MCMC, NUTS
     except ImportError as error:
-        raise UncertaintyDepthError("the HMC reference needs numpyro, which is not installed; expected `pip install numpyro`") from error
+        raise UncertaintyDepthError(
+            "the HMC reference needs numpyro, which is not installed; expected `pip install numpyro`"
+        ) from error
 
     def potential(parameters: list[Layers]) -> Any:
         prior = sum((leaf**2).sum() / 2 for leaf in jax.tree_util.tree_leaves(parameters))
@@ -118,11 +126,22 @@ def _sample(
 
     keys = jax.random.split(jax.random.PRNGKey(chain), networks + 1)
     start = [_start(jax.random, key, sizes) for key in keys[1:]]
-    sampler = MCMC(NUTS(potential_fn=potential, max_tree_depth=budget.depth), num_warmup=budget.warmup, num_samples=budget.samples)
-    sampler.run(keys[0], init_params=start, extra_fields=("potential_energy", "diverging", "num_steps"))
+    sampler = MCMC(
+        NUTS(potential_fn=potential, max_tree_depth=budget.depth),
+        num_warmup=budget.warmup,
+        num_samples=budget.samples,
+    )
+    sampler.run(
+        keys[0], init_params=start, extra_fields=("potential_energy", "diverging", "num_steps")
+    )
     predict = jax.jit(jax.vmap(lambda parameters: _outputs(parameters, at)))
     extra = sampler.get_extra_fields()
-    drawn = (predict(sampler.get_samples()), extra["potential_energy"], extra["diverging"], extra["num_steps"])
+    drawn = (
+        predict(sampler.get_samples()),
+        extra["potential_energy"],
+        extra["diverging"],
+        extra["num_steps"],
+    )
     return {name: np.asarray(part) for name, part in zip(Posterior._fields, drawn, strict=True)}
 
 
@@ -130,7 +149,10 @@ def _start(random: Any, key: Any, sizes: Sequence[int]) -> Layers:
     """Start values: half the prior's scale, as larger weights leave the sampler long in the tails."""
     keys = random.split(key, len(sizes) - 1)
     shapes = zip(keys, pairwise(sizes), strict=True)
-    return [(random.normal(part, shape) / 2, random.normal(part, shape[1:]) / 2) for part, shape in shapes]
+    return [
+        (random.normal(part, shape) / 2, random.normal(part, shape[1:]) / 2)
+        for part, shape in shapes
+    ]
 
 
 def _outputs(parameters: list[Layers], inputs: Any) -> Any:

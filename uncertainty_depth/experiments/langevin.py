@@ -35,7 +35,16 @@ class SGHMC(torch.optim.Optimizer):
         friction: float | Tensor = 0.1,
         scale: float | Tensor = 1.0,
     ) -> None:
-        super().__init__(params, {"lr": lr, "data_size": data_size, "weight_decay": weight_decay, "friction": friction, "scale": scale})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "data_size": data_size,
+                "weight_decay": weight_decay,
+                "friction": friction,
+                "scale": scale,
+            },
+        )
 
     @torch.no_grad()
     def step(self) -> None:
@@ -49,5 +58,7 @@ class SGHMC(torch.optim.Optimizer):
                 if "velocity" not in self.state[parameter]:
                     self.state[parameter]["velocity"] = torch.zeros_like(parameter)
                 velocity = self.state[parameter]["velocity"].mul_(kept)
-                velocity.sub_(torch.add(parameter.grad, parameter, alpha=group["weight_decay"]).mul_(size))
+                velocity.sub_(
+                    torch.add(parameter.grad, parameter, alpha=group["weight_decay"]).mul_(size)
+                )
                 parameter.add_(velocity.add_(torch.randn_like(parameter).mul_(noise)))

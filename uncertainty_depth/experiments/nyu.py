@@ -17,7 +17,15 @@ from uncertainty_depth.data.source import Source
 from uncertainty_depth.experiments import figures, nyu_figures, nyu_tables, tables
 from uncertainty_depth.experiments.nyu_data import data_folder, open_splits
 from uncertainty_depth.experiments.nyu_ideal import Ideal, ideal
-from uncertainty_depth.experiments.nyu_methods import FULL, QUICK, ROWS, Settings, load, plan, train_models
+from uncertainty_depth.experiments.nyu_methods import (
+    FULL,
+    QUICK,
+    ROWS,
+    Settings,
+    load,
+    plan,
+    train_models,
+)
 from uncertainty_depth.experiments.nyu_recipes import Question, questions
 from uncertainty_depth.experiments.nyu_scores import CONFIG, THINNED, Scores, score_rows, time_rows
 from uncertainty_depth.experiments.nyu_search import search
@@ -45,7 +53,10 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
     settings = QUICK if quick else FULL
     splits = open_splits(data_folder(data), settings.train_frames, settings.test_frames)
     train_models(output / "models", splits.train, plan(seeds), settings)
-    scores, seconds = score_rows(output, splits.test, seeds), time_rows(output, splits.test, settings.rounds)
+    scores, seconds = (
+        score_rows(output, splits.test, seeds),
+        time_rows(output, splits.test, settings.rounds),
+    )
     asked = questions(settings)
     found = search(output, splits, asked, settings, seeds)
     drawn = ideal(output, splits, settings, seeds)
@@ -54,7 +65,14 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
     summaries = {name: [one["summary"] for one in each] for name, each in scores.items()}
     write_json(
         output / "summary.json",
-        {"quick": quick, "settings": asdict(settings), "scores": summaries, "seconds": seconds, "recipes": found, "ideal": drawn},
+        {
+            "quick": quick,
+            "settings": asdict(settings),
+            "scores": summaries,
+            "seconds": seconds,
+            "recipes": found,
+            "ideal": drawn,
+        },
     )
     write_figures(output, scores, splits.test, quick)
 
@@ -69,7 +87,10 @@ def method_tables(scores: Scores, seconds: Mapping[str, Any]) -> Titled:
     )
     return {
         "table": (main, nyu_tables.main_table(scores, seconds)),
-        "change": ("Change against sigma = depth, on the same depth; below 0 is better.", nyu_tables.change_table(scores)),
+        "change": (
+            "Change against sigma = depth, on the same depth; below 0 is better.",
+            nyu_tables.change_table(scores),
+        ),
         "intervals": (means, nyu_tables.interval_table(scores)),
     }
 
@@ -82,7 +103,10 @@ def recipe_tables(asked: Sequence[Question], found: Mapping[str, Any]) -> Titled
     )
     return {
         "recipes": (recipes, nyu_tables.search_table(asked, found)),
-        "calibration": ("Maps of sigma fitted on the held-out frames, scored on the test split.", nyu_tables.calibration_table(asked, found)),
+        "calibration": (
+            "Maps of sigma fitted on the held-out frames, scored on the test split.",
+            nyu_tables.calibration_table(asked, found),
+        ),
     }
 
 
@@ -99,14 +123,21 @@ def _intro(settings: Settings, scores: Scores, quick: bool) -> str:
     summary = scores["multi_epochs"][0]["summary"]
     network, width_height = settings.network, "x".join(map(str, settings.network.input_size))
     size = f"Encoder {network.backbone}, decoder width {network.decoder_width}, {width_height}, {settings.training.epochs} epochs"
-    warning = "**Quick run: it shows that everything works; its numbers mean nothing.**\n\n" if quick else ""
+    warning = (
+        "**Quick run: it shows that everything works; its numbers mean nothing.**\n\n"
+        if quick
+        else ""
+    )
     return f"{warning}{size}; {summary['frames']['evaluated']} test images, {summary['pixels']:,} pixels. {PUBLISHED}\n"
 
 
 def winner_sentence(asked: Sequence[Question], found: Mapping[str, Any]) -> str:
     """The best recipe by the held-out frames, and what it is worth on the test split."""
     best = nyu_tables.winner(asked, found)
-    held_out, test = ("; ".join(f"{name} {100 * (value - 1):+.0f} %" for name, value in part.items()) for part in (best.held_out, best.test))
+    held_out, test = (
+        "; ".join(f"{name} {100 * (value - 1):+.0f} %" for name, value in part.items())
+        for part in (best.held_out, best.test)
+    )
     rule = "the recipe whose worse one of the two changes against sigma = depth, on the held-out frames, is best"
     return f"Best recipe ({rule}): **{best.question}: {best.answer}** (seeds: {best.seeds}). Held out: {held_out}. Test: {test}.\n"
 
@@ -115,7 +146,13 @@ def write_tables(output: Path, made: Titled, intro: str, verdict: str) -> None:
     """Everything in table.md, and each table as CSV."""
     for name, (_, table) in made.items():
         tables.write_table(output / f"{name}.csv", *table)
-    text = "\n".join([intro, *(f"{title}\n\n{tables.markdown(*table)}" for title, table in made.values()), verdict])
+    text = "\n".join(
+        [
+            intro,
+            *(f"{title}\n\n{tables.markdown(*table)}" for title, table in made.values()),
+            verdict,
+        ]
+    )
     write_atomically(output / "table.md", lambda temporary: temporary.write_text(text))
 
 
@@ -140,5 +177,12 @@ def _example(output: Path, scores: Scores, test: Source) -> tuple[Frame, list[tu
     shown = []
     for name, seed, score in nyu_tables.ranking(scores):
         own = float(scores[name][seed]["frames"][wanted]["uncertainty.n_merci_trimmed"] or "nan")
-        shown.append((ROWS[name].title, score, own, load(output / "models", ROWS[name], seed).predict(frame.image, frame.stamp_ns)))
+        shown.append(
+            (
+                ROWS[name].title,
+                score,
+                own,
+                load(output / "models", ROWS[name], seed).predict(frame.image, frame.stamp_ns),
+            )
+        )
     return frame, shown

@@ -67,5 +67,7 @@ def data_folder(given: Path | None) -> Path:
     if given is not None:
         return given
     if not (data := os.environ.get(VARIABLE)):
-        raise SourceError(f"no NYU Depth v2: neither --data nor {VARIABLE} is given; expected --data DIR with rgb/, depth/, train.txt and test.txt")
+        raise SourceError(
+            f"no NYU Depth v2: neither --data nor {VARIABLE} is given; expected --data DIR with rgb/, depth/, train.txt and test.txt"
+        )
     return Path(data) / FOLDER

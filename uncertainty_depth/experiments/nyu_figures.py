@@ -11,10 +11,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS
 from uncertainty_depth.experiments import figures
 from uncertainty_depth.experiments.nyu_methods import ROWS, Row
 from uncertainty_depth.experiments.nyu_scores import Scores
-from uncertainty_depth.pictures import DEPTH_COLORS, SIGMA_COLORS
 from uncertainty_depth.records import DepthPrediction, Frame
 
 READINGS = {"plain": "n-MeRCI", "trimmed": "n-MeRCI trimmed"}
@@ -38,13 +38,19 @@ def interval_figure(scores: Scores) -> figures.Figure:
         middle = np.convolve(intervals[0]["edges"], [0.5, 0.5], "valid")
         enough = np.array(intervals[0]["pixels"]) >= intervals[0]["enough"]
         for axes, key in zip(panels.flat, ("mae", *READINGS), strict=True):
-            axes.plot(middle, np.where(enough, np.mean([_floats(one[key]) for one in intervals], axis=0), np.nan), **style)
+            axes.plot(
+                middle,
+                np.where(enough, np.mean([_floats(one[key]) for one in intervals], axis=0), np.nan),
+                **style,
+            )
     for axes, label in zip(panels.flat, ("MAE (m)", *READINGS.values()), strict=True):
         axes.set(xlabel="true depth (m)", ylabel=label, ylim=(0, None))
     for axes in panels.flat[1:]:
         axes.axhline(1.0, color="0.6", linewidth=1, linestyle=":")
         axes.set_ylim(0, 3)
-    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+    figure.legend(
+        *panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8
+    )
     return figure
 
 
@@ -54,14 +60,28 @@ def alpha_figure(scores: Scores) -> figures.Figure:
     for axes, (reading, label) in zip(panels.flat, READINGS.items(), strict=True):
         for name, _, style in _lines():
             _alpha_line(axes, [one["n_merci"] for one in scores[name]], reading, "method", style)
-        _alpha_line(axes, [one["n_merci"] for one in scores["multi_epochs"]], reading, "proportional_to_depth", DEPTH_LINE)
+        _alpha_line(
+            axes,
+            [one["n_merci"] for one in scores["multi_epochs"]],
+            reading,
+            "proportional_to_depth",
+            DEPTH_LINE,
+        )
         axes.axhline(1.0, color="0.6", linewidth=1, linestyle=":")
         axes.set(xlabel="alpha", ylabel=label, ylim=(0, 2))
-    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
+    figure.legend(
+        *panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8
+    )
     return figure
 
 
-def _alpha_line(axes: Axes, curves: Sequence[Mapping[str, Any]], reading: str, candidate: str, style: Mapping[str, Any]) -> None:
+def _alpha_line(
+    axes: Axes,
+    curves: Sequence[Mapping[str, Any]],
+    reading: str,
+    candidate: str,
+    style: Mapping[str, Any],
+) -> None:
     """The plain reading only where its denominator is positive, see `metrics.plots.n_merci_figure`."""
     values = np.mean([_floats(curve[reading][candidate]) for curve in curves], axis=0)
     shown = np.all([curve["tail"] for curve in curves], axis=0) if reading == "plain" else True
@@ -73,16 +93,35 @@ def sparsification_figure(scores: Scores) -> figures.Figure:
     figure, panels = figures.panels(1, 3, width=5.0, height=4.6)
     for axes, (statistic, label) in zip(panels.flat, STATISTICS.items(), strict=True):
         for name, _, style in _lines():
-            _sparsification_line(axes, [one["sparsification"][statistic] for one in scores[name]], "method", style)
-        _sparsification_line(axes, [one["sparsification"][statistic] for one in scores["multi_epochs"]], "proportional_to_depth", DEPTH_LINE)
-        axes.set(xlabel="most uncertain pixels removed (%)", ylabel=f"{label} of the rest, above the oracle", ylim=(0, None))
-    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+            _sparsification_line(
+                axes, [one["sparsification"][statistic] for one in scores[name]], "method", style
+            )
+        _sparsification_line(
+            axes,
+            [one["sparsification"][statistic] for one in scores["multi_epochs"]],
+            "proportional_to_depth",
+            DEPTH_LINE,
+        )
+        axes.set(
+            xlabel="most uncertain pixels removed (%)",
+            ylabel=f"{label} of the rest, above the oracle",
+            ylim=(0, None),
+        )
+    figure.legend(
+        *panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8
+    )
     return figure
 
 
-def _sparsification_line(axes: Axes, curves: Sequence[Mapping[str, Any]], candidate: str, style: Mapping[str, Any]) -> None:
-    above = np.mean([_floats(curve[candidate]) - _floats(curve["oracle"]) for curve in curves], axis=0)
-    axes.plot(100 * _floats(curves[0]["fractions"])[:-1], above[:-1], **style)  # the last point, nothing left, is 0 by definition
+def _sparsification_line(
+    axes: Axes, curves: Sequence[Mapping[str, Any]], candidate: str, style: Mapping[str, Any]
+) -> None:
+    above = np.mean(
+        [_floats(curve[candidate]) - _floats(curve["oracle"]) for curve in curves], axis=0
+    )
+    axes.plot(
+        100 * _floats(curves[0]["fractions"])[:-1], above[:-1], **style
+    )  # the last point, nothing left, is 0 by definition
 
 
 def _floats(values: object) -> NDArray[np.float64]:
@@ -93,18 +132,25 @@ def _floats(values: object) -> NDArray[np.float64]:
 def typical_frame(scores: Scores) -> str:
     """The test image whose abs_rel, the mean over all rows (first seed), is the median of the split."""
     frames = [one[0]["frames"] for one in scores.values()]
-    mean = {frame: float(np.mean([row[frame]["depth.abs_rel"] for row in frames])) for frame in frames[0]}
+    mean = {
+        frame: float(np.mean([row[frame]["depth.abs_rel"] for row in frames]))
+        for frame in frames[0]
+    }
     return sorted(mean, key=lambda frame: (mean[frame], frame))[len(mean) // 2]
 
 
-def maps_figure(frame: Frame, maps: Sequence[tuple[str, float, float, DepthPrediction]]) -> figures.Figure:
+def maps_figure(
+    frame: Frame, maps: Sequence[tuple[str, float, float, DepthPrediction]]
+) -> figures.Figure:
     """Image, ground truth, depth and error of the best row, then all sigma maps in the order given.
 
     Args:
         frame: the test image.
         maps: per row its title, its trimmed n-MeRCI on the split and on this image, and its prediction; the best first.
     """
-    figure, panels = figures.panels(math.ceil((len(maps) + 4) / COLUMNS), COLUMNS, width=3.3, height=2.9)
+    figure, panels = figures.panels(
+        math.ceil((len(maps) + 4) / COLUMNS), COLUMNS, width=3.3, height=2.9
+    )
     best, truth = maps[0][3], frame.ground_truth_m
     far, off = np.nanpercentile(truth, 98), np.nanpercentile(np.abs(best.depth_m - truth), SMOOTH)
     panels.flat[0].imshow(frame.image)
@@ -112,17 +158,26 @@ def maps_figure(frame: Frame, maps: Sequence[tuple[str, float, float, DepthPredi
     _map(panels.flat[1], truth, far, DEPTH_COLORS, "ground truth (m)")
     _map(panels.flat[2], best.depth_m, far, DEPTH_COLORS, f"depth (m), {maps[0][0]}")
     _map(panels.flat[3], np.abs(best.depth_m - truth), off, SIGMA_COLORS, "its error (m)")
-    for rank, (axes, (title, score, own, prediction)) in enumerate(zip(panels.flat[4:], maps, strict=False), 1):
+    for rank, (axes, (title, score, own, prediction)) in enumerate(
+        zip(panels.flat[4:], maps, strict=False), 1
+    ):
         label = f"{rank}. {title}\n{score:.3f} (this image {own:.3f})"
-        _map(axes, prediction.sigma_m, np.percentile(prediction.sigma_m, SMOOTH), SIGMA_COLORS, label)
+        _map(
+            axes, prediction.sigma_m, np.percentile(prediction.sigma_m, SMOOTH), SIGMA_COLORS, label
+        )
     for axes in panels.flat:
         axes.set(xticks=[], yticks=[])
         axes.set_frame_on(False)
-    figure.suptitle("sigma (m), by trimmed n-MeRCI on the test split, the best first; of the middle seed, each on its own scale", fontsize=10)
+    figure.suptitle(
+        "sigma (m), by trimmed n-MeRCI on the test split, the best first; of the middle seed, each on its own scale",
+        fontsize=10,
+    )
     return figure
 
 
 def _map(axes: Axes, values: NDArray[np.float32], maximum: float, colors: str, title: str) -> None:
-    drawn = axes.imshow(values, cmap=colors, vmin=0, vmax=max(float(maximum), 1e-6), interpolation="nearest")
+    drawn = axes.imshow(
+        values, cmap=colors, vmin=0, vmax=max(float(maximum), 1e-6), interpolation="nearest"
+    )
     axes.figure.colorbar(drawn, ax=axes, shrink=0.8)
     axes.set_title(title, fontsize=9)

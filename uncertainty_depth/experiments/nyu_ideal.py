@@ -22,7 +22,7 @@ from uncertainty_depth.experiments.nyu_recipes import Recipe, dropout
 from uncertainty_depth.experiments.nyu_search import Passes, SmallFrames, load_networks, taken
 from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.metrics import OnlineMetrics
-from uncertainty_depth.network.folder import read
+from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.training.frames import read_frames
 
 VARIANT = "multi_epochs_laplace"
@@ -41,30 +41,50 @@ def ideal(output: Path, splits: Splits, settings: Settings, seeds: int) -> Ideal
 
     def pieces(name: str) -> dict[str, Any]:
         trained = read(output / "models" / model_name(VARIANT, names[name])).training
-        return {"training": trained, "recipes": [recipe.key for recipe in RECIPES.values()], "frames": [len(splits.test), settings.search_every]}
+        return {
+            "training": trained,
+            "recipes": [recipe.key for recipe in RECIPES.values()],
+            "frames": [len(splits.test), settings.search_every],
+        }
 
     def compute(name: str) -> dict[str, Any]:
         shown = taken(frames(), range(0, len(frames()), settings.search_every))
-        return score_drawn(Passes(load_networks(output / "models" / model_name(VARIANT, names[name]))), RECIPES, shown)
+        return score_drawn(
+            Passes(load_networks(output / "models" / model_name(VARIANT, names[name]))),
+            RECIPES,
+            shown,
+        )
 
     found = resume(output / "results", names, pieces, compute, "nyu: ideal")
     return {title: [one[title] for one in found] for title in RECIPES}
 
 
-def score_drawn(passes: Passes, recipes: Mapping[str, Recipe], frames: SmallFrames) -> dict[str, dict[str, Any]]:
+def score_drawn(
+    passes: Passes, recipes: Mapping[str, Recipe], frames: SmallFrames
+) -> dict[str, dict[str, Any]]:
     """Recipe to summary against the measured depth, and against depths drawn around the predicted one."""
     scores = {title: {kind: OnlineMetrics() for kind in ("measured", *NOISE)} for title in recipes}
-    for stamp, (image, truth) in enumerate(zip(tqdm(frames.images, desc="nyu: ideal", unit="frame"), frames.truths, strict=True)):
+    for stamp, (image, truth) in enumerate(
+        zip(tqdm(frames.images, desc="nyu: ideal", unit="frame"), frames.truths, strict=True)
+    ):
         passes.look_at(image, stamp)
         for title, recipe in recipes.items():
             depth, sigma = passes.maps(recipe)
-            truths = {"measured": truth.astype(np.float32), **drawn(depth, sigma, np.isfinite(truth), stamp)}
+            truths = {
+                "measured": truth.astype(np.float32),
+                **drawn(depth, sigma, np.isfinite(truth), stamp),
+            }
             for kind, each in truths.items():
                 scores[title][kind].update(depth, sigma, each)
-    return {title: {kind: metrics.compute() for kind, metrics in each.items()} for title, each in scores.items()}
+    return {
+        title: {kind: metrics.compute() for kind, metrics in each.items()}
+        for title, each in scores.items()
+    }
 
 
-def drawn(depth: NDArray[np.float32], sigma: NDArray[np.float32], known: NDArray[np.bool_], seed: int) -> dict[str, NDArray[np.float32]]:
+def drawn(
+    depth: NDArray[np.float32], sigma: NDArray[np.float32], known: NDArray[np.bool_], seed: int
+) -> dict[str, NDArray[np.float32]]:
     """Kind of noise to a truth (h, w) of mean `depth` and standard deviation `sigma`, metres; NaN where none is `known`, or it is not above 0."""
     truths = {}
     for kind, noise in NOISE.items():

@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from uncertainty_depth.config import NetworkConfig, PredictorConfig, TrainingConfig
 from uncertainty_depth.data.source import Source
-from uncertainty_depth.predictor import Predictor
+from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.training import train
 
 
@@ -39,7 +39,13 @@ class Settings:
 
 
 FULL = Settings(
-    NetworkConfig(backbone="tiny", decoder_width=64, last_activation="leaky_relu", head="none", depth_range=(0.5, 10.5)),
+    NetworkConfig(
+        backbone="tiny",
+        decoder_width=64,
+        last_activation="leaky_relu",
+        head="none",
+        depth_range=(0.5, 10.5),
+    ),
     TrainingConfig(epochs=50, patience=50),
     ("tiny", "tiny18", "tiny34"),
 )
@@ -100,13 +106,23 @@ ROWS: dict[str, Row] = {
     "bagging": Row("Bagging", "bagging", "bagging", cheap=False),
     "multi_networks": Row("Multi Networks", "multi_networks", "multi_networks", cheap=False),
     "learned_error": Row("Learned Error", "learned_error", "learned_error", cheap=False),
-    "log_likelihood": Row("log likelihood (Laplace head, one pass)", "multi_epochs_laplace", "deterministic"),
+    "log_likelihood": Row(
+        "log likelihood (Laplace head, one pass)", "multi_epochs_laplace", "deterministic"
+    ),
     "self_teaching": Row("self-teaching", "self_teaching", "self_teaching", cheap=False),
-    "multi_epochs_laplace": Row("Multi Epochs + Laplace head", "multi_epochs_laplace", "multi_epochs"),
+    "multi_epochs_laplace": Row(
+        "Multi Epochs + Laplace head", "multi_epochs_laplace", "multi_epochs"
+    ),
     "mc_dropout_laplace": Row("MC-dropout + Laplace head", "multi_epochs_laplace", "mc_dropout"),
-    "multi_epochs_long": Row("Multi Epochs + Laplace head, long", "multi_epochs_laplace_long", "multi_epochs"),
-    "mc_dropout_long": Row("MC-dropout + Laplace head, long", "multi_epochs_laplace_long", "mc_dropout"),
-    "multi_inits_laplace": Row("Multi Inits + Laplace head", "multi_inits_laplace", "multi_inits", cheap=False),
+    "multi_epochs_long": Row(
+        "Multi Epochs + Laplace head, long", "multi_epochs_laplace_long", "multi_epochs"
+    ),
+    "mc_dropout_long": Row(
+        "MC-dropout + Laplace head, long", "multi_epochs_laplace_long", "mc_dropout"
+    ),
+    "multi_inits_laplace": Row(
+        "Multi Inits + Laplace head", "multi_inits_laplace", "multi_inits", cheap=False
+    ),
 }
 """The six methods of Moukari et al. 2019, two of Poggi et al. 2020, and recipes that join both."""
 
@@ -114,9 +130,15 @@ ROWS: dict[str, Row] = {
 def options(variant: str, seed: int, settings: Settings) -> tuple[NetworkConfig, TrainingConfig]:
     """What a training is called with."""
     changed = VARIANTS[variant]
-    own = {name: value for name, value in changed.items() if name in NetworkConfig.__dataclass_fields__}
+    own = {
+        name: value for name, value in changed.items() if name in NetworkConfig.__dataclass_fields__
+    }
     others = {name: value for name, value in changed.items() if name not in own}
-    others |= {name: others[name] * getattr(settings.training, name) for name in ("epochs", "patience") if name in others}
+    others |= {
+        name: others[name] * getattr(settings.training, name)
+        for name in ("epochs", "patience")
+        if name in others
+    }
     if variant == "multi_networks":
         others["backbones"] = settings.backbones
     return replace(settings.network, **own), replace(settings.training, seed=seed, **others)
@@ -140,10 +162,14 @@ def plan(seeds: int) -> list[tuple[str, int]]:
 
 def trained_seeds(seeds: int) -> dict[str, list[int]]:
     """The seeds that each variant is trained with."""
-    return {variant: [seed for other, seed in plan(seeds) if other == variant] for variant in VARIANTS}
+    return {
+        variant: [seed for other, seed in plan(seeds) if other == variant] for variant in VARIANTS
+    }
 
 
-def train_models(folder: Path, source: Source, trainings: Iterable[tuple[str, int]], settings: Settings) -> None:
+def train_models(
+    folder: Path, source: Source, trainings: Iterable[tuple[str, int]], settings: Settings
+) -> None:
     """Train what is missing in `folder`, and go on where an earlier run was killed.
 
     Raises:
@@ -153,9 +179,16 @@ def train_models(folder: Path, source: Source, trainings: Iterable[tuple[str, in
     with tqdm(list(trainings), desc="nyu: trainings", unit="training") as progress:
         for variant, seed in progress:
             progress.set_postfix_str(model_name(variant, seed))
-            train(source, folder / model_name(variant, seed), *options(variant, seed, settings), resume=True)
+            train(
+                source,
+                folder / model_name(variant, seed),
+                *options(variant, seed, settings),
+                resume=True,
+            )
 
 
 def load(folder: Path, row: Row, seed: int = 0) -> Predictor:
     """A row's predictor, with raw sigma."""
-    return Predictor(folder / model_name(row.variant, seed), PredictorConfig(method=row.served, calibrated=False))
+    return Predictor(
+        folder / model_name(row.variant, seed), PredictorConfig(method=row.served, calibrated=False)
+    )

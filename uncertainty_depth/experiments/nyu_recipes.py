@@ -60,23 +60,56 @@ def dropout(variant: str = "multi_epochs", passes: int = 8, **options: object) -
 def questions(settings: Settings) -> list[Question]:
     """All that is compared, in the order of the table."""
     snapshots, members = settings.training.snapshots, settings.training.members
-    return [*_about_snapshots(snapshots), *_about_dropout(), *_about_the_head(), *_about_members(members), _about_calibration()]
+    return [
+        *_about_snapshots(snapshots),
+        *_about_dropout(),
+        *_about_the_head(),
+        *_about_members(members),
+        _about_calibration(),
+    ]
 
 
 def _about_snapshots(snapshots: int) -> list[Question]:
     numbers = [number for number in (2, 4, 8) if number <= snapshots]
-    none, laplace = ({str(number): Recipe(variant, -number) for number in numbers} for variant in ("multi_epochs", "multi_epochs_laplace"))
+    none, laplace = (
+        {str(number): Recipe(variant, -number) for number in numbers}
+        for variant in ("multi_epochs", "multi_epochs_laplace")
+    )
     half = max(snapshots // 2, 1)
-    halves = {"earlier half": Recipe("multi_epochs", stop=half, order="name"), "later half": Recipe("multi_epochs", -half, order="name")}
-    rates = {"3e-4": "multi_epochs_rate3e-4", "1e-3 (default)": "multi_epochs", "3e-3": "multi_epochs_rate3e-3"}
-    last, spreads = {"leaky ReLU (default)": "multi_epochs", "ReLU": "multi_epochs_relu"}, {"snapshots": Recipe, "dropout": dropout}
-    activations = {f"{name}, {spread}": make(variant) for spread, make in spreads.items() for name, variant in last.items()}
-    spaces = {f"{name}, {space}": recipe for space in ("metres", "log") for name, recipe in _in_space(space).items()}
+    halves = {
+        "earlier half": Recipe("multi_epochs", stop=half, order="name"),
+        "later half": Recipe("multi_epochs", -half, order="name"),
+    }
+    rates = {
+        "3e-4": "multi_epochs_rate3e-4",
+        "1e-3 (default)": "multi_epochs",
+        "3e-3": "multi_epochs_rate3e-3",
+    }
+    last, spreads = (
+        {"leaky ReLU (default)": "multi_epochs", "ReLU": "multi_epochs_relu"},
+        {"snapshots": Recipe, "dropout": dropout},
+    )
+    activations = {
+        f"{name}, {spread}": make(variant)
+        for spread, make in spreads.items()
+        for name, variant in last.items()
+    }
+    spaces = {
+        f"{name}, {space}": recipe
+        for space in ("metres", "log")
+        for name, recipe in _in_space(space).items()
+    }
     return [
         Question("number of snapshots, no head", none),
-        Question("number of snapshots, Laplace head, total", {"1": Recipe("multi_epochs_laplace", -1), **laplace}),
+        Question(
+            "number of snapshots, Laplace head, total",
+            {"1": Recipe("multi_epochs_laplace", -1), **laplace},
+        ),
         Question("which snapshots, no head", halves),
-        Question("step size of the training, all snapshots", {name: Recipe(variant) for name, variant in rates.items()}),
+        Question(
+            "step size of the training, all snapshots",
+            {name: Recipe(variant) for name, variant in rates.items()},
+        ),
         Question("last activation, no head", activations),
         Question("space of the spread", spaces),
     ]
@@ -91,34 +124,83 @@ def _in_space(space: str) -> dict[str, Recipe]:
 
 
 def _about_dropout() -> list[Question]:
-    places = {f"after up-projection {place + 1} only": dropout(places=(place,)) for place in ALL_PLACES}
-    trained = {"0.1": "multi_epochs_dropout0.1", "0.2 (default)": "multi_epochs", "0.4": "multi_epochs_dropout0.4"}
-    together = {"snapshots": Recipe("multi_epochs"), "8 passes": dropout(), "snapshots x 8 passes": Recipe("multi_epochs", passes=8)}
+    places = {
+        f"after up-projection {place + 1} only": dropout(places=(place,)) for place in ALL_PLACES
+    }
+    trained = {
+        "0.1": "multi_epochs_dropout0.1",
+        "0.2 (default)": "multi_epochs",
+        "0.4": "multi_epochs_dropout0.4",
+    }
+    together = {
+        "snapshots": Recipe("multi_epochs"),
+        "8 passes": dropout(),
+        "snapshots x 8 passes": Recipe("multi_epochs", passes=8),
+    }
     return [
         Question("place of the dropout, 8 passes", {"all three (default)": dropout(), **places}),
-        Question("dropout rate of the passes, trained with 0.2", {f"{rate:g}": dropout(rate=rate) for rate in (0.05, 0.1, 0.2, 0.4)}),
-        Question("dropout rate of training and passes", {rate: dropout(variant) for rate, variant in trained.items()}),
-        Question("dropout rate of the training, all snapshots", {rate: Recipe(variant) for rate, variant in trained.items()}),
-        Question("number of dropout passes", {str(passes): dropout(passes=passes) for passes in (2, 4, 8, 16, 32)}),
+        Question(
+            "dropout rate of the passes, trained with 0.2",
+            {f"{rate:g}": dropout(rate=rate) for rate in (0.05, 0.1, 0.2, 0.4)},
+        ),
+        Question(
+            "dropout rate of training and passes",
+            {rate: dropout(variant) for rate, variant in trained.items()},
+        ),
+        Question(
+            "dropout rate of the training, all snapshots",
+            {rate: Recipe(variant) for rate, variant in trained.items()},
+        ),
+        Question(
+            "number of dropout passes",
+            {str(passes): dropout(passes=passes) for passes in (2, 4, 8, 16, 32)},
+        ),
         Question("snapshots and dropout together, no head", together),
     ]
 
 
 def _about_the_head() -> list[Question]:
-    heads = {"none": "multi_epochs", "Gaussian": "multi_epochs_gaussian", "Laplace": "multi_epochs_laplace"}
-    single = {"one pass": Recipe("multi_epochs_laplace", -1), "one pass, self-teaching": Recipe("self_teaching", -1)}
-    spreads = {"snapshots": Recipe("multi_epochs_laplace"), "8 dropout passes": dropout("multi_epochs_laplace")}
+    heads = {
+        "none": "multi_epochs",
+        "Gaussian": "multi_epochs_gaussian",
+        "Laplace": "multi_epochs_laplace",
+    }
+    single = {
+        "one pass": Recipe("multi_epochs_laplace", -1),
+        "one pass, self-teaching": Recipe("self_teaching", -1),
+    }
+    spreads = {
+        "snapshots": Recipe("multi_epochs_laplace"),
+        "8 dropout passes": dropout("multi_epochs_laplace"),
+    }
     both = {"snapshots x 8 passes": Recipe("multi_epochs_laplace", passes=8)}
     return [
-        Question("head, all snapshots, total", {head: Recipe(variant) for head, variant in heads.items()}),
+        Question(
+            "head, all snapshots, total", {head: Recipe(variant) for head, variant in heads.items()}
+        ),
         Question("passes with the Laplace head, total", {**single, **spreads, **both}),
         Question("weight of the snapshots' spread beside the Laplace head", _weights(0)),
         Question("weight of the dropout passes' spread beside the Laplace head", _weights(-1)),
-        Question("length of the training, no head", _of_both({"usual": "multi_epochs", "3 times as long": "multi_epochs_long"})),
-        Question("length of the training, Laplace head, total", _of_both({"usual": "multi_epochs_laplace", "3 times as long": LONG})),
-        Question("encoder, Laplace head, total", _of_both({"tiny (default)": "multi_epochs_laplace", "resnet10": RESNET})),
-        Question("encoder, Laplace head, 3 times as long, total", _of_both({"tiny (default)": LONG, "resnet10": f"{RESNET}_long"})),
-        *(Question(f"part of sigma, {name}", _parts(variant, first)) for name, variant, first in PARTS_OF),
+        Question(
+            "length of the training, no head",
+            _of_both({"usual": "multi_epochs", "3 times as long": "multi_epochs_long"}),
+        ),
+        Question(
+            "length of the training, Laplace head, total",
+            _of_both({"usual": "multi_epochs_laplace", "3 times as long": LONG}),
+        ),
+        Question(
+            "encoder, Laplace head, total",
+            _of_both({"tiny (default)": "multi_epochs_laplace", "resnet10": RESNET}),
+        ),
+        Question(
+            "encoder, Laplace head, 3 times as long, total",
+            _of_both({"tiny (default)": LONG, "resnet10": f"{RESNET}_long"}),
+        ),
+        *(
+            Question(f"part of sigma, {name}", _parts(variant, first))
+            for name, variant, first in PARTS_OF
+        ),
     ]
 
 
@@ -128,12 +210,19 @@ LONG, RESNET = "multi_epochs_laplace_long", "multi_epochs_laplace_resnet10"
 def _of_both(variants: dict[str, str]) -> dict[str, Recipe]:
     """Snapshots and dropout passes of each training."""
     makes = {"snapshots": Recipe, "dropout": dropout}
-    return {f"{name}, {spread}": make(variant) for spread, make in makes.items() for name, variant in variants.items()}
+    return {
+        f"{name}, {spread}": make(variant)
+        for spread, make in makes.items()
+        for name, variant in variants.items()
+    }
 
 
 def _weights(first: int) -> dict[str, Recipe]:
     passes = 8 if first else 0
-    return {f"{weight:g}": Recipe("multi_epochs_laplace", first, passes=passes, weight=weight) for weight in (0.0, 1.0, 2.0, 4.0, 8.0)}
+    return {
+        f"{weight:g}": Recipe("multi_epochs_laplace", first, passes=passes, weight=weight)
+        for weight in (0.0, 1.0, 2.0, 4.0, 8.0)
+    }
 
 
 PARTS_OF = (
@@ -145,20 +234,37 @@ PARTS_OF = (
 
 
 def _parts(variant: str, first: int) -> dict[str, Recipe]:
-    return {part: Recipe(variant, first, passes=8 if first else 0, part=part) for part in ("epistemic", "aleatoric", "total")}
+    return {
+        part: Recipe(variant, first, passes=8 if first else 0, part=part)
+        for part in ("epistemic", "aleatoric", "total")
+    }
 
 
 def _about_members(members: int) -> list[Question]:
     """As many snapshots as the ensembles have members; Multi Networks has one for each encoder."""
-    none = {"Multi Epochs": Recipe("multi_epochs", -members), **{name: Recipe(variant) for name, variant in ENSEMBLES.items()}}
-    laplace = {"Multi Epochs": Recipe("multi_epochs_laplace", -members), "Multi Inits": Recipe("multi_inits_laplace")}
-    titles = (f"how {members} members differ, {head}" for head in ("no head", "Laplace head, total"))
-    return [Question(title, answers) for title, answers in zip(titles, (none, laplace), strict=True)]
+    none = {
+        "Multi Epochs": Recipe("multi_epochs", -members),
+        **{name: Recipe(variant) for name, variant in ENSEMBLES.items()},
+    }
+    laplace = {
+        "Multi Epochs": Recipe("multi_epochs_laplace", -members),
+        "Multi Inits": Recipe("multi_inits_laplace"),
+    }
+    titles = (
+        f"how {members} members differ, {head}" for head in ("no head", "Laplace head, total")
+    )
+    return [
+        Question(title, answers) for title, answers in zip(titles, (none, laplace), strict=True)
+    ]
 
 
 ENSEMBLES = {"Multi Inits": "multi_inits", "Bagging": "bagging", "Multi Networks": "multi_networks"}
 
 
 def _about_calibration() -> Question:
-    recipes = {"snapshots": Recipe("multi_epochs"), "dropout": dropout(), "snapshots + Laplace head": Recipe("multi_epochs_laplace")}
+    recipes = {
+        "snapshots": Recipe("multi_epochs"),
+        "dropout": dropout(),
+        "snapshots + Laplace head": Recipe("multi_epochs_laplace"),
+    }
     return Question("calibration", recipes, calibrated=True)

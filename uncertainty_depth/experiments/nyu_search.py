@@ -21,11 +21,11 @@ from uncertainty_depth.experiments.nyu_data import Splits
 from uncertainty_depth.experiments.nyu_methods import Settings, model_name, trained_seeds
 from uncertainty_depth.experiments.nyu_recipes import Question, Recipe
 from uncertainty_depth.experiments.runner import resume
+from uncertainty_depth.inference.deployment import choose_device, prepare
 from uncertainty_depth.metrics import OnlineMetrics, valid_pixels
-from uncertainty_depth.network.folder import read
+from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.network.image import image_tensor
-from uncertainty_depth.network.inference import choose_device, prepare
 from uncertainty_depth.training.frames import TrainingFrames, read_frames, split
 from uncertainty_depth.uncertainty.masks import seeded, stream
 
@@ -42,30 +42,53 @@ class SmallFrames(NamedTuple):
     truths: Sequence[NDArray[np.float16]]
 
 
-def search(output: Path, splits: Splits, questions: Sequence[Question], settings: Settings, seeds: int) -> Found:
+def search(
+    output: Path, splits: Splits, questions: Sequence[Question], settings: Settings, seeds: int
+) -> Found:
     """Recipe key to the scores of each seed it was trained with: {"validation": summary, "test": summary, "calibrated": {kind: summary}}.
 
     Summaries are those of `OnlineMetrics`. No choice sees the test split: it is only shown.
     """
     recipes, calibrated = collect(questions)
     size = settings.network.input_size
-    frames = lru_cache(maxsize=1)(lambda: (read_frames(splits.train, size), read_frames(splits.test, size)))
-    names = {f"search_{variant}-{seed}": (variant, seed) for variant, each in trained_seeds(seeds).items() if variant in recipes for seed in each}
+    frames = lru_cache(maxsize=1)(
+        lambda: (read_frames(splits.train, size), read_frames(splits.test, size))
+    )
+    names = {
+        f"search_{variant}-{seed}": (variant, seed)
+        for variant, each in trained_seeds(seeds).items()
+        if variant in recipes
+        for seed in each
+    }
 
     def pieces(name: str) -> dict[str, Any]:
         variant, seed = names[name]
-        trained, wanted = read(output / "models" / model_name(variant, seed)).training, [recipe.key for recipe in recipes[variant]]
+        trained, wanted = (
+            read(output / "models" / model_name(variant, seed)).training,
+            [recipe.key for recipe in recipes[variant]],
+        )
         mapped = sorted(calibrated.intersection(wanted))
-        return {"training": trained, "recipes": wanted, "calibrated": mapped, "frames": [len(splits.test), settings.search_every]}
+        return {
+            "training": trained,
+            "recipes": wanted,
+            "calibrated": mapped,
+            "frames": [len(splits.test), settings.search_every],
+        }
 
     def compute(name: str) -> dict[str, Any]:
         variant, seed = names[name]
         passes = Passes(load_networks(output / "models" / model_name(variant, seed)))
-        return score_recipes(passes, recipes[variant], calibrated, *parts_of(*frames(), settings, seed))
+        return score_recipes(
+            passes, recipes[variant], calibrated, *parts_of(*frames(), settings, seed)
+        )
 
-    found = dict(zip(names, resume(output / "results", names, pieces, compute, "nyu: recipes"), strict=True))
+    found = dict(
+        zip(names, resume(output / "results", names, pieces, compute, "nyu: recipes"), strict=True)
+    )
     return {
-        recipe.key: [scores[recipe.key] for name, scores in found.items() if names[name][0] == variant]
+        recipe.key: [
+            scores[recipe.key] for name, scores in found.items() if names[name][0] == variant
+        ]
         for variant, each in recipes.items()
         for recipe in each
     }
@@ -73,13 +96,25 @@ def search(output: Path, splits: Splits, questions: Sequence[Question], settings
 
 def collect(questions: Iterable[Question]) -> tuple[dict[str, list[Recipe]], set[str]]:
     """The recipes of each training, every one once, and the keys of those that are calibrated."""
-    everything = dict.fromkeys(recipe for question in questions for recipe in question.answers.values())
+    everything = dict.fromkeys(
+        recipe for question in questions for recipe in question.answers.values()
+    )
     variants = dict.fromkeys(recipe.variant for recipe in everything)
-    calibrated = {recipe.key for question in questions if question.calibrated for recipe in question.answers.values()}
-    return {variant: [recipe for recipe in everything if recipe.variant == variant] for variant in variants}, calibrated
+    calibrated = {
+        recipe.key
+        for question in questions
+        if question.calibrated
+        for recipe in question.answers.values()
+    }
+    return {
+        variant: [recipe for recipe in everything if recipe.variant == variant]
+        for variant in variants
+    }, calibrated
 
 
-def parts_of(train: TrainingFrames, test: TrainingFrames, settings: Settings, seed: int) -> tuple[SmallFrames, SmallFrames]:
+def parts_of(
+    train: TrainingFrames, test: TrainingFrames, settings: Settings, seed: int
+) -> tuple[SmallFrames, SmallFrames]:
     """The frames that the trainings of a seed held out, and those of the test split that are shown."""
     held_out = split(len(train), settings.training.validation_share, seed)[1]
     return taken(train, held_out), taken(test, range(0, len(test), settings.search_every))
@@ -87,13 +122,18 @@ def parts_of(train: TrainingFrames, test: TrainingFrames, settings: Settings, se
 
 def taken(frames: TrainingFrames, indices: Iterable[int]) -> SmallFrames:
     """Some of the frames."""
-    return SmallFrames(*zip(*((frames.images[index], frames.depths_m[index]) for index in indices), strict=True))
+    return SmallFrames(
+        *zip(*((frames.images[index], frames.depths_m[index]) for index in indices), strict=True)
+    )
 
 
 def load_networks(folder: Path) -> dict[str, Hourglass]:
     """All members by name, ready to predict, in the order in which they are served."""
     model, device = read(folder), choose_device("auto")
-    return {name: prepare(network, device, "fp32") for name, network in zip(model.members, model.load_all(model.members), strict=True)}
+    return {
+        name: prepare(network, device, "fp32")
+        for name, network in zip(model.members, model.load_all(model.members), strict=True)
+    }
 
 
 class Passes:
@@ -118,9 +158,15 @@ class Passes:
         """
         members = list(self._networks) if recipe.order == "served" else sorted(self._networks)
         chosen = members[recipe.first : recipe.stop]
-        samples = torch.cat([self._samples(member, number, recipe) for number, member in enumerate(chosen)])
+        samples = torch.cat(
+            [self._samples(member, number, recipe) for number, member in enumerate(chosen)]
+        )
         depth = samples[:, 0].mean(0)
-        spread = samples[:, 0].std(0, correction=0) if recipe.space == "metres" else depth * samples[:, 0].log().std(0, correction=0)
+        spread = (
+            samples[:, 0].std(0, correction=0)
+            if recipe.space == "metres"
+            else depth * samples[:, 0].log().std(0, correction=0)
+        )
         epistemic = (recipe.weight * spread).square()
         parts = {"epistemic": epistemic, "aleatoric": samples[:, 1].mean(0)}
         variance = parts.get(recipe.part, epistemic + parts["aleatoric"])
@@ -135,7 +181,9 @@ class Passes:
 
     def _sampled(self, member: str, number: int, recipe: Recipe) -> Tensor:
         network, size = self._networks[member], self._image.shape[-2:]
-        streams = [stream(0, self._stamp, number * recipe.passes + each) for each in range(recipe.passes)]
+        streams = [
+            stream(0, self._stamp, number * recipe.passes + each) for each in range(recipe.passes)
+        ]
         output = network.branches(self._trunk(member), noise(network, recipe, streams), size)
         variance = network.variance(output)
         both = [output.depth_m, torch.zeros_like(output.depth_m) if variance is None else variance]
@@ -150,11 +198,24 @@ class Passes:
 
 def noise(network: Hourglass, recipe: Recipe, streams: Sequence[np.random.Philox]) -> list[Any]:
     """What takes the place of the three dropouts; all draw from the same streams, and one that is off draws nothing."""
-    layers = network.decoder.dropouts if recipe.rate is None else [nn.Dropout(recipe.rate)] * len(network.decoder.dropouts)
-    return [seeded(layer)(streams) if streams and place in recipe.places else nn.Identity() for place, layer in enumerate(layers)]
+    layers = (
+        network.decoder.dropouts
+        if recipe.rate is None
+        else [nn.Dropout(recipe.rate)] * len(network.decoder.dropouts)
+    )
+    return [
+        seeded(layer)(streams) if streams and place in recipe.places else nn.Identity()
+        for place, layer in enumerate(layers)
+    ]
 
 
-def score_recipes(passes: Passes, recipes: Sequence[Recipe], calibrated: set[str], validation: SmallFrames, test: SmallFrames) -> dict[str, Any]:
+def score_recipes(
+    passes: Passes,
+    recipes: Sequence[Recipe],
+    calibrated: set[str],
+    validation: SmallFrames,
+    test: SmallFrames,
+) -> dict[str, Any]:
     """Scores of the recipes of one training, in one go over each part; maps of sigma are fitted on the validation frames in between."""
     wanted = [recipe.key for recipe in recipes if recipe.key in calibrated]
     held_out, pixels = score_part(passes, recipes, validation, {}, wanted)
@@ -172,7 +233,11 @@ def score_recipes(passes: Passes, recipes: Sequence[Recipe], calibrated: set[str
 
 
 def score_part(
-    passes: Passes, recipes: Sequence[Recipe], frames: SmallFrames, fitted: Mapping[str, Mapping[str, SigmaMap]], sampled: Sequence[str]
+    passes: Passes,
+    recipes: Sequence[Recipe],
+    frames: SmallFrames,
+    fitted: Mapping[str, Mapping[str, SigmaMap]],
+    sampled: Sequence[str],
 ) -> tuple[dict[tuple[str, str], dict[str, Any]], dict[str, list[NDArray[np.float32]]]]:
     """Score all recipes on the frames, raw (kind "") and mapped, and keep some pixels of those to be calibrated.
 
@@ -182,21 +247,29 @@ def score_part(
     kinds = {recipe: {"": None, **fitted.get(recipe.key, {})} for recipe in recipes}
     scores = {(recipe.key, kind): OnlineMetrics() for recipe in recipes for kind in kinds[recipe]}
     pixels: dict[str, list[NDArray[np.float32]]] = {key: [] for key in sampled}
-    for stamp, (image, truth) in enumerate(zip(tqdm(frames.images, desc="nyu: recipes", unit="frame"), frames.truths, strict=True)):
+    for stamp, (image, truth) in enumerate(
+        zip(tqdm(frames.images, desc="nyu: recipes", unit="frame"), frames.truths, strict=True)
+    ):
         passes.look_at(image, stamp)
         truth_m = truth.astype(np.float32)
         for recipe in recipes:
             depth, sigma = passes.maps(recipe)
             for kind, sigma_map in kinds[recipe].items():
-                scores[recipe.key, kind].update(depth, sigma if sigma_map is None else sigma_map(sigma), truth_m)
+                scores[recipe.key, kind].update(
+                    depth, sigma if sigma_map is None else sigma_map(sigma), truth_m
+                )
             if recipe.key in pixels:
                 pixels[recipe.key].append(some_pixels(depth, sigma, truth_m, stamp))
     return {key: metrics.compute() for key, metrics in scores.items()}, pixels
 
 
-def some_pixels(depth: NDArray[np.float32], sigma: NDArray[np.float32], truth: NDArray[np.float32], seed: int) -> NDArray[np.float32]:
+def some_pixels(
+    depth: NDArray[np.float32], sigma: NDArray[np.float32], truth: NDArray[np.float32], seed: int
+) -> NDArray[np.float32]:
     """(3, n) of at most as many pixels as a calibration takes of a frame."""
-    known = np.stack(valid_pixels(depth, sigma, truth, CALIBRATION.min_depth, CALIBRATION.max_depth)).astype(np.float32)
+    known = np.stack(
+        valid_pixels(depth, sigma, truth, CALIBRATION.min_depth, CALIBRATION.max_depth)
+    ).astype(np.float32)
     return np.random.default_rng(seed).permutation(known, axis=1)[:, : CALIBRATION.pixels_per_frame]
 
 
@@ -204,4 +277,7 @@ def fit_maps(name: str, frames: Sequence[NDArray[np.float32]]) -> dict[str, Sigm
     """Each kind of map, fitted to all of the frames, and the one that `uncertainty-depth calibrate` would choose."""
     sample = Sample(name, tuple(frames))
     maps = fit_to([sample])
-    return {**{name: maps[kind] for name, kind in FITTED.items()}, "chosen": choose(sample.blocks(CALIBRATION.blocks), CALIBRATION).sigma_map}
+    return {
+        **{name: maps[kind] for name, kind in FITTED.items()},
+        "chosen": choose(sample.blocks(CALIBRATION.blocks), CALIBRATION).sigma_map,
+    }

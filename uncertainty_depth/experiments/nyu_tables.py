@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from uncertainty_depth.evaluate import flatten
+from uncertainty_depth.evaluation.evaluate import flatten
 from uncertainty_depth.experiments.nyu_ideal import Ideal
 from uncertainty_depth.experiments.nyu_methods import ROWS
 from uncertainty_depth.experiments.nyu_recipes import Question
@@ -19,7 +19,10 @@ from uncertainty_depth.experiments.tables import finite, mean_and_deviation
 Table = tuple[list[str], list[list[str]]]
 DEPTH = {"MAE (m)": "mae", "abs_rel": "abs_rel", "rmse (m)": "rmse"}
 RANKED = {"n-MeRCI trimmed": "n_merci_trimmed", "n-MeRCI": "n_merci"}
-AUSE = {f"AUSE {title}": f"ause.{name}" for title, name in (("abs_rel", "abs_rel"), ("rmse", "rmse"), ("1 - a1", "a1"))}
+AUSE = {
+    f"AUSE {title}": f"ause.{name}"
+    for title, name in (("abs_rel", "abs_rel"), ("rmse", "rmse"), ("1 - a1", "a1"))
+}
 AURG = {title.replace("AUSE", "AURG"): name.replace("ause", "aurg") for title, name in AUSE.items()}
 SIZED = {"AUCE": "auce", "NLL": "nll", "Spearman": "spearman"}
 FIGURES = {**RANKED, **AUSE, **AURG, **SIZED}
@@ -34,10 +37,16 @@ def main_table(scores: Scores, seconds: Mapping[str, Mapping[str, float]]) -> Ta
     rows = []
     for name, row in ROWS.items():
         flat, taken = [flatten(one["summary"]) for one in scores[name]], seconds[name]
-        depth = [*(_over_seeds(flat, f"depth.{key}") for key in DEPTH.values()), over_seeds([one["greatest_depth_m"] for one in scores[name]])]
+        depth = [
+            *(_over_seeds(flat, f"depth.{key}") for key in DEPTH.values()),
+            over_seeds([one["greatest_depth_m"] for one in scores[name]]),
+        ]
         times = [f"{taken['seconds']:.4f}", f"{taken['of_one_pass']:.2f}"]
         rows.append([row.title, str(len(flat)), *depth, *_figures(flat, "uncertainty"), *times])
-        rows += [[title, "", *[""] * len(depth), *_figures(flat, f"baselines.{key}"), "", ""] for title, key in BASELINES.items()]
+        rows += [
+            [title, "", *[""] * len(depth), *_figures(flat, f"baselines.{key}"), "", ""]
+            for title, key in BASELINES.items()
+        ]
     return header, rows
 
 
@@ -55,20 +64,29 @@ def over_seeds(values: Sequence[float | None]) -> str:
     if not known.size:
         return "–"
     digits = 3 if np.abs(known).max() < 100 else 0
-    return (mean_and_deviation(known, digits) if known.size > 1 else f"{known[0]:.{digits}f}") + left_out
+    return (
+        mean_and_deviation(known, digits) if known.size > 1 else f"{known[0]:.{digits}f}"
+    ) + left_out
 
 
 def change_table(scores: Scores) -> Table:
     """Change of each figure against sigma = depth on the same depth, percent, mean and standard deviation over the seeds; below 0 is better."""
     header = ["method", *RANKED, *AUSE]
-    flat = {row.title: [flatten(one["summary"]) for one in scores[name]] for name, row in ROWS.items()}
+    flat = {
+        row.title: [flatten(one["summary"]) for one in scores[name]] for name, row in ROWS.items()
+    }
     keys = [*RANKED.values(), *AUSE.values()]
-    return header, [[title, *(_percent(*(ratio(one, key) for one in summaries)) for key in keys)] for title, summaries in flat.items()]
+    return header, [
+        [title, *(_percent(*(ratio(one, key) for one in summaries)) for key in keys)]
+        for title, summaries in flat.items()
+    ]
 
 
 def ratio(flat: Mapping[str, float | None], key: str) -> float:
     """A figure of the method over that of sigma = depth; NaN where one is not known."""
-    of_method, of_depth = (flat[f"{prefix}.{key}"] for prefix in ("uncertainty", "baselines.proportional_to_depth"))
+    of_method, of_depth = (
+        flat[f"{prefix}.{key}"] for prefix in ("uncertainty", "baselines.proportional_to_depth")
+    )
     return of_method / of_depth if of_method is not None and of_depth else math.nan
 
 
@@ -76,17 +94,34 @@ def _percent(*of_baseline: float) -> str:
     change, left_out = finite(100 * (np.array(of_baseline) - 1))
     if not change.size:
         return "–"
-    return f"{change.mean():+.0f}" + (f" ± {change.std():.0f} %" if change.size > 1 else " %") + left_out
+    return (
+        f"{change.mean():+.0f}"
+        + (f" ± {change.std():.0f} %" if change.size > 1 else " %")
+        + left_out
+    )
 
 
 def interval_table(scores: Scores) -> Table:
     """The figure that the paper gives in brackets: the mean over the depth intervals with enough pixels."""
-    header = ["method", "n-MeRCI trimmed, mean over intervals", "n-MeRCI, mean over intervals", "intervals with enough pixels"]
+    header = [
+        "method",
+        "n-MeRCI trimmed, mean over intervals",
+        "n-MeRCI, mean over intervals",
+        "intervals with enough pixels",
+    ]
     rows = []
     for name, row in ROWS.items():
         intervals = [one["intervals"] for one in scores[name]]
-        means = [over_seeds([one[key] for one in intervals]) for key in ("mean_trimmed", "mean_plain")]
-        rows.append([row.title, *means, f"{intervals[0]['intervals_with_enough']} of {len(intervals[0]['pixels'])}"])
+        means = [
+            over_seeds([one[key] for one in intervals]) for key in ("mean_trimmed", "mean_plain")
+        ]
+        rows.append(
+            [
+                row.title,
+                *means,
+                f"{intervals[0]['intervals_with_enough']} of {len(intervals[0]['pixels'])}",
+            ]
+        )
     return header, rows
 
 
@@ -109,15 +144,40 @@ def _trimmed(score: Mapping[str, Any]) -> float:
 
 def search_table(questions: Sequence[Question], found: Found) -> Table:
     """Every answer to every question: held-out frames, which decide, and the test split beside them."""
-    shown = {"abs_rel": "depth.abs_rel", "n-MeRCI": "uncertainty.n_merci", "AUCE": "uncertainty.auce", "Spearman": "uncertainty.spearman"}
-    columns = [f"{part}: {name}" for part in ("held out", "test") for title in JUDGED for name in (title, f"{title}, change")]
+    shown = {
+        "abs_rel": "depth.abs_rel",
+        "n-MeRCI": "uncertainty.n_merci",
+        "AUCE": "uncertainty.auce",
+        "Spearman": "uncertainty.spearman",
+    }
+    columns = [
+        f"{part}: {name}"
+        for part in ("held out", "test")
+        for title in JUDGED
+        for name in (title, f"{title}, change")
+    ]
     rows = []
     for question in questions:
         for answer, recipe in question.answers.items():
             used = found[recipe.key][: common_seeds(question, found)]
-            held_out, test = ([flatten(one[part]) for one in used] for part in ("validation", "test"))
-            judged = [cell for flat in (held_out, test) for key in JUDGED.values() for cell in _judged(flat, key)]
-            rows.append([question.title, answer, str(len(used)), *judged, *(_over_seeds(test, key) for key in shown.values())])
+            held_out, test = (
+                [flatten(one[part]) for one in used] for part in ("validation", "test")
+            )
+            judged = [
+                cell
+                for flat in (held_out, test)
+                for key in JUDGED.values()
+                for cell in _judged(flat, key)
+            ]
+            rows.append(
+                [
+                    question.title,
+                    answer,
+                    str(len(used)),
+                    *judged,
+                    *(_over_seeds(test, key) for key in shown.values()),
+                ]
+            )
     return ["question", "answer", "seeds", *columns, *(f"test: {name}" for name in shown)], rows
 
 
@@ -138,7 +198,14 @@ def calibration_table(questions: Sequence[Question], found: Found) -> Table:
         for answer, recipe in question.answers.items() if question.calibrated else ():
             for kind, summaries in _maps(found[recipe.key]).items():
                 flat = [flatten(summary["uncertainty"]) for summary in summaries]
-                rows.append([answer, kind, str(len(flat)), *(_over_seeds(flat, key) for key in shown.values())])
+                rows.append(
+                    [
+                        answer,
+                        kind,
+                        str(len(flat)),
+                        *(_over_seeds(flat, key) for key in shown.values()),
+                    ]
+                )
     return ["sigma", "map", "seeds", *shown], rows
 
 
@@ -146,7 +213,10 @@ def _maps(scores: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, An
     """Kind of map to the summaries of all seeds; what was chosen is named, once per seed."""
     maps = {kind: [one["calibrated"][kind] for one in scores] for kind in scores[0]["calibrated"]}
     chosen = ", ".join(one["chosen_kind"] for one in scores)
-    return {"none": [one["test"] for one in scores], **{f"chosen ({chosen})" if kind == "chosen" else kind: each for kind, each in maps.items()}}
+    return {
+        "none": [one["test"] for one in scores],
+        **{f"chosen ({chosen})" if kind == "chosen" else kind: each for kind, each in maps.items()},
+    }
 
 
 def ideal_table(found: Ideal) -> Table:
@@ -156,7 +226,14 @@ def ideal_table(found: Ideal) -> Table:
     for title, scores in found.items():
         for truth in scores[0]:
             flat = [flatten(one[truth]) for one in scores]
-            rows.append([title, truth, str(len(flat)), *(_percent(*(ratio(one, key) for one in flat)) for key in keys.values())])
+            rows.append(
+                [
+                    title,
+                    truth,
+                    str(len(flat)),
+                    *(_percent(*(ratio(one, key) for one in flat)) for key in keys.values()),
+                ]
+            )
     return ["sigma", "truth", "seeds", *keys], rows
 
 
@@ -172,7 +249,11 @@ class Winner(NamedTuple):
 
 def winner(questions: Sequence[Question], found: Found) -> Winner:
     """The recipe whose worse one of two ratios to sigma = depth, on its own depth, is best on the held-out frames: trimmed n-MeRCI, AUSE rmse."""
-    each = [(question.title, answer, recipe.key) for question in questions for answer, recipe in question.answers.items()]
+    each = [
+        (question.title, answer, recipe.key)
+        for question in questions
+        for answer, recipe in question.answers.items()
+    ]
     held_out = {key: mean_ratios(scores, "validation") for key, scores in found.items()}
     known = [one for one in each if all(map(math.isfinite, held_out[one[2]].values()))]
     title, answer, key = min(known, key=lambda one: max(held_out[one[2]].values()))

@@ -15,19 +15,37 @@ from uncertainty_depth.experiments.posterior_toys import Schedule
 from uncertainty_depth.experiments.runner import write_json
 
 
-def report(output: Path, found: dict, schedule: Schedule, seeds: int, quick: bool, mixed: dict[str, Any]) -> None:
+def report(
+    output: Path, found: dict, schedule: Schedule, seeds: int, quick: bool, mixed: dict[str, Any]
+) -> None:
     """table.md, table.csv, summary.json and kl.png: every distance against M, mean and standard deviation over the repetitions."""
     names = list(mixed["floor"])
     header = ["distance", "method", *(f"M = {count}" for count in schedule.counts)]
     rows = [
-        [name, method, *(tables.mean_and_deviation(cells[count][name]) if count in cells else "" for count in schedule.counts)]
+        [
+            name,
+            method,
+            *(
+                tables.mean_and_deviation(cells[count][name]) if count in cells else ""
+                for count in schedule.counts
+            ),
+        ]
         for name in names
         for method, cells in found.items()
     ]
     intro = f"{seeds} repetitions; mean ± standard deviation. Quick run: {'yes' if quick else 'no'}. {describe(mixed, schedule)}"
     (output / "table.md").write_text(f"{intro}\n\n{tables.markdown(header, rows)}")
     tables.write_table(output / "table.csv", header, rows)
-    write_json(output / "summary.json", {"settings": asdict(schedule), "seeds": seeds, "quick": quick, "reference": mixed, "distances": found})
+    write_json(
+        output / "summary.json",
+        {
+            "settings": asdict(schedule),
+            "seeds": seeds,
+            "quick": quick,
+            "reference": mixed,
+            "distances": found,
+        },
+    )
     figures.save(distance_figure(found, names, mixed["floor"]), output / "kl.png")
 
 
@@ -51,13 +69,31 @@ def distance_figure(found: dict, names: Sequence[str], floor: dict[str, float]) 
     counts = sorted({count for cells in found.values() for count in cells})
     beside = np.linspace(-0.06, 0.06, len(found))
     for axis, name in zip(axes.flat, names, strict=True):
-        for (method, cells), shift, color in zip(found.items(), beside, figures.COLORS, strict=False):
-            known = {count: values for count in cells if (values := tables.finite(cells[count][name])[0]).size}
-            low, median, high = np.array([np.percentile(values, (25, 50, 75)) for values in known.values()]).reshape(-1, 3).T
+        for (method, cells), shift, color in zip(
+            found.items(), beside, figures.COLORS, strict=False
+        ):
+            known = {
+                count: values
+                for count in cells
+                if (values := tables.finite(cells[count][name])[0]).size
+            }
+            low, median, high = (
+                np.array([np.percentile(values, (25, 50, 75)) for values in known.values()])
+                .reshape(-1, 3)
+                .T
+            )
             style = {"color": color, "label": method, "marker": "o", "markersize": 3, "capsize": 2}
-            axis.errorbar(np.array(list(known)) * 2**shift, median, (median - low, high - median), **style)
+            axis.errorbar(
+                np.array(list(known)) * 2**shift, median, (median - low, high - median), **style
+            )
         axis.axhline(floor[name], color="0.6", linestyle=":", linewidth=1)
-        axis.set(title=name, xlabel="number of samples M", ylabel="KL from HMC: median, quartiles", xscale="log", yscale="log")
+        axis.set(
+            title=name,
+            xlabel="number of samples M",
+            ylabel="KL from HMC: median, quartiles",
+            xscale="log",
+            yscale="log",
+        )
         axis.set_xticks(counts, [str(count) for count in counts])
         axis.xaxis.minorticks_off()
         axis.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.5, 0.5)))

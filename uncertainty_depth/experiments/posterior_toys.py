@@ -42,7 +42,9 @@ class Schedule:
     hmc: Budget = HMC
 
 
-QUICK = Schedule((8, 16, 32, 64), 60, 120, (1,), 150, Budget(chains=2, samples=50, warmup=150, depth=8))
+QUICK = Schedule(
+    (8, 16, 32, 64), 60, 120, (1,), 150, Budget(chains=2, samples=50, warmup=150, depth=8)
+)
 
 
 @dataclass(frozen=True)
@@ -93,38 +95,84 @@ def ensemble(problem: Problem, schedule: Schedule, seed: int) -> NDArray[np.floa
 def mc_dropout(problem: Problem, schedule: Schedule, seed: int) -> NDArray[np.float32]:
     """(greatest M, P, out): passes through one network with its dropout on."""
     network = problem.make(1, [nn.Dropout(problem.dropout), nn.Identity()])
-    _train_adam(problem, network, (1 - problem.dropout) / len(problem.inputs), schedule.dropout_epochs, seed)
-    return outputs(network.train(), problem.at.repeat(max(schedule.counts), 1)).reshape(max(schedule.counts), len(problem.at), -1)
+    _train_adam(
+        problem, network, (1 - problem.dropout) / len(problem.inputs), schedule.dropout_epochs, seed
+    )
+    return outputs(network.train(), problem.at.repeat(max(schedule.counts), 1)).reshape(
+        max(schedule.counts), len(problem.at), -1
+    )
 
 
-def _train_adam(problem: Problem, network: StackedMLP, weight_decay: float, epochs: int, seed: int) -> None:
-    optimizer = torch.optim.Adam(network.parameters(), lr=0.001, weight_decay=weight_decay, fused=True)
-    options = {"epochs": epochs, "batch_size": 32, "generator": torch.Generator().manual_seed(seed), "label": "epochs"}
-    for _ in train(network, objective(problem), problem.inputs, problem.targets, optimizer, **options):
+def _train_adam(
+    problem: Problem, network: StackedMLP, weight_decay: float, epochs: int, seed: int
+) -> None:
+    optimizer = torch.optim.Adam(
+        network.parameters(), lr=0.001, weight_decay=weight_decay, fused=True
+    )
+    options = {
+        "epochs": epochs,
+        "batch_size": 32,
+        "generator": torch.Generator().manual_seed(seed),
+        "label": "epochs",
+    }
+    for _ in train(
+        network, objective(problem), problem.inputs, problem.targets, optimizer, **options
+    ):
         pass
 
 
-def chains(problem: Problem, schedule: Schedule, length: int, repetitions: int) -> dict[str, dict[int, NDArray[np.float32]]]:
+def chains(
+    problem: Problem, schedule: Schedule, length: int, repetitions: int
+) -> dict[str, dict[int, NDArray[np.float32]]]:
     """Kind to M to (repetitions, M, P, out): samples of independent chains; all of both kinds run stacked."""
     epochs, size = length * schedule.chain_unit, len(problem.inputs)
     wanted = {count: sample_epochs(epochs, count) for count in schedule.counts}
     network = problem.make(len(FRICTIONS) * repetitions, None)
     friction, scale = (
-        network.per_member(torch.tensor([values[kind] for kind in FRICTIONS]).repeat_interleave(repetitions))
+        network.per_member(
+            torch.tensor([values[kind] for kind in FRICTIONS]).repeat_interleave(repetitions)
+        )
         for values in (FRICTIONS, problem.step_sizes)
     )
-    optimizer = SGHMC(network.parameters(), lr=1.0, data_size=size, weight_decay=1 / size, friction=friction, scale=scale)
-    scheduler = torch.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=epochs * -(-size // 32) + 1, power=0.9)
-    options = {"epochs": epochs, "batch_size": 32, "generator": torch.Generator().manual_seed(length), "label": f"chains-{length}"}
+    optimizer = SGHMC(
+        network.parameters(),
+        lr=1.0,
+        data_size=size,
+        weight_decay=1 / size,
+        friction=friction,
+        scale=scale,
+    )
+    scheduler = torch.optim.lr_scheduler.PolynomialLR(
+        optimizer, total_iters=epochs * -(-size // 32) + 1, power=0.9
+    )
+    options = {
+        "epochs": epochs,
+        "batch_size": 32,
+        "generator": torch.Generator().manual_seed(length),
+        "label": f"chains-{length}",
+    }
     keep = set().union(*wanted.values())
     kept = {
-        epoch: outputs(network.eval(), problem.at).reshape(len(FRICTIONS), repetitions, len(problem.at), -1)
-        for epoch in train(network, objective(problem), problem.inputs, problem.targets, optimizer, scheduler=scheduler, **options)
+        epoch: outputs(network.eval(), problem.at).reshape(
+            len(FRICTIONS), repetitions, len(problem.at), -1
+        )
+        for epoch in train(
+            network,
+            objective(problem),
+            problem.inputs,
+            problem.targets,
+            optimizer,
+            scheduler=scheduler,
+            **options,
+        )
         if epoch in keep
     }
     long_enough = {count: chosen for count, chosen in wanted.items() if len(set(chosen)) == count}
     return {
-        kind: {count: np.stack([kept[epoch][number] for epoch in chosen], axis=1) for count, chosen in long_enough.items()}
+        kind: {
+            count: np.stack([kept[epoch][number] for epoch in chosen], axis=1)
+            for count, chosen in long_enough.items()
+        }
         for number, kind in enumerate(FRICTIONS)
     }
 
@@ -136,7 +184,9 @@ def sample_epochs(epochs: int, count: int) -> list[int]:
 
 def pieces(schedule: Schedule, seeds: int) -> list[str]:
     """`method_seed` for each repetition of ensembling and MC-dropout, `chains-length_repetitions` for all chains of a length."""
-    repeated = [f"{method}_{seed:03d}" for method in ("ensemble", "mc_dropout") for seed in range(seeds)]
+    repeated = [
+        f"{method}_{seed:03d}" for method in ("ensemble", "mc_dropout") for seed in range(seeds)
+    ]
     return repeated + [f"chains-{length}_{seeds:03d}" for length in schedule.chain_lengths]
 
 
@@ -145,12 +195,16 @@ def compute(name: str, problem: Problem, schedule: Schedule) -> dict[str, dict[i
     kind, _, number = name.rpartition("_")
     torch.manual_seed(int(number))
     if kind in ("ensemble", "mc_dropout"):
-        drawn = {"ensemble": ensemble, "mc_dropout": mc_dropout}[kind](problem, schedule, int(number))
+        drawn = {"ensemble": ensemble, "mc_dropout": mc_dropout}[kind](
+            problem, schedule, int(number)
+        )
         return {kind: {count: [problem.predict(drawn[:count])] for count in schedule.counts}}
     length = kind.removeprefix("chains-")
     found = chains(problem, schedule, int(length), int(number))
     return {
-        f"{method}-{length}": {count: [problem.predict(part) for part in parts] for count, parts in sampled.items()}
+        f"{method}-{length}": {
+            count: [problem.predict(part) for part in parts] for count, parts in sampled.items()
+        }
         for method, sampled in found.items()
     }
 
@@ -159,21 +213,35 @@ def compare(
     output: Path, problem: Problem, schedule: Schedule, seeds: int, truth: NDArray, label: str
 ) -> dict[str, dict[int, dict[str, list[float]]]]:
     """Run or resume every piece; method to M to distance from the reference's prediction `truth` to one value per repetition."""
-    settings = {key: value for key, value in asdict(schedule).items() if key not in ("chain_lengths", "hmc")}  # the names tell the lengths apart
-    results = resume(output / "results", pieces(schedule, seeds), settings, lambda name: compute(name, problem, schedule), label)
+    settings = {
+        key: value for key, value in asdict(schedule).items() if key not in ("chain_lengths", "hmc")
+    }  # the names tell the lengths apart
+    results = resume(
+        output / "results",
+        pieces(schedule, seeds),
+        settings,
+        lambda name: compute(name, problem, schedule),
+        label,
+    )
     table: dict[str, dict[int, dict[str, list[float]]]] = {}
     for method, counts in (item for result in results for item in result.items()):
         for count, repetitions in counts.items():
             cell = table.setdefault(method, {}).setdefault(int(count), {})
             for prediction in repetitions:
-                for name, value in _distances(problem, truth, np.array(prediction, dtype=float)).items():
+                for name, value in _distances(
+                    problem, truth, np.array(prediction, dtype=float)
+                ).items():
                     cell.setdefault(name, []).append(value)
     return table
 
 
 def _distances(problem: Problem, truth: NDArray, found: NDArray) -> dict[str, float]:
     """NaN for a chain that ran off."""
-    return problem.distance(truth, found) if np.isfinite(found).all() else dict.fromkeys(problem.distance(truth, truth), np.nan)
+    return (
+        problem.distance(truth, found)
+        if np.isfinite(found).all()
+        else dict.fromkeys(problem.distance(truth, truth), np.nan)
+    )
 
 
 def pooled(posterior: Posterior) -> NDArray[np.float32]:
@@ -181,7 +249,9 @@ def pooled(posterior: Posterior) -> NDArray[np.float32]:
     return posterior.predictions.reshape(-1, *posterior.predictions.shape[2:])
 
 
-def mixing(posterior: Posterior, problem: Problem, values: NDArray, inside: NDArray[np.bool_]) -> dict[str, Any]:
+def mixing(
+    posterior: Posterior, problem: Problem, values: NDArray, inside: NDArray[np.bool_]
+) -> dict[str, Any]:
     """Whether the HMC reference can be trusted.
 
     Args:

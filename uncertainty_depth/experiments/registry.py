@@ -27,7 +27,9 @@ class Experiment:
     quick_seeds: int
     reads_data: bool = False
 
-    def run(self, output: Path, seeds: int | None = None, quick: bool = False, data: Path | None = None) -> None:
+    def run(
+        self, output: Path, seeds: int | None = None, quick: bool = False, data: Path | None = None
+    ) -> None:
         """Write table, JSON and figures into the folder `output`; what an earlier run finished there is kept.
 
         Args:
@@ -41,19 +43,48 @@ class Experiment:
             UncertaintyDepthError: a library the experiment needs is not installed.
         """
         if data is not None and not self.reads_data:
-            raise ConfigError(f"data is {data}, but this experiment makes its own; expected no --data")
+            raise ConfigError(
+                f"data is {data}, but this experiment makes its own; expected no --data"
+            )
         module = importlib.import_module(f"{__package__}.{self.module}")
-        module.run(Path(output), seeds or (self.quick_seeds if quick else self.seeds), quick, *([] if data is None else [data]))
+        module.run(
+            Path(output),
+            seeds or (self.quick_seeds if quick else self.seeds),
+            quick,
+            *([] if data is None else [data]),
+        )
 
 
 EXPERIMENTS: dict[str, Experiment] = {
-    "toy-cubic": Experiment("n-MeRCI of four ensembles on a noisy cubic (Moukari et al. 2019, section V)", "toy_cubic", 20, 4),
+    "toy-cubic": Experiment(
+        "n-MeRCI of four ensembles on a noisy cubic (Moukari et al. 2019, section V)",
+        "toy_cubic",
+        20,
+        4,
+    ),
     "toy-sinusoid": Experiment(
-        "distance of six methods to the true posterior, regression (Gustafsson et al. 2020, section 4.1)", "toy_sinusoid", 10, 3
+        "distance of six methods to the true posterior, regression (Gustafsson et al. 2020, section 4.1)",
+        "toy_sinusoid",
+        10,
+        3,
     ),
     "toy-classification": Experiment(
-        "distance of six methods to the true posterior, classification (Gustafsson et al. 2020, section 4.1)", "toy_classification", 10, 3
+        "distance of six methods to the true posterior, classification (Gustafsson et al. 2020, section 4.1)",
+        "toy_classification",
+        10,
+        3,
     ),
-    "anchor": Experiment("coverage of six deep methods against an exact reference (Schmähling et al. 2022)", "anchor", 10, 2),
-    "nyu": Experiment("eight methods and five recipes on NYU Depth v2 (Moukari et al. 2019, section VI)", "nyu", 3, 1, reads_data=True),
+    "anchor": Experiment(
+        "coverage of six deep methods against an exact reference (Schmähling et al. 2022)",
+        "anchor",
+        10,
+        2,
+    ),
+    "nyu": Experiment(
+        "eight methods and five recipes on NYU Depth v2 (Moukari et al. 2019, section VI)",
+        "nyu",
+        3,
+        1,
+        reads_data=True,
+    ),
 }

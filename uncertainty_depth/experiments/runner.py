@@ -18,7 +18,13 @@ FORMAT = 1
 Settings = Mapping[str, Any] | Callable[[str], Mapping[str, Any]]
 
 
-def resume(folder: Path, names: Iterable[str], settings: Settings, compute: Callable[[str], Any], label: str) -> list[Any]:
+def resume(
+    folder: Path,
+    names: Iterable[str],
+    settings: Settings,
+    compute: Callable[[str], Any],
+    label: str,
+) -> list[Any]:
     """The result of `compute(name)` for each name, read from `folder/name.json` where a run with the same settings left it.
 
     Args:
@@ -31,7 +37,15 @@ def resume(folder: Path, names: Iterable[str], settings: Settings, compute: Call
     names = list(names)
     settings_of = settings if callable(settings) else lambda _: settings
     with tqdm(names, desc=label, unit="piece") as progress:
-        return [_piece(folder / f"{name}.json", name, _plain({"format": FORMAT, **settings_of(name)}), compute) for name in progress]
+        return [
+            _piece(
+                folder / f"{name}.json",
+                name,
+                _plain({"format": FORMAT, **settings_of(name)}),
+                compute,
+            )
+            for name in progress
+        ]
 
 
 def _piece(path: Path, name: str, settings: Any, compute: Callable[[str], Any]) -> Any:
@@ -53,7 +67,12 @@ def _read(path: Path) -> dict[str, Any]:
 
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as strict JSON (NaN and infinity become null), by way of a temporary file."""
-    write_atomically(path, lambda temporary: temporary.write_text(json.dumps(_plain(value), indent=1, allow_nan=False) + "\n"))
+    write_atomically(
+        path,
+        lambda temporary: temporary.write_text(
+            json.dumps(_plain(value), indent=1, allow_nan=False) + "\n"
+        ),
+    )
 
 
 def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:

@@ -35,9 +35,16 @@ class StackedMLP(nn.Module):
     ) -> None:
         super().__init__()
         self.members, self.activation = members, activation
-        self.weights = nn.ParameterList(_uniform(members, fan_in, fan_out, fan_in) for fan_in, fan_out in itertools.pairwise(sizes))
-        self.biases = nn.ParameterList(_uniform(members, fan_in, fan_out, 1) for fan_in, fan_out in itertools.pairwise(sizes))
-        self.noise = nn.ModuleList(noise if noise is not None else [nn.Identity() for _ in sizes[1:-1]])
+        self.weights = nn.ParameterList(
+            _uniform(members, fan_in, fan_out, fan_in)
+            for fan_in, fan_out in itertools.pairwise(sizes)
+        )
+        self.biases = nn.ParameterList(
+            _uniform(members, fan_in, fan_out, 1) for fan_in, fan_out in itertools.pairwise(sizes)
+        )
+        self.noise = nn.ModuleList(
+            noise if noise is not None else [nn.Identity() for _ in sizes[1:-1]]
+        )
 
     def forward(self, inputs: Tensor) -> Tensor:
         """(N, in) shared by all members, or (M, N, in), to (M, N, out)."""
@@ -58,7 +65,9 @@ class StackedMLP(nn.Module):
 class PairedMLP(StackedMLP):
     """`members` pairs of networks, the first for the mean, the second for the log variance (Gustafsson et al. 2020, appendix B)."""
 
-    def __init__(self, members: int, sizes: Sequence[int], noise: Sequence[nn.Module] | None = None) -> None:
+    def __init__(
+        self, members: int, sizes: Sequence[int], noise: Sequence[nn.Module] | None = None
+    ) -> None:
         super().__init__(2 * members, sizes, noise=noise)
         self.members = members
 
@@ -81,7 +90,11 @@ def _affine(bias: Tensor, weight: Tensor, hidden: Tensor) -> Tensor:
     rows, columns = weight.shape[1:]
     if columns == 1:
         return torch.addcmul(bias, weight, hidden)
-    return bias + (weight.mT * hidden).sum(1, keepdim=True) if rows == 1 else torch.baddbmm(bias, weight, hidden)
+    return (
+        bias + (weight.mT * hidden).sum(1, keepdim=True)
+        if rows == 1
+        else torch.baddbmm(bias, weight, hidden)
+    )
 
 
 def _uniform(members: int, fan_in: int, rows: int, columns: int) -> nn.Parameter:
@@ -127,12 +140,18 @@ def train(
         label: name on the progress bar; empty shows none.
     """
     size, rows = inputs.shape[-2], torch.arange(network.members)[:, None]
-    for epoch in tqdm(range(1, epochs + 1), desc=label, leave=False, disable=not label, mininterval=1.0):
+    for epoch in tqdm(
+        range(1, epochs + 1), desc=label, leave=False, disable=not label, mininterval=1.0
+    ):
         network.train()
-        order = torch.from_numpy(torch.rand(network.members, size, generator=generator).numpy().argsort(1))  # four times as fast as torch's
+        order = torch.from_numpy(
+            torch.rand(network.members, size, generator=generator).numpy().argsort(1)
+        )  # four times as fast as torch's
         order = order if indices is None else indices.gather(1, order)
         chosen = (order,) if inputs.dim() == 2 else (rows, order)
-        for x, y in zip(inputs[chosen].split(batch_size, 1), targets[chosen].split(batch_size, 1), strict=True):
+        for x, y in zip(
+            inputs[chosen].split(batch_size, 1), targets[chosen].split(batch_size, 1), strict=True
+        ):
             optimizer.zero_grad(set_to_none=True)
             objective(network, x, y).sum().backward()
             optimizer.step()

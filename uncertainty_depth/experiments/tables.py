@@ -45,4 +45,8 @@ def spread(values: ArrayLike, digits: int = 2) -> str:
 def mean_and_deviation(values: ArrayLike, digits: int = 3) -> str:
     """Mean and standard deviation over repetitions, e.g. "0.225 ± 0.031"; what is not finite is left out and counted."""
     known, left_out = finite(values)
-    return f"{known.mean():.{digits}f} ± {known.std():.{digits}f}{left_out}" if known.size else "none finite"
+    return (
+        f"{known.mean():.{digits}f} ± {known.std():.{digits}f}{left_out}"
+        if known.size
+        else "none finite"
+    )

@@ -23,7 +23,16 @@ from torch.nn import functional
 from uncertainty_depth.experiments import figures
 from uncertainty_depth.experiments.hmc import posterior_predictions
 from uncertainty_depth.experiments.posterior_report import report
-from uncertainty_depth.experiments.posterior_toys import QUICK, Problem, Schedule, compare, ensemble, mc_dropout, mixing, pooled
+from uncertainty_depth.experiments.posterior_toys import (
+    QUICK,
+    Problem,
+    Schedule,
+    compare,
+    ensemble,
+    mc_dropout,
+    mixing,
+    pooled,
+)
 from uncertainty_depth.experiments.stacked import StackedMLP
 
 SIZES = (2, 10, 10, 2)
@@ -91,7 +100,17 @@ def make_problem() -> Problem:
     """The problem with its data."""
     x, y = (torch.from_numpy(part) for part in make_data())
     steps = {"sgld": 0.05, "sghmc": 0.01}
-    return Problem(x, y, torch.from_numpy(GRID), make_network, cross_entropy, 0.2, steps, class_probability, distance)
+    return Problem(
+        x,
+        y,
+        torch.from_numpy(GRID),
+        make_network,
+        cross_entropy,
+        0.2,
+        steps,
+        class_probability,
+        distance,
+    )
 
 
 def probability_figure(drawn: dict[str, NDArray]) -> figures.Figure:
@@ -100,7 +119,9 @@ def probability_figure(drawn: dict[str, NDArray]) -> figures.Figure:
     x, y = make_data()
     for axis, (name, outputs) in zip(axes.flat, drawn.items(), strict=True):
         probability = class_probability(outputs).reshape(len(AXIS), len(AXIS))
-        shown = axis.imshow(probability, origin="lower", extent=(-6, 6, -6, 6), vmin=0, vmax=1, cmap="cividis")
+        shown = axis.imshow(
+            probability, origin="lower", extent=(-6, 6, -6, 6), vmin=0, vmax=1, cmap="cividis"
+        )
         axis.plot(*x[y == 0].T, ".", color="#0072B2", markersize=1)
         axis.plot(*x[y == 1].T, ".", color="#D55E00", markersize=1)
         axis.set(title=name, xlabel="x1", ylabel="x2")
@@ -114,9 +135,21 @@ def run(output: Path, seeds: int, quick: bool) -> None:
     x, y = make_data()
     posterior = posterior_predictions(output, SIZES, 1, log_likelihood(y), x, GRID, schedule.hmc)
     samples = pooled(posterior)
-    found = compare(output, problem, schedule, seeds, class_probability(samples), "toy-classification")
-    report(output, found, schedule, seeds, quick, mixing(posterior, problem, softmax(posterior.predictions, axis=-1)[..., 0], INSIDE))
+    found = compare(
+        output, problem, schedule, seeds, class_probability(samples), "toy-classification"
+    )
+    report(
+        output,
+        found,
+        schedule,
+        seeds,
+        quick,
+        mixing(posterior, problem, softmax(posterior.predictions, axis=-1)[..., 0], INSIDE),
+    )
     count = max(schedule.counts)
     torch.manual_seed(0)
-    drawn = {f"ensemble, M = {count}": ensemble(problem, schedule, 0), f"MC-dropout, M = {count}": mc_dropout(problem, schedule, 0)}
+    drawn = {
+        f"ensemble, M = {count}": ensemble(problem, schedule, 0),
+        f"MC-dropout, M = {count}": mc_dropout(problem, schedule, 0),
+    }
     figures.save(probability_figure({"HMC": samples, **drawn}), output / "predictive.png")

@@ -24,13 +24,21 @@ from uncertainty_depth.experiments.runner import resume, write_json
 from uncertainty_depth.experiments.stacked import StackedMLP, bootstrap_indices, train
 from uncertainty_depth.metrics import n_merci_curve
 
-METHODS = {"multi_inits": "Multi Inits", "bagging": "Bagging", "mc_dropout": "MC-dropout", "multi_epochs": "Multi Epochs"}
+METHODS = {
+    "multi_inits": "Multi Inits",
+    "bagging": "Bagging",
+    "mc_dropout": "MC-dropout",
+    "multi_epochs": "Multi Epochs",
+}
 PUBLISHED = {"bagging": 0.22, "multi_epochs": 0.48, "mc_dropout": 0.9}
 READINGS = {"plain": False, "trimmed": True}
 ALPHAS = np.round(np.arange(2, 21) * 0.05, 2)
 ALPHA = 0.85
 BIASES = (10.0, 20.0, 40.0, 80.0)
-MAIN = ("20", "wide")  # the bias and the evaluation points that the figures and the first table show
+MAIN = (
+    "20",
+    "wide",
+)  # the bias and the evaluation points that the figures and the first table show
 GRID = np.linspace(-6.0, 6.0, 241)
 
 
@@ -47,7 +55,9 @@ class Settings:
     learning_rate: float = 0.01
 
 
-def make_data(seed: int, bias: float, points: int = 20) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def make_data(
+    seed: int, bias: float, points: int = 20
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Training inputs and targets (points,); the same inputs and noise for every bias."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-4.0, 4.0, points)
@@ -82,11 +92,23 @@ def fit(x: Tensor, y: Tensor, at: Tensor, settings: Settings, seed: int) -> dict
     generator = torch.Generator().manual_seed(seed)
     datasets, members, size = len(x), settings.members, x.shape[1]
     everything = torch.arange(size).expand(members, size)
-    indices = torch.cat([torch.cat([everything, bootstrap_indices(size, members, generator)]) for _ in range(datasets)])
+    indices = torch.cat(
+        [
+            torch.cat([everything, bootstrap_indices(size, members, generator)])
+            for _ in range(datasets)
+        ]
+    )
     stack = [tensor.repeat_interleave(2 * members, dim=0) for tensor in (x, y, at)]
-    network = StackedMLP(len(indices), (1, settings.hidden, 1), noise=[nn.Dropout(settings.dropout)])
+    network = StackedMLP(
+        len(indices), (1, settings.hidden, 1), noise=[nn.Dropout(settings.dropout)]
+    )
     optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
-    options = {"epochs": settings.epochs, "batch_size": settings.batch_size, "generator": generator, "indices": indices}
+    options = {
+        "epochs": settings.epochs,
+        "batch_size": settings.batch_size,
+        "generator": generator,
+        "indices": indices,
+    }
     snapshots = [
         predict(network.eval(), stack[2], datasets)[:, 0]
         for epoch in train(network, squared_error, stack[0], stack[1], optimizer, **options)
@@ -111,13 +133,23 @@ def predict(network: nn.Module, at: Tensor, datasets: int) -> Tensor:
 def predictions(seed: int, settings: Settings) -> dict[str, dict[str, Any]]:
     """Bias (as text) to training data and each method's predictions on `GRID` and at the training points, in the data's units."""
     data = [make_data(seed, bias, settings.points) for bias in BIASES]
-    shift, scale = np.array([y.mean() for _, y in data])[:, None], np.array([y.std() for _, y in data])[:, None]
+    shift, scale = (
+        np.array([y.mean() for _, y in data])[:, None],
+        np.array([y.std() for _, y in data])[:, None],
+    )
     x, y = (np.stack(part) for part in zip(*data, strict=True))
     at = np.stack([np.concatenate([GRID, part]) for part in x])
-    tensors = [torch.from_numpy(part).float()[..., None] for part in (x / 4, (y - shift) / scale, at / 4)]
+    tensors = [
+        torch.from_numpy(part).float()[..., None] for part in (x / 4, (y - shift) / scale, at / 4)
+    ]
     fitted = fit(*tensors, settings, seed)
     return {
-        f"{bias:g}": {"x": x[i], "y": y[i], "at": at[i], **{name: part[i].numpy() * scale[i] + shift[i] for name, part in fitted.items()}}
+        f"{bias:g}": {
+            "x": x[i],
+            "y": y[i],
+            "at": at[i],
+            **{name: part[i].numpy() * scale[i] + shift[i] for name, part in fitted.items()},
+        }
         for i, bias in enumerate(BIASES)
     }
 
@@ -127,20 +159,39 @@ def score(seed: int, settings: Settings) -> list[dict[str, Any]]:
     rows = []
     for bias, found in predictions(seed, settings).items():
         for where, points in evaluation_points(found["x"]).items():
-            chosen = slice(len(GRID), None) if where == "training" else np.flatnonzero(np.isin(GRID, points))
+            chosen = (
+                slice(len(GRID), None)
+                if where == "training"
+                else np.flatnonzero(np.isin(GRID, points))
+            )
             for method in METHODS:
                 members = found[method][:, chosen].astype(np.float64)
                 error, sigma = np.abs(members.mean(0) - points**3), members.std(0)
                 for reading, trimmed in READINGS.items():
                     curve = n_merci_curve(error, sigma, ALPHAS, trimmed)
-                    rows.append({"bias": bias, "points": where, "method": method, "reading": reading, "n_merci": curve})
+                    rows.append(
+                        {
+                            "bias": bias,
+                            "points": where,
+                            "method": method,
+                            "reading": reading,
+                            "n_merci": curve,
+                        }
+                    )
     return rows
 
 
-def gather(results: list[list[dict[str, Any]]]) -> dict[tuple[str, str, str, str], NDArray[np.float64]]:
+def gather(
+    results: list[list[dict[str, Any]]],
+) -> dict[tuple[str, str, str, str], NDArray[np.float64]]:
     """(bias, points, method, reading) to (seeds, alphas) values."""
-    keys = [tuple(row[key] for key in ("bias", "points", "method", "reading")) for row in results[0]]
-    return {key: np.array([rows[i]["n_merci"] for rows in results], dtype=float) for i, key in enumerate(keys)}
+    keys = [
+        tuple(row[key] for key in ("bias", "points", "method", "reading")) for row in results[0]
+    ]
+    return {
+        key: np.array([rows[i]["n_merci"] for rows in results], dtype=float)
+        for i, key in enumerate(keys)
+    }
 
 
 def at_alpha(values: NDArray[np.float64], alpha: float = ALPHA) -> NDArray[np.float64]:
@@ -150,7 +201,14 @@ def at_alpha(values: NDArray[np.float64], alpha: float = ALPHA) -> NDArray[np.fl
 
 def comparison(curves: dict) -> tuple[list[str], list[list[str]]]:
     """The main table: each method's spread beside what was published."""
-    header = ["method", "reading", f"n-MeRCI at {ALPHA}: median (5 % to 95 %)", "least to greatest", "published", "published lies inside"]
+    header = [
+        "method",
+        "reading",
+        f"n-MeRCI at {ALPHA}: median (5 % to 95 %)",
+        "least to greatest",
+        "published",
+        "published lies inside",
+    ]
     rows = []
     for method, title in METHODS.items():
         for reading in READINGS:
@@ -158,7 +216,16 @@ def comparison(curves: dict) -> tuple[list[str], list[list[str]]]:
             limits = np.nanpercentile(values, [0, 5, 95, 100])
             published = PUBLISHED.get(method)
             inside = "" if published is None else _inside(published, limits)
-            rows.append([title, reading, tables.spread(values), f"{limits[0]:.2f} to {limits[3]:.2f}", published or "", inside])
+            rows.append(
+                [
+                    title,
+                    reading,
+                    tables.spread(values),
+                    f"{limits[0]:.2f} to {limits[3]:.2f}",
+                    published or "",
+                    inside,
+                ]
+            )
     return header, rows
 
 
@@ -172,8 +239,12 @@ def variations(curves: dict) -> tuple[list[str], list[list[str]]]:
     """What the choices matter: the median for every bias and every set of evaluation points."""
     header = ["bias", "error taken", "reading", *METHODS.values()]
     rows = []
-    for bias, where, reading in dict.fromkeys((bias, where, reading) for bias, where, _, reading in curves):
-        cells = [tables.spread(at_alpha(curves[bias, where, method, reading])) for method in METHODS]
+    for bias, where, reading in dict.fromkeys(
+        (bias, where, reading) for bias, where, _, reading in curves
+    ):
+        cells = [
+            tables.spread(at_alpha(curves[bias, where, method, reading])) for method in METHODS
+        ]
         rows.append([bias, where, reading, *cells])
     return header, rows
 
@@ -181,10 +252,20 @@ def variations(curves: dict) -> tuple[list[str], list[list[str]]]:
 def fit_figure(found: dict[str, Any]) -> figures.Figure:
     """The paper's figure 1: data, mean and two standard deviations of each method, one training set."""
     figure, axes = figures.panels(2, 2, sharex=True, sharey=True)
-    for axis, (method, title), color in zip(axes.flat, METHODS.items(), figures.COLORS, strict=False):
+    for axis, (method, title), color in zip(
+        axes.flat, METHODS.items(), figures.COLORS, strict=False
+    ):
         members = found[method][:, : len(GRID)]
         mean, sigma = members.mean(0), members.std(0)
-        axis.fill_between(GRID, mean - 2 * sigma, mean + 2 * sigma, color=color, alpha=0.25, linewidth=0, label="± 2 sigma")
+        axis.fill_between(
+            GRID,
+            mean - 2 * sigma,
+            mean + 2 * sigma,
+            color=color,
+            alpha=0.25,
+            linewidth=0,
+            label="± 2 sigma",
+        )
         axis.plot(GRID, mean, color=color, label="mean of the members")
         axis.plot(GRID, GRID**3, "k--", linewidth=1, label="x³")
         axis.plot(found["x"], found["y"], "k.", label="training points")
@@ -200,9 +281,16 @@ def curve_figure(curves: dict) -> figures.Figure:
         for (method, title), color in zip(METHODS.items(), figures.COLORS, strict=False):
             figures.band(axis, ALPHAS, curves[(*MAIN, method, reading)], color, title)
             if method in PUBLISHED:
-                axis.plot(ALPHA, PUBLISHED[method], "*", color=color, markersize=11, markeredgecolor="k")
+                axis.plot(
+                    ALPHA, PUBLISHED[method], "*", color=color, markersize=11, markeredgecolor="k"
+                )
         axis.axhline(1.0, color="0.6", linewidth=1, linestyle=":")
-        axis.set(title=f"{reading} reading (stars: published)", xlabel="alpha", ylabel="n-MeRCI", ylim=(0, 2))
+        axis.set(
+            title=f"{reading} reading (stars: published)",
+            xlabel="alpha",
+            ylabel="n-MeRCI",
+            ylim=(0, 2),
+        )
         axis.legend(fontsize=8)
     return figure
 
@@ -211,15 +299,35 @@ def run(output: Path, seeds: int, quick: bool) -> None:
     """Train and score `seeds` training sets, then write table.md, table.csv, variations.csv, summary.json, fit.png and n_merci.png."""
     settings = Settings(epochs=150) if quick else Settings()
     names = [f"seed_{seed:03d}" for seed in range(seeds)]
-    results = resume(output / "results", names, asdict(settings), lambda name: score(int(name[5:]), settings), "toy-cubic")
+    results = resume(
+        output / "results",
+        names,
+        asdict(settings),
+        lambda name: score(int(name[5:]), settings),
+        "toy-cubic",
+    )
     curves = gather(results)
     main, other = comparison(curves), variations(curves)
     intro = f"{seeds} training sets; error on [-6, 6] against x³, bias {MAIN[0]}. Quick run: {'yes' if quick else 'no'}.\n\n"
-    text = intro + tables.markdown(*main) + f"\nEvery bias and evaluation set (n-MeRCI at {ALPHA}):\n\n" + tables.markdown(*other)
+    text = (
+        intro
+        + tables.markdown(*main)
+        + f"\nEvery bias and evaluation set (n-MeRCI at {ALPHA}):\n\n"
+        + tables.markdown(*other)
+    )
     (output / "table.md").write_text(text)
     tables.write_table(output / "table.csv", *main)
     tables.write_table(output / "variations.csv", *other)
     values = {"/".join(key): value for key, value in curves.items()}
-    write_json(output / "summary.json", {"settings": asdict(settings), "seeds": seeds, "quick": quick, "alpha": ALPHAS, "n_merci": values})
+    write_json(
+        output / "summary.json",
+        {
+            "settings": asdict(settings),
+            "seeds": seeds,
+            "quick": quick,
+            "alpha": ALPHAS,
+            "n_merci": values,
+        },
+    )
     figures.save(fit_figure(predictions(0, settings)[MAIN[0]]), output / "fit.png")
     figures.save(curve_figure(curves), output / "n_merci.png")

@@ -20,7 +20,16 @@ from torch import Tensor, nn
 from uncertainty_depth.experiments import figures
 from uncertainty_depth.experiments.hmc import posterior_predictions
 from uncertainty_depth.experiments.posterior_report import report
-from uncertainty_depth.experiments.posterior_toys import QUICK, Problem, Schedule, compare, ensemble, mc_dropout, mixing, pooled
+from uncertainty_depth.experiments.posterior_toys import (
+    QUICK,
+    Problem,
+    Schedule,
+    compare,
+    ensemble,
+    mc_dropout,
+    mixing,
+    pooled,
+)
 from uncertainty_depth.experiments.stacked import PairedMLP
 from uncertainty_depth.metrics import kl_divergence
 
@@ -39,7 +48,9 @@ def make_data(seed: int = 0, points: int = 1000) -> tuple[NDArray[np.float32], N
     """Inputs and targets, (points, 1) each."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-3.0, 3.0, (points, 1))
-    return x.astype(np.float32), (np.sin(x) + rng.normal(size=x.shape) * noise_scale(x)).astype(np.float32)
+    return x.astype(np.float32), (np.sin(x) + rng.normal(size=x.shape) * noise_scale(x)).astype(
+        np.float32
+    )
 
 
 def make_network(members: int, noise: Sequence[nn.Module] | None) -> PairedMLP:
@@ -66,7 +77,9 @@ def log_likelihood(targets: NDArray) -> Callable[[Any], Any]:
     def of(outputs: Any) -> Any:
         import jax.numpy as jnp
 
-        return -0.5 * jnp.sum((targets - outputs[:, :1]) ** 2 * jnp.exp(-outputs[:, 1:]) + outputs[:, 1:])
+        return -0.5 * jnp.sum(
+            (targets - outputs[:, :1]) ** 2 * jnp.exp(-outputs[:, 1:]) + outputs[:, 1:]
+        )
 
     return of
 
@@ -83,7 +96,17 @@ def make_problem() -> Problem:
     """The problem with its data."""
     x, y = (torch.from_numpy(part) for part in make_data())
     steps = {"sgld": 0.01, "sghmc": 0.001}
-    return Problem(x, y, torch.from_numpy(GRID)[:, None], make_network, negative_log_likelihood, 0.2, steps, predictive, distance)
+    return Problem(
+        x,
+        y,
+        torch.from_numpy(GRID)[:, None],
+        make_network,
+        negative_log_likelihood,
+        0.2,
+        steps,
+        predictive,
+        distance,
+    )
 
 
 def predictive_figure(drawn: dict[str, NDArray]) -> figures.Figure:
@@ -93,7 +116,15 @@ def predictive_figure(drawn: dict[str, NDArray]) -> figures.Figure:
     for axis, (name, outputs), color in zip(axes.flat, drawn.items(), figures.COLORS, strict=False):
         mean, sigma = predictive(outputs)
         axis.plot(x, y, ".", color="0.7", markersize=1)
-        axis.fill_between(GRID, mean - 2 * sigma, mean + 2 * sigma, color=color, alpha=0.25, linewidth=0, label="± 2 sigma")
+        axis.fill_between(
+            GRID,
+            mean - 2 * sigma,
+            mean + 2 * sigma,
+            color=color,
+            alpha=0.25,
+            linewidth=0,
+            label="± 2 sigma",
+        )
         axis.plot(GRID, mean, color=color, label="mean")
         axis.plot(GRID, np.sin(GRID), "k--", linewidth=1, label="sin x")
         axis.set(title=name, xlabel="x", ylabel="y", ylim=(-5, 5))
@@ -105,11 +136,23 @@ def run(output: Path, seeds: int, quick: bool) -> None:
     """Write table.md, table.csv, summary.json, kl.png, predictive.png; `seeds` ensembles, dropout networks and chains of each kind."""
     schedule, problem = QUICK if quick else Schedule(), make_problem()
     x, y = make_data()
-    posterior = posterior_predictions(output, SIZES, 2, log_likelihood(y), x, GRID[:, None], schedule.hmc)
+    posterior = posterior_predictions(
+        output, SIZES, 2, log_likelihood(y), x, GRID[:, None], schedule.hmc
+    )
     samples = pooled(posterior)
     found = compare(output, problem, schedule, seeds, predictive(samples), "toy-sinusoid")
-    report(output, found, schedule, seeds, quick, mixing(posterior, problem, posterior.predictions, INSIDE))
+    report(
+        output,
+        found,
+        schedule,
+        seeds,
+        quick,
+        mixing(posterior, problem, posterior.predictions, INSIDE),
+    )
     count = max(schedule.counts)
     torch.manual_seed(0)
-    drawn = {f"ensemble, M = {count}": ensemble(problem, schedule, 0), f"MC-dropout, M = {count}": mc_dropout(problem, schedule, 0)}
+    drawn = {
+        f"ensemble, M = {count}": ensemble(problem, schedule, 0),
+        f"MC-dropout, M = {count}": mc_dropout(problem, schedule, 0),
+    }
     figures.save(predictive_figure({"HMC": samples, **drawn}), output / "predictive.png")

@@ -248,7 +248,9 @@ def _argsort_packed(values: Floats) -> NDArray[np.int64]:
     return packed.view(np.int64)
 
 
-def _tie_groups(ascending: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _tie_groups(
+    ascending: Floats,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Positions that are in a group of equals, and the first and last position of each group."""
     equal = np.flatnonzero(ascending[1:] == ascending[:-1])
     if not equal.size:

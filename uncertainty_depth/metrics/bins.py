@@ -67,12 +67,16 @@ class Bins:
         inner = (octave[:, None] * (1 + np.arange(1 << self.bits) / (1 << self.bits))).reshape(-1)
         return np.concatenate(([0.0], inner, [2.0**self.high, np.inf]))
 
-    def order_statistics(self, counts: Counts, numbers: Counts, extremes: tuple[float, float]) -> Floats:
+    def order_statistics(
+        self, counts: Counts, numbers: Counts, extremes: tuple[float, float]
+    ) -> Floats:
         """Approximate order statistics, counted from 1, of what was binned; never outside the known extremes. Off by at most a bin's width."""
         total = np.cumsum(counts)
         place = np.searchsorted(total, numbers, side="left")
         share = (numbers - (total[place] - counts[place]) - 0.5) / counts[place]
-        width = np.where(np.isfinite(self.edges[place + 1]), self.edges[place + 1] - self.edges[place], np.inf)
+        width = np.where(
+            np.isfinite(self.edges[place + 1]), self.edges[place + 1] - self.edges[place], np.inf
+        )
         with np.errstate(invalid="ignore"):
             values = np.where(place == 0, 0.0, self.edges[place] + share * width)
         return np.where(numbers == total[-1], extremes[1], np.clip(values, *extremes))
@@ -102,7 +106,11 @@ class Window:
 
     def shift(self, span: Counts) -> int:
         """For the least and the greatest bin seen."""
-        return next(shift for shift in range(64) if int(span[1] >> shift) - int(span[0] >> shift) < self.rows)
+        return next(
+            shift
+            for shift in range(64)
+            if int(span[1] >> shift) - int(span[0] >> shift) < self.rows
+        )
 
     def ordered(self, table: NDArray, span: Counts) -> NDArray:
         """The rows in the order of their bins."""
@@ -111,7 +119,9 @@ class Window:
     def widened(self, table: NDArray, span: Counts, wider: Counts) -> NDArray:
         """The table for a wider span."""
         result, steps = np.zeros_like(table), self.shift(wider) - self.shift(span)
-        np.add.at(result, (self._coarse(span) >> steps) & (self.rows - 1), self.ordered(table, span))
+        np.add.at(
+            result, (self._coarse(span) >> steps) & (self.rows - 1), self.ordered(table, span)
+        )
         return result
 
     def _coarse(self, span: Counts) -> Counts:

@@ -42,7 +42,9 @@ def coverage(error: Array, sigma: Array, p: float | Floats) -> float | Floats:
         raise ValueError(f"p is {p!r}; expected levels strictly between 0 and 1")
     xp, (error, sigma) = checks.flat(error=error, sigma=sigma)
     checks.at_least_zero(error=error, sigma=sigma)
-    shares = covered(xp, xp.sort(error_ratio(xp, error, sigma)), half_widths(levels)) / np.float64(len(error) or math.nan)
+    shares = covered(xp, xp.sort(error_ratio(xp, error, sigma)), half_widths(levels)) / np.float64(
+        len(error) or math.nan
+    )
     return shares if np.ndim(p) else float(shares[0])
 
 
@@ -110,7 +112,9 @@ def spearman(sigma: Array, error: Array) -> float:
     if not len(sigma):
         return math.nan
     order, ascending = xp.ordered(sigma)
-    return correlation(xp.average_ranks(ascending), ranks_in_place(xp, *xp.ordered(error)).take(order))
+    return correlation(
+        xp.average_ranks(ascending), ranks_in_place(xp, *xp.ordered(error)).take(order)
+    )
 
 
 def ranks_in_place(xp: Arrays, order: Array, ascending: Array) -> Array:
@@ -143,7 +147,9 @@ def kl_divergence(mean_p: Array, sigma_p: Array, mean_q: Array, sigma_q: Array) 
     Raises:
         ValueError: wrong shapes, a non-finite value, a sigma that is not positive.
     """
-    xp, (mean_p, sigma_p, mean_q, sigma_q) = checks.flat(mean_p=mean_p, sigma_p=sigma_p, mean_q=mean_q, sigma_q=sigma_q)
+    xp, (mean_p, sigma_p, mean_q, sigma_q) = checks.flat(
+        mean_p=mean_p, sigma_p=sigma_p, mean_q=mean_q, sigma_q=sigma_q
+    )
     checks.above_zero(sigma_p=sigma_p, sigma_q=sigma_q)
     if not len(mean_p):
         return math.nan

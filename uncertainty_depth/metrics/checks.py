@@ -20,9 +20,13 @@ def flat(**arguments: Any) -> tuple[Arrays, list[Array]]:
     first = next(iter(arguments))
     for name, value in zip(arguments, values, strict=True):
         if value.ndim != 1:
-            raise ValueError(f"{name} has shape {tuple(value.shape)}; expected a flat array of valid pixels (see valid_pixels)")
+            raise ValueError(
+                f"{name} has shape {tuple(value.shape)}; expected a flat array of valid pixels (see valid_pixels)"
+            )
         if len(value) != len(values[0]):
-            raise ValueError(f"{name} has {len(value)} elements; expected {len(values[0])}, as many as {first}")
+            raise ValueError(
+                f"{name} has {len(value)} elements; expected {len(values[0])}, as many as {first}"
+            )
         if len(value) and not math.isfinite(float(value.sum())):
             _finite(name, value)
     return xp, values
@@ -38,7 +42,9 @@ def floats(xp: Arrays, name: str, values: Any) -> Array:
         return xp.floats(values)
     except (TypeError, ValueError) as error:
         found = repr(values)
-        raise ValueError(f"{name} is {found[:60]}{'...' * (len(found) > 60)}; expected an array of numbers") from error
+        raise ValueError(
+            f"{name} is {found[:60]}{'...' * (len(found) > 60)}; expected an array of numbers"
+        ) from error
 
 
 def _finite(name: str, value: Array) -> None:

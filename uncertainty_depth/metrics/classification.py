@@ -8,7 +8,13 @@ import numpy as np
 
 from uncertainty_depth.metrics import checks
 from uncertainty_depth.metrics.arrays import Array, Arrays, arrays_of
-from uncertainty_depth.metrics.sparsification import VARIANTS, Sparsification, curves, oracle_curve, removal_curve
+from uncertainty_depth.metrics.sparsification import (
+    VARIANTS,
+    Sparsification,
+    curves,
+    oracle_curve,
+    removal_curve,
+)
 
 BLOCK = 1 << 16
 """Rows at a time: what they make stays in the cache."""
@@ -35,11 +41,15 @@ def ece(probabilities: Array, labels: Array, bins: int = 15) -> float:
     xp, given, labels = _checked(probabilities, labels)
     if not len(given):
         return math.nan
-    gaps = xp.zeros((int(bins) + 1,), "float64")  # the first is that of a confidence of 0, which rounding alone could give
+    gaps = xp.zeros(
+        (int(bins) + 1,), "float64"
+    )  # the first is that of a confidence of 0, which rounding alone could give
     for start in range(0, len(given), BLOCK):
         confidence, predicted = _most_likely(xp, given[start : start + BLOCK])
         index = xp.integers(xp.lib.ceil(confidence * bins))
-        gaps += xp.sums_of(index, xp.floats(predicted == labels[start : start + BLOCK]) - confidence, len(gaps))
+        gaps += xp.sums_of(
+            index, xp.floats(predicted == labels[start : start + BLOCK]) - confidence, len(gaps)
+        )
     return float(abs(gaps).sum()) / len(given)
 
 
@@ -55,7 +65,11 @@ def brier(probabilities: Array, labels: Array) -> float:
     if table.ndim == 1:
         gap = table - labels
         return float(gap @ gap) / len(gap)
-    rows = xp.lib.arange(len(table)) if xp.lib is np else xp.lib.arange(len(table), device=table.device)
+    rows = (
+        xp.lib.arange(len(table))
+        if xp.lib is np
+        else xp.lib.arange(len(table), device=table.device)
+    )
     hit = table[rows, labels]
     return float((table * table).sum() - 2 * hit.sum()) / len(table) + 1
 
@@ -68,7 +82,9 @@ def entropy(probabilities: Array) -> Array:
         return -xp.lib.where(table > 0, table * xp.lib.log(table), 0.0).sum(1)
 
 
-def entropy_sparsification(probabilities: Array, labels: Array, variant: str = "poggi") -> Sparsification:
+def entropy_sparsification(
+    probabilities: Array, labels: Array, variant: str = "poggi"
+) -> Sparsification:
     """Sparsification of a classifier: the share of wrong classes among the rest when those of the highest entropy are removed.
 
     No paper fixes a convention for this; the fractions, ties, normalisation and integral are those of the named variant. The error is called
@@ -90,7 +106,9 @@ def entropy_sparsification(probabilities: Array, labels: Array, variant: str = "
     table = xp.lib.stack((1 - given, given), 1) if given.ndim == 1 else given
     wrong = xp.floats(_most_likely(xp, table)[1] != labels)
     removal = removal_curve(xp, convention, "error_rate", entropy(table), wrong)
-    return curves(convention, "error_rate", removal, oracle_curve(xp, convention, "error_rate", wrong, wrong))
+    return curves(
+        convention, "error_rate", removal, oracle_curve(xp, convention, "error_rate", wrong, wrong)
+    )
 
 
 def _most_likely(xp: Arrays, table: Array) -> tuple[Array, Array]:
@@ -107,11 +125,18 @@ def _most_likely(xp: Arrays, table: Array) -> tuple[Array, Array]:
 def _checked(probabilities: Array, labels: Array) -> tuple[Arrays, Array, Array]:
     """Probabilities, (N, C) or (N,), and labels as integers."""
     xp = arrays_of(probabilities, labels)
-    table, labels = checks.floats(xp, "probabilities", probabilities), checks.floats(xp, "labels", labels)
+    table, labels = (
+        checks.floats(xp, "probabilities", probabilities),
+        checks.floats(xp, "labels", labels),
+    )
     if table.ndim not in (1, 2):
-        raise ValueError(f"probabilities has shape {tuple(table.shape)}; expected (N, C), or (N,) for two classes")
+        raise ValueError(
+            f"probabilities has shape {tuple(table.shape)}; expected (N, C), or (N,) for two classes"
+        )
     if labels.ndim != 1 or len(labels) != len(table):
-        raise ValueError(f"labels has shape {tuple(labels.shape)}; expected ({len(table)},), one per row of probabilities")
+        raise ValueError(
+            f"labels has shape {tuple(labels.shape)}; expected ({len(table)},), one per row of probabilities"
+        )
     if len(table):
         _check_values(table, labels)
     return xp, table, xp.integers(labels)
@@ -119,10 +144,18 @@ def _checked(probabilities: Array, labels: Array) -> tuple[Arrays, Array, Array]
 
 def _check_values(table: Array, labels: Array) -> None:
     if not (float(table.min()) >= 0 and float(table.max()) <= 1):
-        raise ValueError(f"probabilities contains values from {float(table.min()):g} to {float(table.max()):g}; expected [0, 1]")
+        raise ValueError(
+            f"probabilities contains values from {float(table.min()):g} to {float(table.max()):g}; expected [0, 1]"
+        )
     classes = 2 if table.ndim == 1 else table.shape[1]
     sums = table.sum(1) if table.ndim == 2 else np.ones(1)
     if abs(float(sums.min()) - 1) > 1e-3 or abs(float(sums.max()) - 1) > 1e-3:
-        raise ValueError(f"probabilities has rows that sum to {float(sums.min()):g} ... {float(sums.max()):g}; expected 1")
-    if bool((labels != labels.round()).any()) or not (float(labels.min()) >= 0 and float(labels.max()) < classes):
-        raise ValueError(f"labels contains values from {float(labels.min()):g} to {float(labels.max()):g}; expected integers from 0 to {classes - 1}")
+        raise ValueError(
+            f"probabilities has rows that sum to {float(sums.min()):g} ... {float(sums.max()):g}; expected 1"
+        )
+    if bool((labels != labels.round()).any()) or not (
+        float(labels.min()) >= 0 and float(labels.max()) < classes
+    ):
+        raise ValueError(
+            f"labels contains values from {float(labels.min()):g} to {float(labels.max()):g}; expected integers from 0 to {classes - 1}"
+        )

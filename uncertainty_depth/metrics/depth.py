@@ -14,7 +14,9 @@ DEPTH_ERRORS = ("mae", "abs_rel", "sq_rel", "rmse", "rmse_log", "silog", "a1", "
 A1_FACTOR = 1.25
 
 
-def valid_pixels(depth: Array, sigma: Array, ground_truth: Array, min_depth: float, max_depth: float) -> tuple[Array, Array, Array]:
+def valid_pixels(
+    depth: Array, sigma: Array, ground_truth: Array, min_depth: float, max_depth: float
+) -> tuple[Array, Array, Array]:
     """The pixels that are scored, flat: all three finite, `sigma >= 0`, and ground truth positive and in `[min_depth, max_depth]`.
 
     Args:
@@ -28,18 +30,29 @@ def valid_pixels(depth: Array, sigma: Array, ground_truth: Array, min_depth: flo
         ValueError: the shapes differ.
     """
     xp = arrays_of(depth, sigma, ground_truth)
-    arrays = [value if hasattr(value, "reshape") else np.asarray(value) for value in (depth, sigma, ground_truth)]
+    arrays = [
+        value if hasattr(value, "reshape") else np.asarray(value)
+        for value in (depth, sigma, ground_truth)
+    ]
     for name, value in zip(("sigma", "ground_truth"), arrays[1:], strict=True):
         if tuple(value.shape) != tuple(arrays[0].shape):
-            raise ValueError(f"{name} has shape {tuple(value.shape)}; expected {tuple(arrays[0].shape)}, that of depth")
+            raise ValueError(
+                f"{name} has shape {tuple(value.shape)}; expected {tuple(arrays[0].shape)}, that of depth"
+            )
     depth, sigma, ground_truth = (value.reshape(-1) for value in arrays)
     # Ground truth first: from a LiDAR it is sparse, and NaN compares false.
     scored = ground_truth >= min_depth if min_depth > 0 else ground_truth > 0
     scored &= ground_truth <= max_depth
     if not bool(scored.all()):
-        depth, sigma, ground_truth = (value[xp.lib.where(scored)[0]] for value in (depth, sigma, ground_truth))
+        depth, sigma, ground_truth = (
+            value[xp.lib.where(scored)[0]] for value in (depth, sigma, ground_truth)
+        )
     finite = xp.lib.isfinite(depth) & xp.lib.isfinite(sigma) & (sigma >= 0)
-    return (depth, sigma, ground_truth) if bool(finite.all()) else (depth[finite], sigma[finite], ground_truth[finite])
+    return (
+        (depth, sigma, ground_truth)
+        if bool(finite.all())
+        else (depth[finite], sigma[finite], ground_truth[finite])
+    )
 
 
 @dataclass(frozen=True, eq=False)

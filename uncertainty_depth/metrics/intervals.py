@@ -73,7 +73,9 @@ def by_depth(
     Raises:
         ValueError: wrong shapes, a negative or non-finite value, alpha or interval out of range.
     """
-    xp, (error, sigma, ground_truth) = checks.flat(error=error, sigma=sigma, ground_truth=ground_truth)
+    xp, (error, sigma, ground_truth) = checks.flat(
+        error=error, sigma=sigma, ground_truth=ground_truth
+    )
     checks.at_least_zero(error=error, sigma=sigma, ground_truth=ground_truth)
     if not (isinstance(interval, numbers.Real) and 0 < interval < math.inf):
         raise ValueError(f"interval is {interval!r}; expected a positive width in metres")
@@ -82,7 +84,9 @@ def by_depth(
     number = int(index.max()) + 1 if len(error) else 0
     edges = interval_edges(0, number, interval)
     pixels, mae, merci = (
-        (np.zeros(0, dtype=np.int64), *2 * (np.zeros(0),)) if not number else _figures(xp, error, sigma, index, number, alpha, trimmed)
+        (np.zeros(0, dtype=np.int64), *2 * (np.zeros(0),))
+        if not number
+        else _figures(xp, error, sigma, index, number, alpha, trimmed)
     )
     return DepthIntervals(edges, pixels, mae, merci, enough)
 
@@ -115,7 +119,11 @@ def _figures(
     kept = starts[:-1] + np.array([order_number(alpha, count) for count in pixels])
     ends = kept if trimmed else starts[1:]
     error, sigma, ratio = error[order], sigma[order], ratio[order]
-    largest = _run_maxima(xp, error, starts[:-1], ends) if trimmed else _run_statistics(xp, error, index[order], kept)
+    largest = (
+        _run_maxima(xp, error, starts[:-1], ends)
+        if trimmed
+        else _run_statistics(xp, error, index[order], kept)
+    )
     filled = pixels > 0
     with np.errstate(divide="ignore", invalid="ignore"):
         mae, all_mae, mean_sigma = (
@@ -134,6 +142,13 @@ def _run_statistics(xp: Arrays, error: Array, index: Array, kept: NDArray[np.int
     return xp.pick(error[order], np.maximum(kept - 1, 0))
 
 
-def _run_maxima(xp: Arrays, error: Array, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Floats:
+def _run_maxima(
+    xp: Arrays, error: Array, starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> Floats:
     """The largest error of each run."""
-    return np.array([float(error[start:end].max()) if end > start else math.nan for start, end in zip(starts, ends, strict=True)])
+    return np.array(
+        [
+            float(error[start:end].max()) if end > start else math.nan
+            for start, end in zip(starts, ends, strict=True)
+        ]
+    )

@@ -65,11 +65,15 @@ def n_merci(error: Array, sigma: Array, alpha: float = 0.95, trimmed: bool = Fal
     ratio = error_ratio(xp, error, sigma)
     factor = xp.smallest(ratio, number)
     if not trimmed:
-        return float(normalised(factor, float(sigma.mean()), float(error.mean()), xp.smallest(error, number)))
+        return float(
+            normalised(factor, float(sigma.mean()), float(error.mean()), xp.smallest(error, number))
+        )
     return float(normalised(factor, *trimmed_terms(xp, error, sigma, ratio, factor, number)))
 
 
-def n_merci_curve(error: Array, sigma: Array, alphas: Sequence[float] | Floats = ALPHAS, trimmed: bool = False) -> Floats:
+def n_merci_curve(
+    error: Array, sigma: Array, alphas: Sequence[float] | Floats = ALPHAS, trimmed: bool = False
+) -> Floats:
     """n-MeRCI for many alphas from one sort (paper, figure 4). Arguments, values and errors as in `n_merci`; (len(alphas),), all NaN for N = 0."""
     xp, error, sigma = _checked(error, sigma)
     numbers = np.array([order_number(alpha, len(error)) for alpha in alphas], dtype=np.int64)
@@ -81,8 +85,15 @@ def n_merci_curve(error: Array, sigma: Array, alphas: Sequence[float] | Floats =
         return normalised(factors, float(sigma.mean()), float(error.mean()), largest)
     order = xp.argsort(ratio)
     ordered = error[order]
-    factors, largest = (xp.pick(values, numbers - 1) for values in (ratio[order], xp.running_maximum(ordered)))
-    return normalised(factors, xp.prefix_sums(sigma[order], numbers) / numbers, xp.prefix_sums(ordered, numbers) / numbers, largest)
+    factors, largest = (
+        xp.pick(values, numbers - 1) for values in (ratio[order], xp.running_maximum(ordered))
+    )
+    return normalised(
+        factors,
+        xp.prefix_sums(sigma[order], numbers) / numbers,
+        xp.prefix_sums(ordered, numbers) / numbers,
+        largest,
+    )
 
 
 def _checked(error: Array, sigma: Array) -> tuple[Arrays, Array, Array]:
@@ -100,7 +111,9 @@ def error_ratio(xp: Arrays, error: Array, sigma: Array) -> Array:
     """`error / sigma`; where sigma is 0: 0 for no error, +inf otherwise."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = error / sigma
-    return ratio if not len(sigma) or float(sigma.min()) > 0 else xp.lib.where(error == 0, 0.0, ratio)
+    return (
+        ratio if not len(sigma) or float(sigma.min()) > 0 else xp.lib.where(error == 0, 0.0, ratio)
+    )
 
 
 def rescaled_mean(factor: float | Floats, mean_sigma: float | Floats) -> float | Floats:
@@ -110,7 +123,12 @@ def rescaled_mean(factor: float | Floats, mean_sigma: float | Floats) -> float |
     return product if product.ndim else float(product)
 
 
-def normalised(factor: float | Floats, mean_sigma: float | Floats, mae: float | Floats, max_error: float | Floats) -> Floats:
+def normalised(
+    factor: float | Floats,
+    mean_sigma: float | Floats,
+    mae: float | Floats,
+    max_error: float | Floats,
+) -> Floats:
     """Equation 2: `(merci - mae) / (max_alpha - mae)`."""
     span = np.asarray(max_error, dtype=np.float64) - mae
     span = np.where(np.abs(span) <= ROUNDING * np.abs(mae), 0.0, span)
@@ -119,7 +137,9 @@ def normalised(factor: float | Floats, mean_sigma: float | Floats, mae: float | 
     return np.where(span == 0, math.nan, np.where(np.isinf(factor), np.inf, value))
 
 
-def trimmed_terms(xp: Arrays, error: Array, sigma: Array, ratio: Array, factor: float, number: int) -> tuple[float, float, float]:
+def trimmed_terms(
+    xp: Arrays, error: Array, sigma: Array, ratio: Array, factor: float, number: int
+) -> tuple[float, float, float]:
     """Mean sigma, mean error and largest error of the trimmed reading, without a sort.
 
     Kept are all pixels below the factor, and the first of those equal to it until there are `number`.

@@ -102,7 +102,9 @@ class OnlineMetrics:
             ValueError: the shapes differ.
         """
         xp = arrays_of(depth, sigma, ground_truth)
-        valid = valid_pixels(depth, sigma, ground_truth, self.config.min_depth, self.config.max_depth)
+        valid = valid_pixels(
+            depth, sigma, ground_truth, self.config.min_depth, self.config.max_depth
+        )
         if not len(valid[0]):
             return None
         scores = Scores(Frame(xp, *valid))
@@ -110,7 +112,9 @@ class OnlineMetrics:
         self._state.move(xp)
         self._fold_numbers(scores, figures)
         for name, window in JOINT.items():
-            self._state.widen(name, window.bins.index(NUMPY, np.array(scores.spans[name]), (0.0, math.inf)))
+            self._state.widen(
+                name, window.bins.index(NUMPY, np.array(scores.spans[name]), (0.0, math.inf))
+            )
         self._fold_tables(scores)
         return figures
 
@@ -160,9 +164,17 @@ class OnlineMetrics:
         small["sums"] += [frame.sums[name] for name in SCALARS]
         small["covered"] += scores.method.covered
         for name, ranked in (("sigma_sums", scores.method), ("depth_sums", scores.proportional)):
-            small[name] += (float(ranked.sigma.sum()), ranked.log_sum, ranked.squared_ratio_sum, *ranked.finite_squares)
+            small[name] += (
+                float(ranked.sigma.sum()),
+                ranked.log_sum,
+                ranked.squared_ratio_sum,
+                *ranked.finite_squares,
+            )
         scored = (figures["uncertainty"], *figures["baselines"].values())
-        small["areas"] += [[[item[kind][name] for name in STATISTICS] for kind in PER_STATISTIC[:2]] for item in scored]
+        small["areas"] += [
+            [[item[kind][name] for name in STATISTICS] for kind in PER_STATISTIC[:2]]
+            for item in scored
+        ]
         spans = np.array([scores.spans[name] for name in EXTREMES])
         small["least"] = np.minimum(small["least"], spans[:, 0])
         small["greatest"] = np.maximum(small["greatest"], spans[:, 1])
@@ -171,7 +183,11 @@ class OnlineMetrics:
         """Bin all pixels, a block at a time: what a block makes stays in the cache."""
         arrays = binned_arrays(scores)
         for start in range(0, scores.frame.pixels, BLOCK):
-            self._fold_block(scores.frame.xp, {name: values[start : start + BLOCK] for name, values in arrays.items()}, scores.spans)
+            self._fold_block(
+                scores.frame.xp,
+                {name: values[start : start + BLOCK] for name, values in arrays.items()},
+                scores.spans,
+            )
 
     def _fold_block(self, xp: Arrays, block: dict[str, Array], spans: Spans) -> None:
         index = {name: self._fold(xp, name, block, spans[name]) for name in HISTOGRAMS}
@@ -185,7 +201,9 @@ class OnlineMetrics:
             xp.add_at(self._state.tables[f"joint.{name}"], cell, 1)
         self._fold_intervals(xp, block, index, spans)
 
-    def _fold(self, xp: Arrays, name: str, block: dict[str, Array], span: tuple[float, float]) -> Array:
+    def _fold(
+        self, xp: Arrays, name: str, block: dict[str, Array], span: tuple[float, float]
+    ) -> Array:
         """Add counts and sums to the bins of one quantity; the bins are returned."""
         (bins, sums), tables = HISTOGRAMS[name], self._state.tables
         index = bins.index(xp, block[name], span)
@@ -197,7 +215,9 @@ class OnlineMetrics:
                 xp.add_at(tables[f"{name}.{item}"], index, block[item])
         return index
 
-    def _fold_intervals(self, xp: Arrays, block: dict[str, Array], index: dict[str, Array], spans: Spans) -> None:
+    def _fold_intervals(
+        self, xp: Arrays, block: dict[str, Array], index: dict[str, Array], spans: Spans
+    ) -> None:
         tables, intervals = self._state.tables, self._intervals
         place = intervals.index(xp, block["ground_truth"])
         for name in ("error", "sigma"):

@@ -55,12 +55,32 @@ class Variant:
     @property
     def title(self) -> str:
         """Its name as it stands in a figure."""
-        return {"poggi": "Poggi et al. 2020", "gustafsson": "Gustafsson et al. 2020", "ilg": "Ilg et al. 2018"}[self.name]
+        return {
+            "poggi": "Poggi et al. 2020",
+            "gustafsson": "Gustafsson et al. 2020",
+            "ilg": "Ilg et al. 2018",
+        }[self.name]
 
 
-POGGI = Variant("poggi", ("abs_rel", "rmse", "a1"), np.arange(50) / 50, keeps_ties=True, normalised=False, closed=True)
-GUSTAFSSON = Variant("gustafsson", ("rmse",), np.arange(0.0, 1.0, 0.01), keeps_ties=False, normalised=True, closed=False)
-ILG = Variant("ilg", ("mae",), np.arange(100) / 100, keeps_ties=False, normalised=True, closed=False)
+POGGI = Variant(
+    "poggi",
+    ("abs_rel", "rmse", "a1"),
+    np.arange(50) / 50,
+    keeps_ties=True,
+    normalised=False,
+    closed=True,
+)
+GUSTAFSSON = Variant(
+    "gustafsson",
+    ("rmse",),
+    np.arange(0.0, 1.0, 0.01),
+    keeps_ties=False,
+    normalised=True,
+    closed=False,
+)
+ILG = Variant(
+    "ilg", ("mae",), np.arange(100) / 100, keeps_ties=False, normalised=True, closed=False
+)
 VARIANTS = {variant.name: variant for variant in (POGGI, GUSTAFSSON, ILG)}
 
 
@@ -95,7 +115,13 @@ class Sparsification:
         return trapezoid(self.random - self.sparsification, self.fractions)
 
 
-def sparsification(depth: Array, sigma: Array, ground_truth: Array, error: str | None = None, variant: str = "poggi") -> Sparsification:
+def sparsification(
+    depth: Array,
+    sigma: Array,
+    ground_truth: Array,
+    error: str | None = None,
+    variant: str = "poggi",
+) -> Sparsification:
     """Sparsification curves of one set of pixels.
 
     Args:
@@ -112,12 +138,23 @@ def sparsification(depth: Array, sigma: Array, ground_truth: Array, error: str |
         ValueError: wrong shapes, a negative sigma, a non-finite value, an unknown variant, an error that the variant is not defined for.
     """
     convention = VARIANTS[checks.choice("variant", variant, tuple(VARIANTS))]
-    name = convention.errors[0] if error is None else checks.choice(f"error for variant {variant!r}", error, convention.errors)
-    xp, (depth, sigma, ground_truth) = checks.flat(depth=depth, sigma=sigma, ground_truth=ground_truth)
+    name = (
+        convention.errors[0]
+        if error is None
+        else checks.choice(f"error for variant {variant!r}", error, convention.errors)
+    )
+    xp, (depth, sigma, ground_truth) = checks.flat(
+        depth=depth, sigma=sigma, ground_truth=ground_truth
+    )
     checks.at_least_zero(sigma=sigma)
     checks.above_zero(ground_truth=ground_truth)
     values = statistic_values(PixelErrors.of(xp, depth, ground_truth), name)
-    return curves(convention, name, removal_curve(xp, convention, name, sigma, values[0]), oracle_curve(xp, convention, name, *values))
+    return curves(
+        convention,
+        name,
+        removal_curve(xp, convention, name, sigma, values[0]),
+        oracle_curve(xp, convention, name, *values),
+    )
 
 
 def statistic_values(errors: PixelErrors, name: str) -> tuple[Array, Array]:
@@ -165,7 +202,9 @@ def sorted_oracle(xp: Arrays, convention: Variant, name: str, ascending: Array) 
     """`oracle_curve` from the sorted key; those outside the factor come last among the factors."""
     counts = kept(xp, convention, ascending)
     if name == "a1":
-        return np.maximum(counts - xp.positions(ascending, np.array([A1_FACTOR]), "left"), 0) / counts
+        return (
+            np.maximum(counts - xp.positions(ascending, np.array([A1_FACTOR]), "left"), 0) / counts
+        )
     return statistic(name, xp.prefix_sums(ascending, counts) / counts)
 
 
@@ -183,7 +222,11 @@ def upper_percentiles(xp: Arrays, ascending: Array, convention: Variant) -> Floa
     near, far = xp.pick(ascending, places)
     with np.errstate(invalid="ignore"):
         step = far - near
-        return np.where(near == far, near, np.where(weight >= 0.5, far - step * (1 - weight), near + step * weight))
+        return np.where(
+            near == far,
+            near,
+            np.where(weight >= 0.5, far - step * (1 - weight), near + step * weight),
+        )
 
 
 @lru_cache(maxsize=8)
@@ -209,7 +252,10 @@ class Ranking:
     def curves(self, convention: Variant, values: dict[str, Array]) -> Floats:
         """Each statistic of what is left at each fraction, (statistics, K); values by the statistic's name, in the pixels' own order."""
         counts = kept(self.xp, convention, self.ascending)
-        means = (self._sums(convention, value.take(self.order), counts) / counts for value in values.values())
+        means = (
+            self._sums(convention, value.take(self.order), counts) / counts
+            for value in values.values()
+        )
         return np.stack([statistic(name, mean) for name, mean in zip(values, means, strict=True)])
 
     def _sums(self, convention: Variant, ordered: Array, counts: Counts) -> Floats:

@@ -81,7 +81,10 @@ class Intervals:
             ConfigError: a limit is not finite, the limits are reversed, or there are more intervals than fit.
         """
         _check_limits(config)
-        first, last = (np.floor(depth / config.depth_interval) for depth in (config.min_depth, config.max_depth))
+        first, last = (
+            np.floor(depth / config.depth_interval)
+            for depth in (config.min_depth, config.max_depth)
+        )
         number = last - first + 1
         low, high = INTERVAL_OCTAVES["error"]
         most = INTERVAL_CELLS // (((high - low) << 1) + 2)
@@ -91,8 +94,17 @@ class Intervals:
                 f"{config.min_depth}, to max_depth, {config.max_depth}: the state holds {most} intervals"
             )
         first, number = int(first), int(number)
-        bits = next(bits for bits in range(9, 0, -1) if (((high - low) << bits) + 2) * number <= INTERVAL_CELLS)
-        return cls(config.depth_interval, first, number, *(Bins(*INTERVAL_OCTAVES[name], bits) for name in ("error", "ratio")))
+        bits = next(
+            bits
+            for bits in range(9, 0, -1)
+            if (((high - low) << bits) + 2) * number <= INTERVAL_CELLS
+        )
+        return cls(
+            config.depth_interval,
+            first,
+            number,
+            *(Bins(*INTERVAL_OCTAVES[name], bits) for name in ("error", "ratio")),
+        )
 
     @property
     def edges(self) -> Floats:
@@ -108,9 +120,13 @@ def _check_limits(config: EvaluationConfig) -> None:
     for name in ("min_depth", "max_depth", "depth_interval"):
         value = getattr(config, name)
         if not (math.isfinite(value) and value >= 0):
-            raise ConfigError(f"{name} is {value}; expected a finite number of metres, not negative")
+            raise ConfigError(
+                f"{name} is {value}; expected a finite number of metres, not negative"
+            )
     if config.min_depth >= config.max_depth:
-        raise ConfigError(f"min_depth is {config.min_depth}; expected less than max_depth, {config.max_depth}")
+        raise ConfigError(
+            f"min_depth is {config.min_depth}; expected less than max_depth, {config.max_depth}"
+        )
     if not config.depth_interval:
         raise ConfigError(f"depth_interval is {config.depth_interval}; expected more than 0")
 
@@ -129,8 +145,15 @@ def layout(config: EvaluationConfig) -> dict[str, tuple[tuple[int, ...], str]]:
     for name, (bins, sums) in HISTOGRAMS.items():
         tables[f"{name}.count"] = ((bins.number,), "int64")
         tables.update({f"{name}.{item}": ((bins.number,), "float64") for item in sums})
-    tables.update({f"joint.{name}": ((window.rows * JOINT_ERROR.number,), "int64") for name, window in JOINT.items()})
-    tables.update({f"interval.{item}": ((intervals.number,), "float64") for item in ("error", "sigma")})
+    tables.update(
+        {
+            f"joint.{name}": ((window.rows * JOINT_ERROR.number,), "int64")
+            for name, window in JOINT.items()
+        }
+    )
+    tables.update(
+        {f"interval.{item}": ((intervals.number,), "float64") for item in ("error", "sigma")}
+    )
     tables["interval.error_bins"] = ((intervals.number * intervals.error.number,), "int64")
     tables["interval.ratio_bins"] = ((intervals.number * intervals.ratio.number,), "int64")
     return tables
@@ -150,7 +173,12 @@ SMALL = {
 }
 """Figures of all pixels, always NumPy's: [pixels, frames], coverage, sums, per-image AUSE and AURG (method, baselines), extremes.
 Those of the rows are bins of `JOINT`."""
-JOINED = {"least": np.minimum, "greatest": np.maximum, "least_row": np.minimum, "greatest_row": np.maximum}
+JOINED = {
+    "least": np.minimum,
+    "greatest": np.maximum,
+    "least_row": np.minimum,
+    "greatest_row": np.maximum,
+}
 """How those that do not add up are merged."""
 
 
@@ -165,8 +193,12 @@ class State:
 
     def __init__(self, config: EvaluationConfig, xp: Arrays = NUMPY) -> None:
         self.xp = xp
-        self.tables: dict[str, Array] = {name: xp.zeros(shape, kind) for name, (shape, kind) in layout(config).items()}
-        self.small: dict[str, Any] = {name: np.zeros(shape, kind) for name, (shape, kind) in SMALL.items()}
+        self.tables: dict[str, Array] = {
+            name: xp.zeros(shape, kind) for name, (shape, kind) in layout(config).items()
+        }
+        self.small: dict[str, Any] = {
+            name: np.zeros(shape, kind) for name, (shape, kind) in SMALL.items()
+        }
         self.small["least"] += np.inf
         self.small["greatest"] -= np.inf
         self.small["least_row"] += NO_ROW
@@ -182,12 +214,19 @@ class State:
         if getattr(xp, "device", None) == getattr(self.xp, "device", None):
             return
         local = self.local()
-        self.tables = local if xp is NUMPY else {name: xp.lib.as_tensor(value, device=xp.device) for name, value in local.items()}
+        self.tables = (
+            local
+            if xp is NUMPY
+            else {name: xp.lib.as_tensor(value, device=xp.device) for name, value in local.items()}
+        )
         self.xp = xp
 
     def local(self) -> dict[str, np.ndarray]:
         """The tables as NumPy arrays."""
-        return {name: np.array(self.xp.local(value)) if self.xp is not NUMPY else value for name, value in self.tables.items()}
+        return {
+            name: np.array(self.xp.local(value)) if self.xp is not NUMPY else value
+            for name, value in self.tables.items()
+        }
 
     def merge(self, other: State) -> None:
         """Add what another state has seen."""
@@ -195,7 +234,9 @@ class State:
         for name in JOINT:
             if other.span(name)[0] != NO_ROW:
                 self.widen(name, other.span(name))
-                brought[f"joint.{name}"] = _widened(name, brought[f"joint.{name}"], other.span(name), self.span(name))
+                brought[f"joint.{name}"] = _widened(
+                    name, brought[f"joint.{name}"], other.span(name), self.span(name)
+                )
         for name, table in self.tables.items():
             addition = self._here(brought[name])
             if name.endswith("max_error"):
@@ -248,9 +289,13 @@ def load_state(path: str | os.PathLike) -> tuple[State, EvaluationConfig]:
         with np.load(path, allow_pickle=False) as file:
             header = json.loads(str(file["header"]))
             if header["format"] > FORMAT:
-                raise SourceError(f"{path} has format {header['format']}; expected {FORMAT}: it was written by a newer version")
+                raise SourceError(
+                    f"{path} has format {header['format']}; expected {FORMAT}: it was written by a newer version"
+                )
             if header["format"] < FORMAT:
-                raise SourceError(f"{path} has format {header['format']}; expected {FORMAT}: an older version wrote it, evaluate again")
+                raise SourceError(
+                    f"{path} has format {header['format']}; expected {FORMAT}: an older version wrote it, evaluate again"
+                )
             config = from_mapping(EvaluationConfig, header["config"])
             state = State(config)
             for store in (state.tables, state.small):
@@ -260,11 +305,15 @@ def load_state(path: str | os.PathLike) -> tuple[State, EvaluationConfig]:
     except SourceError:
         raise
     except Exception as error:  # whatever the parsers of zip, deflate, npy and JSON raise at damaged bytes: zlib.error, TokenError, and more
-        raise SourceError(f"{path} is no complete metrics state ({error}); expected a file written by OnlineMetrics.save") from error
+        raise SourceError(
+            f"{path} is no complete metrics state ({error}); expected a file written by OnlineMetrics.save"
+        ) from error
     return state, config
 
 
 def _same(name: str, value: np.ndarray, like: np.ndarray) -> np.ndarray:
     if value.shape != like.shape or value.dtype != like.dtype:
-        raise ValueError(f"{name} is {value.dtype} of shape {value.shape}; expected {like.dtype} of shape {like.shape}")
+        raise ValueError(
+            f"{name} is {value.dtype} of shape {value.shape}; expected {like.dtype} of shape {like.shape}"
+        )
     return value

@@ -7,9 +7,9 @@ from torch import nn
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.network.backbone import make_backbone
 from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.network.families import is_depth_model
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.network.pretrained import PretrainedDepth
+from uncertainty_depth.pretrained.families import is_depth_model
+from uncertainty_depth.pretrained.network import PretrainedDepth
 
 ARCHITECTURES = (Hourglass.architecture, PretrainedDepth.architecture)
 
@@ -22,4 +22,8 @@ def make_network(config: NetworkConfig, backbone: nn.Module | None = None) -> De
         ModelError: the backbone cannot be made.
     """
     backbone = make_backbone(config.backbone) if backbone is None else backbone
-    return PretrainedDepth(config, backbone) if is_depth_model(backbone.config) else Hourglass(config, backbone)
+    return (
+        PretrainedDepth(config, backbone)
+        if is_depth_model(backbone.config)
+        else Hourglass(config, backbone)
+    )

@@ -19,16 +19,26 @@ from transformers import (
 )
 
 from uncertainty_depth.errors import ModelError
-from uncertainty_depth.network.families import FAMILIES, is_depth_model
-from uncertainty_depth.network.preprocessing import normalisation, read_preprocessing
+from uncertainty_depth.pretrained.families import FAMILIES, is_depth_model
+from uncertainty_depth.pretrained.preprocessing import normalisation, read_preprocessing
 
 logger = logging.getLogger(__name__)
 
 LEVELS = 4
 HUB_TIMEOUT_S = 10.0
-NOT_ARCHITECTURE = {"_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype"}
+NOT_ARCHITECTURE = {
+    "_name_or_path",
+    "transformers_version",
+    "architectures",
+    "dtype",
+    "torch_dtype",
+}
 WIDE, NARROW = (256, 512, 1024, 2048), (64, 128, 256, 512)
-SLIM: dict[str, Any] = {"layer_type": "basic", "embedding_size": 16, "hidden_sizes": (16, 32, 64, 128)}
+SLIM: dict[str, Any] = {
+    "layer_type": "basic",
+    "embedding_size": 16,
+    "hidden_sizes": (16, 32, 64, 128),
+}
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {**SLIM, "depths": (1, 1, 1, 1)},
     "tiny18": {**SLIM, "depths": (2, 2, 2, 2)},
@@ -56,7 +66,9 @@ def make_backbone(name: str) -> nn.Module:
         ModelError: no such preset or folder, pickled weights, a model that is neither, or a hub that cannot be reached.
     """
     config = config_of(name)
-    if name in PRESETS or (Path(name).is_dir() and _has_no_weights(Path(name)) and not is_depth_model(config)):
+    if name in PRESETS or (
+        Path(name).is_dir() and _has_no_weights(Path(name)) and not is_depth_model(config)
+    ):
         return _from_config(config)
     return _pretrained(name, config)
 
@@ -73,7 +85,9 @@ def config_of(name: str) -> PretrainedConfig:
         return _read_config(name)
     if name.count("/") == 1 and not name.startswith((".", "/", "~")):
         return _config_from_hub(name)
-    raise ModelError(f"no backbone {name!r}; expected one of {', '.join(PRESETS)}, a folder with a saved backbone, or a hub id like owner/name")
+    raise ModelError(
+        f"no backbone {name!r}; expected one of {', '.join(PRESETS)}, a folder with a saved backbone, or a hub id like owner/name"
+    )
 
 
 def backbone_from_mapping(values: dict[str, Any]) -> nn.Module:
@@ -87,7 +101,9 @@ def backbone_from_mapping(values: dict[str, Any]) -> nn.Module:
     except ModelError:
         raise
     except Exception as error:  # transformers raises whatever the config class's validation raises
-        raise ModelError(f"the backbone config is of no use to transformers: {_first_line(error)}") from error
+        raise ModelError(
+            f"the backbone config is of no use to transformers: {_first_line(error)}"
+        ) from error
 
 
 def backbone_mapping(backbone: nn.Module) -> dict[str, Any]:
@@ -98,12 +114,19 @@ def backbone_mapping(backbone: nn.Module) -> dict[str, Any]:
 def _architecture_in(values: dict[str, Any]) -> dict[str, Any]:
     """Without what says where the weights came from; a depth model's config holds its encoder's."""
     kept = {key: value for key, value in values.items() if key not in NOT_ARCHITECTURE}
-    return {key: _architecture_in(value) if isinstance(value, dict) else value for key, value in kept.items()}
+    return {
+        key: _architecture_in(value) if isinstance(value, dict) else value
+        for key, value in kept.items()
+    }
 
 
 def _from_config(config: PretrainedConfig) -> nn.Module:
     _check_is_backbone(config)
-    return AutoModelForDepthEstimation.from_config(config) if is_depth_model(config) else AutoBackbone.from_config(_with_levels(config))
+    return (
+        AutoModelForDepthEstimation.from_config(config)
+        if is_depth_model(config)
+        else AutoBackbone.from_config(_with_levels(config))
+    )
 
 
 def _check_is_backbone(config: PretrainedConfig) -> None:
@@ -125,9 +148,13 @@ def _with_levels(config: PretrainedConfig) -> PretrainedConfig:
 def _has_no_weights(folder: Path) -> bool:
     if any(folder.glob("*.safetensors")):
         return False
-    pickled = next((path.name for pattern in ("*.bin", "*.pt", "*.pth") for path in folder.glob(pattern)), None)
+    pickled = next(
+        (path.name for pattern in ("*.bin", "*.pt", "*.pth") for path in folder.glob(pattern)), None
+    )
     if pickled is not None:
-        raise ModelError(f"backbone folder {folder} holds pickled weights ({pickled}), which are never read; expected .safetensors")
+        raise ModelError(
+            f"backbone folder {folder} holds pickled weights ({pickled}), which are never read; expected .safetensors"
+        )
     return True
 
 
@@ -155,25 +182,42 @@ def _read_config(name: str) -> PretrainedConfig:
     try:
         return AutoConfig.from_pretrained(name, trust_remote_code=False)
     except Exception as error:
-        raise ModelError(f"backbone {name} has no config that can be read: {_first_line(error)}") from error
+        raise ModelError(
+            f"backbone {name} has no config that can be read: {_first_line(error)}"
+        ) from error
 
 
 def _pretrained(name: str, config: PretrainedConfig) -> nn.Module:
     """Load weights with the config's own class: AutoBackbone.from_pretrained asks the hub even for a local folder."""
     _check_is_backbone(config)
-    kind = (MODEL_FOR_DEPTH_ESTIMATION_MAPPING if is_depth_model(config) else MODEL_FOR_BACKBONE_MAPPING)[type(config)]
+    kind = (
+        MODEL_FOR_DEPTH_ESTIMATION_MAPPING if is_depth_model(config) else MODEL_FOR_BACKBONE_MAPPING
+    )[type(config)]
     prepared = config if is_depth_model(config) else _with_levels(config)
     try:
-        backbone, report = kind.from_pretrained(name, config=prepared, use_safetensors=True, output_loading_info=True)
+        backbone, report = kind.from_pretrained(
+            name, config=prepared, use_safetensors=True, output_loading_info=True
+        )
     except Exception as error:
-        raise ModelError(f"the weights of backbone {name} cannot be read: {_first_line(error)}") from error
+        raise ModelError(
+            f"the weights of backbone {name} cannot be read: {_first_line(error)}"
+        ) from error
     missing, total = len(report["missing_keys"]), len(backbone.state_dict())
     if missing > total / 2:
-        raise ModelError(f"the weights of backbone {name} hold {total - missing} of the {total} tensors a {config.model_type} encoder needs")
+        raise ModelError(
+            f"the weights of backbone {name} hold {total - missing} of the {total} tensors a {config.model_type} encoder needs"
+        )
     if missing:
-        logger.warning("backbone %s: %d of %d tensors are not in its weights and start at random", name, missing, total)
+        logger.warning(
+            "backbone %s: %d of %d tensors are not in its weights and start at random",
+            name,
+            missing,
+            total,
+        )
     if is_depth_model(config):
-        backbone.config.image_mean, backbone.config.image_std = normalisation(read_preprocessing(name))
+        backbone.config.image_mean, backbone.config.image_std = normalisation(
+            read_preprocessing(name)
+        )
     return backbone.float()
 
 

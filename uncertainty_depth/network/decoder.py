@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from uncertainty_depth.network.noise import divergence
+from uncertainty_depth.network.learned_dropout import divergence
 
 Dropout = Callable[[Tensor], Tensor]
 LAST: dict[str, nn.Module] = {"relu": nn.ReLU(), "leaky_relu": nn.LeakyReLU(0.1)}
@@ -27,7 +27,9 @@ class UpProjection(nn.Module):
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__()
-        self.unpool = nn.ConvTranspose2d(in_channels, 2 * out_channels, 5, stride=2, padding=2, output_padding=1, bias=False)
+        self.unpool = nn.ConvTranspose2d(
+            in_channels, 2 * out_channels, 5, stride=2, padding=2, output_padding=1, bias=False
+        )
         self.unpool_norm = nn.BatchNorm2d(2 * out_channels)
         self.conv = nn.Conv2d(out_channels, out_channels, 3, padding=1, bias=False)
         self.norm = nn.BatchNorm2d(out_channels)
@@ -58,16 +60,26 @@ class Decoder(nn.Module):
     """
 
     def __init__(
-        self, channels: Sequence[int], width: int, dropouts: Sequence[nn.Module], skip_connections: bool, outputs: int, last: str = "leaky_relu"
+        self,
+        channels: Sequence[int],
+        width: int,
+        dropouts: Sequence[nn.Module],
+        skip_connections: bool,
+        outputs: int,
+        last: str = "leaky_relu",
     ) -> None:
         super().__init__()
         widths = decoder_widths(width)
         inputs = [max(channels[-1] // 2, 1), *widths[:-1]]
-        self.bridge = nn.Sequential(nn.Conv2d(channels[-1], inputs[0], 1, bias=False), nn.BatchNorm2d(inputs[0]))
+        self.bridge = nn.Sequential(
+            nn.Conv2d(channels[-1], inputs[0], 1, bias=False), nn.BatchNorm2d(inputs[0])
+        )
         self.ups = nn.ModuleList(UpProjection(a, b) for a, b in zip(inputs, widths, strict=True))
         self.dropouts = nn.ModuleList(dropouts)
         finer = list(channels[-2::-1]) if skip_connections else []
-        self.skips = nn.ModuleList(nn.Conv2d(a, b, 1) for a, b in zip(finer, widths[:3], strict=False))
+        self.skips = nn.ModuleList(
+            nn.Conv2d(a, b, 1) for a, b in zip(finer, widths[:3], strict=False)
+        )
         self.last = LAST[last]
         self.final = nn.Conv2d(widths[3], outputs, 3, padding=1)
 
@@ -86,7 +98,10 @@ class Decoder(nn.Module):
 
     def divergence(self) -> Tensor | float:
         """KL divergence of the dropouts, with the weights that their units enter, to their priors; 0 where no rate is learned."""
-        return sum(divergence(layer, up.unpool) for layer, up in zip(self.dropouts, self.ups[1:], strict=True))
+        return sum(
+            divergence(layer, up.unpool)
+            for layer, up in zip(self.dropouts, self.ups[1:], strict=True)
+        )
 
     def forward(self, features: Sequence[Tensor]) -> Tensor:
         """(B, outputs, 16h, 16w) raw values."""

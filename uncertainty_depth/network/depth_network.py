@@ -87,7 +87,9 @@ class DepthNetwork(nn.Module, ABC):
 
     def encode(self, image: Tensor) -> Any:
         """The encoder's features. A frozen encoder has a gradient only where the image asks for one."""
-        with torch.set_grad_enabled(torch.is_grad_enabled() and (image.requires_grad or not self.encoder_is_frozen)):
+        with torch.set_grad_enabled(
+            torch.is_grad_enabled() and (image.requires_grad or not self.encoder_is_frozen)
+        ):
             return self.encoder(image)
 
     def decode(self, features: Any, size: Sequence[int]) -> NetworkOutput:
@@ -98,7 +100,9 @@ class DepthNetwork(nn.Module, ABC):
         """All that comes before the first dropout, which samples of mc_dropout have in common."""
         return self.decoder.trunk(self.encode(image))
 
-    def branches(self, trunk: Any, dropouts: Sequence[Dropout], size: Sequence[int]) -> NetworkOutput:
+    def branches(
+        self, trunk: Any, dropouts: Sequence[Dropout], size: Sequence[int]
+    ) -> NetworkOutput:
         """The rest, with the given functions in the place of the dropouts."""
         return self.to_metres(self.decoder.branches(trunk, dropouts), size)
 
@@ -131,4 +135,6 @@ def check_network(config: NetworkConfig) -> None:
         if len(getattr(config, name)) != 2:
             raise ConfigError(f"{name} is {getattr(config, name)!r}; expected two numbers")
     if not config.depth_range[0] < config.depth_range[1]:
-        raise ConfigError(f"depth_range is {config.depth_range!r}; expected the least depth before the greatest")
+        raise ConfigError(
+            f"depth_range is {config.depth_range!r}; expected the least depth before the greatest"
+        )

@@ -19,7 +19,11 @@ class Encoder(nn.Module):
     std: Tensor
 
     def __init__(
-        self, backbone: nn.Module, mean: Sequence[float] = IMAGENET_MEAN, std: Sequence[float] = IMAGENET_STD, patch: int | None = None
+        self,
+        backbone: nn.Module,
+        mean: Sequence[float] = IMAGENET_MEAN,
+        std: Sequence[float] = IMAGENET_STD,
+        patch: int | None = None,
     ) -> None:
         """`patch`: pixels that height and width must be a multiple of; else the backbone's patch size, where it has one."""
         super().__init__()
@@ -40,4 +44,8 @@ class Encoder(nn.Module):
     def _to_whole_patches(self, image: Tensor) -> Tensor:
         """A ViT drops the rows and columns beyond its last whole patch, which would shift every map: stretch the image instead."""
         size = [-(-length // self.patch) * self.patch for length in image.shape[-2:]]
-        return image if size == list(image.shape[-2:]) else functional.interpolate(image, size=size, mode="bilinear", align_corners=False)
+        return (
+            image
+            if size == list(image.shape[-2:])
+            else functional.interpolate(image, size=size, mode="bilinear", align_corners=False)
+        )

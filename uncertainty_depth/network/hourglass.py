@@ -12,7 +12,7 @@ from uncertainty_depth.network.backbone import backbone_mapping, make_backbone
 from uncertainty_depth.network.decoder import Decoder, decoder_widths, geometric, raw_value
 from uncertainty_depth.network.depth_network import RELATIVE_SCALE, DepthNetwork
 from uncertainty_depth.network.encoder import Encoder
-from uncertainty_depth.network.noise import make_dropout
+from uncertainty_depth.network.learned_dropout import make_dropout
 
 START_WEIGHT = 0.1
 
@@ -34,9 +34,19 @@ class Hourglass(DepthNetwork):
         super().__init__(config)
         self.encoder = Encoder(make_backbone(config.backbone) if backbone is None else backbone)
         outputs = 1 if config.head == "none" else 2
-        dropouts = [make_dropout(config.dropout_kind, features, config.dropout) for features in decoder_widths(config.decoder_width)[:3]]
+        dropouts = [
+            make_dropout(config.dropout_kind, features, config.dropout)
+            for features in decoder_widths(config.decoder_width)[:3]
+        ]
         channels = self.encoder.backbone.channels
-        self.decoder = Decoder(channels, config.decoder_width, dropouts, config.skip_connections, outputs, config.last_activation)
+        self.decoder = Decoder(
+            channels,
+            config.decoder_width,
+            dropouts,
+            config.skip_connections,
+            outputs,
+            config.last_activation,
+        )
 
     @property
     def backbone_config(self) -> dict[str, Any]:
@@ -46,7 +56,10 @@ class Hourglass(DepthNetwork):
     @property
     def foldable(self) -> list[nn.Module]:
         """See `DepthNetwork`."""
-        return [self.decoder, *([self.encoder] if self.encoder.backbone.config.model_type == "resnet" else [])]
+        return [
+            self.decoder,
+            *([self.encoder] if self.encoder.backbone.config.model_type == "resnet" else []),
+        ]
 
     def depth_of(self, raw: Tensor) -> Tensor:
         """See `DepthNetwork`."""
@@ -54,7 +67,10 @@ class Hourglass(DepthNetwork):
 
     def start_from_constant(self, depth_m: float, relative_error: float) -> None:
         """See `DepthNetwork`: all is decided by the last layer."""
-        targets = [raw_value(depth_m, *self.config.depth_range), raw_value(relative_error, *RELATIVE_SCALE)]
+        targets = [
+            raw_value(depth_m, *self.config.depth_range),
+            raw_value(relative_error, *RELATIVE_SCALE),
+        ]
         final = self.decoder.final
         with torch.no_grad():
             final.weight.mul_(START_WEIGHT)

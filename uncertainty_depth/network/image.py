@@ -15,7 +15,9 @@ def resize_image(image: NDArray[np.uint8], size: Sequence[int]) -> NDArray[np.ui
     """(H, W, 3) uint8 to (height, width, 3) for `size` = (width, height): area averages when shrinking, bilinear otherwise."""
     width, height = size
     shrinks = image.shape[0] >= height and image.shape[1] >= width
-    return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
+    return cv2.resize(
+        image, (width, height), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
+    )
 
 
 def image_tensor(images: NDArray[np.uint8], device: torch.device | str = "cpu") -> Tensor:

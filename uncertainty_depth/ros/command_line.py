@@ -97,13 +97,23 @@ def print_help(command: NodeCommand) -> None:
         usage="%(prog)s --ros-args -p PARAMETER:=VALUE -r TOPIC:=OTHER_TOPIC --params-file FILE ...",
         description=command.about,
         epilog=f"example: {command.name} {command.example}",
-        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=32, width=WIDTH),
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(
+            prog, max_help_position=32, width=WIDTH
+        ),
     )
     add_parameters(made, command.config)
     common = made.add_argument_group("parameters of ROS")
-    common.add_argument("time", metavar="use_sim_time:=BOOL", help="take the time from /clock, as where a bag is played with one (default: False)")
+    common.add_argument(
+        "time",
+        metavar="use_sim_time:=BOOL",
+        help="take the time from /clock, as where a bag is played with one (default: False)",
+    )
     policies = "quality of service of an image, cloud or camera info topic, its full name; POLICY: history, depth, reliability, durability"
-    common.add_argument("qos", metavar="qos_overrides.TOPIC.subscription.POLICY:=VALUE, qos_overrides.TOPIC.publisher.POLICY:=VALUE", help=policies)
+    common.add_argument(
+        "qos",
+        metavar="qos_overrides.TOPIC.subscription.POLICY:=VALUE, qos_overrides.TOPIC.publisher.POLICY:=VALUE",
+        help=policies,
+    )
     made.print_help()
 
 
@@ -116,7 +126,9 @@ def refuse_ignored(command: NodeCommand, arguments: Sequence[str]) -> None:
             continue
         meant = get_close_matches(name, parameters, 1)
         expected = f"--ros-args -p {meant[0]}:=X" if meant else command.example
-        raise ConfigError(f"argument {argument!r} is outside --ros-args, where it has no effect; expected {expected}")
+        raise ConfigError(
+            f"argument {argument!r} is outside --ros-args, where it has no effect; expected {expected}"
+        )
 
 
 def without_ros_arguments(arguments: Sequence[str]) -> list[str]:

@@ -14,8 +14,8 @@ from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from uncertainty_depth.config import DepthNodeConfig
-from uncertainty_depth.data.images import decode_image
 from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.ros.depth_outputs import DepthOutputs
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
 from uncertainty_depth.ros.messages import stamp_ns
@@ -24,7 +24,7 @@ from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
 from uncertainty_depth.ros.worker import Worker
 
 if TYPE_CHECKING:
-    from uncertainty_depth.predictor import Predictor
+    from uncertainty_depth.inference.predictor import Predictor
 
 LOG_EVERY_S = 5.0
 INPUTS = {False: (Image, "image"), True: (CompressedImage, "image/compressed")}
@@ -32,7 +32,7 @@ INPUTS = {False: (Image, "image"), True: (CompressedImage, "image/compressed")}
 
 def load_predictor(config: DepthNodeConfig) -> Predictor:
     """The model, ready. torch is imported only here: a wrong parameter is said at once, and a missing torch in one sentence."""
-    from uncertainty_depth.predictor import Predictor
+    from uncertainty_depth.inference.predictor import Predictor
 
     return Predictor(config.model, config)
 
@@ -50,17 +50,33 @@ class DepthNode(Node):
         super().__init__("depth_node", **options)
         self._options = NodeParameters(self, DepthNodeConfig, self._prepare)
         if not self.config.model:
-            raise ConfigError("the parameter model is empty; expected a model folder, e.g. --ros-args -p model:=/path/to/model")
+            raise ConfigError(
+                "the parameter model is empty; expected a model folder, e.g. --ros-args -p model:=/path/to/model"
+            )
         self.health, self._info = Health(), None
         self._outputs, self._qos = DepthOutputs(self), SubscriptionQos(self)
         self._predictor = load_predictor(self.config)
-        self._worker = Worker(self._process, lambda _, reason: self.health.drop(reason), self.config.queue_size)
-        self._diagnostics = DiagnosticsPublisher(self, self.health, lambda: ("received",), self._facts)
-        self.create_subscription(CameraInfo, "camera_info", self._on_info, self._qos.overridden("camera_info", sensor_qos(1, False)))
-        self._qos.declare([topic for _, topic in INPUTS.values()], sensor_qos(self.config.queue_size, self.config.reliable_input))
+        self._worker = Worker(
+            self._process, lambda _, reason: self.health.drop(reason), self.config.queue_size
+        )
+        self._diagnostics = DiagnosticsPublisher(
+            self, self.health, lambda: ("received",), self._facts
+        )
+        self.create_subscription(
+            CameraInfo,
+            "camera_info",
+            self._on_info,
+            self._qos.overridden("camera_info", sensor_qos(1, False)),
+        )
+        self._qos.declare(
+            [topic for _, topic in INPUTS.values()],
+            sensor_qos(self.config.queue_size, self.config.reliable_input),
+        )
         self._subscribe(self.config)
         self._outputs.publish_model(self._predictor.describe())
-        self.get_logger().info(f"{self._predictor.method} on {self._predictor.device}, model {self.config.model}")
+        self.get_logger().info(
+            f"{self._predictor.method} on {self._predictor.device}, model {self.config.model}"
+        )
 
     @property
     def config(self) -> DepthNodeConfig:
@@ -76,7 +92,9 @@ class DepthNode(Node):
         kind, topic = INPUTS[config.compressed_input]
         events = SubscriptionEventCallbacks(message_lost=self._on_lost)
         qos = self._qos.overridden(topic, sensor_qos(config.queue_size, config.reliable_input))
-        self._subscription = self.create_subscription(kind, topic, self._on_image, qos, event_callbacks=events)
+        self._subscription = self.create_subscription(
+            kind, topic, self._on_image, qos, event_callbacks=events
+        )
 
     def _on_info(self, message: CameraInfo) -> None:
         self._info = message
@@ -102,8 +120,15 @@ class DepthNode(Node):
     def _predict(self, message: Image | CompressedImage) -> None:
         start, config = time.perf_counter(), self.config
         if 0 < config.max_frame_age < self._age_s(message):
-            hint = "; playing a bag needs use_sim_time and /clock" if self._age_s(message) > 3600 else ""
-            raise MessageError("stale", f"an image was {self._age_s(message):.3f} s old, more than max_frame_age {config.max_frame_age} s{hint}")
+            hint = (
+                "; playing a bag needs use_sim_time and /clock"
+                if self._age_s(message) > 3600
+                else ""
+            )
+            raise MessageError(
+                "stale",
+                f"an image was {self._age_s(message):.3f} s old, more than max_frame_age {config.max_frame_age} s{hint}",
+            )
         image = decode_image(message)
         prediction = self._predictor.predict(image, stamp_ns(message.header))
         self._outputs.publish(prediction, image, message.header, self._info, config)
@@ -117,12 +142,17 @@ class DepthNode(Node):
 
     def _drop(self, reason: str, sentence: str) -> None:
         self.health.drop(reason)
-        self.get_logger().warning(f"dropped ({reason}): {sentence}", throttle_duration_sec=LOG_EVERY_S)
+        self.get_logger().warning(
+            f"dropped ({reason}): {sentence}", throttle_duration_sec=LOG_EVERY_S
+        )
 
     def _prepare(self, old: DepthNodeConfig, new: DepthNodeConfig) -> Callable[[], None]:
         same = (new.method, new.component) == (old.method, old.component)
         predictor = self._predictor if same else load_predictor(new)
-        input_changed = any(getattr(old, name) != getattr(new, name) for name in ("queue_size", "reliable_input", "compressed_input"))
+        input_changed = any(
+            getattr(old, name) != getattr(new, name)
+            for name in ("queue_size", "reliable_input", "compressed_input")
+        )
 
         def apply() -> None:
             predictor.config = new

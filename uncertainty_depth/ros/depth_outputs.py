@@ -14,9 +14,9 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import Float64, Header, String
 
 from uncertainty_depth.config import DepthNodeConfig
-from uncertainty_depth.data.camera_info import camera_from_info
-from uncertainty_depth.pictures import DEPTH_COLORS, SIGMA_COLORS, colorize
-from uncertainty_depth.point_cloud import colored_points
+from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, colorize
+from uncertainty_depth.geometry.point_cloud import colored_points
+from uncertainty_depth.messages.camera_info import camera_from_info
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros.messages import camera_info_message, image_message, points_message
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS, OVERRIDABLE
@@ -27,11 +27,15 @@ class DepthOutputs:
 
     def __init__(self, node: Node) -> None:
         def publisher(kind: type, topic: str) -> Publisher:
-            return node.create_publisher(kind, topic, OUTPUT_QOS, qos_overriding_options=OVERRIDABLE)
+            return node.create_publisher(
+                kind, topic, OUTPUT_QOS, qos_overriding_options=OVERRIDABLE
+            )
 
         self.depth = publisher(Image, "depth/image_rect")
         self.sigma = publisher(Image, "uncertainty/image_rect")
-        self._infos = [publisher(CameraInfo, f"{name}/camera_info") for name in ("depth", "uncertainty")]
+        self._infos = [
+            publisher(CameraInfo, f"{name}/camera_info") for name in ("depth", "uncertainty")
+        ]
         self._points = publisher(PointCloud2, "points")
         self._depth_color = publisher(Image, "depth/image_color")
         self._sigma_color = publisher(Image, "uncertainty/image_color")
@@ -40,7 +44,12 @@ class DepthOutputs:
         self._model = node.create_publisher(String, "depth/model", LATCHED_QOS)
 
     def publish(
-        self, prediction: DepthPrediction, image: NDArray[np.uint8], header: Header, info: CameraInfo | None, config: DepthNodeConfig
+        self,
+        prediction: DepthPrediction,
+        image: NDArray[np.uint8],
+        header: Header,
+        info: CameraInfo | None,
+        config: DepthNodeConfig,
     ) -> None:
         """Publish a prediction under the camera image's header; camera info and points wait until the camera's is known."""
         height, width = prediction.depth_m.shape
@@ -50,10 +59,16 @@ class DepthOutputs:
                 publisher.publish(scaled)
         self.depth.publish(image_message(prediction.depth_m, header))
         self.sigma.publish(image_message(prediction.sigma_m, header))
-        self._publish_color(self._depth_color, prediction.depth_m, config.color_max_depth, DEPTH_COLORS, header)
-        self._publish_color(self._sigma_color, prediction.sigma_m, config.color_max_sigma, SIGMA_COLORS, header)
+        self._publish_color(
+            self._depth_color, prediction.depth_m, config.color_max_depth, DEPTH_COLORS, header
+        )
+        self._publish_color(
+            self._sigma_color, prediction.sigma_m, config.color_max_sigma, SIGMA_COLORS, header
+        )
         if scaled is not None and scaled.k[0] > 0 and self._points.get_subscription_count():
-            points = colored_points(prediction.depth_m, prediction.sigma_m, image, camera_from_info(scaled))
+            points = colored_points(
+                prediction.depth_m, prediction.sigma_m, image, camera_from_info(scaled)
+            )
             self._points.publish(points_message(points, header))
 
     def publish_model(self, description: Mapping[str, Any]) -> None:
@@ -65,6 +80,13 @@ class DepthOutputs:
         self._latency_ms.publish(Float64(data=latency_ms))
         self._processing_time_ms.publish(Float64(data=processing_time_ms))
 
-    def _publish_color(self, publisher: Publisher, values: NDArray[np.float32], maximum: float, colors: str, header: Header) -> None:
+    def _publish_color(
+        self,
+        publisher: Publisher,
+        values: NDArray[np.float32],
+        maximum: float,
+        colors: str,
+        header: Header,
+    ) -> None:
         if publisher.get_subscription_count():
             publisher.publish(image_message(colorize(values, maximum, colors), header))

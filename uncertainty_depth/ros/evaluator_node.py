@@ -19,9 +19,9 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from uncertainty_depth import report
 from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.evaluation import report
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.records import Skipped
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
@@ -52,12 +52,19 @@ class EvaluatorNode(Node):
         self._options = NodeParameters(self, EvaluatorNodeConfig, self._prepare)
         config = checked(self.config)
         self.health, self._model, self._qos = Health(), {}, SubscriptionQos(self)
-        self._live = LiveEvaluation(config, create_extrinsics(self, config.lidar_to_camera, config.use_ground_truth_image))
+        self._live = LiveEvaluation(
+            config, create_extrinsics(self, config.lidar_to_camera, config.use_ground_truth_image)
+        )
         self._outputs = ScoreOutputs(self, self._live.evaluation)
-        self._worker: Worker[Step] = Worker(self._take, lambda _, reason: self.health.drop(reason), STREAMS * config.queue_size)
+        self._worker: Worker[Step] = Worker(
+            self._take, lambda _, reason: self.health.drop(reason), STREAMS * config.queue_size
+        )
         self._diagnostics = DiagnosticsPublisher(self, self.health, self._awaited, self._facts)
         self._subscribe_predictions()
-        self._qos.declare([topic for _, topic in GROUND_TRUTH.values()], sensor_qos(config.queue_size, config.reliable_input))
+        self._qos.declare(
+            [topic for _, topic in GROUND_TRUTH.values()],
+            sensor_qos(config.queue_size, config.reliable_input),
+        )
         self._ground_truth = self._subscribe_ground_truth(config)
         services = MutuallyExclusiveCallbackGroup()
         self.create_service(Trigger, "~/reset", self._on_reset, callback_group=services)
@@ -78,12 +85,19 @@ class EvaluatorNode(Node):
         live, depth = self._live, self.config.queue_size
         self._subscribe(Image, "depth/image_rect", live.add_depth, sensor_qos(depth, True))
         self._subscribe(Image, "uncertainty/image_rect", live.add_sigma, sensor_qos(depth, True))
-        self._subscribe(CameraInfo, "depth/camera_info", live.add_camera_info, sensor_qos(depth, True))
+        self._subscribe(
+            CameraInfo, "depth/camera_info", live.add_camera_info, sensor_qos(depth, True)
+        )
         self.create_subscription(String, "depth/model", self._on_model, LATCHED_QOS)
 
     def _subscribe_ground_truth(self, config: EvaluatorNodeConfig) -> Subscription:
         kind, topic = GROUND_TRUTH[config.use_ground_truth_image]
-        return self._subscribe(kind, topic, self._live.add_ground_truth, sensor_qos(config.queue_size, config.reliable_input))
+        return self._subscribe(
+            kind,
+            topic,
+            self._live.add_ground_truth,
+            sensor_qos(config.queue_size, config.reliable_input),
+        )
 
     def _subscribe(self, kind: type, topic: str, add: Callable, qos: QoSProfile) -> Subscription:
         def receive(message: object) -> None:
@@ -91,25 +105,37 @@ class EvaluatorNode(Node):
             self.health.count(f"received.{topic}")
             self._worker.put(partial(add, message))
 
-        events = SubscriptionEventCallbacks(message_lost=lambda event: self.health.count("lost_in_transport", event.total_count_change))
-        return self.create_subscription(kind, topic, receive, self._qos.overridden(topic, qos), event_callbacks=events)
+        events = SubscriptionEventCallbacks(
+            message_lost=lambda event: self.health.count(
+                "lost_in_transport", event.total_count_change
+            )
+        )
+        return self.create_subscription(
+            kind, topic, receive, self._qos.overridden(topic, qos), event_callbacks=events
+        )
 
     def _on_model(self, message: String) -> None:
         try:
             self._model = dict(json.loads(message.data))
         except (ValueError, TypeError):
-            self.get_logger().warning(f"depth/model says {message.data[:80]!r}; expected a JSON object: the report will not name the model")
+            self.get_logger().warning(
+                f"depth/model says {message.data[:80]!r}; expected a JSON object: the report will not name the model"
+            )
 
     def _take(self, step: Step) -> None:
         for result in step():
             self._tell(result)
 
     def _tell(self, result: Scored | Skipped) -> None:
-        self.health.count(f"skipped.{result.reason}" if isinstance(result, Skipped) else "evaluated")
+        self.health.count(
+            f"skipped.{result.reason}" if isinstance(result, Skipped) else "evaluated"
+        )
         if not self.context.ok():
             return  # shutting down: the report tells it
         if isinstance(result, Skipped):
-            self.get_logger().warning(f"not scored ({result.reason}): {result.message}", throttle_duration_sec=LOG_EVERY_S)
+            self.get_logger().warning(
+                f"not scored ({result.reason}): {result.message}", throttle_duration_sec=LOG_EVERY_S
+            )
         else:
             self._outputs.publish(result, self._live.evaluation, self.config)
 
@@ -144,7 +170,9 @@ class EvaluatorNode(Node):
         try:
             return report.write(self._live.evaluation, Path(self.config.output), context)
         except OSError as error:
-            raise SourceError(f"the report cannot be written to {self.config.output}: {error}") from error
+            raise SourceError(
+                f"the report cannot be written to {self.config.output}: {error}"
+            ) from error
 
     def _finish(self) -> Path:
         self._take(self._live.finish)
@@ -154,8 +182,16 @@ class EvaluatorNode(Node):
         return f"live: {self.resolve_topic_name('depth/image_rect')} against {self._ground_truth.topic_name}"
 
     def _notes(self) -> tuple[str, ...]:
-        counts = {f"messages {name}": n for name, n in self.health.counts().items() if name.startswith(("dropped.", "lost_"))}
-        counts |= {f"pairing: {name}": n for name, n in self._live.pairing_counts.items() if name not in ("paired", "unmatched")}
+        counts = {
+            f"messages {name}": n
+            for name, n in self.health.counts().items()
+            if name.startswith(("dropped.", "lost_"))
+        }
+        counts |= {
+            f"pairing: {name}": n
+            for name, n in self._live.pairing_counts.items()
+            if name not in ("paired", "unmatched")
+        }
         counts["waiting"] = self._live.waiting
         return tuple(f"{name.replace('_', ' ')}: {n}" for name, n in counts.items() if n)
 
@@ -164,7 +200,10 @@ class EvaluatorNode(Node):
         input_names = ("use_ground_truth_image", "reliable_input", "queue_size")
         input_changed = any(getattr(old, name) != getattr(new, name) for name in input_names)
         extrinsics = self._live.extrinsics
-        if (old.lidar_to_camera, old.use_ground_truth_image) != (new.lidar_to_camera, new.use_ground_truth_image):
+        if (old.lidar_to_camera, old.use_ground_truth_image) != (
+            new.lidar_to_camera,
+            new.use_ground_truth_image,
+        ):
             extrinsics = create_extrinsics(self, new.lidar_to_camera, new.use_ground_truth_image)
 
         def apply() -> None:
@@ -178,7 +217,12 @@ class EvaluatorNode(Node):
 
     def _awaited(self) -> tuple[str, ...]:
         _, ground_truth = GROUND_TRUTH[self.config.use_ground_truth_image]
-        return "received.depth/image_rect", "received.uncertainty/image_rect", f"received.{ground_truth}", "evaluated"
+        return (
+            "received.depth/image_rect",
+            "received.uncertainty/image_rect",
+            f"received.{ground_truth}",
+            "evaluated",
+        )
 
     def _facts(self) -> dict[str, object]:
         pairing = {f"pairing.{name}": count for name, count in self._live.pairing_counts.items()}
@@ -187,11 +231,17 @@ class EvaluatorNode(Node):
     def close(self) -> str:
         """Score what has arrived, write the report where one is wanted, and go; returns what is worth telling."""
         try:
-            written = f", report: {self._worker.call(self._finish).result()}" if self.config.output else ""
+            written = (
+                f", report: {self._worker.call(self._finish).result()}"
+                if self.config.output
+                else ""
+            )
         finally:
             self._worker.stop()
             self.destroy_node()
-        skipped = "".join(f", {count} {reason}" for reason, count in self._live.evaluation.skipped.items())
+        skipped = "".join(
+            f", {count} {reason}" for reason, count in self._live.evaluation.skipped.items()
+        )
         return f"{self._live.evaluation.evaluated} frames scored{skipped}{written}"
 
 
@@ -203,7 +253,9 @@ def checked(config: EvaluatorNodeConfig) -> EvaluatorNodeConfig:
         SourceError: when a report cannot be written to `output`.
     """
     if config.min_depth >= config.max_depth:
-        raise ConfigError(f"min_depth is {config.min_depth}; expected less than max_depth, {config.max_depth}")
+        raise ConfigError(
+            f"min_depth is {config.min_depth}; expected less than max_depth, {config.max_depth}"
+        )
     try:
         OnlineMetrics(config)
     except (ValueError, OverflowError) as error:  # more depth intervals than fit, say

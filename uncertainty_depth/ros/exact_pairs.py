@@ -20,12 +20,18 @@ class ExactPairs:
         self.queue_size = queue_size
         self._waiting: OrderedDict[tuple[int, int], Any] = OrderedDict()
 
-    def add(self, side: int, stamp_ns: int, item: Any) -> tuple[tuple[Any, Any] | None, list[Unmatched]]:
+    def add(
+        self, side: int, stamp_ns: int, item: Any
+    ) -> tuple[tuple[Any, Any] | None, list[Unmatched]]:
         """Take in a message; returns the pair it completes, if any, and the messages given up for it."""
         partner = self._waiting.pop((stamp_ns, 1 - side), None)
         if partner is not None:
             return ((item, partner) if side == 0 else (partner, item)), []
-        lost = [Unmatched(stamp_ns, side)] if self._waiting.pop((stamp_ns, side), None) is not None else []
+        lost = (
+            [Unmatched(stamp_ns, side)]
+            if self._waiting.pop((stamp_ns, side), None) is not None
+            else []
+        )
         self._waiting[stamp_ns, side] = item
         while len(self._waiting) > self.queue_size:
             lost.append(Unmatched(*self._waiting.popitem(last=False)[0]))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.errors import ConfigError, MessageError
-from uncertainty_depth.geometry import transform_from, transform_from_option
+from uncertainty_depth.geometry.camera import transform_from, transform_from_option
 
 TF_TIMEOUT_S = 0.2
 
@@ -27,7 +27,9 @@ class FixedExtrinsics:
     def __init__(self, lidar_to_camera: tuple[float, ...]) -> None:
         """`lidar_to_camera`: x y z qx qy qz qw, metres. Raises `ConfigError` unless these are seven usable numbers."""
         if not isinstance(lidar_to_camera, tuple):
-            raise ConfigError(f"lidar_to_camera is {lidar_to_camera!r}; expected 7 numbers: x y z qx qy qz qw")
+            raise ConfigError(
+                f"lidar_to_camera is {lidar_to_camera!r}; expected 7 numbers: x y z qx qy qz qw"
+            )
         self._transform = transform_from_option(lidar_to_camera)
 
     def lookup(self, camera_frame: str, lidar_frame: str, stamp: Any) -> NDArray[np.float64]:
@@ -52,9 +54,16 @@ class TfExtrinsics:
         from rclpy.time import Time
 
         try:
-            found = self._buffer.lookup_transform(camera_frame, lidar_frame, Time.from_msg(stamp), timeout=Duration(seconds=TF_TIMEOUT_S))
+            found = self._buffer.lookup_transform(
+                camera_frame,
+                lidar_frame,
+                Time.from_msg(stamp),
+                timeout=Duration(seconds=TF_TIMEOUT_S),
+            )
         except self._errors as error:
-            raise MessageError("no_extrinsics", f"no transform from {lidar_frame!r} to {camera_frame!r}: {error}") from error
+            raise MessageError(
+                "no_extrinsics", f"no transform from {lidar_frame!r} to {camera_frame!r}: {error}"
+            ) from error
         shift, turn = found.transform.translation, found.transform.rotation
         return transform_from(shift.x, shift.y, shift.z, turn.x, turn.y, turn.z, turn.w)
 
@@ -67,7 +76,9 @@ class NoExtrinsics:
         raise MessageError("no_extrinsics", "ground truth comes as images: there is no LiDAR")
 
 
-def create_extrinsics(node: Any, lidar_to_camera: tuple[float, ...], use_ground_truth_image: bool) -> Extrinsics:
+def create_extrinsics(
+    node: Any, lidar_to_camera: tuple[float, ...], use_ground_truth_image: bool
+) -> Extrinsics:
     """The parameter where it is set, else tf2.
 
     Raises:
@@ -80,4 +91,6 @@ def create_extrinsics(node: Any, lidar_to_camera: tuple[float, ...], use_ground_
     try:
         return TfExtrinsics(node)
     except ImportError as error:
-        raise ConfigError("lidar_to_camera is empty and tf2_ros is not installed; expected x y z qx qy qz qw, or a ROS distribution") from error
+        raise ConfigError(
+            "lidar_to_camera is empty and tf2_ros is not installed; expected x y z qx qy qz qw, or a ROS distribution"
+        ) from error

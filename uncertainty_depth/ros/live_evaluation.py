@@ -11,18 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig
-from uncertainty_depth.data.camera_info import camera_from_info
-from uncertainty_depth.data.clouds import cloud_points
-from uncertainty_depth.data.images import decode_depth
 from uncertainty_depth.data.pairing import Outcome, Pairer
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.evaluate import Evaluation
-from uncertainty_depth.geometry import ground_truth_from_cloud
+from uncertainty_depth.evaluation.evaluate import Evaluation
+from uncertainty_depth.geometry.camera import ground_truth_from_cloud
+from uncertainty_depth.messages.camera_info import camera_from_info
+from uncertainty_depth.messages.clouds import cloud_points
+from uncertainty_depth.messages.images import decode_depth
 from uncertainty_depth.records import DepthPrediction, Skipped
 from uncertainty_depth.ros.exact_pairs import ExactPairs, Unmatched
 from uncertainty_depth.ros.extrinsics import Extrinsics
 
-RUN_OPTIONS = [item.name for item in fields(EvaluationConfig)] + ["max_time_difference", "queue_size", "use_ground_truth_image"]
+RUN_OPTIONS = [item.name for item in fields(EvaluationConfig)] + [
+    "max_time_difference",
+    "queue_size",
+    "use_ground_truth_image",
+]
 UNMATCHED_REASONS = ("depth_without_uncertainty", "uncertainty_without_depth")
 
 
@@ -55,7 +59,9 @@ class LiveEvaluation:
         self._without_camera: deque[Outcome] = deque()
         self._undecided = 0
 
-    def reconfigure(self, config: EvaluatorNodeConfig, extrinsics: Extrinsics) -> list[Scored | Skipped]:
+    def reconfigure(
+        self, config: EvaluatorNodeConfig, extrinsics: Extrinsics
+    ) -> list[Scored | Skipped]:
         """Take new options. What is scored may only change between runs: a change of it, or of the pairing, starts anew."""
         changed = any(getattr(config, name) != getattr(self.config, name) for name in RUN_OPTIONS)
         results = self.finish() if changed else []
@@ -107,11 +113,15 @@ class LiveEvaluation:
             results += self._results(self._pairer.add_reference(_stamp_ns(message), pair))
         return results
 
-    def _results(self, outcomes: Iterable[Outcome], keep: int | None = None) -> Iterator[Scored | Skipped]:
+    def _results(
+        self, outcomes: Iterable[Outcome], keep: int | None = None
+    ) -> Iterator[Scored | Skipped]:
         """Score what was decided; before the first camera info, at most `keep` frames (the queue's size) wait for it."""
         self._without_camera.extend(outcomes)
         if self._camera_info is None and not self.config.use_ground_truth_image:
-            ready = max(0, len(self._without_camera) - (self.config.queue_size if keep is None else keep))
+            ready = max(
+                0, len(self._without_camera) - (self.config.queue_size if keep is None else keep)
+            )
         else:
             ready = len(self._without_camera)
         for _ in range(ready):
@@ -134,26 +144,39 @@ class LiveEvaluation:
         ground_truth_m = self._ground_truth(truth, depth, prediction, name)
         figures = self.evaluation.add(name, stamp_ns, prediction, ground_truth_m)
         if figures is None:  # already counted by the evaluation
-            return Skipped(stamp_ns, "no_valid_pixel", f"frame {name} has no pixel that can be scored")
+            return Skipped(
+                stamp_ns, "no_valid_pixel", f"frame {name} has no pixel that can be scored"
+            )
         return Scored(figures, prediction, ground_truth_m, depth.header)
 
     def _no_truth(self, name: str) -> tuple[str, str]:
         kind = "ground_truth_image" if self.config.use_ground_truth_image else "lidar"
-        return f"no_{kind}_within_max_time_difference", f"no {kind} within {self.config.max_time_difference} s of frame {name}"
+        return (
+            f"no_{kind}_within_max_time_difference",
+            f"no {kind} within {self.config.max_time_difference} s of frame {name}",
+        )
 
-    def _ground_truth(self, truth: Any, depth: Any, prediction: DepthPrediction, name: str) -> NDArray[np.float32]:
+    def _ground_truth(
+        self, truth: Any, depth: Any, prediction: DepthPrediction, name: str
+    ) -> NDArray[np.float32]:
         if self.config.use_ground_truth_image:
             ground_truth_m = decode_depth(truth)
             _same_size("ground_truth", ground_truth_m, prediction.depth_m)
             return ground_truth_m
         if self._camera_info is None:
-            raise MessageError("no_camera_info", f"no camera info has come when frame {name} was scored")
+            raise MessageError(
+                "no_camera_info", f"no camera info has come when frame {name} was scored"
+            )
         points = cloud_points(truth)
         if not len(points):
-            raise MessageError("cloud_without_points", f"the cloud for frame {name} has no finite point")
+            raise MessageError(
+                "cloud_without_points", f"the cloud for frame {name} has no finite point"
+            )
         height, width = prediction.depth_m.shape
         camera = camera_from_info(self._camera_info).scaled(width, height)
-        lidar_to_camera = self.extrinsics.lookup(depth.header.frame_id, truth.header.frame_id, truth.header.stamp)
+        lidar_to_camera = self.extrinsics.lookup(
+            depth.header.frame_id, truth.header.frame_id, truth.header.stamp
+        )
         ground_truth_m = ground_truth_from_cloud(points, lidar_to_camera, camera, self.config)
         if np.isnan(ground_truth_m).all():
             raise MessageError("no_lidar_point_in_view", f"no LiDAR point falls into frame {name}")
@@ -171,12 +194,17 @@ def frame_name(stamp_ns: int) -> str:
 
 def _unmatched(each: Unmatched) -> Skipped:
     reason = UNMATCHED_REASONS[each.side]
-    return Skipped(each.stamp_ns, reason, f"frame {frame_name(each.stamp_ns)}: {reason.replace('_', ' ')}")
+    return Skipped(
+        each.stamp_ns, reason, f"frame {frame_name(each.stamp_ns)}: {reason.replace('_', ' ')}"
+    )
 
 
 def _same_size(name: str, values: NDArray, depth_m: NDArray) -> None:
     if values.shape != depth_m.shape:
-        raise MessageError(f"{name}_wrong_size", f"the {name} image is {values.shape[::-1]} pixels; expected the depth's {depth_m.shape[::-1]}")
+        raise MessageError(
+            f"{name}_wrong_size",
+            f"the {name} image is {values.shape[::-1]} pixels; expected the depth's {depth_m.shape[::-1]}",
+        )
 
 
 def _stamp_ns(message: Any) -> int:

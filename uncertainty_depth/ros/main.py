@@ -9,7 +9,14 @@ import threading
 from collections.abc import Sequence
 
 from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
-from uncertainty_depth.ros.command_line import DEPTH_NODE, EVALUATOR_NODE, HELP, NodeCommand, print_help, refuse_ignored
+from uncertainty_depth.ros.command_line import (
+    DEPTH_NODE,
+    EVALUATOR_NODE,
+    HELP,
+    NodeCommand,
+    print_help,
+    refuse_ignored,
+)
 from uncertainty_depth.ros.requirements import require_ros
 
 
@@ -47,10 +54,15 @@ def spin(command: NodeCommand, arguments: Sequence[str]) -> None:
     import rclpy
     from rclpy.executors import ExternalShutdownException
 
-    node_class, node = getattr(importlib.import_module(f"uncertainty_depth.ros.{command.name}"), command.kind), None
+    node_class, node = (
+        getattr(importlib.import_module(f"uncertainty_depth.ros.{command.name}"), command.kind),
+        None,
+    )
     initialize(arguments)
     try:
-        executor = node_class.create_executor()  # before the node: it cannot be made once a signal has come
+        executor = (
+            node_class.create_executor()
+        )  # before the node: it cannot be made once a signal has come
         node = node_class()
         executor.add_node(node)
         executor.spin()

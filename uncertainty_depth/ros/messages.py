@@ -20,7 +20,9 @@ def stamp_ns(header: Header) -> int:
 def image_message(values: NDArray, header: Header) -> Image:
     """(H, W) float32 as 32FC1, or (H, W, 3) uint8 RGB as rgb8; little-endian, rows not padded."""
     height, width = values.shape[:2]
-    message = Image(header=header, height=height, width=width, encoding=ENCODINGS[values.dtype, values.ndim])
+    message = Image(
+        header=header, height=height, width=width, encoding=ENCODINGS[values.dtype, values.ndim]
+    )
     message.step = width * values.itemsize * (values.shape[2] if values.ndim == 3 else 1)
     message.is_bigendian = 0
     message.data = byte_array(values.astype(values.dtype.newbyteorder("<"), copy=False))
@@ -45,17 +47,32 @@ def camera_info_message(info: CameraInfo, header: Header, width: int, height: in
         left, top, across, down = 0, 0, info.width, info.height
     sx, sy = (width / across, height / down) if across and down else (1.0, 1.0)
     moved = np.array([[sx, 0, -left * sx], [0, sy, -top * sy], [0, 0, 1]])
-    result = CameraInfo(header=header, width=width, height=height, distortion_model=info.distortion_model, d=info.d, r=info.r)
-    result.k, result.p = (moved @ info.k.reshape(3, 3)).reshape(-1), (moved @ info.p.reshape(3, 4)).reshape(-1)
+    result = CameraInfo(
+        header=header,
+        width=width,
+        height=height,
+        distortion_model=info.distortion_model,
+        d=info.d,
+        r=info.r,
+    )
+    result.k, result.p = (
+        (moved @ info.k.reshape(3, 3)).reshape(-1),
+        (moved @ info.p.reshape(3, 4)).reshape(-1),
+    )
     return result
 
 
 def points_message(points: NDArray[np.void], header: Header) -> PointCloud2:
     """An organised cloud of (H, W) points with float32 fields, as `point_cloud.colored_points` makes it; NaN points are allowed."""
     height, width = points.shape
-    message = PointCloud2(header=header, height=height, width=width, is_dense=False, is_bigendian=False)
+    message = PointCloud2(
+        header=header, height=height, width=width, is_dense=False, is_bigendian=False
+    )
     fields = ((name, points.dtype.fields[name][1]) for name in points.dtype.names)
-    message.fields = [PointField(name=name, offset=offset, datatype=PointField.FLOAT32, count=1) for name, offset in fields]
+    message.fields = [
+        PointField(name=name, offset=offset, datatype=PointField.FLOAT32, count=1)
+        for name, offset in fields
+    ]
     message.point_step, message.row_step = points.dtype.itemsize, points.dtype.itemsize * width
     message.data = byte_array(points)
     return message

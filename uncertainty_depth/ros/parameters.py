@@ -10,7 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, Generic, TypeVar
 
-from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    IntegerRange,
+    ParameterDescriptor,
+    SetParametersResult,
+)
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -20,7 +25,9 @@ from uncertainty_depth.options import element_type, from_mapping, to_mapping
 
 ConfigT = TypeVar("ConfigT")
 LARGEST_INTEGER = 2**63 - 1
-OF_ROS = re.compile(r"use_sim_time|start_type_description_service|qos_overrides\..*")  # declared by some distributions, or only later
+OF_ROS = re.compile(
+    r"use_sim_time|start_type_description_service|qos_overrides\..*"
+)  # declared by some distributions, or only later
 
 
 class NodeParameters(Generic[ConfigT]):
@@ -30,18 +37,29 @@ class NodeParameters(Generic[ConfigT]):
     makes the change take effect, a function that cannot fail. Parameters are typed dynamically so that `1` is taken where `1.0` is due.
     """
 
-    def __init__(self, node: Node, kind: type[ConfigT], prepare: Callable[[ConfigT, ConfigT], Callable[[], None]]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        kind: type[ConfigT],
+        prepare: Callable[[ConfigT, ConfigT], Callable[[], None]],
+    ) -> None:
         self._kind, self._prepare = kind, prepare
         self._names = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
         warn_of_unknown(node, self._names)
-        self.config: ConfigT = from_mapping(kind, {item.name: self._declare(node, item) for item in dataclasses.fields(kind)})  # type: ignore[arg-type]
+        self.config: ConfigT = from_mapping(
+            kind, {item.name: self._declare(node, item) for item in dataclasses.fields(kind)}
+        )  # type: ignore[arg-type]
         self._accepted: tuple[ConfigT, Callable[[], None]] | None = None
         node.add_on_set_parameters_callback(self._on_set)
         node.add_post_set_parameters_callback(self._on_applied)
 
     def _declare(self, node: Node, item: dataclasses.Field) -> Any:
         try:
-            return plain(node.declare_parameter(item.name, plain(item.default), describe(self._kind, item)).value)
+            return plain(
+                node.declare_parameter(
+                    item.name, plain(item.default), describe(self._kind, item)
+                ).value
+            )
         except (InvalidParameterValueException, InvalidParameterTypeException) as error:
             raise ConfigError(f"parameter {item.name}: {error}") from error
 
@@ -64,11 +82,17 @@ class NodeParameters(Generic[ConfigT]):
 def warn_of_unknown(node: Node, names: Iterable[str]) -> None:
     """Log each parameter that was given but is not among `names` or declared already. It may be meant for another node: no error."""
     known = {*names, *node.get_parameters_by_prefix("")}
-    given = getattr(node, "_parameter_overrides", {})  # private, but no distribution has another way to ask
+    given = getattr(
+        node, "_parameter_overrides", {}
+    )  # private, but no distribution has another way to ask
     for name in sorted(given.keys() - known):
         if not OF_ROS.fullmatch(name):
-            hint = "".join(f"; did you mean {meant!r}?" for meant in get_close_matches(name, known, 1))
-            node.get_logger().warning(f"parameter {name!r} is not one of {node.get_name()}'s and has no effect{hint}")
+            hint = "".join(
+                f"; did you mean {meant!r}?" for meant in get_close_matches(name, known, 1)
+            )
+            node.get_logger().warning(
+                f"parameter {name!r} is not one of {node.get_name()}'s and has no effect{hint}"
+            )
 
 
 def plain(value: Any) -> Any:
@@ -79,16 +103,28 @@ def plain(value: Any) -> Any:
 def describe(kind: type, item: dataclasses.Field) -> ParameterDescriptor:
     """What `ros2 param describe` shows: text, choices and range of a config field."""
     choices = item.metadata["choices"]
-    descriptor = ParameterDescriptor(description=item.metadata["help"], read_only=item.metadata["read_only"], dynamic_typing=True)
+    descriptor = ParameterDescriptor(
+        description=item.metadata["help"], read_only=item.metadata["read_only"], dynamic_typing=True
+    )
     if choices is not None:
-        descriptor.additional_constraints = f"one of {', '.join(repr(choice) for choice in choices)}"
+        descriptor.additional_constraints = (
+            f"one of {', '.join(repr(choice) for choice in choices)}"
+        )
     minimum, maximum = item.metadata["minimum"], item.metadata["maximum"]
     if minimum is None and maximum is None:
         return descriptor
     if element_type(kind, item.name) is int:
-        low, high = -LARGEST_INTEGER if minimum is None else minimum, LARGEST_INTEGER if maximum is None else maximum
+        low, high = (
+            -LARGEST_INTEGER if minimum is None else minimum,
+            LARGEST_INTEGER if maximum is None else maximum,
+        )
         descriptor.integer_range = [IntegerRange(from_value=low, to_value=high)]
     else:
-        low, high = -sys.float_info.max if minimum is None else minimum, sys.float_info.max if maximum is None else maximum
-        descriptor.floating_point_range = [FloatingPointRange(from_value=float(low), to_value=float(high))]
+        low, high = (
+            -sys.float_info.max if minimum is None else minimum,
+            sys.float_info.max if maximum is None else maximum,
+        )
+        descriptor.floating_point_range = [
+            FloatingPointRange(from_value=float(low), to_value=float(high))
+        ]
     return descriptor

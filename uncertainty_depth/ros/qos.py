@@ -12,16 +12,33 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from uncertainty_depth.errors import ConfigError
 
-KINDS = {"history": HistoryPolicy, "depth": int, "reliability": ReliabilityPolicy, "durability": DurabilityPolicy}
+KINDS = {
+    "history": HistoryPolicy,
+    "depth": int,
+    "reliability": ReliabilityPolicy,
+    "durability": DurabilityPolicy,
+}
 
-OVERRIDABLE = QoSOverridingOptions((QoSPolicyKind.HISTORY, QoSPolicyKind.DEPTH, QoSPolicyKind.RELIABILITY, QoSPolicyKind.DURABILITY))
+OVERRIDABLE = QoSOverridingOptions(
+    (
+        QoSPolicyKind.HISTORY,
+        QoSPolicyKind.DEPTH,
+        QoSPolicyKind.RELIABILITY,
+        QoSPolicyKind.DURABILITY,
+    )
+)
 OUTPUT_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
-LATCHED_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+LATCHED_QOS = QoSProfile(
+    depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+)
 
 
 def sensor_qos(depth: int, reliable: bool) -> QoSProfile:
     """Best effort, which matches every publisher, or reliable, which a best-effort publisher cannot give."""
-    return QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT)
+    return QoSProfile(
+        depth=depth,
+        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+    )
 
 
 class SubscriptionQos:
@@ -43,7 +60,9 @@ class SubscriptionQos:
         for topic in topics:
             name = self._node.resolve_topic_name(topic)
             values = {policy: self._declare(name, policy, default) for policy in KINDS}
-            self._given[topic] = {policy: value for policy, value in values.items() if value is not None}
+            self._given[topic] = {
+                policy: value for policy, value in values.items() if value is not None
+            }
 
     def overridden(self, topic: str, qos: QoSProfile) -> QoSProfile:
         """`qos`, changed to what was given for this topic; declares it if that was not done before."""
@@ -56,11 +75,17 @@ class SubscriptionQos:
     def _declare(self, topic: str, policy: str, qos: QoSProfile) -> Any:
         """Declare the parameter as ROS does, and return its value if it was given."""
         name = f"qos_overrides.{topic}.subscription.{policy}"
-        given = self._node.declare_parameter(name, None, ParameterDescriptor(dynamic_typing=True)).value
+        given = self._node.declare_parameter(
+            name, None, ParameterDescriptor(dynamic_typing=True)
+        ).value
         self._node.undeclare_parameter(name)
         value, default = _policy(name, policy, given), getattr(qos, policy)
         shown = default if policy == "depth" else default.name.lower()
-        self._node.declare_parameter(name, shown, ParameterDescriptor(description=f"{policy} for subscription `{topic}`", read_only=True))
+        self._node.declare_parameter(
+            name,
+            shown,
+            ParameterDescriptor(description=f"{policy} for subscription `{topic}`", read_only=True),
+        )
         return value
 
 
@@ -70,5 +95,7 @@ def _policy(name: str, policy: str, given: Any) -> Any:
     if given is None:
         return None
     if not (type(given) is int and given >= 0 if names is None else given in names):
-        raise ConfigError(f"parameter {name} is {given!r}; expected {'a whole number' if names is None else 'one of ' + ', '.join(names)}")
+        raise ConfigError(
+            f"parameter {name} is {given!r}; expected {'a whole number' if names is None else 'one of ' + ', '.join(names)}"
+        )
     return given if names is None else kind[given.upper()]

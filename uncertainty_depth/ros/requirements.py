@@ -6,7 +6,14 @@ import importlib
 
 from uncertainty_depth.errors import UncertaintyDepthError
 
-NEEDED = ("rclpy", "sensor_msgs.msg", "std_msgs.msg", "std_srvs.srv", "diagnostic_msgs.msg", "rosgraph_msgs.msg")
+NEEDED = (
+    "rclpy",
+    "sensor_msgs.msg",
+    "std_msgs.msg",
+    "std_srvs.srv",
+    "diagnostic_msgs.msg",
+    "rosgraph_msgs.msg",
+)
 
 
 class RosMissingError(UncertaintyDepthError):
@@ -19,4 +26,6 @@ def require_ros() -> None:
         try:
             importlib.import_module(module)
         except ImportError as error:
-            raise RosMissingError(f"ROS 2 is not available ({error}): source a ROS distribution, or pip install 'uncertainty_depth[ros]'") from error
+            raise RosMissingError(
+                f"ROS 2 is not available ({error}): source a ROS distribution, or pip install 'uncertainty_depth[ros]'"
+            ) from error

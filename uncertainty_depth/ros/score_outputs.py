@@ -11,9 +11,9 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import Float64
 
 from uncertainty_depth.config import EvaluatorNodeConfig
-from uncertainty_depth.evaluate import Evaluation, flatten
-from uncertainty_depth.metrics.plots import sparsification_figure
-from uncertainty_depth.pictures import DEPTH_COLORS, SIGMA_COLORS, colorize, thicken
+from uncertainty_depth.evaluation.evaluate import Evaluation, flatten
+from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, colorize, thicken
+from uncertainty_depth.evaluation.plots import sparsification_figure
 from uncertainty_depth.ros.live_evaluation import Scored
 from uncertainty_depth.ros.messages import image_message
 from uncertainty_depth.ros.qos import OUTPUT_QOS, OVERRIDABLE
@@ -25,10 +25,17 @@ class ScoreOutputs:
     def __init__(self, node: Node, evaluation: Evaluation) -> None:
         self._node = node
         names = topic_values(flatten(evaluation.summary()))
-        self._frame = {name: node.create_publisher(Float64, f"~/metrics/frame/{name}", OUTPUT_QOS) for name in names}
-        self._all = {name: node.create_publisher(Float64, f"~/metrics/{name}", OUTPUT_QOS) for name in names}
+        self._frame = {
+            name: node.create_publisher(Float64, f"~/metrics/frame/{name}", OUTPUT_QOS)
+            for name in names
+        }
+        self._all = {
+            name: node.create_publisher(Float64, f"~/metrics/{name}", OUTPUT_QOS) for name in names
+        }
         self._sparsification, self._error, self._ground_truth = (
-            node.create_publisher(Image, f"~/{name}/image", OUTPUT_QOS, qos_overriding_options=OVERRIDABLE)
+            node.create_publisher(
+                Image, f"~/{name}/image", OUTPUT_QOS, qos_overriding_options=OVERRIDABLE
+            )
             for name in ("sparsification", "error", "ground_truth")
         )
 
@@ -38,7 +45,11 @@ class ScoreOutputs:
         _publish(self._all, topic_values(flatten(evaluation.summary())))
         error = np.abs(scored.prediction.depth_m - scored.ground_truth_m)
         if self._error.get_subscription_count():
-            self._error.publish(image_message(colorize(thicken(error), config.color_max_error, SIGMA_COLORS), scored.header))
+            self._error.publish(
+                image_message(
+                    colorize(thicken(error), config.color_max_error, SIGMA_COLORS), scored.header
+                )
+            )
         if self._ground_truth.get_subscription_count():
             picture = colorize(thicken(scored.ground_truth_m), config.color_max_depth, DEPTH_COLORS)
             self._ground_truth.publish(image_message(picture, scored.header))
@@ -46,7 +57,9 @@ class ScoreOutputs:
     def publish_sparsification(self, evaluation: Evaluation) -> None:
         """Publish the sparsification plot over all frames."""
         if self._sparsification.get_subscription_count() and evaluation.evaluated:
-            message = image_message(drawn(sparsification_figure(evaluation.metrics.curves())), Image().header)
+            message = image_message(
+                drawn(sparsification_figure(evaluation.metrics.curves())), Image().header
+            )
             message.header.stamp = self._node.get_clock().now().to_msg()
             self._sparsification.publish(message)
 
@@ -54,7 +67,11 @@ class ScoreOutputs:
 def topic_values(figures: dict[str, float]) -> dict[str, float]:
     """Figures by the names they have as topics: "depth.rmse" is rmse, "uncertainty.ause.rmse" is ause/rmse; baselines are left out."""
     chosen = ((name.split("."), value) for name, value in figures.items())
-    return {"/".join(parts[1:]): float(value) for parts, value in chosen if parts[0] in ("depth", "uncertainty")}
+    return {
+        "/".join(parts[1:]): float(value)
+        for parts, value in chosen
+        if parts[0] in ("depth", "uncertainty")
+    }
 
 
 def drawn(figure: Figure) -> NDArray[np.uint8]:

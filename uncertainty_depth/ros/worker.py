@@ -19,7 +19,12 @@ class Worker(Generic[Item]):
     `dropped(item, reason)` is told of every item that is not processed: "queue_full", "shutdown", or "failed" when `process` raised.
     """
 
-    def __init__(self, process: Callable[[Item], None], dropped: Callable[[Item, str], None], capacity: int = 1) -> None:
+    def __init__(
+        self,
+        process: Callable[[Item], None],
+        dropped: Callable[[Item, str], None],
+        capacity: int = 1,
+    ) -> None:
         self._process, self._dropped, self.capacity = process, dropped, capacity
         self._items: deque[Item] = deque()
         self._jobs: deque[tuple[int, Future, Callable[[], Any]]] = deque()

@@ -11,7 +11,9 @@ Objective = Callable[[nn.Module, Tensor, Tensor], Tensor]
 """(network, inputs, targets) to losses."""
 
 
-def adversarial_examples(network: nn.Module, objective: Objective, inputs: Tensor, targets: Tensor, step: Tensor | float) -> Tensor:
+def adversarial_examples(
+    network: nn.Module, objective: Objective, inputs: Tensor, targets: Tensor, step: Tensor | float
+) -> Tensor:
     """Move each input one step in the direction that raises its loss most, by the gradient's sign (Goodfellow et al. 2015).
 
     Args:

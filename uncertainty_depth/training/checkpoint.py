@@ -39,12 +39,21 @@ class State:
     trained: bool
 
 
-def write(path: Path, network: DepthNetwork, optimizer: torch.optim.Optimizer, history: History) -> None:
+def write(
+    path: Path, network: DepthNetwork, optimizer: torch.optim.Optimizer, history: History
+) -> None:
     """Replace the checkpoint: whoever reads it sees the old one or the new one, never a part."""
     frozen = _frozen(network)
-    tensors = {f"network.{name}": value.detach().cpu().contiguous() for name, value in network.state_dict().items() if name not in frozen}
+    tensors = {
+        f"network.{name}": value.detach().cpu().contiguous()
+        for name, value in network.state_dict().items()
+        if name not in frozen
+    }
     for index, state in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{index}.{key}": value.detach().cpu().contiguous() for key, value in state.items()}
+        tensors |= {
+            f"optimizer.{index}.{key}": value.detach().cpu().contiguous()
+            for key, value in state.items()
+        }
     replace_file(path, save(tensors, {"history": json.dumps(history)}))
 
 
@@ -55,7 +64,11 @@ def close(path: Path, history: History) -> None:
 
 def _frozen(network: DepthNetwork) -> dict[str, Tensor]:
     """Weights that training never changes: whoever makes the network again has them."""
-    return {name: value for name, value in network.state_dict().items() if network.encoder_is_frozen and name.startswith("encoder.")}
+    return {
+        name: value
+        for name, value in network.state_dict().items()
+        if network.encoder_is_frozen and name.startswith("encoder.")
+    }
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -88,19 +101,29 @@ def restore(path: Path, network: DepthNetwork, optimizer: torch.optim.Optimizer)
     """
     with _opened(path) as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a mapping
-    weights = {name.removeprefix("network."): value for name, value in tensors.items() if name.startswith("network.")}
+    weights = {
+        name.removeprefix("network."): value
+        for name, value in tensors.items()
+        if name.startswith("network.")
+    }
     network.load_state_dict({**_frozen(network), **weights})
     state: dict[int, dict[str, Tensor]] = {}
     for name, value in tensors.items():
         if name.startswith("optimizer."):
             _, index, key = name.split(".")
             state.setdefault(int(index), {})[key] = value
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    optimizer.load_state_dict(
+        {"state": state, "param_groups": optimizer.state_dict()["param_groups"]}
+    )
 
 
 def _history(metadata: dict[str, str]) -> History:
     """An earlier version kept the histories of all networks in one file; that of a single network is read still."""
-    return json.loads(metadata["history"]) if "history" in metadata else json.loads(metadata["progress"])["histories"][-1]
+    return (
+        json.loads(metadata["history"])
+        if "history" in metadata
+        else json.loads(metadata["progress"])["histories"][-1]
+    )
 
 
 @contextmanager
@@ -109,4 +132,6 @@ def _opened(path: Path) -> Iterator[safe_open]:
         with safe_open(path, "pt") as file:
             yield file
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"{path} cannot be read ({error}); expected the checkpoint of an unfinished training") from error
+        raise ModelError(
+            f"{path} cannot be read ({error}); expected the checkpoint of an unfinished training"
+        ) from error

@@ -18,11 +18,18 @@ CURVES = "curves"
 def write_table(folder: Path, name: str, history: Sequence[dict[str, float]]) -> None:
     """Write NAME.csv: one row per epoch, counted from 1."""
     names = list(history[0])
-    rows = [",".join([str(epoch), *(f"{row[name]:.6g}" for name in names)]) for epoch, row in enumerate(history, 1)]
-    replace_file(folder / f"{name}.csv", ("\n".join([",".join(["epoch", *names]), *rows]) + "\n").encode())
+    rows = [
+        ",".join([str(epoch), *(f"{row[name]:.6g}" for name in names)])
+        for epoch, row in enumerate(history, 1)
+    ]
+    replace_file(
+        folder / f"{name}.csv", ("\n".join([",".join(["epoch", *names]), *rows]) + "\n").encode()
+    )
 
 
-def write_picture(folder: Path, name: str, history: Sequence[dict[str, float]], kept: Sequence[int]) -> None:
+def write_picture(
+    folder: Path, name: str, history: Sequence[dict[str, float]], kept: Sequence[int]
+) -> None:
     """Write NAME.png; `kept` are the epochs, counted from 0, whose weights are kept."""
     picture = io.BytesIO()
     curves_figure(history, kept).savefig(picture, format="png", dpi=100)
@@ -39,12 +46,25 @@ def curves_figure(history: Sequence[dict[str, float]], kept: Sequence[int]) -> F
     return figure
 
 
-def _plot(axes: Axes, title: str, history: Sequence[dict[str, float]], lines: dict[str, str], kept: Sequence[int]) -> None:
+def _plot(
+    axes: Axes,
+    title: str,
+    history: Sequence[dict[str, float]],
+    lines: dict[str, str],
+    kept: Sequence[int],
+) -> None:
     epochs = range(1, len(history) + 1)
     for key, label in lines.items():
         axes.plot(epochs, [row[key] for row in history], marker=".", label=label)
     last = next(reversed(lines))
-    axes.plot([epoch + 1 for epoch in kept], [history[epoch][last] for epoch in kept], "o", mfc="none", color="black", label="weights kept")
+    axes.plot(
+        [epoch + 1 for epoch in kept],
+        [history[epoch][last] for epoch in kept],
+        "o",
+        mfc="none",
+        color="black",
+        label="weights kept",
+    )
     axes.set(title=title, xlabel="epoch")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.3)

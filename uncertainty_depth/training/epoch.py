@@ -37,13 +37,17 @@ def train_epoch(
     seed = int(np.random.SeedSequence([training.seed, epoch]).generate_state(1)[0])
     generator = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)  # dropout
-    order = [indices[position] for position in torch.randperm(len(indices), generator=generator).tolist()]
+    order = [
+        indices[position] for position in torch.randperm(len(indices), generator=generator).tolist()
+    ]
     device, total = _device(network), 0.0
     for batch in _batches(order, training.batch_size):
         images, depth_m = frames.batch(batch, device)
         if training.augment:
             images, depth_m = augment(images, depth_m, generator)
-        total += _step(network, optimizer, objective, images, depth_m, training.learning_rate) * len(batch)
+        total += _step(
+            network, optimizer, objective, images, depth_m, training.learning_rate
+        ) * len(batch)
         progress.update()
     return total / len(indices)
 
@@ -55,13 +59,25 @@ def batches_per_epoch(count: int, batch_size: int) -> int:
 
 def _batches(order: Sequence[int], batch_size: int) -> Iterator[list[int]]:
     """Batches of equal size up to one frame: a last batch of one frame would break batch normalisation."""
-    yield from (part.tolist() for part in np.array_split(np.asarray(order), batches_per_epoch(len(order), batch_size)))
+    yield from (
+        part.tolist()
+        for part in np.array_split(np.asarray(order), batches_per_epoch(len(order), batch_size))
+    )
 
 
-def _step(network: nn.Module, optimizer: torch.optim.Optimizer, objective: Objective, images: Tensor, depth_m: Tensor, learning_rate: float) -> float:
+def _step(
+    network: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    objective: Objective,
+    images: Tensor,
+    depth_m: Tensor,
+    learning_rate: float,
+) -> float:
     value = objective(network, images, depth_m)
     if not torch.isfinite(value):
-        raise ConfigError(f"the training loss became {value.item()}; expected a learning_rate below {learning_rate} to keep it finite")
+        raise ConfigError(
+            f"the training loss became {value.item()}; expected a learning_rate below {learning_rate} to keep it finite"
+        )
     optimizer.zero_grad(set_to_none=True)
     value.backward()
     optimizer.step()
@@ -73,7 +89,13 @@ def _device(network: nn.Module) -> torch.device:
 
 
 @torch.inference_mode()
-def validate(network: nn.Module, objective: Objective, frames: TrainingFrames, indices: Sequence[int], batch_size: int) -> dict[str, float]:
+def validate(
+    network: nn.Module,
+    objective: Objective,
+    frames: TrainingFrames,
+    indices: Sequence[int],
+    batch_size: int,
+) -> dict[str, float]:
     """Figures over all pixels with a target of the frames of `indices`, in float32: validation_loss, abs_rel, rmse, rmse_log (Eigen et al. 2014)."""
     device, network = _device(network), network.eval()
     sums, count = torch.zeros(4, dtype=torch.float64), 0
@@ -85,7 +107,19 @@ def validate(network: nn.Module, objective: Objective, frames: TrainingFrames, i
         depth, truth_known = output.depth_m[known].double(), truth[known].double()
         error, log_error = depth - truth_known, depth.log() - truth_known.log()
         mean_loss = objective.loss(output.depth_m, output.scale_m, targets).double()
-        sums += torch.stack([mean_loss * error.numel(), (error.abs() / truth_known).sum(), error.square().sum(), log_error.square().sum()]).cpu()
+        sums += torch.stack(
+            [
+                mean_loss * error.numel(),
+                (error.abs() / truth_known).sum(),
+                error.square().sum(),
+                log_error.square().sum(),
+            ]
+        ).cpu()
         count += error.numel()
     mean_loss, abs_rel, mean_square, mean_square_log = (sums / count).tolist()
-    return {"validation_loss": mean_loss, "abs_rel": abs_rel, "rmse": math.sqrt(mean_square), "rmse_log": math.sqrt(mean_square_log)}
+    return {
+        "validation_loss": mean_loss,
+        "abs_rel": abs_rel,
+        "rmse": math.sqrt(mean_square),
+        "rmse_log": math.sqrt(mean_square_log),
+    }

@@ -53,7 +53,9 @@ class TrainingFrames:
         self.images.append(resize_image(frame.image, (width, height)))
         self.depths_m.append(depth)
 
-    def batch(self, indices: Sequence[int], device: torch.device | str = "cpu") -> tuple[Tensor, Tensor]:
+    def batch(
+        self, indices: Sequence[int], device: torch.device | str = "cpu"
+    ) -> tuple[Tensor, Tensor]:
         """Images (B, 3, h, w) float32 in [0, 1], depth (B, 1, h, w) float32 metres with NaN, on `device`."""
         images = image_tensor(np.stack([self.images[index] for index in indices]), device)
         depths = torch.from_numpy(np.stack([self.depths_m[index] for index in indices])).to(device)
@@ -62,7 +64,9 @@ class TrainingFrames:
     def save(self, folder: Path) -> None:
         """Write all pixels to files in `folder`, for other processes to map into their memory."""
         for name, arrays in zip(FILES, (self.images, self.depths_m), strict=True):
-            file = np.lib.format.open_memmap(folder / name, "w+", arrays[0].dtype, (len(arrays), *arrays[0].shape))
+            file = np.lib.format.open_memmap(
+                folder / name, "w+", arrays[0].dtype, (len(arrays), *arrays[0].shape)
+            )
             for index, array in enumerate(arrays):
                 file[index] = array
 
@@ -93,7 +97,9 @@ def read_frames(source: Source, size: tuple[int, ...], max_frames: int = 0) -> T
     """
     frames, (width, height) = TrainingFrames(), size
     wanted = evenly_spread(len(source), max_frames)
-    for index, record in enumerate(tqdm(source, f"reading {source.name}", len(source), unit="frame")):
+    for index, record in enumerate(
+        tqdm(source, f"reading {source.name}", len(source), unit="frame")
+    ):
         if isinstance(record, Skipped):
             frames.skipped[record.reason] += 1
         elif wanted is None or index in wanted:
@@ -110,7 +116,9 @@ def evenly_spread(count: int, most: int) -> set[int] | None:
 def _report(source: Source, frames: TrainingFrames) -> None:
     losses = ", ".join(f"{reason}: {count}" for reason, count in sorted(frames.skipped.items()))
     if len(frames) < 2:
-        raise SourceError(f"{source.name} has {len(frames)} frames with ground truth ({losses or 'none skipped'}); expected at least 2 to train on")
+        raise SourceError(
+            f"{source.name} has {len(frames)} frames with ground truth ({losses or 'none skipped'}); expected at least 2 to train on"
+        )
     for note in source.notes:
         logger.warning("%s", note)
     if losses:

@@ -40,7 +40,11 @@ def berhu(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Te
     if not error.numel():
         return _mean(error)
     threshold = (BERHU_SHARE * error.detach().max()).clamp(min=torch.finfo(error.dtype).tiny)
-    return _mean(torch.where(error <= threshold, error, (error.square() + threshold.square()) / (2 * threshold)))
+    return _mean(
+        torch.where(
+            error <= threshold, error, (error.square() + threshold.square()) / (2 * threshold)
+        )
+    )
 
 
 def laplace_nll(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
@@ -52,7 +56,9 @@ def laplace_nll(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor)
 def gaussian_nll(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
     """Mean of -ln p(g) for the normal distribution of mean d and standard deviation s."""
     depth, scale, truth = _supervised(ground_truth_m, depth_m, _required(scale_m), ground_truth_m)
-    return _mean(0.5 * math.log(2 * math.pi) + scale.log() + 0.5 * ((depth - truth) / scale).square())
+    return _mean(
+        0.5 * math.log(2 * math.pi) + scale.log() + 0.5 * ((depth - truth) / scale).square()
+    )
 
 
 def distillation(depth_m: Tensor, scale_m: Tensor | None, targets_m: Tensor) -> Tensor:
@@ -62,7 +68,10 @@ def distillation(depth_m: Tensor, scale_m: Tensor | None, targets_m: Tensor) -> 
     """
     mean, sigma = targets_m[:, :1], targets_m[:, 1:]
     depth_error = (depth_m.log() - mean.log()).abs()
-    return (depth_error + (_required(scale_m).log() - sigma.maximum(RELATIVE_SCALE[0] * mean).log()).abs()).mean()
+    return (
+        depth_error
+        + (_required(scale_m).log() - sigma.maximum(RELATIVE_SCALE[0] * mean).log()).abs()
+    ).mean()
 
 
 LOSSES: dict[str, Loss] = {"l1": l1, "berhu": berhu, "log_l1": log_l1}
@@ -77,9 +86,13 @@ def choose(network: NetworkConfig, training: TrainingConfig) -> Loss:
     """
     name = training.loss or ("log_l1" if network.head == "none" else "nll")
     if name == "nll" and network.head == "none":
-        raise ConfigError("loss is 'nll' but head is 'none'; expected head 'laplace' or 'gaussian', which predicts the scale of the error")
+        raise ConfigError(
+            "loss is 'nll' but head is 'none'; expected head 'laplace' or 'gaussian', which predicts the scale of the error"
+        )
     if name != "nll" and network.head != "none":
-        raise ConfigError(f"loss is {name!r} but head is {network.head!r}; expected head 'none', or loss 'nll', which alone trains a head")
+        raise ConfigError(
+            f"loss is {name!r} but head is {network.head!r}; expected head 'none', or loss 'nll', which alone trains a head"
+        )
     return LIKELIHOODS[network.head] if name == "nll" else LOSSES[name]
 
 
@@ -95,5 +108,7 @@ def _mean(values: Tensor) -> Tensor:
 
 def _required(scale_m: Tensor | None) -> Tensor:
     if scale_m is None:
-        raise ConfigError("the likelihood loss got no scale from the network; expected a network with head 'laplace' or 'gaussian'")
+        raise ConfigError(
+            "the likelihood loss got no scale from the network; expected a network with head 'laplace' or 'gaussian'"
+        )
     return scale_m

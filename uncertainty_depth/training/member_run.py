@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from uncertainty_depth.network import folder as model_folder
+from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.backbone import make_backbone
 from uncertainty_depth.network.depth_network import DepthNetwork
@@ -31,15 +31,26 @@ class MemberRun:
 
     def __init__(self, model: ModelRun, number: int, make_bar: Callable[..., tqdm] = tqdm) -> None:
         """`number` is its place in the plan, from 0; `make_bar` takes tqdm's arguments."""
-        self.model, self.number, self.make_bar, self.member = model, number, make_bar, model.plan[number]
+        self.model, self.number, self.make_bar, self.member = (
+            model,
+            number,
+            make_bar,
+            model.plan[number],
+        )
         self.training, self.indices = self.member.training, self.member.frames(model.indices)
         self.objective = self.member.objective_in(model.folder, model.device, len(self.indices))
         self.curves, self.checkpoint = model.named(CURVES, number), model.checkpoint(number)
-        self.label = "" if len(model.plan) == 1 else f"{self.member.name} ({number + 1}/{len(model.plan)}) "
+        self.label = (
+            "" if len(model.plan) == 1 else f"{self.member.name} ({number + 1}/{len(model.plan)}) "
+        )
         self.network = _make_network(self.member)
-        self.network.to(model.device, memory_format=torch.channels_last)  # 1.2 times as fast in a measured training step
+        self.network.to(
+            model.device, memory_format=torch.channels_last
+        )  # 1.2 times as fast in a measured training step
         weights = [weight for weight in self.network.parameters() if weight.requires_grad]
-        self.optimizer = torch.optim.AdamW(weights, self.training.learning_rate, weight_decay=self.training.weight_decay)
+        self.optimizer = torch.optim.AdamW(
+            weights, self.training.learning_rate, weight_decay=self.training.weight_decay
+        )
         self.history = checkpoint.read(self.checkpoint).history
         self._restore() if self.history else self._start()
 
@@ -51,11 +62,18 @@ class MemberRun:
     def run(self) -> None:
         """Train until the schedule says that it is enough."""
         steps = batches_per_epoch(len(self.indices), self.training.batch_size)
-        with self.make_bar(total=self.training.epochs * steps, initial=len(self.errors) * steps, unit="batch") as bar:
+        with self.make_bar(
+            total=self.training.epochs * steps, initial=len(self.errors) * steps, unit="batch"
+        ) as bar:
             while not schedule.is_finished(self.errors, self.training):
                 self.one_epoch(bar)
             bar.total = bar.n
-        write_picture(self.model.folder, self.curves, self.history, schedule.kept_epochs(self.errors, self.training))
+        write_picture(
+            self.model.folder,
+            self.curves,
+            self.history,
+            schedule.kept_epochs(self.errors, self.training),
+        )
         checkpoint.close(self.checkpoint, self.history)
         if schedule.plateau(self.errors, self.training.patience) is None:
             logger.warning(
@@ -69,21 +87,42 @@ class MemberRun:
         model, epoch = self.model, len(self.errors)
         bar.set_description(f"{self.label}epoch {epoch + 1}/{self.training.epochs}")
         self.network.train()
-        train_loss = train_epoch(self.network, self.optimizer, self.objective, model.frames, self.indices, self.training, epoch, bar)
-        errors = validate(self.network, self.objective, model.frames, model.held_out, self.training.batch_size)
+        train_loss = train_epoch(
+            self.network,
+            self.optimizer,
+            self.objective,
+            model.frames,
+            self.indices,
+            self.training,
+            epoch,
+            bar,
+        )
+        errors = validate(
+            self.network, self.objective, model.frames, model.held_out, self.training.batch_size
+        )
         self.history.append({"train_loss": train_loss, **errors})
-        bar.set_postfix(loss=f"{train_loss:.3f}", abs_rel=f"{errors['abs_rel']:.3f}", rmse=f"{errors['rmse']:.3f} m")
+        bar.set_postfix(
+            loss=f"{train_loss:.3f}",
+            abs_rel=f"{errors['abs_rel']:.3f}",
+            rmse=f"{errors['rmse']:.3f} m",
+        )
         with model.locked():
             self._save(epoch)
 
     def _start(self) -> None:
         self.network.start_from_constant(*self.member.guess(self.model.frames))
         self.network.align(self._examples)
-        logger.info("%straining in %s", self.label, "bfloat16 (autocast)" if has_bfloat16(self.model.device) else "float32")
+        logger.info(
+            "%straining in %s",
+            self.label,
+            "bfloat16 (autocast)" if has_bfloat16(self.model.device) else "float32",
+        )
 
     def _examples(self) -> tuple[Tensor, Tensor]:
         """Some of the training frames, evenly spread, and what the network shall give for them."""
-        images, depth_m = self.model.frames.batch(self.indices[:: math.ceil(len(self.indices) / EXAMPLES)], self.model.device)
+        images, depth_m = self.model.frames.batch(
+            self.indices[:: math.ceil(len(self.indices) / EXAMPLES)], self.model.device
+        )
         return images, self.objective.targets(images, depth_m)
 
     def _restore(self) -> None:
@@ -94,7 +133,9 @@ class MemberRun:
         """The checkpoint last: a kill before it repeats the epoch, which writes the same files again."""
         folder = self.model.folder
         if schedule.keeps(self.errors, self.training):
-            model_folder.write_member(folder, schedule.member_name(epoch, self.training, self.member.name), self.network)
+            model_folder.write_member(
+                folder, schedule.member_name(epoch, self.training, self.member.name), self.network
+            )
             histories = self.model.histories()
             histories[self.number] = self.history
             self.model.describe(histories)

@@ -11,13 +11,16 @@ from typing import Any
 
 import torch
 
-from uncertainty_depth.network import folder as model_folder
+from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.training import checkpoint, record
 from uncertainty_depth.training.checkpoint import History
 from uncertainty_depth.training.frames import FILES, TrainingFrames
 from uncertainty_depth.training.plan import Member, served
 
-HALF_WRITTEN = (".*.partial", *(f".*.{kind}.[0-9]*" for kind in ("json", "safetensors", "csv", "png")))
+HALF_WRITTEN = (
+    ".*.partial",
+    *(f".*.{kind}.[0-9]*" for kind in ("json", "safetensors", "csv", "png")),
+)
 """The names that files have while they are written; other hidden files are the user's."""
 
 
@@ -57,16 +60,24 @@ class ModelRun:
 
     def unfinished(self) -> list[int]:
         """Numbers of the members that are not trained yet."""
-        return [number for number in range(len(self.plan)) if not checkpoint.read(self.checkpoint(number)).trained]
+        return [
+            number
+            for number in range(len(self.plan))
+            if not checkpoint.read(self.checkpoint(number)).trained
+        ]
 
     def histories(self) -> list[History]:
         """Of all members, as their checkpoints have them."""
-        return [checkpoint.read(self.checkpoint(number)).history for number in range(len(self.plan))]
+        return [
+            checkpoint.read(self.checkpoint(number)).history for number in range(len(self.plan))
+        ]
 
     def describe(self, histories: Sequence[History], finished: bool = False) -> None:
         """Bring `model.json` up to date: with the first weights kept the model is of use."""
         content = self.record | record.results(self.plan, histories, finished)
-        model_folder.set_members(self.folder, served(self.plan, histories), self.plan[0].training.method, content)
+        model_folder.set_members(
+            self.folder, served(self.plan, histories), self.plan[0].training.method, content
+        )
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -83,6 +94,12 @@ class ModelRun:
 
 def clean(folder: Path, plan: Sequence[Member]) -> None:
     """Remove what only an unfinished training needs: checkpoints, logs, the lock, shared frames, and what a kill left half written."""
-    names = [f"{checkpoint.NAME}*.safetensors", *(f"{member.name}.log" for member in plan), ".lock", *FILES, *HALF_WRITTEN]
+    names = [
+        f"{checkpoint.NAME}*.safetensors",
+        *(f"{member.name}.log" for member in plan),
+        ".lock",
+        *FILES,
+        *HALF_WRITTEN,
+    ]
     for left in [path for name in names for path in folder.glob(name)]:
         left.unlink(missing_ok=True)

@@ -38,7 +38,11 @@ class Objective:
 
     def __call__(self, network: nn.Module, images: Tensor, depth_m: Tensor) -> Tensor:
         """(B, 3, h, w) images in [0, 1] and (B, 1, h, w) metres to a scalar."""
-        misfit = with_adversarial_examples(self.misfit, self.adversarial_step) if self.adversarial_step else self.misfit
+        misfit = (
+            with_adversarial_examples(self.misfit, self.adversarial_step)
+            if self.adversarial_step
+            else self.misfit
+        )
         value = misfit(network, images, self.targets(images, depth_m))
         return value + network.decoder.divergence() / self.examples if self.examples else value
 

@@ -13,7 +13,7 @@ import torch
 
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.network.folder import read
+from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.training import losses, schedule, targets
 from uncertainty_depth.training.frames import TrainingFrames
 from uncertainty_depth.training.objective import Objective, Targets
@@ -72,18 +72,30 @@ class Member:
         """Those of the training frames that this member sees, sorted; all, or a bootstrap sample of the same size (Breiman 1996)."""
         if not self.bootstrap:
             return list(indices)
-        return sorted(np.random.default_rng(self.training.seed).choice(indices, len(indices)).tolist())
+        return sorted(
+            np.random.default_rng(self.training.seed).choice(indices, len(indices)).tolist()
+        )
 
     def objective_in(self, folder: Path, device: torch.device, frames: int) -> Objective:
         """What it is trained for on so many frames, once the members before it are in the model folder.
 
         Pixels of a frame are not independent: for a learned dropout rate a frame counts as one example, its loss the mean over its pixels.
         """
-        objective = self.objective if self.network.dropout_kind == "bernoulli" else replace(self.objective, examples=frames)
-        return objective if self.targets is None else replace(objective, targets=self.targets(folder, device))
+        objective = (
+            self.objective
+            if self.network.dropout_kind == "bernoulli"
+            else replace(self.objective, examples=frames)
+        )
+        return (
+            objective
+            if self.targets is None
+            else replace(objective, targets=self.targets(folder, device))
+        )
 
 
-def settle(network: NetworkConfig, training: TrainingConfig) -> tuple[NetworkConfig, TrainingConfig]:
+def settle(
+    network: NetworkConfig, training: TrainingConfig
+) -> tuple[NetworkConfig, TrainingConfig]:
     """The options with what the method cannot do without.
 
     Raises:
@@ -99,13 +111,19 @@ def settle(network: NetworkConfig, training: TrainingConfig) -> tuple[NetworkCon
     if network.head == "none" != head or (training.method == "distilled" and network.head != head):
         logger.info("%s needs a %s head and gets it", training.method, head)
         network = replace(network, head=head)
-    return replace(network, dropout_kind=DROPOUTS_NEEDED.get(training.method, network.dropout_kind)), training
+    return replace(
+        network, dropout_kind=DROPOUTS_NEEDED.get(training.method, network.dropout_kind)
+    ), training
 
 
 def without_effect(training: TrainingConfig, given: Container[str]) -> str:
     """A sentence that names those of the `given` options that the method has no use for, as they are typed; empty where there are none."""
     method = "distilled" if training.distill else training.method
-    ignored = ["--" + name.replace("_", "-") for name, methods in ONLY_FOR.items() if name in given and method not in methods]
+    ignored = [
+        "--" + name.replace("_", "-")
+        for name, methods in ONLY_FOR.items()
+        if name in given and method not in methods
+    ]
     return f"{method} has no use for {', '.join(ignored)}: without effect" if ignored else ""
 
 
@@ -130,14 +148,23 @@ def _ensemble(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
 
 def _multi_networks(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
     if training.freeze_encoder:
-        raise ConfigError("freeze_encoder is True, but members of multi_networks have different encoders and cannot share one; expected False")
+        raise ConfigError(
+            "freeze_encoder is True, but members of multi_networks have different encoders and cannot share one; expected False"
+        )
     if not training.backbones:
-        raise ConfigError("backbones is empty; expected the encoder of each member of multi_networks")
-    return _numbered([replace(network, backbone=backbone) for backbone in training.backbones], training)
+        raise ConfigError(
+            "backbones is empty; expected the encoder of each member of multi_networks"
+        )
+    return _numbered(
+        [replace(network, backbone=backbone) for backbone in training.backbones], training
+    )
 
 
 def _numbered(networks: Sequence[NetworkConfig], training: TrainingConfig) -> list[Member]:
-    return [_member(f"member_{number:02d}", network, training, member_seed(training.seed, number)) for number, network in enumerate(networks, 1)]
+    return [
+        _member(f"member_{number:02d}", network, training, member_seed(training.seed, number))
+        for number, network in enumerate(networks, 1)
+    ]
 
 
 def _learned_error(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
@@ -146,27 +173,47 @@ def _learned_error(network: NetworkConfig, training: TrainingConfig) -> list[Mem
     low, high = network.depth_range
     errors = replace(network, head="none", depth_range=(targets.LEAST_ERROR_M, high - low))
     error = _member(ERROR, errors, replace(training, loss="l1"), member_seed(training.seed, 1))
-    return [depth, replace(error, guess=constant_error_guess, targets=partial(targets.error_of, DEPTH), helps=True)]
+    return [
+        depth,
+        replace(
+            error, guess=constant_error_guess, targets=partial(targets.error_of, DEPTH), helps=True
+        ),
+    ]
 
 
 def _self_teaching(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
     """A teacher without a head, and a student that learns the teacher's depth by the likelihood of its head (Poggi et al. 2020)."""
     loss = "" if training.loss == "nll" else training.loss
-    teacher = _member("teacher", replace(network, head="none"), replace(training, loss=loss), training.seed)
-    student = _member("student", network, replace(training, loss="nll"), member_seed(training.seed, 1))
-    return [replace(teacher, helps=True), replace(student, targets=partial(targets.depth_of, "teacher"))]
+    teacher = _member(
+        "teacher", replace(network, head="none"), replace(training, loss=loss), training.seed
+    )
+    student = _member(
+        "student", network, replace(training, loss="nll"), member_seed(training.seed, 1)
+    )
+    return [
+        replace(teacher, helps=True),
+        replace(student, targets=partial(targets.depth_of, "teacher")),
+    ]
 
 
 def _distilled(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
     teacher = read(training.distill)
     if training.loss:
-        raise ConfigError(f"loss is {training.loss!r}; expected none given, as a mean and a standard deviation are distilled by a loss of their own")
+        raise ConfigError(
+            f"loss is {training.loss!r}; expected none given, as a mean and a standard deviation are distilled by a loss of their own"
+        )
     if network.input_size != teacher.network.input_size:
         raise ConfigError(
             f"input_size is {network.input_size}, but {training.distill} has {teacher.network.input_size}; expected the same to distill it"
         )
     student = _member("best", network, training, training.seed)
-    return [replace(student, objective=Objective(losses.distillation), targets=partial(targets.prediction_of, training.distill))]
+    return [
+        replace(
+            student,
+            objective=Objective(losses.distillation),
+            targets=partial(targets.prediction_of, training.distill),
+        )
+    ]
 
 
 PLANS = {
@@ -187,7 +234,14 @@ def _member(name: str, network: NetworkConfig, training: TrainingConfig, seed: i
     step = training.adversarial_step if training.method == "adversarial_ensemble" else 0.0
     objective = Objective(losses.choose(network, training), adversarial_step=step)
     encoder_seed = training.seed if training.freeze_encoder else seed
-    return Member(name, network, replace(training, seed=seed), encoder_seed, objective, training.method == "bagging")
+    return Member(
+        name,
+        network,
+        replace(training, seed=seed),
+        encoder_seed,
+        objective,
+        training.method == "bagging",
+    )
 
 
 def served(plan: Sequence[Member], histories: Sequence[Sequence[dict[str, float]]]) -> list[str]:
@@ -196,5 +250,8 @@ def served(plan: Sequence[Member], histories: Sequence[Sequence[dict[str, float]
     for member, history in zip(plan, histories, strict=False):
         errors = schedule.validation_errors(history)
         for epoch in schedule.kept_epochs(errors, member.training):
-            weights[schedule.member_name(epoch, member.training, member.name)] = (not member.helps, -errors[epoch])
+            weights[schedule.member_name(epoch, member.training, member.name)] = (
+                not member.helps,
+                -errors[epoch],
+            )
     return sorted(weights, key=weights.__getitem__)

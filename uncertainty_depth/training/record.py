@@ -26,7 +26,14 @@ FREE = {"processes"}
 """Options that a training may be resumed with another value of."""
 
 
-def start(source: str, frames: TrainingFrames, network: NetworkConfig, training: TrainingConfig, trained_on: int, held_out: int) -> dict[str, Any]:
+def start(
+    source: str,
+    frames: TrainingFrames,
+    network: NetworkConfig,
+    training: TrainingConfig,
+    trained_on: int,
+    held_out: int,
+) -> dict[str, Any]:
     """What is known before the first epoch, as plain values.
 
     Raises:
@@ -35,10 +42,16 @@ def start(source: str, frames: TrainingFrames, network: NetworkConfig, training:
     outside = frames.share_outside(*network.depth_range)
     low, high = network.depth_range
     if outside == 1:
-        raise ConfigError(f"depth_range is {low:g} to {high:g} m, and no ground truth of {source} lies in it; expected the depths to learn")
+        raise ConfigError(
+            f"depth_range is {low:g} to {high:g} m, and no ground truth of {source} lies in it; expected the depths to learn"
+        )
     if outside > NOTABLE_SHARE:
         logger.warning(
-            "%.0f %% of the ground truth of %s is outside depth_range %g to %g m, which the network cannot leave", 100 * outside, source, low, high
+            "%.0f %% of the ground truth of %s is outside depth_range %g to %g m, which the network cannot leave",
+            100 * outside,
+            source,
+            low,
+            high,
         )
     return {
         "source": source,
@@ -46,13 +59,22 @@ def start(source: str, frames: TrainingFrames, network: NetworkConfig, training:
         "fingerprint": frames.fingerprint(),
         "share_outside_depth_range": round(outside, 6),
         "options": {**to_mapping(network), **to_mapping(training)},
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        "versions": {
+            "python": platform.python_version(),
+            **{name: _version(name) for name in PACKAGES},
+        },
     }
 
 
-def results(plan: Sequence[Member], histories: Sequence[Sequence[dict[str, float]]], finished: bool) -> dict[str, Any]:
+def results(
+    plan: Sequence[Member], histories: Sequence[Sequence[dict[str, float]]], finished: bool
+) -> dict[str, Any]:
     """What the epochs so far gave, as plain values, of each member where there are several; all of the curves are in the tables."""
-    each = {member.name: _result(member, history) for member, history in zip(plan, histories, strict=False) if history}
+    each = {
+        member.name: _result(member, history)
+        for member, history in zip(plan, histories, strict=False)
+        if history
+    }
     return {"finished": finished, **(each[plan[0].name] if len(plan) == 1 else {"members": each})}
 
 
@@ -91,9 +113,15 @@ def read(folder: Path) -> Before:
     try:
         content = json.loads((folder / "model.json").read_text(encoding="utf-8"))
         training = content["training"]
-        return Before({**content["network"], **training["options"]}, training.get("fingerprint", ""), training.get("finished", False))
+        return Before(
+            {**content["network"], **training["options"]},
+            training.get("fingerprint", ""),
+            training.get("finished", False),
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{folder / 'model.json'} does not say how the model was trained; expected the folder of a training") from error
+        raise ModelError(
+            f"{folder / 'model.json'} does not say how the model was trained; expected the folder of a training"
+        ) from error
 
 
 def refuse_other_options(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None:
@@ -101,7 +129,9 @@ def refuse_other_options(before: dict[str, Any], now: dict[str, Any], folder: Pa
     for name in sorted((before.keys() | now.keys()) - FREE):
         then, value = before.get(name), now.get(name)
         if value != then:
-            raise ConfigError(f"{name} is {value!r} but the training in {folder} was started with {then!r}; expected the same options to resume it")
+            raise ConfigError(
+                f"{name} is {value!r} but the training in {folder} was started with {then!r}; expected the same options to resume it"
+            )
 
 
 def _version(package: str) -> str:

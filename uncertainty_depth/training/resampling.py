@@ -21,7 +21,9 @@ def resample_depth(depth_m: NDArray[np.floating], width: int, height: int) -> ND
         (height, width) float32, metres, NaN where no candidate is known.
     """
     known = np.where(np.isfinite(depth_m) & (depth_m > 0), depth_m, np.nan)
-    result = known[np.ix_(_pixel_at_centre(height, known.shape[0]), _pixel_at_centre(width, known.shape[1]))].astype(np.float32)
+    result = known[
+        np.ix_(_pixel_at_centre(height, known.shape[0]), _pixel_at_centre(width, known.shape[1]))
+    ].astype(np.float32)
     empty = np.isnan(result)
     if empty.any():
         result[empty] = _nearest_in_cell(known, width, height)[empty]
@@ -40,11 +42,15 @@ def _nearest_in_cell(known: NDArray[np.floating], width: int, height: int) -> ND
     cell_column, column_offset = _cell_of(columns, known.shape[1], width)
     farthest_first = np.argsort(row_offset**2 + column_offset**2, kind="stable")[::-1]
     result = np.full((height, width), np.nan, np.float32)
-    result[cell_row[farthest_first], cell_column[farthest_first]] = known[rows[farthest_first], columns[farthest_first]]  # the last one stays
+    result[cell_row[farthest_first], cell_column[farthest_first]] = known[
+        rows[farthest_first], columns[farthest_first]
+    ]  # the last one stays
     return result
 
 
-def _cell_of(index: NDArray[np.intp], pixels: int, cells: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+def _cell_of(
+    index: NDArray[np.intp], pixels: int, cells: int
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """The cell that a pixel's centre falls in, and the centre's distance from the cell's centre in pixels."""
     cell = ((2 * index + 1) * cells) // (2 * pixels)
     return cell, (index + 0.5) - (cell + 0.5) * pixels / cells

@@ -12,10 +12,10 @@ import torch
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
+from uncertainty_depth.inference.deployment import choose_device
+from uncertainty_depth.model_folder.folder import BEFORE
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.depth_network import check_network
-from uncertainty_depth.network.folder import BEFORE
-from uncertainty_depth.network.inference import choose_device
 from uncertainty_depth.options import check, to_mapping
 from uncertainty_depth.training import checkpoint, record
 from uncertainty_depth.training.frames import read_frames, split
@@ -28,7 +28,13 @@ from uncertainty_depth.training.side_by_side import processes_for, train_side_by
 logger = logging.getLogger(__name__)
 
 
-def train(source: Source, output: Path, network: NetworkConfig, training: TrainingConfig, resume: bool = False) -> Path:
+def train(
+    source: Source,
+    output: Path,
+    network: NetworkConfig,
+    training: TrainingConfig,
+    resume: bool = False,
+) -> Path:
     """Train a method's networks, one after the other or side by side, on the frames of a source and write them to the model folder `output`.
 
     Killed at any moment, a call with `resume` goes on after the last finished epoch of each network; on the CPU the result is then the same, bit for
@@ -89,13 +95,21 @@ def _before(output: Path, options: dict[str, Any], resume: bool) -> Before | Non
     """The training that is in `output`, None when nothing is."""
     if output.exists() and not output.is_dir():
         raise ConfigError(f"{output} is a file; expected a new folder for the model")
-    content = [path.name for path in output.iterdir() if not path.name.startswith(".")] if output.is_dir() else []
+    content = (
+        [path.name for path in output.iterdir() if not path.name.startswith(".")]
+        if output.is_dir()
+        else []
+    )
     if content and not resume:
-        raise ConfigError(f"{output} exists and is not empty; expected a new folder, or --resume to go on with the training in it")
+        raise ConfigError(
+            f"{output} exists and is not empty; expected a new folder, or --resume to go on with the training in it"
+        )
     if not content:
         return None
     if "model.json" not in content:
-        raise ModelError(f"{output} holds no model.json; expected the folder of a training to resume")
+        raise ModelError(
+            f"{output} holds no model.json; expected the folder of a training to resume"
+        )
     before = record.read(output)
     record.refuse_other_options(_with_defaults(before.options), options, output)
     return before
@@ -110,12 +124,18 @@ def _refuse_shared_checkpoint(output: Path, plan: Sequence[Member]) -> None:
     """An earlier version kept one checkpoint for all networks."""
     shared = output / f"{checkpoint.NAME}.safetensors"
     if len(plan) > 1 and shared.exists():
-        raise ModelError(f"{shared} is an earlier version's, for all {len(plan)} networks; expected one of each: finish it there or start it anew")
+        raise ModelError(
+            f"{shared} is an earlier version's, for all {len(plan)} networks; expected one of each: finish it there or start it anew"
+        )
 
 
-def _refuse_other_frames(before: Before | None, fingerprint: str, source: str, output: Path) -> None:
+def _refuse_other_frames(
+    before: Before | None, fingerprint: str, source: str, output: Path
+) -> None:
     if before is not None and before.fingerprint not in ("", fingerprint):
-        raise SourceError(f"the frames of {source} are not those the training in {output} was started with; expected the same source")
+        raise SourceError(
+            f"the frames of {source} are not those the training in {output} was started with; expected the same source"
+        )
 
 
 def _try_architectures(plan: Sequence[Member]) -> None:

@@ -26,7 +26,9 @@ from uncertainty_depth.training.worker import work
 
 logger = logging.getLogger(__name__)
 
-CONTEXT = multiprocessing.get_context("spawn")  # a fork of a process with threads, or with CUDA, may hang
+CONTEXT = multiprocessing.get_context(
+    "spawn"
+)  # a fork of a process with threads, or with CUDA, may hang
 
 
 def processes_for(model: ModelRun, numbers: Sequence[int], wanted: int) -> int:
@@ -42,7 +44,12 @@ def train_side_by_side(model: ModelRun, numbers: Sequence[int], processes: int) 
         TrainingError: a process failed.
     """
     threads = max(torch.get_num_threads() // processes, 1)
-    logger.info("%d networks are trained by %d processes; threads of each: %d", len(numbers), processes, threads)
+    logger.info(
+        "%d networks are trained by %d processes; threads of each: %d",
+        len(numbers),
+        processes,
+        threads,
+    )
     model.frames.save(model.folder)
     crew = Crew(replace(model, frames=TrainingFrames()), numbers, threads)
     try:
@@ -66,7 +73,9 @@ class Crew:
 
     def start(self, most: int) -> bool:
         """Start a process for each member that can begin, up to so many in all; whether any is at work."""
-        for number in [number for number in self.waiting if self._can_begin(number)][: most - len(self.running)]:
+        for number in [number for number in self.waiting if self._can_begin(number)][
+            : most - len(self.running)
+        ]:
             self.waiting.remove(number)
             slot = min(set(range(most)) - {worker.slot for worker in self.running.values()})
             with _interrupts_held_back():
@@ -80,11 +89,17 @@ class Crew:
     def listen(self) -> None:
         """Wait until a process has something to say, or ends."""
         ready = wait([worker.connection for worker in self.running.values()])
-        for number, worker in [(number, worker) for number, worker in self.running.items() if worker.connection in ready]:
+        for number, worker in [
+            (number, worker)
+            for number, worker in self.running.items()
+            if worker.connection in ready
+        ]:
             if not worker.hear():
                 del self.running[number]
                 if failure := worker.end():
-                    self.failed[number] = f"{self.model.plan[number].name} was not trained: {failure}; see {self.model.log(number)}"
+                    self.failed[number] = (
+                        f"{self.model.plan[number].name} was not trained: {failure}; see {self.model.log(number)}"
+                    )
                     logger.error("%s", self.failed[number])
 
     def stop(self) -> None:
@@ -99,7 +114,11 @@ class Crew:
         if self.failed:
             others = len(self.failed) + len(self.waiting) - 1
             first = next(iter(self.failed.values()))
-            also = f"; nor {'was 1 other' if others == 1 else f'were {others} others'}" if others else ""
+            also = (
+                f"; nor {'was 1 other' if others == 1 else f'were {others} others'}"
+                if others
+                else ""
+            )
             raise TrainingError(f"{first}{also}; a resumed training goes on with what is missing")
 
 
@@ -111,7 +130,9 @@ class Worker:
         self.bar = tqdm(desc=f"{model.plan[number].name} starts", unit="batch")
         model.log(number).touch()
         self.connection, child = CONTEXT.Pipe(duplex=False)
-        self.process = CONTEXT.Process(target=work, args=(model, number, slot, threads, child), daemon=True)
+        self.process = CONTEXT.Process(
+            target=work, args=(model, number, slot, threads, child), daemon=True
+        )
         self.process.start()
         child.close()
 
@@ -136,7 +157,11 @@ class Worker:
         self.connection.close()
         self.bar.close()
         code = self.process.exitcode
-        how = f"its process was ended by {signal.Signals(-code).name}" if code < 0 else f"its process ended with exit code {code}"
+        how = (
+            f"its process was ended by {signal.Signals(-code).name}"
+            if code < 0
+            else f"its process ended with exit code {code}"
+        )
         return "" if code == 0 else self.sentence or how
 
 

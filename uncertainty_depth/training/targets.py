@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.inference.deployment import prepare
+from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.network.folder import read
-from uncertainty_depth.network.inference import prepare
 from uncertainty_depth.uncertainty import ESTIMATORS
 from uncertainty_depth.uncertainty.estimator import Estimator
 
@@ -51,7 +51,9 @@ class PredictionOf:
     def __call__(self, images: Tensor, depth_m: Tensor) -> Tensor:
         """(B, 2, h, w) metres."""
         estimates = [self.estimator.estimate(image, 0, self.config) for image in images.split(1)]
-        return torch.stack([torch.stack([estimate.depth_m, estimate.variance.sqrt()]) for estimate in estimates])
+        return torch.stack(
+            [torch.stack([estimate.depth_m, estimate.variance.sqrt()]) for estimate in estimates]
+        )
 
 
 def error_of(member: str, folder: Path, device: torch.device) -> ErrorOf:
@@ -67,5 +69,9 @@ def depth_of(member: str, folder: Path, device: torch.device) -> DepthOf:
 def prediction_of(teacher: Path | str, folder: Path, device: torch.device) -> PredictionOf:
     """Of another model folder, by its own method, with all of its members and without its calibration."""
     model = read(teacher)
-    estimator = ESTIMATORS[model.method].load(model, partial(prepare, device=device, precision="fp32"))
-    return PredictionOf(estimator, PredictorConfig(samples=max(len(model.members), PredictorConfig().samples)))
+    estimator = ESTIMATORS[model.method].load(
+        model, partial(prepare, device=device, precision="fp32")
+    )
+    return PredictionOf(
+        estimator, PredictorConfig(samples=max(len(model.members), PredictorConfig().samples))
+    )

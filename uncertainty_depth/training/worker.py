@@ -35,16 +35,30 @@ def work(model: ModelRun, number: int, slot: int, threads: int, parent: Connecti
         parent: gets the state of the progress bar (a mapping), log records, and at last the sentence that says why, where the network is not trained.
     """
     _print_into(model.log(number))
-    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[ToParent(parent), logging.StreamHandler()])
-    tqdm.set_lock(RLock())  # its own is a semaphore, which a process that is ended would leave behind
+    logging.basicConfig(
+        level=logging.INFO,
+        format="%(message)s",
+        handlers=[ToParent(parent), logging.StreamHandler()],
+    )
+    tqdm.set_lock(
+        RLock()
+    )  # its own is a semaphore, which a process that is ended would leave behind
     torch.set_num_threads(threads)
     if model.device.type == "cuda":
         torch.cuda.set_device(slot % torch.cuda.device_count())
     try:
-        MemberRun(replace(model, frames=TrainingFrames.mapped(model.folder)), number, partial(ParentsBar, parent)).run()
+        MemberRun(
+            replace(model, frames=TrainingFrames.mapped(model.folder)),
+            number,
+            partial(ParentsBar, parent),
+        ).run()
     except Exception as error:
         sentence = (str(error).splitlines() or [""])[0]
-        parent.send(str(error) if isinstance(error, UncertaintyDepthError) else f"{type(error).__name__}: {sentence}")
+        parent.send(
+            str(error)
+            if isinstance(error, UncertaintyDepthError)
+            else f"{type(error).__name__}: {sentence}"
+        )
         raise
 
 

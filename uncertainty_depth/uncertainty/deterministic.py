@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.network.folder import ModelFolder
 from uncertainty_depth.uncertainty.estimator import Place, components_of
 from uncertainty_depth.uncertainty.moments import Estimate, Moments
 

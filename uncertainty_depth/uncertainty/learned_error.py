@@ -7,8 +7,8 @@ from torch import Tensor
 
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ModelError
+from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.network.folder import ModelFolder
 from uncertainty_depth.uncertainty.estimator import Place
 from uncertainty_depth.uncertainty.moments import Estimate
 
@@ -49,5 +49,8 @@ class LearnedError:
         error, depth = self.networks
         features = depth.encode(image)
         shared = features if error.encoder is depth.encoder else error.encode(image)
-        depth_m, error_m = (network.decode(maps, image.shape[-2:]).depth_m[0, 0] for network, maps in ((depth, features), (error, shared)))
+        depth_m, error_m = (
+            network.decode(maps, image.shape[-2:]).depth_m[0, 0]
+            for network, maps in ((depth, features), (error, shared))
+        )
         return Estimate(depth_m, torch.zeros_like(depth_m), error_m.square())

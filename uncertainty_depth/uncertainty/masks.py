@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from uncertainty_depth.network.noise import ConcreteDropout, VariationalDropout
+from uncertainty_depth.network.learned_dropout import ConcreteDropout, VariationalDropout
 
 WORD = 2**64
 LEVELS = 2**16
@@ -62,7 +62,9 @@ class SeededGaussianDropout:
         return x * (1.0 + self._deviation * noise).to(x.dtype)
 
 
-def seeded(layer: nn.Module) -> Callable[[Sequence[np.random.Philox]], SeededDropout | SeededGaussianDropout]:
+def seeded(
+    layer: nn.Module,
+) -> Callable[[Sequence[np.random.Philox]], SeededDropout | SeededGaussianDropout]:
     """What takes the place of a dropout layer, at its rate now, once it is given the samples' streams."""
     if isinstance(layer, VariationalDropout):
         alpha = layer.alpha.item()

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ModelError
+from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.network.folder import ModelFolder
 from uncertainty_depth.uncertainty.estimator import Place, components_of
 from uncertainty_depth.uncertainty.masks import seeded, stream
 from uncertainty_depth.uncertainty.moments import Estimate, Moments
@@ -28,7 +28,9 @@ class McDropout:
 
     def __init__(self, network: DepthNetwork) -> None:
         if network.config.dropout == 0.0:
-            raise ModelError("mc_dropout needs a network with dropout, this one's rate is 0; expected another method")
+            raise ModelError(
+                "mc_dropout needs a network with dropout, this one's rate is 0; expected another method"
+            )
         self.networks = [network]
         self._dropouts = [seeded(layer) for layer in network.decoder.dropouts]
 
@@ -53,6 +55,8 @@ class McDropout:
         for start in range(0, config.samples, config.chunk):
             samples = range(start, min(start + config.chunk, config.samples))
             streams = [stream(config.seed, stamp_ns, sample) for sample in samples]
-            output = network.branches(trunk, [dropout(streams) for dropout in self._dropouts], image.shape[-2:])
+            output = network.branches(
+                trunk, [dropout(streams) for dropout in self._dropouts], image.shape[-2:]
+            )
             moments.add(output.depth_m, network.variance(output))
         return moments.estimate()

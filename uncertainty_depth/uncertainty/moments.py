@@ -15,7 +15,9 @@ class Estimate(NamedTuple):
 
     depth_m: Tensor
     epistemic: Tensor  # square metres: the biased variance of the samples' depths
-    aleatoric: Tensor  # square metres: the mean of the variances the samples predict; 0 without a head
+    aleatoric: (
+        Tensor  # square metres: the mean of the variances the samples predict; 0 without a head
+    )
 
     @property
     def variance(self) -> Tensor:

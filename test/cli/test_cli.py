@@ -1,0 +1,175 @@
+"""The command line as a person meets it: real processes, one sentence per error, nothing lost."""
+
+import subprocess
+import sys
+
+import pytest
+
+from uncertainty_depth.cli.arguments import SIGNATURES, build_parser
+from uncertainty_depth.cli.demo import MODEL
+from uncertainty_depth.cli.main import COMMANDS, main
+
+
+def call(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "uncertainty_depth.cli.main", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_teaches_with_an_example(command, capsys):
+    with pytest.raises(SystemExit) as ended:
+        build_parser(COMMANDS).parse_args([command, "--help"])
+    assert ended.value.code == 0
+    assert f"example: uncertainty-depth {command}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_calibrate_starts_from_raw_sigma_and_has_no_option_that_says_otherwise(capsys):
+    with pytest.raises(SystemExit) as ended:
+        build_parser(COMMANDS).parse_args(["calibrate", "my_model", "my_bag", "--no-calibrated"])
+    assert ended.value.code == 2
+    assert "--no-calibrated" in capsys.readouterr().err
+    assert (
+        build_parser(COMMANDS)
+        .parse_args(["evaluate", "my_bag", "--model", "m", "--output", "o", "--no-calibrated"])
+        .calibrated
+        is False
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ["evaluate", "no/such/bag", "--model", "m", "--output", "{tmp}/report"],
+            ["no such bag", "no/such/bag"],
+        ),
+        (["evaluate", "nyu:no/such", "--model", "m", "--output", "{tmp}/report"], ["no/such"]),
+        (["evaluate", "kitti:no/such", "--model", "m", "--output", "{tmp}/report"], ["no/such"]),
+        (
+            ["evaluate", "synthetic:wrlds=2", "--model", "m", "--output", "{tmp}/report"],
+            ["wrlds", "worlds"],
+        ),
+        (
+            [
+                "evaluate",
+                "synthetic:worlds=1,frames=1",
+                "--model",
+                "no/model",
+                "--output",
+                "{tmp}/report",
+            ],
+            ["model folder", "no/model"],
+        ),
+        (["predict", "no.jpg", "--model", "no/model", "--output", "{tmp}/maps"], ["no/model"]),
+        (["train", "no/such/bag", "--output", "{tmp}/model"], ["no such bag"]),
+        (["convert-kitti", "no/such/drive", "{tmp}/bag"], ["no/such/drive"]),
+        (["synthesize", "{tmp}", "--worlds", "1", "--frames", "1"], ["exist"]),
+    ],
+)
+def test_an_error_is_one_sentence_and_exit_code_1(arguments, words, tmp_path):
+    done = call(*[argument.replace("{tmp}", str(tmp_path)) for argument in arguments])
+    assert done.returncode == 1, done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("uncertainty-depth: ")
+    assert all(word in last for word in words), last
+    assert "Traceback" not in done.stderr
+
+
+def test_a_command_that_fails_leaves_no_empty_folder(tmp_path):
+    for command in (
+        ["evaluate", "no/such/bag", "--model", "m"],
+        ["calibrate", "m", "no/such/bag"],
+        ["evaluate", "synthetic:", "--model", "m"],
+    ):
+        assert call(*command, "--output", tmp_path / "report").returncode == 1
+        assert not (tmp_path / "report").exists(), command
+
+
+def test_a_folder_of_images_is_not_called_missing(tmp_path):
+    done = call("predict", tmp_path, "--model", MODEL, "--output", tmp_path / "maps")
+    assert done.returncode == 1
+    assert f"{tmp_path} is a folder; expected image files" in done.stderr
+
+
+def test_messages_stand_on_lines_of_their_own_beside_a_bar():
+    code = """
+import logging, sys
+from tqdm import tqdm
+from uncertainty_depth.cli import main as cli
+def warn(arguments):
+    for _ in tqdm(range(3)):
+        logging.getLogger("uncertainty_depth").warning("one frame is lost")
+cli.COMMANDS["demo"] = warn
+sys.exit(cli.main(["demo"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert [line for line in done.stderr.splitlines() if "lost" in line] == [
+        "one frame is lost"
+    ] * 3
+
+
+def test_an_interrupted_training_says_how_to_go_on(monkeypatch, capsys):
+    def interrupted(arguments):
+        raise KeyboardInterrupt
+
+    for command, arguments in (
+        ("train", ["my_bag", "--output", "my_model"]),
+        ("synthesize", ["my_bag"]),
+    ):
+        monkeypatch.setitem(COMMANDS, command, interrupted)
+        assert main([command, *arguments]) == 130
+        assert ("--resume" in capsys.readouterr().err) == (command == "train")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [(["--members", "2", "--adversarial-step", "0.1"], True), ([], False)]
+)
+def test_options_that_the_method_has_no_use_for_are_said(options, said, monkeypatch, caplog):
+    monkeypatch.setattr(
+        "uncertainty_depth.training.train", lambda *arguments, **options: "my_model"
+    )
+    assert (
+        main(
+            [
+                "train",
+                "synthetic:worlds=1,frames=1",
+                "--output",
+                "my_model",
+                "--method",
+                "mc_dropout",
+                *options,
+            ]
+        )
+        == 0
+    )
+    assert (
+        "mc_dropout has no use for --members, --adversarial-step: without effect" in caplog.messages
+    ) == said
+
+
+def test_every_command_has_a_signature():
+    assert COMMANDS.keys() == SIGNATURES.keys()
+
+
+def test_an_unknown_option_names_itself():
+    done = call("evaluate", "bag", "--modle", "m")
+    assert done.returncode == 2
+    assert "--modle" in done.stderr or "--model" in done.stderr
+
+
+def test_python_starts_without_ros_torch_or_plots():
+    code = "import sys, uncertainty_depth.cli.main; sys.exit(any(name in sys.modules for name in ('rclpy', 'torch', 'matplotlib', 'transformers')))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_ros_command_without_ros_says_what_to_install(tmp_path):
+    (tmp_path / "rclpy.py").write_text("raise ImportError('no rclpy here')")
+    done = call("play", tmp_path, env={"PYTHONPATH": str(tmp_path), "PATH": ""})
+    assert done.returncode == 1
+    assert "ROS 2" in done.stderr
+    assert "uncertainty_depth[ros]" in done.stderr

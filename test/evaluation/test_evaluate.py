@@ -1,0 +1,183 @@
+"""The offline loop: every record is counted once, memory stays bounded, what is shown is spread over the run."""
+
+import csv
+import gc
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.evaluation.evaluate import Evaluation, Examples, flatten, run
+from uncertainty_depth.records import DepthPrediction, Frame, Skipped
+
+
+def frame(index, shape=(24, 32), known=True):
+    random = np.random.default_rng(index)
+    truth = np.where(random.random(shape) < 0.3, random.uniform(1, 9, shape), np.nan).astype(
+        np.float32
+    )
+    image = random.integers(0, 256, (*shape, 3), np.uint8)
+    return Frame(
+        index * 100, image, None, truth if known else np.full(shape, np.nan, np.float32), f"{index}"
+    )
+
+
+class ListSource:
+    name, notes = "list", []
+
+    def __init__(self, records):
+        self.records = records
+
+    def __len__(self):
+        return len(self.records)
+
+    def __iter__(self):
+        return iter(self.records)
+
+
+class NoisyPredictor:
+    """Predicts from the image alone; keeps the stamps it was given."""
+
+    def __init__(self):
+        self.stamps = []
+
+    def predict(self, image, stamp_ns):
+        self.stamps.append(stamp_ns)
+        depth = 1 + image[..., 0].astype(np.float32) / 32
+        return DepthPrediction(depth, 0.1 + image[..., 1].astype(np.float32) / 256)
+
+
+def test_every_record_is_predicted_scored_or_counted_exactly_once():
+    records = [
+        frame(0),
+        Skipped(1, "bad_image", "..."),
+        frame(2),
+        frame(3, known=False),
+        Skipped(4, "bad_image", "..."),
+    ]
+    predictor, seen = NoisyPredictor(), []
+    evaluation = run(
+        ListSource(records),
+        predictor,
+        EvaluationConfig(),
+        [lambda f, p: seen.append(f.name)],
+        progress=False,
+    )
+    assert evaluation.frames() == {
+        "read": 5,
+        "evaluated": 2,
+        "skipped": {"bad_image": 2, "no_valid_pixel": 1},
+    }
+    assert predictor.stamps == [0, 200, 300]
+    assert seen == ["0", "2", "3"]
+
+
+def test_the_table_holds_the_exact_figures_of_each_frame():
+    evaluation = run(
+        ListSource([frame(i) for i in range(3)]),
+        NoisyPredictor(),
+        EvaluationConfig(),
+        progress=False,
+    )
+    rows = list(csv.DictReader(evaluation.table.text()))
+    assert [row["frame"] for row in rows] == ["0", "1", "2"]
+    one, prediction = frame(1), NoisyPredictor().predict(frame(1).image, 0)
+    expected = np.nanmean(np.abs(prediction.depth_m - one.ground_truth_m) / one.ground_truth_m)
+    assert float(rows[1]["depth.abs_rel"]) == pytest.approx(expected, rel=1e-6)
+    assert len(list(csv.DictReader(evaluation.table.text()))) == 3, (
+        "reading the table does not consume it"
+    )
+
+
+def test_the_summary_is_that_of_all_pixels_together():
+    evaluation = run(
+        ListSource([frame(i) for i in range(4)]),
+        NoisyPredictor(),
+        EvaluationConfig(),
+        progress=False,
+    )
+    pairs = [
+        (NoisyPredictor().predict(frame(i).image, 0).depth_m, frame(i).ground_truth_m)
+        for i in range(4)
+    ]
+    errors = np.concatenate([np.abs(d - g)[np.isfinite(g)] for d, g in pairs]).astype(np.float64)
+    summary = evaluation.summary()
+    assert summary["pixels"] == errors.size
+    assert summary["depth"]["mae"] == pytest.approx(errors.mean(), rel=1e-6)
+    assert summary["depth"]["rmse"] == pytest.approx(np.sqrt((errors**2).mean()), rel=1e-6)
+
+
+def memory_after(frames, at):
+    """Bytes held right after the given frames of one run."""
+
+    class Streamed(ListSource):
+        def __iter__(self):
+            return (frame(i) for i in range(frames))
+
+    held = {}
+
+    def measure(record, prediction):
+        if int(record.name) in at:
+            gc.collect()
+            held[int(record.name)] = tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    run(
+        Streamed([None] * frames),
+        NoisyPredictor(),
+        EvaluationConfig(pictures=2),
+        [measure],
+        progress=False,
+    )
+    tracemalloc.stop()
+    return [held[index] for index in at]
+
+
+def test_memory_does_not_grow_with_the_number_of_frames():
+    early, late = memory_after(200, (20, 199))
+    assert late < early + 200_000, (
+        "the arrays of these 180 frames take 2 MB: not even a tenth may stay"
+    )
+
+
+@given(st.integers(0, 300), st.integers(0, 6))
+def test_examples_are_few_and_spread_from_the_first_frame_to_near_the_last(seen, wanted):
+    examples = Examples(wanted)
+    for index in range(seen):
+        examples.offer(lambda index=index: index)
+    chosen = examples.chosen()
+    assert len(chosen) == min(wanted, seen)
+    assert len(examples._kept) <= 2 * wanted
+    if chosen:
+        assert chosen[0] == 0
+        assert chosen == sorted(set(chosen))
+        if wanted > 1:
+            assert chosen[-1] >= (seen - 1) / 2
+
+
+def test_an_interrupted_run_keeps_what_it_has():
+    class Interrupted(ListSource):
+        def __iter__(self):
+            yield from (frame(0), frame(1))
+            raise KeyboardInterrupt
+
+    evaluation = run(Interrupted([None] * 5), NoisyPredictor(), EvaluationConfig(), progress=False)
+    assert evaluation.interrupted
+    assert evaluation.summary()["frames"]["evaluated"] == 2
+    assert not run(
+        ListSource([frame(0)]), NoisyPredictor(), EvaluationConfig(), progress=False
+    ).interrupted
+
+
+def test_flatten_joins_names_with_dots():
+    assert flatten({"a": {"b": 1, "c": {"d": 2}}, "e": 3}) == {"a.b": 1, "a.c.d": 2, "e": 3}
+
+
+def test_an_evaluation_without_frames_is_honest():
+    summary = Evaluation().summary()
+    assert summary["frames"] == {"read": 0, "evaluated": 0, "skipped": {}}
+    assert summary["pixels"] == 0
+    assert np.isnan(summary["depth"]["mae"])

@@ -1,0 +1,72 @@
+"""Figures say what they show: variant, axes, units; and are drawn without matplotlib's global state."""
+
+import io
+import subprocess
+import sys
+
+import matplotlib.image
+import pytest
+
+from uncertainty_depth.evaluation.plots import figures, sparsification_figure
+from uncertainty_depth.metrics import OnlineMetrics
+
+
+@pytest.fixture
+def curves(make_pixels):
+    metrics = OnlineMetrics()
+    for seed in range(3):
+        metrics.update(*make_pixels(20_000, seed))
+    return metrics.curves()
+
+
+def test_every_axis_is_labelled_and_every_title_names_its_source(curves):
+    named = figures(curves)
+    assert sorted(named) == [
+        "depth_intervals",
+        "n_merci",
+        "reliability",
+        "sparsification_a1",
+        "sparsification_abs_rel",
+        "sparsification_rmse",
+    ]
+    for name, figure in named.items():
+        titles = " ".join(axes.get_title() for axes in figure.axes)
+        assert {"n": "Moukari", "r": "Gustafsson", "s": "Poggi", "d": "intervals of 0.1 m"}[
+            name[0]
+        ] in titles
+        assert all(axes.get_ylabel() for axes in figure.axes)
+        assert figure.axes[-1].get_xlabel()
+
+
+def test_the_sparsification_figure_holds_the_curves_it_was_given(curves):
+    figure = sparsification_figure(curves, "rmse")
+    lines = {line.get_label().split(",")[0]: line for line in figure.axes[0].get_lines()}
+    assert set(lines) == {
+        "predicted sigma",
+        "sigma proportional to depth",
+        "oracle (true error)",
+        "random removal",
+    }
+    assert list(lines["predicted sigma"].get_ydata()) == list(
+        curves["sparsification"]["rmse"]["method"]
+    )
+    assert "RMSE of the rest (m)" in figure.axes[0].get_ylabel()
+
+
+def test_pictures_can_be_written(curves):
+    for figure in [sparsification_figure(curves), figures(curves)["depth_intervals"]]:
+        file = io.BytesIO()
+        figure.savefig(file, format="png", dpi=50)
+        file.seek(0)
+        assert matplotlib.image.imread(file).std() > 0.01
+
+
+def test_nothing_seen_draws_nothing():
+    curves = OnlineMetrics().curves()
+    assert figures(curves) == {}
+    assert not sparsification_figure(curves).axes[0].get_lines()
+
+
+def test_drawing_needs_no_pyplot():
+    code = "import sys, uncertainty_depth.evaluation.plots; sys.exit('matplotlib.pyplot' in sys.modules or 'torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,173 @@
+"""A report is complete, self-contained, honest about the baselines, and never half-written."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.evaluation import report
+from uncertainty_depth.evaluation.evaluate import Evaluation
+from uncertainty_depth.evaluation.summary import scored_sigma, table, verdict
+from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.records import DepthPrediction, Skipped
+
+CONTEXT = report.Context("a test", {"method": "mc_dropout"}, ("one note <b>",))
+
+
+def evaluation_of(sigma_of, frames=3):
+    """`sigma_of(depth, error, random)` makes each frame's sigma."""
+    evaluation = Evaluation(EvaluationConfig(pictures=2))
+    for index in range(frames):
+        random = np.random.default_rng(index)
+        truth = random.uniform(1, 9, (20, 30)).astype(np.float32)
+        error = np.abs(random.standard_normal(truth.shape)).astype(np.float32) * random.choice(
+            [0.05, 1.0], truth.shape
+        )
+        depth = (truth + error).astype(np.float32)
+        sigma = sigma_of(depth, error, random).astype(np.float32)
+        evaluation.add(
+            f"{index}", index, DepthPrediction(depth, sigma), truth, np.zeros((20, 30, 3), np.uint8)
+        )
+    return evaluation
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    evaluation = evaluation_of(
+        lambda depth, error, random: error * random.uniform(0.7, 1.4, error.shape) + 0.01
+    )
+    evaluation.skip(Skipped(9, "bad_image", "..."))
+    folder = tmp_path_factory.mktemp("report") / "new" / "folder"
+    return evaluation, folder, report.write(evaluation, folder, CONTEXT)
+
+
+def test_summary_json_holds_what_readers_rely_on(written):
+    _, folder, _ = written
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["frames"] == {"read": 4, "evaluated": 3, "skipped": {"bad_image": 1}}
+    assert summary["pixels"] == 3 * 600
+    assert {"mae", "abs_rel", "sq_rel", "rmse", "rmse_log", "a1", "a2", "a3"} <= summary[
+        "depth"
+    ].keys()
+    wanted = {"n_merci", "n_merci_trimmed", "ause", "aurg", "auce", "spearman", "nll"}
+    assert wanted <= summary["uncertainty"].keys()
+    assert (
+        summary["uncertainty"]["ause"].keys()
+        == summary["uncertainty"]["aurg"].keys()
+        == {"abs_rel", "rmse", "a1"}
+    )
+    assert summary["baselines"].keys() == {"constant", "proportional_to_depth"}
+    assert wanted <= summary["baselines"]["constant"].keys()
+    assert summary["model"] == {"method": "mc_dropout"}
+    assert summary["config"]["alpha"] == 0.95
+
+
+def test_the_page_needs_no_other_file_and_escapes_what_it_is_given(written):
+    page = written[2].read_text()
+    assert not re.findall(r"(?:src|href)=\"(?!data:)", page)
+    assert page.count("data:image/png;base64,") >= 6 + 2
+    assert "one note &lt;b&gt;" in page
+    assert "bad_image" in page
+
+
+def test_the_table_of_frames_is_one_row_each(written):
+    assert len((written[1] / "frames.csv").read_text().splitlines()) == 1 + 3
+
+
+def test_the_metric_state_goes_on_where_the_report_was_written(written):
+    evaluation, folder, _ = written
+    assert OnlineMetrics.load(folder / "metrics.npz").compute() == evaluation.metrics.compute()
+
+
+def test_a_second_report_replaces_the_first(written, tmp_path):
+    report.write(evaluation_of(lambda depth, error, random: depth), tmp_path, CONTEXT)
+    report.write(evaluation_of(lambda depth, error, random: depth, frames=1), tmp_path, CONTEXT)
+    assert json.loads((tmp_path / "summary.json").read_text())["frames"]["evaluated"] == 1
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_good_sigma_beats_the_baselines_and_a_bad_one_is_said_to_lose():
+    good = verdict(evaluation_of(lambda depth, error, random: error + 0.01).summary())
+    bad = verdict(evaluation_of(lambda depth, error, random: 1 / (error + 0.1)).summary())
+    assert all(line.won for line in good)
+    assert not any(line.won for line in bad)
+    assert all("does NOT beat" in line.text for line in bad)
+
+
+def test_the_depth_baseline_itself_does_not_count_as_beating_it():
+    assert not any(
+        line.won
+        for line in verdict(evaluation_of(lambda depth, error, random: 0.1 * depth).summary())
+    )
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [(-0.4, "40% below"), (-0.005, "within 1% of"), (0.0, "within 1% of"), (0.3, "30% above")],
+)
+def test_a_figure_is_said_to_be_below_a_baseline_only_where_it_beats_it(share, words):
+    summary = evaluation_of(lambda depth, error, random: error).summary()
+    best = min(figures["n_merci"] for figures in summary["baselines"].values())
+    summary["uncertainty"]["n_merci"] = best * (1 + share)
+    line = verdict(summary)[-1]
+    assert words in line.text
+    assert ("below" in line.text) == line.won
+
+
+def test_nothing_scored_is_reported_and_not_a_crash(tmp_path):
+    evaluation = Evaluation()
+    evaluation.skip(Skipped(None, "bad_image", "..."))
+    report.write(evaluation, tmp_path, CONTEXT)
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["verdict"] == ["no frame could be scored"]
+    assert summary["depth"]["mae"] is None
+    assert "no frame could be scored" in table(evaluation.summary())
+
+
+def test_a_report_cannot_take_the_place_of_a_file(tmp_path):
+    (tmp_path / "taken").write_text("mine")
+    with pytest.raises(SourceError, match=r"taken.*is a file"):
+        report.check_folder(tmp_path / "taken")
+    assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_the_summary_says_how_the_source_was_read_and_survives_unknown_versions(monkeypatch):
+    def not_by_pip(name):
+        raise report.PackageNotFoundError(name)
+
+    monkeypatch.setattr(report, "version", not_by_pip)
+    summary = report.summarize(
+        Evaluation(), report.Context("bag", {}, (), {"occlusion_tolerance": 0.5})
+    )
+    assert summary["config"]["occlusion_tolerance"] == 0.5
+    assert summary["versions"]["torch"] is None
+
+
+def test_a_figure_that_is_zero_for_all_is_no_loss_of_the_method():
+    summary = evaluation_of(lambda depth, error, random: error + 0.01).summary()
+    for scored in (summary["uncertainty"], *summary["baselines"].values()):
+        scored["ause"]["a1"] = 0.0
+    assert "says nothing here" in " ".join(line.text for line in verdict(summary))
+
+
+@pytest.mark.parametrize(
+    ("calibration", "said"),
+    [
+        ("isotonic 50%", "calibrated sigma (isotonic 50%)"),
+        ("identity", "raw sigma"),
+        ("off", "raw sigma (calibration is off)"),
+        (None, "sigma"),
+    ],
+)
+def test_the_report_says_which_sigma_was_scored(calibration, said, tmp_path):
+    described = {"method": "mc_dropout"} | ({"calibration": calibration} if calibration else {})
+    assert scored_sigma(described) == said
+    page = report.write(
+        evaluation_of(lambda depth, error, random: depth, frames=1),
+        tmp_path,
+        report.Context("bag", described),
+    )
+    assert f"mc_dropout, {said}, 1 frames" in page.read_text()

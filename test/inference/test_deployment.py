@@ -1,0 +1,91 @@
+"""Folding and casting change no more than rounding; the device asked for is the device that is taken."""
+
+import copy
+import logging
+
+import cv2
+import numpy as np
+import pytest
+import torch
+
+from uncertainty_depth.config import NetworkConfig
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.inference.deployment import choose_device, prepare
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.network.image import image_tensor, resize_image
+
+
+@pytest.fixture
+def network():
+    """A network whose BatchNorm statistics are not those of a fresh one."""
+    torch.manual_seed(0)
+    made = Hourglass(NetworkConfig(backbone="tiny", decoder_width=16, head="laplace")).train()
+    with torch.no_grad():
+        for _ in range(5):
+            made(torch.rand(4, 3, 64, 64))
+    return made.eval()
+
+
+@pytest.mark.parametrize(("precision", "rtol"), [("fp32", 1e-5), ("bf16", 3e-2), ("fp16", 3e-3)])
+def test_a_prepared_network_predicts_the_same(network, precision, rtol):
+    image = torch.rand(1, 3, 64, 96)
+    ready = prepare(copy.deepcopy(network), torch.device("cpu"), precision)
+    assert not any(isinstance(module, torch.nn.BatchNorm2d) for module in ready.modules())
+    found, expected = ready(image), network(image)
+    assert found.depth_m.dtype == torch.float32
+    torch.testing.assert_close(found.depth_m, expected.depth_m, rtol=rtol, atol=0.0)
+    torch.testing.assert_close(found.scale_m, expected.scale_m, rtol=5 * rtol, atol=0.0)
+
+
+def test_preparing_twice_does_no_harm(network):
+    image = torch.rand(1, 3, 64, 96)
+    once = prepare(network, torch.device("cpu"), "fp32")(image).depth_m
+    assert torch.equal(prepare(network, torch.device("cpu"), "fp32")(image).depth_m, once)
+
+
+def test_fp32_means_all_its_bits_on_a_gpu_too(network, monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    prepare(network, torch.device("cpu"), "fp32")
+    assert torch.backends.cudnn.allow_tf32 is False
+
+
+@pytest.mark.parametrize("name", ["auto", "cpu"])
+def test_without_a_gpu_the_cpu_is_taken_and_said(name, monkeypatch, caplog):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with caplog.at_level(logging.INFO):
+        assert choose_device(name) == torch.device("cpu")
+    assert f"the network runs on the CPU, threads: {torch.get_num_threads()}" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["auto", "cuda"])
+def test_a_gpu_is_taken_and_said(name, monkeypatch, caplog):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Test GPU")
+    with caplog.at_level(logging.INFO):
+        assert choose_device(name) == torch.device("cuda")
+    assert "the network runs on the GPU, Test GPU" in caplog.text
+
+
+def test_cuda_where_there_is_none_is_an_error(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ConfigError, match=r"^device is 'cuda', but torch finds no CUDA device"):
+        choose_device("cuda")
+
+
+def test_images_shrink_by_areas_and_grow_bilinearly():
+    image = np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8)
+    blocks = image.reshape(20, 2, 30, 2, 3).mean((1, 3))
+    assert np.abs(resize_image(image, (30, 20)) - blocks).max() <= 0.5 + 1e-6
+    assert np.array_equal(
+        resize_image(image, (90, 80)), cv2.resize(image, (90, 80), interpolation=cv2.INTER_LINEAR)
+    )
+    assert np.array_equal(resize_image(image, (60, 40)), image)
+
+
+def test_images_become_floats_between_nought_and_one():
+    images = np.random.default_rng(0).integers(0, 256, (2, 4, 5, 3), dtype=np.uint8)
+    tensor = image_tensor(images[:, :, ::-1])
+    assert tensor.shape == (2, 3, 4, 5)
+    np.testing.assert_allclose(
+        tensor.numpy(), images[:, :, ::-1].transpose(0, 3, 1, 2) / 255.0, rtol=1e-6
+    )

@@ -1,0 +1,368 @@
+"""A model folder and an image give maps of the image's size, the same in any process and thread, in every precision."""
+
+import json
+import logging
+import shutil
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from uncertainty_depth.calibration.sigma_map import affine
+from uncertainty_depth.config import COMPONENTS, NetworkConfig, PredictorConfig
+from uncertainty_depth.errors import ConfigError, MessageError, ModelError
+from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.model_folder.folder import (
+    create,
+    read,
+    set_calibration,
+    set_members,
+    write_member,
+)
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.network.image import image_tensor, resize_image
+
+STAMP = 1_700_000_000_123_456_789
+
+
+def write_model(path, head="laplace", members=2, method="mc_dropout", **options):
+    for index in range(members):
+        torch.manual_seed(index)
+        made = Hourglass(
+            NetworkConfig(
+                **{
+                    "backbone": "tiny",
+                    "decoder_width": 16,
+                    "head": head,
+                    "input_size": (80, 64),
+                    **options,
+                }
+            )
+        )
+        if index == 0:
+            create(path, made, {"epochs": 3})
+        write_member(path, f"m{index}", made)
+    set_members(path, [f"m{index}" for index in range(members)], method)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return write_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def predictor(model):
+    return Predictor(model, PredictorConfig(samples=4, chunk=3, device="cpu"))
+
+
+def picture(height=90, width=120, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
+
+
+@given(height=st.integers(1, 200), width=st.integers(1, 200))
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_maps_have_the_image_s_size(predictor, height, width):
+    prediction = predictor.predict(picture(height, width), STAMP)
+    for values in (prediction.depth_m, prediction.sigma_m):
+        assert values.shape == (height, width)
+        assert values.dtype == np.float32
+        assert np.isfinite(values).all()
+    assert prediction.depth_m.min() > 0.3
+    assert prediction.depth_m.max() < 12.0
+    assert prediction.sigma_m.min() > 0.0
+
+
+def test_the_prediction_is_the_network_s_between_two_resizes(model):
+    image = picture()
+    found = Predictor(model, PredictorConfig(method="deterministic", device="cpu")).predict(
+        image, STAMP
+    )
+    network = read(model).load("m1")
+    with torch.no_grad():
+        depth, scale = network(image_tensor(resize_image(image, (80, 64))[None]))
+    for values, expected in ((found.depth_m, depth), (found.sigma_m, np.sqrt(2.0) * scale)):
+        np.testing.assert_allclose(values, cv2.resize(expected[0, 0].numpy(), (120, 90)), rtol=1e-4)
+
+
+def test_an_image_of_the_network_s_size_is_not_resampled(model):
+    image = picture(64, 80)
+    found = Predictor(model, PredictorConfig(method="deterministic", device="cpu")).predict(image)
+    with torch.no_grad():
+        depth, _ = read(model).load("m1")(image_tensor(image[None]))
+    np.testing.assert_allclose(found.depth_m, depth[0, 0].numpy(), rtol=1e-5)
+
+
+def test_the_chunk_changes_nothing(model):
+    predictor = Predictor(model, PredictorConfig(samples=5, chunk=5, device="cpu"))
+    reference = predictor.predict(picture(), STAMP)
+    for chunk in (1, 2, 4):
+        predictor.config = replace(predictor.config, chunk=chunk)
+        found = predictor.predict(picture(), STAMP)
+        np.testing.assert_allclose(found.depth_m, reference.depth_m, rtol=1e-6)
+        np.testing.assert_allclose(found.sigma_m, reference.sigma_m, rtol=1e-4)
+
+
+PROGRAM = """
+import sys
+import numpy as np
+from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.inference.predictor import Predictor
+image = np.random.default_rng(0).integers(0, 256, (90, 120, 3), dtype=np.uint8)
+found = Predictor(sys.argv[1], PredictorConfig(samples=4, chunk=3, device="cpu")).predict(image, int(sys.argv[2]))
+np.save(sys.argv[3], np.stack([found.depth_m, found.sigma_m]))
+"""
+
+
+def test_another_process_gives_the_same_maps(model, predictor, tmp_path):
+    subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(model), str(STAMP), str(tmp_path / "maps.npy")],
+        check=True,
+    )
+    found, here = np.load(tmp_path / "maps.npy"), predictor.predict(picture(), STAMP)
+    np.testing.assert_allclose(
+        found[0], here.depth_m, rtol=1e-6
+    )  # another number of threads may add up in another order
+    np.testing.assert_allclose(found[1], here.sigma_m, rtol=1e-4)
+
+
+def test_other_frames_in_between_change_nothing(predictor):
+    reference = predictor.predict(picture(), STAMP)
+    predictor.predict(picture(50, 40, seed=1), STAMP + 1)
+    again = predictor.predict(picture(), STAMP)
+    assert np.array_equal(again.depth_m, reference.depth_m)
+    assert np.array_equal(again.sigma_m, reference.sigma_m)
+    assert not np.array_equal(predictor.predict(picture(), STAMP + 1).depth_m, reference.depth_m)
+
+
+def test_a_worker_thread_predicts_the_same_and_needs_no_gradient(predictor):
+    results = []
+    worker = threading.Thread(target=lambda: results.append(predictor.predict(picture(), STAMP)))
+    worker.start()
+    worker.join()
+    assert np.array_equal(results[0].depth_m, predictor.predict(picture(), STAMP).depth_m)
+
+
+def test_threads_at_once_do_not_disturb_each_other(predictor):
+    expected = [predictor.predict(picture(seed=n), STAMP + n) for n in range(6)]
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda n: predictor.predict(picture(seed=n), STAMP + n), range(6)))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one.depth_m, other.depth_m, rtol=1e-6)
+        np.testing.assert_allclose(one.sigma_m, other.sigma_m, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("precision", "rtol"), [("fp16", 0.02), ("bf16", 0.1)])
+@pytest.mark.parametrize("method", ["deterministic", "mc_dropout", "multi_epochs"])
+def test_precisions_agree(model, method, precision, rtol):
+    config = PredictorConfig(method=method, samples=2, device="cpu")
+    full = Predictor(model, config).predict(picture(), STAMP)
+    low = Predictor(model, replace(config, precision=precision)).predict(picture(), STAMP)
+    np.testing.assert_allclose(low.depth_m, full.depth_m, rtol=rtol)
+    np.testing.assert_allclose(low.sigma_m, full.sigma_m, rtol=2 * rtol)
+    assert low.depth_m.dtype == low.sigma_m.dtype == np.float32
+
+
+def test_the_method_is_the_folder_s_own_unless_another_is_asked_for(model, predictor):
+    assert predictor.method == "mc_dropout"
+    assert (
+        Predictor(model, PredictorConfig(method="multi_epochs", device="cpu")).method
+        == "multi_epochs"
+    )
+
+
+def test_a_new_seed_counts_from_the_next_frame_on(model):
+    predictor = Predictor(model, PredictorConfig(samples=2, device="cpu"))
+    before = predictor.predict(picture(), STAMP)
+    predictor.config = replace(predictor.config, seed=1)
+    assert not np.array_equal(predictor.predict(picture(), STAMP).depth_m, before.depth_m)
+
+
+def test_what_is_not_finite_is_nan_in_both_maps(model, monkeypatch):
+    predictor = Predictor(model, PredictorConfig(method="deterministic", device="cpu"))
+    depth, sigma = np.full((64, 80), 2.0, np.float32), np.full((64, 80), 0.1, np.float32)
+    depth[0, 0], sigma[-1, -1] = np.inf, np.nan
+    monkeypatch.setattr(predictor, "_estimate", lambda *_: np.stack([depth, sigma]))
+    found = predictor.predict(picture(64, 80), STAMP)
+    assert np.isnan(found.depth_m[[0, -1], [0, -1]]).all()
+    assert np.array_equal(np.isnan(found.depth_m), np.isnan(found.sigma_m))
+    assert np.isnan(found.depth_m).sum() == 2
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (4, 5, 4), (0, 5, 3), (4, 0, 3)])
+def test_arrays_that_are_no_images_are_refused(predictor, shape):
+    with pytest.raises(MessageError, match="image has shape") as caught:
+        predictor.predict(np.zeros(shape, np.uint8))
+    assert caught.value.reason == "image_wrong_shape"
+    with pytest.raises(MessageError, match="of float32"):
+        predictor.predict(np.zeros((4, 5, 3), np.float32))
+
+
+def test_it_describes_itself_in_json(model, predictor):
+    described = json.loads(json.dumps(predictor.describe()))
+    assert described["model"] == model.name
+    assert (
+        described["method"],
+        described["samples"],
+        described["device"],
+        described["precision"],
+    ) == ("mc_dropout", 4, "cpu", "fp32")
+    assert described["training"] == {"epochs": 3}
+    network = read(model).load("m1")
+    assert described["parameters"] == pytest.approx(
+        sum(weights.numel() for weights in network.parameters()), rel=0.01
+    )
+
+
+def test_half_precision_on_the_cpu_is_warned_of(model, caplog):
+    with caplog.at_level(logging.WARNING):
+        Predictor(model, PredictorConfig(precision="fp16", device="cpu"))
+    assert "fp16 on the CPU is slow" in caplog.text
+
+
+def test_cuda_where_there_is_none_is_an_error(model, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ConfigError, match="device is 'cuda', but torch finds no CUDA device"):
+        Predictor(model, PredictorConfig(device="cuda"))
+    assert str(Predictor(model, PredictorConfig(device="auto")).device) == "cpu"
+
+
+def test_a_precision_the_device_lacks_is_found_before_the_first_frame(model, monkeypatch):
+    def lacking(*_, **__):
+        raise RuntimeError("\"conv2d\" not implemented for 'Half'")
+
+    monkeypatch.setattr(Hourglass, "trunk", lacking)
+    with pytest.raises(
+        ConfigError,
+        match=r"^precision is 'fp16', which does not work on cpu: \"conv2d\" not implemented for 'Half'$",
+    ):
+        Predictor(model, PredictorConfig(precision="fp16", device="cpu"))
+
+
+def test_a_claim_of_certainty_is_warned_of(tmp_path, caplog):
+    with caplog.at_level(logging.WARNING):
+        found = Predictor(
+            write_model(tmp_path, head="none"),
+            PredictorConfig(method="deterministic", device="cpu"),
+        ).predict(picture())
+    assert "gives sigma = 0 everywhere" in caplog.text
+    assert (found.sigma_m == 0.0).all()
+
+
+def test_options_out_of_range_and_folders_that_are_missing(model, tmp_path):
+    with pytest.raises(ConfigError, match="samples is 0; expected at least 1"):
+        Predictor(model, PredictorConfig(samples=0))
+    with pytest.raises(ModelError, match="does not exist"):
+        Predictor(tmp_path / "none")
+
+
+@pytest.mark.parametrize("library", ["torch", "transformers", "safetensors"])
+def test_a_missing_library_is_named_with_the_way_to_install_it(library):
+    program = (
+        f"import sys; sys.modules[{library!r}] = None\nimport uncertainty_depth.inference.predictor"
+    )
+    failed = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert failed.returncode != 0
+    assert (
+        f"the network needs {library}, which is not installed; run: python -m pip install"
+        in failed.stderr.splitlines()[-1]
+    )
+
+
+@pytest.mark.parametrize("method", ["deterministic", "mc_dropout", "multi_epochs"])
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_a_component_is_given_or_refused_in_one_sentence(model, method, component):
+    config = PredictorConfig(method=method, component=component, device="cpu", samples=3)
+    if (method, component) == ("deterministic", "epistemic"):
+        sentence = "^component is 'epistemic', which deterministic with samples 1 and head 'laplace' does not have; expected 'total' or 'aleatoric'$"
+        with pytest.raises(ConfigError, match=sentence):
+            Predictor(model, config)
+    else:
+        assert (Predictor(model, config).predict(picture(), STAMP).sigma_m > 0).all()
+
+
+@pytest.mark.parametrize("method", ["deterministic", "mc_dropout", "multi_epochs"])
+def test_without_a_head_there_is_no_aleatoric_sigma(method, tmp_path):
+    with pytest.raises(
+        ConfigError,
+        match=r"^component is 'aleatoric', which .* and head 'none' does not have; expected 'total'",
+    ):
+        Predictor(
+            write_model(tmp_path, head="none"),
+            PredictorConfig(method=method, component="aleatoric", device="cpu"),
+        )
+
+
+def test_an_ensemble_of_one_member_has_no_epistemic_sigma(tmp_path):
+    with pytest.raises(
+        ConfigError, match="component is 'epistemic', which multi_epochs with samples 1 "
+    ):
+        Predictor(
+            write_model(tmp_path, members=1),
+            PredictorConfig(method="multi_epochs", component="epistemic", device="cpu"),
+        )
+
+
+def test_components_add_up_at_the_network_s_size(model):
+    total, epistemic, aleatoric = (
+        Predictor(model, PredictorConfig(method="multi_epochs", component=component, device="cpu"))
+        .predict(picture(64, 80))
+        .sigma_m
+        for component in COMPONENTS
+    )
+    np.testing.assert_allclose(total**2, epistemic**2 + aleatoric**2, rtol=1e-4)
+
+
+def test_a_calibration_is_that_of_its_component(model, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(model, folder)
+    raw = Predictor(
+        folder, PredictorConfig(method="multi_epochs", component="epistemic", device="cpu")
+    )
+    assert raw.calibration_key == "multi_epochs epistemic"
+    set_calibration(folder, "multi_epochs", affine(0.0, 3.0), {})
+    same = Predictor(folder, raw.config)
+    assert same.describe()["calibration"] == raw.describe()["calibration"]
+    assert np.array_equal(same.predict(picture()).sigma_m, raw.predict(picture()).sigma_m)
+
+
+@pytest.mark.parametrize(
+    ("own", "asked"),
+    [("mc_dropout", "bagging"), ("bagging", "multi_inits"), ("bagging", "multi_epochs")],
+)
+def test_an_ensemble_is_not_called_what_it_was_not_trained_as(own, asked, tmp_path):
+    folder = write_model(tmp_path, method=own)
+    with pytest.raises(
+        ConfigError,
+        match=f"method is '{asked}', but .* was trained for '{own}'; expected {own} or ",
+    ):
+        Predictor(folder, PredictorConfig(method=asked, device="cpu"))
+    for method in ("", own, "deterministic", "mc_dropout"):
+        assert Predictor(folder, PredictorConfig(method=method, device="cpu")).method == (
+            method or own
+        )
+
+
+def test_an_ensemble_of_one_is_said(tmp_path, caplog):
+    network = Hourglass(
+        NetworkConfig(backbone="tiny", decoder_width=16, input_size=(64, 48), head="laplace")
+    )
+    create(tmp_path, network, {})
+    write_member(tmp_path, "only", network)
+    set_members(tmp_path, ["only"], "mc_dropout")
+    Predictor(tmp_path, PredictorConfig(device="cpu"))
+    assert "one member" not in caplog.text
+    Predictor(tmp_path, PredictorConfig(device="cpu", method="multi_epochs"))
+    assert "one member" in caplog.text

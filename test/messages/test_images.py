@@ -1,0 +1,232 @@
+"""Image messages of every encoding, padded and big-endian, through each back end, from rosbags' and rclpy's kinds of message."""
+
+from __future__ import annotations
+
+from array import array
+from types import SimpleNamespace
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from uncertainty_depth.errors import MessageError
+from uncertainty_depth.messages import images
+from uncertainty_depth.messages.images import COLOR_ENCODINGS, decode_depth, decode_image
+
+HEIGHT, WIDTH = 6, 8
+
+
+@pytest.fixture(params=["rosbags-image", "cv_bridge"])
+def back_end(request, monkeypatch):
+    """Every test that uses it runs once per way to convert colours that is installed."""
+    if request.param == "cv_bridge":
+        pytest.importorskip(
+            "cv_bridge.boost.cv_bridge_boost", reason="cv_bridge comes with a ROS distribution only"
+        )
+    convert = images.cv_bridge_to_rgb if request.param == "cv_bridge" else images.rosbags_to_rgb
+    monkeypatch.setattr(images, "to_rgb", lambda: convert)
+
+
+def message(
+    pixels: np.ndarray,
+    encoding: str,
+    padding: int = 0,
+    big_endian: bool = False,
+    kind=lambda data: np.frombuffer(data, np.uint8),
+):
+    """An Image message; `kind` makes its data: a numpy array as rosbags does, array.array as rclpy does."""
+    pixels = pixels.astype(pixels.dtype.newbyteorder(">" if big_endian else "<"))
+    rows = np.frombuffer(pixels.tobytes(), np.uint8).reshape(pixels.shape[0], -1)
+    rows = np.hstack([rows, np.full((len(rows), padding), 77, np.uint8)])
+    fields = {
+        "height": pixels.shape[0],
+        "width": pixels.shape[1],
+        "encoding": encoding,
+        "is_bigendian": int(big_endian),
+    }
+    return SimpleNamespace(**fields, step=rows.shape[1], data=kind(rows.tobytes()))
+
+
+def random_pixels(encoding: str, seed: int = 0) -> np.ndarray:
+    size, channels, _ = COLOR_ENCODINGS[encoding]
+    shape = (HEIGHT, WIDTH) if channels == 1 else (HEIGHT, WIDTH, channels)
+    return np.random.default_rng(seed).integers(0, 256**size, shape).astype(f"u{size}")
+
+
+def expected_rgb(pixels: np.ndarray, encoding: str) -> np.ndarray:
+    """What OpenCV makes of it, by the meaning of the names in sensor_msgs/image_encodings.hpp."""
+    if pixels.dtype.itemsize == 2:
+        pixels = np.rint(pixels / 257).astype(np.uint8)
+    codes = {
+        "bayer_rggb8": cv2.COLOR_BayerRGGB2RGB,
+        "bayer_bggr8": cv2.COLOR_BayerBGGR2RGB,
+        "bayer_gbrg8": cv2.COLOR_BayerGBRG2RGB,
+        "bayer_grbg8": cv2.COLOR_BayerGRBG2RGB,
+        "yuv422": cv2.COLOR_YUV2RGB_UYVY,
+        "yuv422_yuy2": cv2.COLOR_YUV2RGB_YUYV,
+    }
+    name = COLOR_ENCODINGS[encoding][2]
+    if name in codes:
+        return cv2.cvtColor(pixels, codes[name])
+    order = {
+        "mono8": [0, 0, 0],
+        "rgb8": [0, 1, 2],
+        "rgba8": [0, 1, 2],
+        "bgr8": [2, 1, 0],
+        "bgra8": [2, 1, 0],
+    }[name]
+    return np.atleast_3d(pixels)[..., order]
+
+
+@pytest.mark.usefixtures("back_end")
+@pytest.mark.parametrize("padding", [0, 5])
+@pytest.mark.parametrize("encoding", COLOR_ENCODINGS)
+def test_every_encoding_padded_or_not_gives_rgb(encoding, padding):
+    pixels = random_pixels(encoding)
+    rgb = decode_image(message(pixels, encoding, padding))
+    assert rgb.dtype == np.uint8
+    assert_array_equal(rgb, expected_rgb(pixels, encoding))
+
+
+@pytest.mark.usefixtures("back_end")
+@pytest.mark.parametrize(
+    "encoding", [name for name, (size, _, _) in COLOR_ENCODINGS.items() if size == 2]
+)
+def test_big_endian_gives_the_same_pixels(encoding):
+    pixels = random_pixels(encoding)
+    assert_array_equal(
+        decode_image(message(pixels, encoding, 3, big_endian=True)),
+        decode_image(message(pixels, encoding)),
+    )
+
+
+@pytest.mark.usefixtures("back_end")
+@pytest.mark.parametrize(
+    "kind",
+    [lambda data: array("B", data), bytes, bytearray, lambda data: np.frombuffer(data, np.uint8)],
+)
+def test_data_of_rclpy_and_rosbags_are_read_alike(kind):
+    pixels = random_pixels("bgr8")
+    assert_array_equal(decode_image(message(pixels, "bgr8", kind=kind)), pixels[..., ::-1])
+
+
+@pytest.mark.usefixtures("back_end")
+def test_all_values_of_mono16_round_to_the_nearest_of_8_bits():
+    values = np.arange(65536, dtype=np.uint16).reshape(256, 256)
+    assert_array_equal(decode_image(message(values, "mono16"))[..., 1], np.rint(values / 257.0))
+
+
+def test_an_unpadded_rgb8_image_is_not_copied():
+    data = array("B", bytes(HEIGHT * WIDTH * 3))
+    rgb = decode_image(
+        SimpleNamespace(
+            height=HEIGHT, width=WIDTH, encoding="rgb8", is_bigendian=0, step=WIDTH * 3, data=data
+        )
+    )
+    data[5] = 200
+    assert rgb.reshape(-1)[5] == 200
+
+
+@pytest.mark.parametrize("decode", [decode_image, decode_depth])
+@pytest.mark.parametrize(
+    ("changes", "reason", "sentence"),
+    [
+        ({"height": 0, "data": b""}, "image_zero_size", "8x0 pixels"),
+        ({"width": 0}, "image_zero_size", "0x6 pixels"),
+        ({"step": 15}, "image_wrong_step", "step 15; expected at least 16 for 8 pixels"),
+        ({"step": 0}, "image_wrong_step", "step 0"),
+        ({"step": 17}, "image_short_data", "has 96 bytes; expected 102, height 6 times step 17"),
+        ({"data": b""}, "image_short_data", "has 0 bytes"),
+        ({"encoding": "rgb9"}, "image_unknown_encoding", "'rgb9'; expected one of"),
+        ({"encoding": ""}, "image_unknown_encoding", "encoding ''"),
+    ],
+)
+def test_messages_that_contradict_themselves_are_refused(decode, changes, reason, sentence):
+    sound = message(random_pixels("mono16"), "mono16")
+    with pytest.raises(MessageError, match=sentence) as error:
+        decode(SimpleNamespace(**{**vars(sound), **changes}))
+    assert error.value.reason == reason
+
+
+@pytest.mark.usefixtures("back_end")
+def test_an_odd_number_of_yuv422_columns_is_refused_or_decoded_but_never_crashes():
+    odd = message(np.zeros((4, 5, 2), np.uint8), "yuv422")
+    with pytest.raises(MessageError) as error:
+        decode_image(odd)
+    assert error.value.reason == "image_undecodable"
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    height=st.integers(0, 9),
+    width=st.integers(0, 9),
+    step=st.integers(0, 40),
+    size=st.integers(0, 300),
+    encoding=st.sampled_from(sorted(COLOR_ENCODINGS)),
+    big_endian=st.booleans(),
+)
+def test_whatever_a_message_claims_it_decodes_to_its_size_or_is_refused(
+    height, width, step, size, encoding, big_endian
+):
+    claim = SimpleNamespace(
+        height=height,
+        width=width,
+        step=step,
+        encoding=encoding,
+        is_bigendian=int(big_endian),
+        data=bytes(size),
+    )
+    try:
+        shape = decode_image(claim).shape
+    except MessageError:
+        return
+    assert shape == (height, width, 3)
+
+
+def smooth_image() -> np.ndarray:
+    ramp = np.linspace(40, 200, 32)
+    return np.stack(
+        [np.tile(ramp, (24, 1)), np.tile(ramp[:24, None], (1, 32)), np.full((24, 32), 90.0)],
+        axis=-1,
+    ).astype(np.uint8)
+
+
+def compressed(image: np.ndarray, suffix: str) -> SimpleNamespace:
+    return SimpleNamespace(format=suffix, data=cv2.imencode(f".{suffix}", image)[1].tobytes())
+
+
+def test_compressed_images_are_rgb():
+    rgb = smooth_image()
+    assert_array_equal(decode_image(compressed(rgb[..., ::-1], "png")), rgb)
+    lossy = decode_image(compressed(rgb[..., ::-1], "jpg"))
+    assert np.abs(lossy.astype(int) - rgb).mean() < 3
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg"])
+def test_grey_and_transparent_compressed_images_are_rgb_too(suffix):
+    grey = smooth_image()[..., 0]
+    decoded = decode_image(compressed(grey, suffix))
+    assert decoded.shape == (24, 32, 3)
+    assert np.abs(decoded.astype(int) - grey[..., None]).max() < 4
+    alpha = np.dstack([smooth_image()[..., ::-1], np.full((24, 32), 128, np.uint8)])
+    assert_array_equal(decode_image(compressed(alpha, "png")), smooth_image())
+
+
+@pytest.mark.parametrize("data", [b"", b"no image", b"\xff\xd8\xff\xe0"])
+def test_undecodable_compressed_images_are_refused(data):
+    with pytest.raises(MessageError, match="format 'jpeg'") as error:
+        decode_image(SimpleNamespace(format="jpeg", data=data))
+    assert error.value.reason == "image_undecodable"
+
+
+@pytest.mark.parametrize("big_endian", [False, True])
+@pytest.mark.parametrize("padding", [0, 3])
+def test_depth_images_are_metres_with_nan_for_none(big_endian, padding):
+    metres = np.array([[0.5, np.nan], [np.inf, 80.0]], np.float32)
+    assert_array_equal(decode_depth(message(metres, "32FC1", 4 * padding, big_endian)), metres)
+    millimetres = np.array([[500, 0], [65535, 80]], np.uint16)
+    expected = np.array([[0.5, np.nan], [65.535, 0.08]], np.float32)
+    assert_array_equal(decode_depth(message(millimetres, "16UC1", padding, big_endian)), expected)

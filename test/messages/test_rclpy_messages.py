@@ -1,0 +1,55 @@
+"""What is written to bags is read by ROS itself, and ROS' own message classes are decoded like those of rosbags."""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from rosbags.rosbag2 import Reader
+
+from uncertainty_depth.messages.camera_info import camera_from_info
+from uncertainty_depth.messages.clouds import cloud_points
+from uncertainty_depth.messages.images import decode_depth, decode_image
+
+serialization = pytest.importorskip(
+    "rclpy.serialization", reason="needs ROS 2: pip install uncertainty_depth[ros]"
+)
+sensor_msgs = pytest.importorskip(
+    "sensor_msgs.msg", reason="needs ROS 2: pip install uncertainty_depth[ros]"
+)
+
+
+def test_bags_hold_messages_that_ros_deserialises(write_bag, image_at, points_at, camera):
+    with Reader(write_bag(frames=1)) as reader:
+        for connection, _, data in reader.messages():
+            kind = connection.msgtype.rpartition("/")[2]
+            if kind == "TFMessage":  # its Python class comes with a ROS distribution only
+                continue
+            message = serialization.deserialize_message(bytes(data), getattr(sensor_msgs, kind))
+            if kind == "Image":
+                assert isinstance(message.data, array)
+                assert_array_equal(decode_image(message), image_at(0))
+            elif kind == "PointCloud2":
+                assert [field.name for field in message.fields] == ["x", "y", "z", "intensity"]
+                assert_array_equal(cloud_points(message), points_at(0)[:, :3])
+            else:
+                assert kind == "CameraInfo"
+                assert_array_equal(camera_from_info(message).intrinsics, camera.intrinsics)
+
+
+def test_a_message_made_with_ros_is_decoded():
+    metres = np.linspace(0.5, 3, 12, dtype=np.float32).reshape(3, 4)
+    data = array("B")
+    data.frombytes(metres.tobytes())
+    message = sensor_msgs.Image(height=3, width=4, encoding="32FC1", step=16, data=data)
+    assert_allclose(decode_depth(message), metres)
+    fields = [
+        sensor_msgs.PointField(name=name, offset=4 * index, datatype=7, count=1)
+        for index, name in enumerate("xyz")
+    ]
+    cloud = sensor_msgs.PointCloud2(
+        height=1, width=4, fields=fields, point_step=12, row_step=48, data=data
+    )
+    assert_array_equal(cloud_points(cloud), metres.reshape(4, 3))

@@ -1,0 +1,126 @@
+import numpy as np
+import pytest
+import torch
+from scipy import integrate, stats
+from torch import nn
+
+from uncertainty_depth.config import NetworkConfig
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.network.learned_dropout import (
+    ConcreteDropout,
+    VariationalDropout,
+    make_dropout,
+)
+
+
+def test_concrete_dropout_drops_at_its_rate_and_keeps_the_mean():
+    layer, x = ConcreteDropout(1, rate=0.3), torch.ones(200_000)
+    dropped = layer(x)
+    assert (dropped < 0.5).float().mean().item() == pytest.approx(0.3, abs=0.02)
+    assert dropped.mean().item() == pytest.approx(1.0, abs=0.02)
+
+
+@pytest.mark.parametrize("layer", [ConcreteDropout(4), VariationalDropout(4)])
+def test_no_noise_in_evaluation(layer):
+    x = torch.randn(5, 4)
+    assert torch.equal(layer.eval()(x), x)
+    assert not torch.equal(layer.train()(x), x)
+
+
+@pytest.mark.parametrize(("size", "sigma", "moves"), [(20, 1.0, 1), (5000, 0.1, -1)])
+def test_concrete_dropout_moves_its_rate(size, sigma, moves):
+    """Few noisy examples leave the rate to its entropy, upwards; many exact ones make the noise costly, downwards."""
+    torch.manual_seed(0)
+    dropout = ConcreteDropout(32, rate=0.2)
+    first, last = nn.Linear(1, 32), nn.Linear(32, 1)
+    optimizer = torch.optim.Adam([*first.parameters(), *last.parameters(), dropout.logit], lr=0.01)
+    x = torch.linspace(-1, 1, 64)[:, None]
+    for _ in range(200):
+        optimizer.zero_grad()
+        misfit = (last(dropout(torch.relu(first(x)))) - torch.sin(3 * x)).square().mean() / (
+            2 * sigma**2
+        )
+        (misfit + dropout.divergence(last.weight.square().sum(), 1.0) / size).backward()
+        optimizer.step()
+    assert moves * (dropout.rate.item() - 0.2) > 0.03
+
+
+def test_concrete_divergence_is_the_prior_minus_the_entropy():
+    rate, squares = 0.3, torch.tensor(2.0)
+    entropy = stats.bernoulli(rate).entropy()
+    expected = 4.0 / 2 * 2.0 / (1 - rate) - 10 * entropy
+    assert ConcreteDropout(10, rate=rate).divergence(squares, 4.0).item() == pytest.approx(
+        expected, rel=1e-5
+    )
+
+
+def test_variational_noise_has_variance_alpha():
+    noisy = VariationalDropout(1, alpha=0.25)(torch.ones(200_000))
+    assert noisy.mean().item() == pytest.approx(1.0, abs=0.01)
+    assert noisy.var().item() == pytest.approx(0.25, rel=0.02)
+
+
+def true_divergence(alpha: float) -> float:
+    """E log|z| - entropy of z ~ N(1, alpha), by quadrature: the divergence from the log-uniform prior but for a constant."""
+    density = stats.norm(1.0, np.sqrt(alpha))
+    reach = 12 * np.sqrt(alpha)
+    mean, _ = integrate.quad(
+        lambda z: density.pdf(z) * np.log(abs(z)),
+        1 - reach,
+        1 + reach,
+        points=[0.0, 1.0],
+        limit=500,
+    )
+    return mean - density.entropy()
+
+
+def test_variational_divergence_agrees_with_quadrature():
+    """Molchanov's fit is good to a few hundredths of a nat over five decades of alpha, up to one constant."""
+    alphas = [0.01, 0.1, 0.5, 1.0, 5.0, 100.0]
+    gap = [
+        VariationalDropout(1, alpha=alpha).divergence().item() - true_divergence(alpha)
+        for alpha in alphas
+    ]
+    assert np.ptp(gap) < 0.05
+
+
+def test_one_rate_per_stacked_network():
+    layer = ConcreteDropout(8, (3, 1, 1))
+    x = torch.ones(3, 1000, 8)
+    with torch.no_grad():
+        layer.logit[:, 0, 0] = torch.tensor([-4.0, 0.0, 4.0])
+    dropped = (layer(x) < 0.5).float().mean((1, 2))
+    assert dropped.tolist() == pytest.approx(
+        torch.sigmoid(torch.tensor([-4.0, 0.0, 4.0])).tolist(), abs=0.05
+    )
+
+
+@pytest.mark.parametrize("kind", ["concrete", "gaussian"])
+def test_a_rate_that_is_learned_cannot_start_at_nothing(kind):
+    with pytest.raises(
+        ConfigError, match=f"dropout is 0.0 but dropout_kind is '{kind}'; expected a rate above 0"
+    ):
+        make_dropout(kind, 8, 0.0)
+
+
+@pytest.mark.parametrize("kind", ["bernoulli", "concrete", "gaussian"])
+def test_dropouts_of_one_rate_start_with_one_variance(kind):
+    torch.manual_seed(0)
+    assert make_dropout(kind, 8, 0.3).train()(torch.ones(400_000)).var().item() == pytest.approx(
+        0.3 / 0.7, rel=0.1
+    )
+
+
+def test_the_decoder_s_divergence_is_that_of_its_three_layers():
+    decoder = Hourglass(
+        NetworkConfig(backbone="tiny", decoder_width=16, dropout_kind="concrete", dropout=0.3)
+    ).decoder
+    squares = [up.unpool.weight.square().sum().item() for up in decoder.ups[1:]]
+    entropy = stats.bernoulli(0.3).entropy()
+    expected = sum(
+        square / 2 / 0.7 - features * entropy
+        for square, features in zip(squares, (16, 8, 4), strict=True)
+    )
+    assert decoder.divergence().item() == pytest.approx(expected, rel=1e-5)
+    assert Hourglass(NetworkConfig(backbone="tiny", decoder_width=16)).decoder.divergence() == 0

@@ -1,0 +1,167 @@
+"""What stands in the worlds, and that the robot drives through them without touching anything."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.synthetic import scene
+from uncertainty_depth.synthetic.furniture import ROUND
+from uncertainty_depth.synthetic.solids import Box, Frustum, Sphere
+from uncertainty_depth.synthetic.trajectory import Drive, smooth_loop
+
+ROBOT_RADIUS, ROBOT_HEIGHT = 0.3, 1.2
+
+
+def everything(world) -> list[tuple]:
+    return [
+        (type(solid).__name__, solid.label, solid.centre, solid.bound, repr(solid.material.texture))
+        for solid in world.solids
+    ]
+
+
+def touches(solid, x: float, y: float) -> bool:
+    """Whether a robot at (x, y) overlaps the solid: points all over the robot's disc at many heights, tested one by one."""
+    radius, angle, z = (
+        axis.ravel()
+        for axis in np.meshgrid(
+            [0, 0.5, 1], np.arange(0, 2 * np.pi, 0.3), np.linspace(0.03, ROBOT_HEIGHT, 12)
+        )
+    )
+    px, py = x + ROBOT_RADIUS * radius * np.cos(angle), y + ROBOT_RADIUS * radius * np.sin(angle)
+    if isinstance(solid, Sphere):
+        return bool(
+            (
+                (px - solid.centre[0]) ** 2
+                + (py - solid.centre[1]) ** 2
+                + (z - solid.centre[2]) ** 2
+                < solid.radius**2
+            ).any()
+        )
+    if isinstance(solid, Frustum):
+        widest = max(solid.base_radius, solid.top_radius)
+        return bool((np.hypot(px - solid.base[0], py - solid.base[1]) < widest).any())
+    dx, dy = px - solid.centre[0], py - solid.centre[1]
+    along, across = (
+        dx * np.cos(solid.yaw) + dy * np.sin(solid.yaw),
+        dy * np.cos(solid.yaw) - dx * np.sin(solid.yaw),
+    )
+    return bool(
+        (
+            (abs(along) < solid.half[0])
+            & (abs(across) < solid.half[1])
+            & (abs(z - solid.centre[2]) < solid.half[2])
+        ).any()
+    )
+
+
+def test_the_same_numbers_give_the_same_world():
+    assert everything(scene.build(3, 7)) == everything(scene.build(3, 7))
+
+
+@pytest.mark.parametrize("other", [(4, 7), (3, 8)])
+def test_other_seeds_and_numbers_give_other_worlds(other):
+    assert everything(scene.build(3, 7)) != everything(scene.build(*other))
+
+
+def test_worlds_differ_in_size_material_and_contents():
+    worlds = [scene.build(0, number) for number in range(30)]
+    sizes = {tuple(np.round(world.extent[1], 1)) for world in worlds}
+    floors = {
+        type(solid.material.texture).__name__
+        for world in worlds
+        for solid in world.solids
+        if solid.label == "floor"
+    }
+    walls = {
+        type(solid.material.texture).__name__
+        for world in worlds
+        for solid in world.solids
+        if solid.label == "wall"
+    }
+    labels = {solid.label for world in worlds for solid in world.solids}
+    assert len(sizes) == 30
+    assert {"Blocks", "Checker", "Mottled"} <= floors
+    assert {"Plain", "Blocks", "Mottled", "Stripes"} <= walls
+    assert {
+        "box",
+        "sphere",
+        "lamp",
+        "furniture",
+        "plant",
+        "pillar",
+        "door",
+        "window",
+        "picture",
+    } <= labels
+    assert {len(world.lamps) for world in worlds} >= {1, 2, 3}
+
+
+def test_round_objects_stand_in_test_worlds_alone():
+    for number in range(25):
+        ordinary, test = scene.build(1, number), scene.build(1, number, test_objects=True)
+        assert not any(
+            solid.label == ROUND or isinstance(solid, Frustum) for solid in ordinary.solids
+        )
+        assert (
+            sum(isinstance(solid, Frustum) and solid.label == ROUND for solid in test.solids) >= 3
+        )
+
+
+@pytest.mark.parametrize("test_objects", [False, True])
+def test_the_robot_touches_nothing(test_objects):
+    for number in range(12):
+        world = scene.build(2, number, test_objects)
+        low = [
+            solid
+            for solid in world.solids
+            if solid.centre[2] - solid.bound < ROBOT_HEIGHT and solid.label != "floor"
+        ]
+        for x, y in world.drive.path[::8]:
+            near = [
+                solid
+                for solid in low
+                if np.hypot(solid.centre[0] - x, solid.centre[1] - y) < solid.bound + ROBOT_RADIUS
+            ]
+            hit = [solid.label for solid in near if touches(solid, x, y)]
+            assert not hit, f"world {number}: the robot at ({x:.2f}, {y:.2f}) touches {hit}"
+
+
+def test_furniture_stands_in_the_rooms():
+    for number in range(10):
+        world = scene.build(6, number, test_objects=True)
+        inside = [
+            solid
+            for solid in world.solids
+            if solid.label in ("furniture", "box", "sphere", "plant", ROUND)
+        ]
+        centres = np.array([solid.centre for solid in inside])
+        assert (centres[:, :2] > world.extent[0, :2]).all()
+        assert (centres[:, :2] < world.extent[1, :2]).all()
+        boxes = [solid for solid in inside if isinstance(solid, Box)]
+        assert all(solid.centre[2] - solid.half[2] > -1e-6 for solid in boxes)
+
+
+def test_the_loop_is_closed_and_smooth():
+    path = smooth_loop(np.array([[0, 0], [4, 0], [4, 3], [0, 3.0]]))
+    steps = np.diff(np.vstack([path, path[:1]]), axis=0)
+    lengths = np.hypot(*steps.T)
+    turns = np.abs(np.angle(np.exp(1j * np.diff(np.arctan2(steps[:, 1], steps[:, 0])))))
+    assert lengths.max() < 0.2
+    assert turns.max() < 0.15
+    assert (path >= 0).all()
+    assert (path <= [4, 3]).all()
+
+
+def test_the_drive_keeps_its_speed_and_looks_where_it_goes():
+    drive = Drive(smooth_loop(np.array([[0, 0], [4, 0], [4, 3], [0, 3.0]])), speed=0.6, start=1.3)
+    times = np.arange(0, 40, 0.05)
+    x, y, yaw = np.array([drive.pose(time) for time in times]).T
+    moved = np.hypot(np.diff(x), np.diff(y)) / 0.05
+    heading = np.arctan2(np.diff(y), np.diff(x))
+    off = np.angle(
+        np.exp(1j * (heading - (yaw[1:] + np.angle(np.exp(1j * (yaw[:-1] - yaw[1:]))) / 2)))
+    )
+    assert moved == pytest.approx(0.6, abs=0.01)
+    assert np.abs(off).max() < 0.03
+    assert np.abs(np.angle(np.exp(1j * np.diff(yaw)))).max() < 0.06

@@ -1,0 +1,178 @@
+"""Camera and LiDAR: depth along the axis, agreement between the two, noise of the size it claims."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.geometry.camera import project
+from uncertainty_depth.synthetic import scene, sensors
+from uncertainty_depth.synthetic.render import Renderer
+from uncertainty_depth.synthetic.scene import Lamp, Scene
+from uncertainty_depth.synthetic.solids import Box, Sphere
+from uncertainty_depth.synthetic.texture import Material, Plain
+from uncertainty_depth.synthetic.trajectory import Drive
+
+GREY = Material(Plain((0.5, 0.5, 0.5)), dirt=0.0)
+STANDING = Drive(np.array([[0.0, 0.0], [1.0, 0.0]]), 0.0, 0.0)
+EXTENT = np.array([[-50, -50, -50], [50, 50, 50]], np.float32)
+CAMERA = sensors.make_camera(64, 48)
+
+
+def random(*numbers: int) -> np.random.Generator:
+    return np.random.default_rng(numbers)
+
+
+def render(solids, lamps=(), ambient=1.0) -> Renderer:
+    return Renderer(Scene(list(solids), list(lamps), ambient, STANDING, EXTENT))
+
+
+@pytest.fixture(scope="module")
+def furnished() -> tuple[Renderer, np.ndarray]:
+    world = scene.build(0, 3, test_objects=True)
+    return Renderer(world), sensors.base_to_world(*world.drive.pose(1.0))
+
+
+def looking_ahead(solids) -> sensors.CameraView:
+    """A level camera at the origin."""
+    return sensors.CameraView(render(solids), CAMERA, sensors.OPTICAL_TO_CAMERA_LINK)
+
+
+def test_depth_of_a_wall_square_to_the_camera_is_its_distance_in_every_pixel():
+    view = looking_ahead([Box((4.5, 0.0, 0.0), (0.5, 30.0, 30.0), GREY, "wall")])
+    np.testing.assert_allclose(view.depth_m, 4.0, rtol=1e-5)
+
+
+def test_depth_of_a_sphere_follows_from_its_equation():
+    view = looking_ahead([Sphere((4.0, 0.0, 0.0), 1.0, GREY, "sphere")])
+    v, u = np.mgrid[:48, :64]
+    (fx, _, cx), (_, fy, cy), _ = CAMERA.intrinsics
+    rays = np.stack([(u - cx) / fx, (v - cy) / fy, np.ones(u.shape)])
+    a, b, c = (rays**2).sum(axis=0), -4.0, 15.0  # |t ray - (0, 0, 4)|^2 = 1
+    root = b * b - a * c
+    expected = np.where(root >= 0, (-b - np.sqrt(np.maximum(root, 0))) / a, np.nan)
+    clear = np.abs(root) > 1e-3
+    np.testing.assert_allclose(view.depth_m[clear], expected[clear], rtol=1e-4)
+    assert np.isfinite(view.depth_m[clear]).sum() > 50
+
+
+def test_what_is_nowhere_has_no_depth_and_is_black():
+    view = looking_ahead([Box((-5.0, 0.0, 0.0), (1.0, 1.0, 1.0), GREY, "box")])
+    assert np.isnan(view.depth_m).all()
+    assert (view.radiance == 0).all()
+
+
+def test_light_falls_off_with_the_square_of_the_distance_and_the_cosine():
+    floor = Box((0.0, 0.0, -0.5), (20.0, 20.0, 0.5), GREY, "floor")
+    lamp = Lamp((0.0, 0.0, 2.0), (1.0, 1.0, 1.0), 3.0)
+    renderer = render([floor], [lamp], ambient=0.0)
+    x = np.array([0.0, 1.0, 3.0, 7.0], np.float32)
+    origin, down = np.array([0, 0, 10.0], np.float32), np.stack([x / 10, 0 * x, -np.ones_like(x)])
+    hits = sensors.cast(renderer.scene, origin, down)
+    square = x**2 + 4
+    expected = 0.5 * 3.0 * (2 / np.sqrt(square)) / (square + 0.25)
+    np.testing.assert_allclose(
+        renderer.radiance(origin, down, hits, 0.001), np.broadcast_to(expected, (3, 4)), rtol=1e-3
+    )
+
+
+def test_a_ball_under_a_lamp_throws_a_shadow_as_wide_as_geometry_says():
+    floor = Box((0.0, 0.0, -0.5), (20.0, 20.0, 0.5), GREY, "floor")
+    ball, lamp = (
+        Sphere((0.0, 0.0, 1.0), 0.5, GREY, "sphere"),
+        Lamp((0.0, 0.0, 3.0), (1.0, 1.0, 1.0), 1.0),
+    )
+    renderer = render([floor, ball], [lamp], ambient=0.0)
+    edge = 3 * np.tan(np.arcsin(0.5 / 2))  # the cone of rays that touch the ball
+    x = np.array([0.8 * edge, 1.2 * edge], np.float32)
+    origin, rays = np.array([0, 5.0, 0.5], np.float32), np.stack([x, -5 + 0 * x, -0.5 + 0 * x])
+    light = renderer.radiance(origin, rays, sensors.cast(renderer.scene, origin, rays), 0.001)[0]
+    assert light[0] == 0
+    assert light[1] > 0.01
+
+
+def test_without_noise_every_lidar_point_lies_on_the_surface_the_camera_sees(furnished):
+    renderer, base = furnished
+    points = sensors.scan(renderer, 32, 0.0, base @ sensors.LIDAR_TO_BASE, random(0))
+    in_camera = (
+        sensors.LIDAR_TO_CAMERA[:3, :3] @ points[:, :3].T.astype(np.float64)
+        + sensors.LIDAR_TO_CAMERA[:3, 3:]
+    )
+    in_camera = in_camera[:, in_camera[2] > 0.1]
+    to_world = base @ sensors.CAMERA_TO_BASE
+    rays = (to_world[:3, :3] @ (in_camera / in_camera[2])).astype(np.float32)
+    depth = sensors.cast(renderer.scene, to_world[:3, 3].astype(np.float32), rays).t
+    error = depth - in_camera[2]
+    assert (
+        np.mean(error > 1e-3) < 5e-4
+    )  # no point floats before the first surface; beams along an edge may be rounded past it
+    assert (
+        np.mean(np.abs(error) < 1e-3) > 0.85
+    )  # the rest is hidden from the camera, which sits lower
+    assert (error < -0.05).any()
+
+
+def test_lidar_projected_into_the_image_agrees_with_the_dense_depth(furnished):
+    renderer, base = furnished
+    camera = sensors.make_camera(320, 240)
+    dense = sensors.CameraView(renderer, camera, base @ sensors.CAMERA_TO_BASE).depth_m
+    points = sensors.scan(renderer, 32, 0.0, base @ sensors.LIDAR_TO_BASE, random(0))
+    sparse = project(points[:, :3], sensors.LIDAR_TO_CAMERA, camera)
+    known = np.isfinite(sparse)
+    relative = np.abs(sparse - dense)[known] / dense[known]
+    assert known.sum() > 3000
+    assert np.median(relative) < 0.005
+    assert np.quantile(relative, 0.85) < 0.03  # a pixel on a slanting surface spans some depth
+
+
+def test_lidar_noise_is_along_the_beam_and_as_large_as_it_claims():
+    to_world = np.eye(4)
+    ball = render(
+        [Sphere((0.0, 0.0, 0.0), 1.0, GREY, "sphere"), *_box_around(3.0)]
+    )  # from inside the ball, which is then not hit
+    exact, noisy = (sensors.scan(ball, 32, noise, to_world, random(1)) for noise in (0.0, 2.0))
+    assert len(exact) == 32 * sensors.TURN
+    assert 0.7 * len(exact) < len(noisy) < 0.97 * len(exact)
+    depth = np.abs(noisy[:, :3]).max(axis=1)  # the walls are 3 m away
+    slant = depth / np.linalg.norm(noisy[:, :3], axis=1)
+    assert ((depth - 3.0) / slant).std() == pytest.approx(2 * sensors.RANGE_NOISE, rel=0.05)
+    assert abs(((depth - 3.0) / slant).mean()) < 0.002
+
+
+def _box_around(distance: float) -> list[Box]:
+    wall = distance + 0.5
+    return [
+        Box(
+            (s * wall * x, s * wall * y, s * wall * z),
+            (10 - 9.5 * x, 10 - 9.5 * y, 10 - 9.5 * z),
+            GREY,
+            "wall",
+        )
+        for s in (-1, 1)
+        for x, y, z in ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+    ]
+
+
+def test_lidar_sees_nothing_beyond_its_range():
+    assert len(sensors.scan(render(_box_around(13.0)), 8, 0.0, np.eye(4), random(0))) == 0
+
+
+def test_without_noise_the_picture_does_not_depend_on_the_generator_and_with_noise_it_does(
+    furnished,
+):
+    renderer, base = furnished
+    radiance = sensors.CameraView(renderer, CAMERA, base @ sensors.CAMERA_TO_BASE).radiance
+    clean, same = (sensors.expose(radiance, 0.0, random(k), random(9)) for k in (1, 2))
+    noisy, other = (sensors.expose(radiance, 1.0, random(k), random(9)) for k in (1, 2))
+    np.testing.assert_array_equal(clean, same)
+    assert (noisy != other).any()
+    difference = np.abs(noisy.astype(int) - clean)
+    assert 0.5 < difference.mean() < 8
+
+
+def test_exposure_follows_the_light():
+    radiance = random(0).uniform(0.1, 1, (48, 64, 3)).astype(np.float32)
+    dim, bright = (
+        sensors.expose(radiance * level, 0.0, random(1), random(9)) for level in (0.01, 10)
+    )
+    np.testing.assert_allclose(dim, bright, atol=1)

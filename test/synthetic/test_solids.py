@@ -1,0 +1,139 @@
+"""Ray casting against closed forms, and against marching along the ray with an independent inside test."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from uncertainty_depth.synthetic import scene, sensors
+from uncertainty_depth.synthetic.render import NOTHING, cast
+from uncertainty_depth.synthetic.solids import Box, Frustum, Sphere
+from uncertainty_depth.synthetic.texture import Material, Plain
+
+GREY = Material(Plain((0.5, 0.5, 0.5)))
+BOX = Box((5.0, 0.0, 1.0), (1.0, 2.0, 1.0), GREY, "box")
+TURNED = Box((1.0, 2.0, 0.5), (0.5, 1.0, 0.25), GREY, "box", yaw=0.7)
+BALL = Sphere((0.0, 3.0, 1.0), 1.5, GREY, "sphere")
+CONE = Frustum((0.0, 0.0, 0.0), 2.0, 1.0, 0.25, GREY, "round")
+COLUMN = Frustum((1.0, -1.0, 0.5), 1.5, 0.5, 0.5, GREY, "round")
+
+
+def one(solid, origin, direction) -> float:
+    return float(
+        solid.intersect(np.array(origin, np.float32), np.array(direction, np.float32)[:, None])[0]
+    )
+
+
+def contains(solid, points):
+    """Whether (3, N) points are in the solid: written without looking at how rays are intersected."""
+    if isinstance(solid, Sphere):
+        return np.linalg.norm(points.T - solid.centre, axis=1) <= solid.radius
+    if isinstance(solid, Box):
+        x, y, z = (points.T - solid.centre).T
+        along, across = (
+            x * np.cos(solid.yaw) + y * np.sin(solid.yaw),
+            y * np.cos(solid.yaw) - x * np.sin(solid.yaw),
+        )
+        return (
+            (abs(along) <= solid.half[0])
+            & (abs(across) <= solid.half[1])
+            & (abs(z) <= solid.half[2])
+        )
+    share = (points[2] - solid.base[2]) / solid.height
+    radius = (1 - share) * solid.base_radius + share * solid.top_radius
+    return (
+        (share >= 0)
+        & (share <= 1)
+        & (np.hypot(points[0] - solid.base[0], points[1] - solid.base[1]) <= radius)
+    )
+
+
+@pytest.mark.parametrize(
+    ("solid", "origin", "direction", "expected"),
+    [
+        (BOX, (0, 0, 1), (1, 0, 0), 4.0),
+        (BOX, (0, 0, 1), (2, 0, 0), 2.0),  # t counts lengths of the direction
+        (BOX, (0, 0, 1), (-1, 0, 0), np.inf),
+        (BOX, (0, 3, 1), (1, 0, 0), np.inf),
+        (BOX, (5, 0, 1), (1, 0, 0), np.inf),  # from inside nothing is entered
+        (BOX, (5, 0, 6), (0, 0, -1), 4.0),
+        (
+            Box((4.0, 0.0, 0.0), (1.0, 1.0, 1.0), GREY, "box", yaw=np.pi / 4),
+            (0, 0, 0),
+            (1, 0, 0),
+            4 - np.sqrt(2),
+        ),
+        (BALL, (0, 0, 1), (0, 1, 0), 1.5),
+        (BALL, (1.2, 0, 1), (0, 1, 0), 3 - np.sqrt(1.5**2 - 1.2**2)),
+        (BALL, (1.6, 0, 1), (0, 1, 0), np.inf),
+        (BALL, (0, 3, 1), (0, 1, 0), np.inf),
+        (CONE, (-3, 0, 1), (1, 0, 0), 3 - 0.625),  # half way up the radius is the mean of both
+        (CONE, (0.1, 0, 5), (0, 0, -1), 3.0),  # the top
+        (CONE, (0.625, 0, 5), (0, 0, -1), 4.0),  # the slope
+        (CONE, (-3, 0, 2.1), (1, 0, 0), np.inf),
+        (CONE, (0, 0, 1), (1, 0, 0), np.inf),
+        (COLUMN, (1, -4, 1), (0, 1, 0), 2.5),
+    ],
+)
+def test_a_ray_meets_a_solid_where_geometry_says(solid, origin, direction, expected):
+    assert one(solid, origin, direction) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("solid", [BOX, TURNED, BALL, CONE, COLUMN])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_the_first_point_inside_found_by_marching_is_the_hit(solid, seed):
+    rng = np.random.default_rng(seed)
+    origin = np.asarray(solid.centre) + (towards := rng.standard_normal(3)) / np.linalg.norm(
+        towards
+    ) * rng.uniform(3, 6)
+    direction = solid.centre + rng.uniform(-1, 1, 3) * solid.bound - origin
+    direction /= np.linalg.norm(direction)
+    steps = np.arange(0, 12, 1e-3)
+    inside = np.flatnonzero(contains(solid, origin[:, None] + direction[:, None] * steps))
+    hit = one(solid, origin, direction)
+    if len(inside):
+        assert hit == pytest.approx(steps[inside[0]], abs=2e-3)
+    elif np.isfinite(hit):  # a graze shorter than a step
+        assert not contains(solid, (origin + direction * (hit + 1e-3))[:, None])[0]
+
+
+@pytest.mark.parametrize("solid", [BOX, TURNED, BALL, CONE, COLUMN])
+def test_normals_are_unit_point_out_and_face_the_viewer(solid):
+    rng = np.random.default_rng(0)
+    origin = np.asarray(solid.centre, np.float32) + np.array([3, -4, 2], np.float32)
+    directions = (
+        np.asarray(solid.centre)[:, None]
+        - origin[:, None]
+        + rng.uniform(-0.4, 0.4, (3, 500)) * solid.bound
+    ).astype(np.float32)
+    t = solid.intersect(origin, directions)
+    directions, t = directions[:, np.isfinite(t)], t[np.isfinite(t)]
+    points = origin[:, None] + t * directions
+    normals = solid.surface(points, directions).normals
+    assert len(t) > 100
+    np.testing.assert_allclose(np.linalg.norm(normals, axis=0), 1, atol=1e-4)
+    assert (np.einsum("ij,ij->j", normals, directions) < 0).all()
+    assert not contains(solid, points + 0.003 * normals).any()
+    assert (
+        contains(solid, points - 0.003 * normals).mean() > 0.98
+    )  # near an edge a step inwards can come out of another face
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_casting_finds_the_nearest_solid_of_all(number):
+    world = scene.build(5, number, test_objects=True)
+    to_world = sensors.base_to_world(*world.drive.pose(2.0)) @ sensors.LIDAR_TO_BASE
+    origin, directions = (
+        to_world[:3, 3].astype(np.float32),
+        (to_world[:3, :3] @ sensors.lidar_rays(8)).astype(np.float32),
+    )
+    every = np.array([solid.intersect(origin, directions) for solid in world.solids])
+    hits = cast(world, origin, directions)
+    # a ray that only grazes the bounding sphere may be told apart by rounding
+    agrees = np.isclose(hits.t, every.min(axis=0), rtol=1e-5)
+    assert agrees.mean() > 0.9999
+    assert (hits.solid != NOTHING).all()
+    np.testing.assert_array_equal(every[hits.solid, np.arange(len(hits.t))], hits.t)

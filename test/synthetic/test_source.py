@@ -1,0 +1,171 @@
+"""The synthetic source, and the bag made of it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.config import SourceConfig, SynthesisConfig
+from uncertainty_depth.data.bag import BagSource
+from uncertainty_depth.data.source import open_source
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.records import Frame
+from uncertainty_depth.synthetic.furniture import ROUND
+from uncertainty_depth.synthetic.source import PAUSE_NS, SyntheticSource, World, synthesize
+
+CONFIG = SynthesisConfig(worlds=2, frames=3, seed=4, width=80, height=60, rings=16)
+
+
+def with_(**changes) -> SynthesisConfig:
+    return dataclasses.replace(CONFIG, **changes)
+
+
+@pytest.fixture(scope="module")
+def frames() -> list[Frame]:
+    return list(SyntheticSource(CONFIG))
+
+
+def assert_same(first: Frame, second: Frame) -> None:
+    assert first.stamp_ns == second.stamp_ns
+    np.testing.assert_array_equal(first.image, second.image)
+    np.testing.assert_array_equal(first.ground_truth_m, second.ground_truth_m)
+
+
+def test_frames_are_what_a_source_promises(frames):
+    assert len(frames) == len(SyntheticSource(CONFIG)) == 6
+    for frame in frames:
+        assert frame.image.shape == (60, 80, 3)
+        assert frame.image.dtype == np.uint8
+        assert frame.ground_truth_m.shape == (60, 80)
+        assert frame.ground_truth_m.dtype == np.float32
+        assert (frame.camera.width, frame.camera.height) == (80, 60)
+        assert 20 < frame.image.mean() < 235
+        assert frame.image.std() > 5
+    stamps = [frame.stamp_ns for frame in frames]
+    assert np.diff(stamps).tolist() == [
+        100_000_000,
+        100_000_000,
+        100_000_000 + PAUSE_NS,
+        100_000_000,
+        100_000_000,
+    ]
+
+
+def test_a_source_can_be_read_again_and_again(frames):
+    source = SyntheticSource(CONFIG)
+    for first, second, third in zip(source, source, frames, strict=True):
+        assert_same(first, second)
+        assert_same(first, third)
+
+
+def test_a_world_does_not_depend_on_how_many_there_are_or_on_what_was_read_before(frames):
+    world = World(with_(worlds=9), 1)
+    view = world.view(2)
+    np.testing.assert_array_equal(world.photograph(2, view), frames[5].image)
+
+
+def test_each_frame_has_noise_of_its_own():
+    for noise, same in ((1.0, False), (0.0, True)):
+        world = World(with_(noise=noise), 0)
+        view = world.view(0)
+        assert (world.photograph(0, view) == world.photograph(1, view)).all() == same
+
+
+@pytest.mark.parametrize("changes", [{"seed": 5}, {"test_objects": True}, {"noise": 0.0}])
+def test_other_options_give_other_pictures(frames, changes):
+    changed = list(SyntheticSource(with_(**changes)))
+    assert all(
+        (first.image != second.image).any() for first, second in zip(frames, changed, strict=True)
+    )
+
+
+def test_dense_ground_truth_covers_every_pixel_and_agrees_with_the_lidar(frames):
+    for sparse, dense in zip(frames, SyntheticSource(with_(dense=True)), strict=True):
+        np.testing.assert_array_equal(sparse.image, dense.image)
+        assert np.isfinite(dense.ground_truth_m).all()
+        known = np.isfinite(sparse.ground_truth_m)
+        relative = (
+            np.abs(sparse.ground_truth_m - dense.ground_truth_m)[known]
+            / dense.ground_truth_m[known]
+        )
+        assert known.sum() > 300
+        assert np.median(relative) < 0.015
+
+
+def test_the_camera_sees_round_objects_in_test_worlds_alone():
+    shares = {}
+    for test_objects in (False, True):
+        world = World(with_(test_objects=test_objects, rate=0.2), 0)
+        round_ones = [k for k, solid in enumerate(world.solids) if solid.label == ROUND]
+        shares[test_objects] = np.mean(
+            [np.isin(world.view(frame).solid, round_ones) for frame in range(8)]
+        )
+    assert shares[False] == 0
+    assert shares[True] > 0.01
+
+
+def test_the_bag_holds_the_same_frames_as_the_source(frames, tmp_path):
+    synthesize(tmp_path / "bag", CONFIG, progress=False)
+    from_bag = list(BagSource(tmp_path / "bag", SourceConfig()))
+    assert len(from_bag) == len(frames)
+    for read, rendered in zip(from_bag, frames, strict=True):
+        assert isinstance(read, Frame), read
+        assert read.stamp_ns == rendered.stamp_ns
+        np.testing.assert_array_equal(read.image, rendered.image)
+        np.testing.assert_allclose(read.camera.intrinsics, rendered.camera.intrinsics)
+        differs = ~np.isclose(
+            read.ground_truth_m, rendered.ground_truth_m, atol=1e-5, equal_nan=True
+        )
+        assert (
+            differs.mean() < 1e-3
+        )  # /tf_static holds quaternions: a point on the border of two pixels may change sides
+
+
+def test_a_dense_bag_has_the_exact_depth_as_an_image(tmp_path):
+    from rosbags.highlevel import AnyReader
+
+    synthesize(tmp_path / "bag", with_(worlds=1, frames=1, dense=True), progress=False)
+    with AnyReader([tmp_path / "bag"]) as reader:
+        (connection,) = (each for each in reader.connections if each.topic == "/camera/depth")
+        (message,) = (
+            reader.deserialize(raw, connection.msgtype)
+            for _, _, raw in reader.messages([connection])
+        )
+    (frame,) = SyntheticSource(with_(worlds=1, frames=1, dense=True))
+    assert message.encoding == "32FC1"
+    np.testing.assert_array_equal(
+        message.data.view(np.float32).reshape(60, 80), frame.ground_truth_m
+    )
+
+
+def test_a_bag_is_never_overwritten(tmp_path):
+    (tmp_path / "bag").mkdir()
+    with pytest.raises(SourceError, match="bag"):
+        synthesize(tmp_path / "bag", CONFIG, progress=False)
+
+
+def test_the_notation_names_the_options():
+    source = open_source(
+        "synthetic:worlds=1,frames=1,seed=4,width=80,height=60,rings=16,dense=true", SourceConfig()
+    )
+    (frame,) = source
+    np.testing.assert_array_equal(frame.image, next(iter(SyntheticSource(CONFIG))).image)
+    assert np.isfinite(frame.ground_truth_m).all()
+
+
+def test_options_of_the_lidar_reach_the_source(frames):
+    notation = "synthetic:worlds=2,frames=3,seed=4,width=80,height=60,rings=16"
+    unfiltered = list(open_source(notation, SourceConfig(occlusion_tolerance=0.0)))
+    known = [
+        sum(np.isfinite(frame.ground_truth_m).sum() for frame in each)
+        for each in (frames, unfiltered)
+    ]
+    assert known[0] < known[1]
+
+
+def test_the_name_of_a_source_opens_the_same_worlds():
+    config = SynthesisConfig(worlds=2, frames=1, seed=5, rate=0.25, dense=True, noise=0.5)
+    again = open_source(SyntheticSource(config).name, SourceConfig())
+    assert again._config == config

@@ -1,0 +1,95 @@
+"""Textures against numeric integration over the pixel's footprint."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uncertainty_depth.synthetic.texture import (
+    Blocks,
+    Checker,
+    Dots,
+    Material,
+    Mottled,
+    Picture,
+    Plain,
+    Stripes,
+    noise,
+    pulse,
+)
+
+BLACK, WHITE = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+
+
+def grid(size: float, count: int):
+    axis = (np.arange(count) + 0.5) / count * size
+    return np.stack(np.meshgrid(axis, axis)).reshape(2, -1).astype(np.float32)
+
+
+def sharp(uv):
+    return np.full_like(uv, 1e-5)
+
+
+@given(x=st.floats(-3, 3), width=st.floats(0.05, 4), duty=st.floats(0.1, 0.9))
+def test_pulse_is_the_mean_of_the_wave_over_the_footprint(x, width, duty):
+    samples = x + width * ((np.arange(20000) + 0.5) / 20000 - 0.5)
+    expected = np.mean(samples % 1.0 < duty)
+    assert pulse(np.float32([x]), np.float32([width]), duty)[0] == pytest.approx(expected, abs=2e-3)
+
+
+def test_checker_alternates():
+    uv = np.array([[0.1, 0.3, 0.1, 0.3], [0.1, 0.1, 0.3, 0.3]], np.float32)
+    np.testing.assert_allclose(
+        Checker(0.2, BLACK, WHITE)(uv, sharp(uv))[0], [0, 1, 1, 0], atol=1e-3
+    )
+
+
+@pytest.mark.parametrize(
+    "texture",
+    [
+        Checker(0.25, BLACK, WHITE),
+        Stripes(0.25, 0.3, 0, BLACK, WHITE),
+        Stripes(0.5, 0.6, 1, BLACK, WHITE),
+        Dots(0.25, 0.3, BLACK, WHITE),
+    ],
+)
+def test_far_away_a_texture_is_its_mean(texture):
+    uv = grid(1.0, 400)
+    near, far = texture(uv, sharp(uv)), texture(uv, np.full_like(uv, 40.0))
+    np.testing.assert_allclose(
+        far, np.broadcast_to(near.mean(axis=1, keepdims=True), far.shape), atol=0.01
+    )
+
+
+def test_bricks_have_joints_of_the_given_width():
+    uv = grid(1.0, 1000)
+    bricks = Blocks(0.25, 0.1, 0.02, 0.5, 0.0, WHITE, BLACK)(uv, sharp(uv))[0]
+    assert np.mean(bricks > 0.5) == pytest.approx((1 - 0.02 / 0.25) * (1 - 0.02 / 0.1), abs=0.005)
+
+
+def test_noise_is_smooth_and_periodic():
+    u, v = np.random.default_rng(0).uniform(0, 256, (2, 5000)).astype(np.float32)
+    values = noise(u, v)
+    assert np.abs(noise(u + np.float32(0.01), v) - values).max() < 0.1
+    np.testing.assert_allclose(noise(u + 256, v - 256), values, atol=2e-2)
+    assert values.std() == pytest.approx(1, abs=0.15)
+
+
+@pytest.mark.parametrize(
+    "texture",
+    [
+        Plain((0.2, 0.4, 0.6)),
+        Blocks(0.3, 0.1, 0.01, 0.5, 0.4, WHITE, BLACK),
+        Mottled(0.02, 3.0, BLACK, WHITE),
+        Picture((0.6, 0.4), 3, (WHITE, BLACK, (0.9, 0.1, 0.1)), BLACK),
+    ],
+)
+def test_albedo_stays_physical(texture):
+    uv = grid(3.0, 100)
+    albedo = Material(texture, dirt=0.2).albedo(uv, np.full_like(uv, 0.01))
+    assert albedo.shape == (3, 10000)
+    assert albedo.dtype == np.float32
+    assert albedo.min() > 0
+    assert albedo.max() < 1

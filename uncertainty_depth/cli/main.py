@@ -1,0 +1,304 @@
+"""The `uncertainty-depth` command: reads arguments, calls the core, and is the only place that prints and exits."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from tqdm.contrib.logging import logging_redirect_tqdm
+
+from uncertainty_depth.cli.arguments import build_parser
+from uncertainty_depth.config import (
+    CalibrationConfig,
+    EvaluationConfig,
+    NetworkConfig,
+    PlayerConfig,
+    PredictorConfig,
+    SourceConfig,
+    SynthesisConfig,
+    TrainingConfig,
+)
+from uncertainty_depth.errors import SourceError, UncertaintyDepthError
+from uncertainty_depth.experiments.registry import EXPERIMENTS
+from uncertainty_depth.options import from_arguments, to_mapping
+
+Command = Callable[[argparse.Namespace], None]
+logger = logging.getLogger(__name__)
+
+
+def train(arguments: argparse.Namespace) -> None:
+    """Train a network on a source and write a model folder; killed at any moment, --resume goes on."""
+    from uncertainty_depth.data.source import open_source
+    from uncertainty_depth.pretrained.own_options import own_options_of
+    from uncertainty_depth.training import train as train_model
+    from uncertainty_depth.training.plan import without_effect
+
+    source = open_source(arguments.source, from_arguments(SourceConfig, arguments))
+    own = own_options_of(
+        from_arguments(NetworkConfig, arguments),
+        from_arguments(TrainingConfig, arguments),
+        vars(arguments),
+    )
+    network, training = (
+        from_arguments(NetworkConfig, arguments, own),
+        from_arguments(TrainingConfig, arguments, own),
+    )
+    if sentence := without_effect(training, vars(arguments)):
+        logger.warning(sentence)
+    print(
+        f"model written to {train_model(source, arguments.output, network, training, resume=arguments.resume)}"
+    )
+
+
+def wrap(arguments: argparse.Namespace) -> None:
+    """Write a pretrained metric depth model to a model folder as it is, untrained: --backbone names it, dropout gives it a sigma."""
+    from uncertainty_depth.pretrained.own_options import own_options
+    from uncertainty_depth.pretrained.wrap import wrap as wrap_model
+
+    own = own_options(from_arguments(NetworkConfig, arguments).backbone)
+    print(
+        f"model written to {wrap_model(arguments.output, from_arguments(NetworkConfig, arguments, {**own, 'head': 'none'}))}"
+    )
+
+
+def evaluate(arguments: argparse.Namespace) -> None:
+    """Score a model on every frame of a source, without ROS, and write a report."""
+    from uncertainty_depth.data.source import open_source, trained_on
+    from uncertainty_depth.evaluation import report, summary
+    from uncertainty_depth.evaluation.evaluate import run
+    from uncertainty_depth.inference.predictor import Predictor
+    from uncertainty_depth.writers.prediction_bag import prediction_sink
+
+    options = from_arguments(SourceConfig, arguments)
+    source = open_source(arguments.source, options)
+    predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
+    report.check_folder(arguments.output)
+    seen = trained_on(predictor.model.name, predictor.model.training, [source.name])
+    _warn(seen)
+    with ExitStack() as stack:
+        sinks = (
+            [stack.enter_context(prediction_sink(arguments.write_bag))]
+            if arguments.write_bag
+            else []
+        )
+        evaluation = run(source, predictor, from_arguments(EvaluationConfig, arguments), sinks)
+    notes = [
+        *seen,
+        *source.notes,
+        *(
+            [f"interrupted: only the first frames of about {len(source)} were read"]
+            if evaluation.interrupted
+            else []
+        ),
+    ]
+    context = report.Context(
+        arguments.source, predictor.describe(), tuple(notes), to_mapping(options)
+    )
+    page = report.write(evaluation, arguments.output, context)
+    print(f"scored: {predictor.method}, {summary.scored_sigma(context.model)}")
+    print(summary.table(evaluation.summary()))
+    print(f"report: {page}")
+    if evaluation.interrupted:
+        raise KeyboardInterrupt
+    if not evaluation.evaluated:
+        raise SourceError(f"no frame of {arguments.source} could be scored; the report says why")
+
+
+def _warn(sentences: Sequence[str]) -> None:
+    for sentence in sentences:
+        logger.warning(sentence)
+
+
+def predict(arguments: argparse.Namespace) -> None:
+    """Predict depth and sigma of image files: 32-bit TIFF maps in metres, and a picture of each to look at."""
+    from uncertainty_depth.inference.predict_files import predict_files
+    from uncertainty_depth.inference.predictor import Predictor
+
+    predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
+    for path in predict_files(predictor, arguments.images, arguments.output):
+        print(path)
+
+
+def calibrate(arguments: argparse.Namespace) -> None:
+    """Fit a monotone map from raw to calibrated sigma to ground truth, write it into the model folder, and report on frames not used."""
+    from uncertainty_depth.calibration import report
+    from uncertainty_depth.calibration.run import calibrate as calibrate_sigma
+    from uncertainty_depth.data.source import open_source, trained_on
+    from uncertainty_depth.evaluation.report import check_folder
+    from uncertainty_depth.inference.predictor import Predictor
+    from uncertainty_depth.model_folder.folder import set_calibration
+
+    sources = [
+        open_source(source, from_arguments(SourceConfig, arguments)) for source in arguments.source
+    ]
+    predictor = Predictor(
+        arguments.model, replace(from_arguments(PredictorConfig, arguments), calibrated=False)
+    )
+    if arguments.output:
+        check_folder(arguments.output)
+    seen = trained_on(
+        predictor.model.name, predictor.model.training, [source.name for source in sources]
+    )
+    _warn(seen)
+    config = from_arguments(CalibrationConfig, arguments)
+    calibration = calibrate_sigma(sources, predictor, config)
+    context = report.Context(tuple(arguments.source), predictor.describe(), config, tuple(seen))
+    print(report.table(calibration))
+    if arguments.output or not arguments.dry_run:
+        report.write(calibration, arguments.output or arguments.model, context)
+    if not arguments.dry_run:
+        set_calibration(
+            arguments.model,
+            predictor.calibration_key,
+            calibration.choice.sigma_map,
+            report.record(calibration, context),
+        )
+        print(f"calibration of {predictor.method} written to {arguments.model}")
+
+
+def convert_kitti(arguments: argparse.Namespace) -> None:
+    """Convert a KITTI raw drive to a rosbag2 (MCAP) with image, camera_info, points and /tf_static."""
+    from uncertainty_depth.writers.convert_kitti import convert
+
+    convert(arguments.drive, arguments.bag)
+    print(f"bag written to {arguments.bag}")
+
+
+def synthesize(arguments: argparse.Namespace) -> None:
+    """Render the synthetic world into a rosbag2 (MCAP): camera and LiDAR on a robot that drives through it."""
+    from uncertainty_depth.synthetic.source import synthesize as render
+
+    render(arguments.bag, from_arguments(SynthesisConfig, arguments))
+    print(f"bag written to {arguments.bag}")
+
+
+def info(arguments: argparse.Namespace) -> None:
+    """Print what a bag holds, what `evaluate` would take from it, and the transform that a node without tf needs; or what a model is."""
+    from uncertainty_depth.data.bag import BagSource
+    from uncertainty_depth.data.recording import Recording
+    from uncertainty_depth.geometry.camera import parameters_from
+
+    if (arguments.bag / "model.json").is_file():
+        print(_described(arguments.bag))
+        return
+    with Recording(arguments.bag).open() as recording:
+        for name, topic in sorted(recording.topics.items()):
+            print(f"{topic.count:8} {name}  {topic.kind}")
+    source = BagSource(arguments.bag, from_arguments(SourceConfig, arguments))
+    print(
+        f"camera {source.topics.image} with {source.topics.camera_info}, LiDAR {source.topics.lidar}"
+    )
+    if source.lidar_to_camera is not None:
+        print(
+            "lidar_to_camera:=["
+            + ", ".join(map(repr, parameters_from(source.lidar_to_camera)))
+            + "]"
+        )
+
+
+def _described(model: Path) -> str:
+    from uncertainty_depth.model_folder.folder import read
+
+    return "\n".join(f"{name:14} {value}" for name, value in read(model).describe().items())
+
+
+def play(arguments: argparse.Namespace) -> None:
+    """Publish a bag into ROS 2, where there is no `ros2 bag play`."""
+    from uncertainty_depth.ros.player.player import play as play_bag
+
+    played = play_bag(arguments.bag, from_arguments(PlayerConfig, arguments))
+    print("sent " + ", ".join(f"{count} {topic}" for topic, count in sorted(played.sent.items())))
+    if arguments.json:
+        account = {
+            "sent": dict(played.sent),
+            "skipped": played.skipped,
+            "unanswered": played.unanswered,
+        }
+        arguments.json.write_text(json.dumps(account, indent=2))
+
+
+def bench(arguments: argparse.Namespace) -> None:
+    """Print ratios measured in one run: sampling against the naive way and the floor, the node; or the metrics, or training; and reading sources."""
+    from uncertainty_depth.bench import run_metrics, run_network, run_reading, run_training
+    from uncertainty_depth.data.source import open_source
+
+    sources = [open_source(source, SourceConfig()) for source in arguments.source]
+    if arguments.metrics:
+        print(run_metrics())
+    if arguments.training:
+        print(run_training())
+    if not (arguments.metrics or arguments.training):
+        print(run_network())
+    for source in sources:
+        print("\n" + run_reading(source))
+
+
+def experiment(arguments: argparse.Namespace) -> None:
+    """Repeat an experiment of the papers: a table, JSON and the figure; killed, it goes on where it was."""
+    EXPERIMENTS[arguments.name].run(
+        arguments.output, arguments.seeds, arguments.quick, arguments.data
+    )
+    print(f"results in {arguments.output}")
+
+
+def demo(arguments: argparse.Namespace) -> None:
+    """Make a world and a bag, run player, depth node and evaluator node on real ROS 2, and print the scores."""
+    from uncertainty_depth.cli.demo import run
+
+    for line in run(arguments.output):
+        print(line)
+
+
+COMMANDS: dict[str, Command] = {
+    "train": train,
+    "wrap": wrap,
+    "evaluate": evaluate,
+    "predict": predict,
+    "calibrate": calibrate,
+    "convert-kitti": convert_kitti,
+    "synthesize": synthesize,
+    "info": info,
+    "play": play,
+    "bench": bench,
+    "experiment": experiment,
+    "demo": demo,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; errors a user can mend become one sentence and exit code 1."""
+    arguments = build_parser(COMMANDS).parse_args(argv)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    try:
+        with logging_redirect_tqdm():  # or a message would stand on the line of a bar
+            arguments.command(arguments)
+    except UncertaintyDepthError as error:
+        print(f"uncertainty-depth: {error}", file=sys.stderr)
+        return 1
+    except (
+        OSError
+    ) as error:  # a folder that is a file, a disk that is full, a path without permission
+        print(
+            f"uncertainty-depth: {error.filename or 'reading or writing'}: {error.strerror or error}",
+            file=sys.stderr,
+        )
+        return 1
+    except KeyboardInterrupt:
+        hint = (
+            "; --resume goes on after the last finished epoch"
+            if hasattr(arguments, "resume")
+            else ""
+        )
+        print(f"uncertainty-depth: interrupted{hint}", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The camera model, rigid transforms, and the projection between points and images."""

@@ -1,0 +1,176 @@
+"""The pinhole camera, and how LiDAR points become a sparse depth image in it.
+
+Pixels: an integer coordinate is the centre of a pixel, as in OpenCV and `sensor_msgs/CameraInfo`, so a point belongs to the pixel
+that its image coordinates round to. Transforms are (4, 4) float64 and map column vectors: `lidar_to_camera @ [x, y, z, 1]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.errors import ConfigError
+
+if TYPE_CHECKING:
+    from uncertainty_depth.config import LidarConfig
+
+
+@dataclass(frozen=True, eq=False)
+class Camera:
+    """A rectified pinhole camera.
+
+    Attributes:
+        width, height: pixels.
+        intrinsics: (3, 3) float64, [[fx, 0, cx], [0, fy, cy], [0, 0, 1]], pixels.
+    """
+
+    width: int
+    height: int
+    intrinsics: NDArray[np.float64]
+
+    def scaled(self, width: int, height: int) -> Camera:
+        """This camera for its image resized to (width, height): fx and cx scale with the width, fy and cy with the height."""
+        if (width, height) == (self.width, self.height):
+            return self
+        return Camera(
+            width,
+            height,
+            np.diag([width / self.width, height / self.height, 1.0]) @ self.intrinsics,
+        )
+
+
+def transform_from(
+    x: float, y: float, z: float, qx: float, qy: float, qz: float, qw: float
+) -> NDArray[np.float64]:
+    """(4, 4) rigid transform of a translation in metres and a quaternion, which need not have unit length.
+
+    Raises:
+        ConfigError: where a value is not finite or the quaternion is zero.
+    """
+    quaternion = np.array([qx, qy, qz, qw], dtype=np.float64)
+    if not np.isfinite([x, y, z, *quaternion]).all() or not np.linalg.norm(quaternion) > 1e-6:
+        raise ConfigError(
+            f"a transform is {(x, y, z, qx, qy, qz, qw)}; expected x y z qx qy qz qw, finite, with a quaternion that is not zero"
+        )
+    from scipy.spatial.transform import (
+        Rotation,  # here: it takes longer to import than all else this module needs
+    )
+
+    transform = np.eye(4)
+    transform[:3, :3] = Rotation.from_quat(quaternion).as_matrix()
+    transform[:3, 3] = x, y, z
+    return transform
+
+
+def transform_from_option(values: Sequence[float]) -> NDArray[np.float64]:
+    """The (4, 4) transform that the option `lidar_to_camera` holds. Raises `ConfigError` unless these are seven usable numbers."""
+    if len(values) != 7:
+        raise ConfigError(
+            f"lidar_to_camera has {len(values)} numbers; expected 7: x y z qx qy qz qw"
+        )
+    return transform_from(*values)
+
+
+def parameters_from(
+    transform: NDArray[np.floating],
+) -> tuple[float, float, float, float, float, float, float]:
+    """X y z qx qy qz qw of a (4, 4) transform; the inverse of `transform_from`. The nearest rotation is taken."""
+    from scipy.spatial.transform import Rotation
+
+    quaternion = Rotation.from_matrix(transform[:3, :3]).as_quat()
+    return tuple(float(value) for value in (*transform[:3, 3], *quaternion))  # type: ignore[return-value]
+
+
+@np.errstate(over="ignore", invalid="ignore")  # points may be NaN or infinite
+def image_coordinates(
+    points: NDArray[np.floating], lidar_to_camera: NDArray[np.float64], camera: Camera
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    """Column, row and depth in metres of each point that falls into the image, in the order of the points.
+
+    Args:
+        points: (N, 3), metres, in the LiDAR's frame; rows that are not finite are ignored.
+        lidar_to_camera: (4, 4) transform, LiDAR frame to camera optical frame.
+        camera: where to project to.
+    """
+    projection = camera.intrinsics @ lidar_to_camera[:3]
+    depth = points @ lidar_to_camera[2, :3] + lidar_to_camera[2, 3]
+    front = depth > 1e-3  # a NaN is not in front
+    points, depth = points[front], depth[front]
+    columns = (points @ projection[0, :3] + projection[0, 3]) / depth
+    rows = (points @ projection[1, :3] + projection[1, 3]) / depth
+    inside = (
+        (columns >= -0.5)
+        & (columns < camera.width - 0.5)
+        & (rows >= -0.5)
+        & (rows < camera.height - 0.5)
+        & np.isfinite(depth)
+    )
+    columns, rows = (np.floor(values[inside] + 0.5).astype(np.intp) for values in (columns, rows))
+    return columns, rows, depth[inside]
+
+
+def project(
+    points: NDArray[np.floating], lidar_to_camera: NDArray[np.float64], camera: Camera
+) -> NDArray[np.float32]:
+    """Sparse depth image of a point cloud: the nearest point of each pixel wins.
+
+    Args:
+        points: (N, 3), metres, in the LiDAR's frame; rows that are not finite are ignored.
+        lidar_to_camera: (4, 4) homogeneous transform, LiDAR frame to camera optical frame.
+        camera: where to project to.
+
+    Returns:
+        (height, width) float32, metres along the optical axis, NaN where no point falls.
+    """
+    columns, rows, depth = image_coordinates(points, lidar_to_camera, camera)
+    nearest = np.full(camera.height * camera.width, np.inf, dtype=np.float32)
+    np.minimum.at(nearest, rows * camera.width + columns, depth.astype(np.float32))
+    nearest[np.isinf(nearest)] = np.nan
+    return nearest.reshape(camera.height, camera.width)
+
+
+def remove_occluded(
+    depth_m: NDArray[np.float32], tolerance: float, window: int
+) -> NDArray[np.float32]:
+    """Take out what the camera cannot see: pixels deeper than (1 + tolerance) times the nearest one in the window around them.
+
+    The LiDAR looks past edges that hide the background from the camera; such points land between those of the nearer surface.
+
+    Args:
+        depth_m: (H, W) sparse depth, NaN where nothing is known.
+        tolerance: share of the nearer depth; 0 keeps everything.
+        window: height and width of the neighbourhood, pixels.
+
+    Returns:
+        (H, W) float32, a copy of `depth_m` with NaN where a point was removed.
+    """
+    if tolerance == 0:
+        return depth_m.copy()
+    nearest = cv2.erode(
+        np.where(np.isnan(depth_m), np.float32(np.inf), depth_m),
+        np.ones((window, window), np.uint8),
+    )
+    return np.where(depth_m / np.float32(1 + tolerance) > nearest, np.float32(np.nan), depth_m)
+
+
+def ground_truth_from_cloud(
+    points: NDArray[np.floating],
+    lidar_to_camera: NDArray[np.float64],
+    camera: Camera,
+    config: LidarConfig,
+) -> NDArray[np.float32]:
+    """The ground truth that a cloud gives a camera image, the same for every source and live: projected, nearest first, seen by the camera.
+
+    Returns:
+        (height, width) float32, metres along the optical axis, NaN where nothing is known.
+    """
+    # A pose from tf and the same pose as an option differ in their last bits; points on the edge between two pixels must not tell.
+    pose = lidar_to_camera.round(12)
+    return remove_occluded(
+        project(points, pose, camera), config.occlusion_tolerance, config.occlusion_window
+    )

@@ -1,0 +1,73 @@
+"""Point cloud messages as arrays, from rclpy and rosbags alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.errors import MessageError
+
+_FORMATS = {7: "f4", 8: "f8"}  # sensor_msgs/PointField FLOAT32, FLOAT64
+
+
+def cloud_points(message: Any) -> NDArray[np.float32]:
+    """(N, 3) float32 x y z in metres of a `sensor_msgs/PointCloud2`; points that are not finite are left out, so N may be 0.
+
+    Raises:
+        MessageError: cloud_without_xyz, cloud_wrong_field_type or cloud_wrong_size.
+    """
+    layout = _layout(message)
+    _check_size(message, layout.itemsize)
+    shape, strides = (message.height, message.width), (message.row_step, message.point_step)
+    if 0 in shape:
+        return np.empty((0, 3), np.float32)
+    cloud = np.ndarray(shape, layout, np.frombuffer(message.data, np.uint8), strides=strides)
+    points = np.stack(
+        [cloud[axis].reshape(-1) for axis in "xyz"], axis=1, dtype=np.float32, casting="same_kind"
+    )
+    finite = np.isfinite(points[:, 0]) & np.isfinite(points[:, 1]) & np.isfinite(points[:, 2])
+    return points if finite.all() else points[finite]
+
+
+def _layout(message: Any) -> np.dtype:
+    """Where x y z lie within a point."""
+    fields = {field.name: field for field in message.fields}
+    if missing := [axis for axis in "xyz" if axis not in fields]:
+        raise MessageError(
+            "cloud_without_xyz",
+            f"a point cloud has no field {missing[0]!r}, only {', '.join(fields) or 'none'}; expected x, y and z",
+        )
+    axes = [fields[axis] for axis in "xyz"]
+    if wrong := [field for field in axes if field.datatype not in _FORMATS]:
+        kind = f"field {wrong[0].name!r} of datatype {wrong[0].datatype}"
+        raise MessageError(
+            "cloud_wrong_field_type",
+            f"a point cloud has {kind}; expected 7 (FLOAT32) or 8 (FLOAT64)",
+        )
+    order = ">" if message.is_bigendian else "<"
+    formats, offsets = (
+        [order + _FORMATS[field.datatype] for field in axes],
+        [field.offset for field in axes],
+    )
+    return np.dtype({"names": ["x", "y", "z"], "formats": formats, "offsets": offsets})
+
+
+def _check_size(message: Any, needed: int) -> None:
+    if message.point_step < needed:
+        raise MessageError(
+            "cloud_wrong_size",
+            f"a point cloud has point_step {message.point_step}; expected at least {needed} for x, y, z",
+        )
+    if message.row_step < message.width * message.point_step:
+        expected = f"at least width {message.width} times point_step {message.point_step}"
+        raise MessageError(
+            "cloud_wrong_size",
+            f"a point cloud has row_step {message.row_step}; expected {expected}",
+        )
+    if len(message.data) < message.height * message.row_step:
+        expected = f"height {message.height} times row_step {message.row_step}"
+        raise MessageError(
+            "cloud_wrong_size", f"a point cloud has {len(message.data)} bytes; expected {expected}"
+        )

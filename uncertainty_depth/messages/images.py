@@ -1,0 +1,169 @@
+"""Image messages as arrays, from rclpy and rosbags alike.
+
+What a message claims is checked here, padding, byte order and 16 bits are taken out here, and what is left, the colour conversion, goes
+through cv_bridge where the ROS distribution has it and through rosbags-image elsewhere: both then give the same pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.errors import MessageError
+
+_BAYER = ("rggb", "bggr", "gbrg", "grbg")
+# Encoding: bytes per channel, channels, name of the same pixels with 8 bits. OpenCV's own names without a colour order are BGR, as OpenCV keeps them.
+COLOR_ENCODINGS: dict[str, tuple[int, int, str]] = {
+    **{f"{order}8": (1, len(order), f"{order}8") for order in ("rgb", "bgr", "rgba", "bgra")},
+    **{f"{order}16": (2, len(order), f"{order}8") for order in ("rgb", "bgr", "rgba", "bgra")},
+    **{f"bayer_{pattern}8": (1, 1, f"bayer_{pattern}8") for pattern in _BAYER},
+    **{f"bayer_{pattern}16": (2, 1, f"bayer_{pattern}8") for pattern in _BAYER},
+    **{name: (1, 1, "mono8") for name in ("mono8", "8UC1")},
+    **{name: (2, 1, "mono8") for name in ("mono16", "16UC1")},
+    **{name: (1, 2, "yuv422") for name in ("yuv422", "uyvy")},
+    **{name: (1, 2, "yuv422_yuy2") for name in ("yuv422_yuy2", "yuyv")},
+    "8UC3": (1, 3, "bgr8"),
+    "8UC4": (1, 4, "bgra8"),
+}
+DEPTH_ENCODINGS: dict[str, tuple[int, int, str]] = {
+    "32FC1": (4, 1, "f"),
+    "16UC1": (2, 1, "u"),
+    "mono16": (2, 1, "u"),
+}
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """The fields of `sensor_msgs/Image` that a back end reads: 8 bits per channel, rows without padding."""
+
+    height: int
+    width: int
+    encoding: str
+    step: int
+    data: NDArray[np.uint8]
+    is_bigendian: int = 0
+
+
+def decode_image(message: Any) -> NDArray[np.uint8]:
+    """(H, W, 3) uint8 RGB of a `sensor_msgs` Image or CompressedImage. An unpadded rgb8 image is a view of the message.
+
+    Raises:
+        MessageError: image_zero_size, image_wrong_step, image_short_data, image_unknown_encoding or image_undecodable.
+    """
+    if hasattr(message, "format"):
+        return _decompressed(message)
+    rows = _rows(message, COLOR_ENCODINGS)
+    if message.encoding == "rgb8":
+        return rows.reshape(message.height, message.width, 3)
+    return to_rgb()(_packed(message, rows))
+
+
+def decode_depth(message: Any) -> NDArray[np.float32]:
+    """(H, W) float32 metres of a depth image: 32FC1 as it is (REP 118), 16UC1 millimetres with 0 as NaN.
+
+    Raises:
+        MessageError: as `decode_image` does.
+    """
+    rows = _rows(message, DEPTH_ENCODINGS)
+    size, _, kind = DEPTH_ENCODINGS[message.encoding]
+    values = rows.view(f"{'>' if message.is_bigendian else '<'}{kind}{size}").astype(np.float32)
+    if kind == "u":
+        values[values == 0] = np.nan
+        values /= 1000
+    return values
+
+
+def _rows(message: Any, encodings: dict[str, tuple[int, int, str]]) -> NDArray[np.uint8]:
+    """(H, bytes per row) of the message without its padding; contiguous, a view where there is none."""
+    if message.encoding not in encodings:
+        raise MessageError(
+            "image_unknown_encoding",
+            f"an image has encoding {message.encoding!r}; expected one of {', '.join(encodings)}",
+        )
+    size, channels, _ = encodings[message.encoding]
+    height, step, row = message.height, message.step, message.width * size * channels
+    if height == 0 or row == 0:
+        raise MessageError(
+            "image_zero_size", f"an image is {message.width}x{height} pixels; expected at least 1x1"
+        )
+    if step < row:
+        raise MessageError(
+            "image_wrong_step",
+            f"an image has step {step}; expected at least {row} for {message.width} pixels {message.encoding}",
+        )
+    data = np.frombuffer(message.data, np.uint8) if len(message.data) else np.empty(0, np.uint8)
+    if data.size < height * step:
+        raise MessageError(
+            "image_short_data",
+            f"an image has {data.size} bytes; expected {height * step}, height {height} times step {step}",
+        )
+    return np.ascontiguousarray(data[: height * step].reshape(height, step)[:, :row])
+
+
+def _packed(message: Any, rows: NDArray[np.uint8]) -> _Packed:
+    size, channels, encoding = COLOR_ENCODINGS[message.encoding]
+    if size == 2:
+        values = rows.view(">u2" if message.is_bigendian else "<u2").astype(np.uint16, copy=False)
+        rows = cv2.convertScaleAbs(
+            values, alpha=1 / 257
+        )  # 65535 becomes 255, rounded to the nearest as cv_bridge does
+    return _Packed(
+        message.height, message.width, encoding, message.width * channels, rows.reshape(-1)
+    )
+
+
+def _decompressed(message: Any) -> NDArray[np.uint8]:
+    """Both back ends call the same decoder but stumble over grey images and alpha; one call of it does without either."""
+    data = np.frombuffer(message.data, np.uint8) if len(message.data) else None
+    image = (
+        None
+        if data is None
+        else cv2.imdecode(data, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
+    )
+    if image is None:
+        raise MessageError(
+            "image_undecodable",
+            f"a compressed image of {len(message.data)} bytes, format {message.format!r}, cannot be decoded",
+        )
+    return cv2.cvtColor(image, cv2.COLOR_BGR2RGB, dst=image)
+
+
+def rosbags_to_rgb(message: Any) -> NDArray[np.uint8]:
+    """Colour conversion by rosbags-image."""
+    from rosbags.image import ImageError, message_to_cvimage
+
+    try:
+        return message_to_cvimage(message, "rgb8")
+    except (ImageError, cv2.error) as error:
+        raise _unconvertible(message, error) from error
+
+
+def cv_bridge_to_rgb(message: Any) -> NDArray[np.uint8]:
+    """Colour conversion by cv_bridge."""
+    from cv_bridge import CvBridge, CvBridgeError
+
+    try:
+        return CvBridge().imgmsg_to_cv2(message, "rgb8")
+    except (CvBridgeError, cv2.error) as error:
+        raise _unconvertible(message, error) from error
+
+
+def _unconvertible(message: Any, error: Exception) -> MessageError:
+    what = f"a {message.width}x{message.height} {message.encoding} image"
+    return MessageError("image_undecodable", f"{what} cannot be converted to RGB: {error}")
+
+
+@cache
+def to_rgb() -> Callable[[Any], NDArray[np.uint8]]:
+    """The back end of this installation. A cv_bridge whose compiled part does not load (another NumPy, ROS 1) is not taken."""
+    try:
+        from cv_bridge.boost import cv_bridge_boost  # noqa: F401
+    except (ImportError, AttributeError):
+        return rosbags_to_rgb
+    return cv_bridge_to_rgb

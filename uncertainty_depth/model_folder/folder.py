@@ -1,0 +1,312 @@
+"""A model on disk: a folder with `model.json` and `.safetensors` members. No pickle is written or read.
+
+`model.json` holds the format's number, the network's and the backbone's config, the method, the names of the members, and how it was trained; once
+calibrated also a map of sigma for each method that was. Members of another architecture than the first have theirs under `architectures`.
+Member `NAME` is `NAME.safetensors`. Members that share a frozen encoder hold the decoder alone; `encoder.safetensors` holds the encoder, once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from uncertainty_depth.calibration.sigma_map import SigmaMap
+from uncertainty_depth.config import METHODS, NetworkConfig
+from uncertainty_depth.errors import ConfigError, ModelError
+from uncertainty_depth.model_folder.model_json import read_json, write_json
+from uncertainty_depth.model_folder.tensors import check_tensors, read_tensors, write_tensors
+from uncertainty_depth.network.architectures import ARCHITECTURES, make_network
+from uncertainty_depth.network.backbone import backbone_from_mapping
+from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.options import from_mapping, to_mapping
+
+ENCODER = "encoder"
+BEFORE = {"last_activation": "relu"}
+"""What networks had that were written before there was an option for it."""
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What a network is made from, weights aside: the config of the whole, and its backbone's."""
+
+    network: NetworkConfig
+    backbone: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """What `model.json` says, checked. `load` and `load_all` bring the weights."""
+
+    path: Path
+    network: NetworkConfig
+    backbone: dict[str, Any]
+    method: str
+    members: tuple[str, ...]
+    shared_encoder: bool
+    training: dict[str, Any]
+    calibration: dict[str, SigmaMap] = field(default_factory=dict)
+    architectures: dict[str, Architecture] = field(default_factory=dict)
+    architecture: str = ARCHITECTURES[0]
+
+    @property
+    def name(self) -> str:
+        """What a report calls the model: its folder's name."""
+        return self.path.resolve().name
+
+    def build(self, member: str) -> DepthNetwork:
+        """A member's network with random weights; nothing but the folder is needed.
+
+        Raises:
+            ModelError: the backbone's config is of no use.
+        """
+        try:
+            architecture = self.architectures.get(member, Architecture(self.network, self.backbone))
+            return make_network(architecture.network, backbone_from_mapping(architecture.backbone))
+        except ConfigError as error:
+            raise ModelError(f"{self.path / 'model.json'} describes no network: {error}") from error
+
+    def load(self, member: str) -> DepthNetwork:
+        """The network with the weights of one member, float32, in evaluation mode.
+
+        Raises:
+            ModelError: the member is missing, damaged or of another architecture.
+        """
+        network = self.build(member)
+        for part in [member, ENCODER] if self.shared_encoder else [member]:
+            path = self.path / f"{part}.safetensors"
+            prefix = (
+                "" if not self.shared_encoder else "encoder." if part == ENCODER else "decoder."
+            )
+            tensors = read_tensors(path)
+            check_tensors(
+                path,
+                tensors,
+                {
+                    key: value
+                    for key, value in network.state_dict().items()
+                    if key.startswith(prefix)
+                },
+            )
+            network.load_state_dict(tensors, strict=False)
+        if self.shared_encoder:
+            network.freeze_encoder()
+        return network.eval()
+
+    def load_all(self, members: Sequence[str]) -> list[DepthNetwork]:
+        """One network per member. Where the encoder is shared, all have the same encoder object, and it is in memory once."""
+        networks: list[DepthNetwork] = []
+        for member in members:
+            networks.append(self.load(member))
+            if self.shared_encoder:
+                networks[-1].encoder = networks[0].encoder
+        return networks
+
+    def describe(self) -> dict[str, Any]:
+        """What the folder holds, as plain values."""
+        return {
+            "architecture": self.architecture,
+            "backbone": self.network.backbone,
+            "encoder": "one, frozen, shared by all members"
+            if self.shared_encoder
+            else "one in each member",
+            "method": self.method,
+            "members": ", ".join(self.members),
+            "head": self.network.head,
+            "dropout": f"{self.network.dropout:g} ({self.network.dropout_kind})",
+            "input_size": "{} x {}".format(*self.network.input_size),
+            "depth_range": "{:g} to {:g} m".format(*self.network.depth_range),
+            "calibrated": ", ".join(self.calibration) or "no",
+            "trained on": self.training.get("source", "unknown"),
+        }
+
+
+def create(folder: Path | str, network: DepthNetwork, training: Mapping[str, Any]) -> None:
+    """Start a model folder for networks like `network`: `model.json` without members yet. `training` is kept as it is (JSON).
+
+    Raises:
+        ModelError: the folder already holds a model.
+    """
+    folder = Path(folder)
+    if (folder / "model.json").exists():
+        raise ModelError(f"{folder} already holds a model; expected a new or empty folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    config, backbone = to_mapping(network.config), network.backbone_config
+    content = {
+        "architecture": network.architecture,
+        "network": config,
+        "backbone": backbone,
+        "method": "deterministic",
+        "members": [],
+    }
+    write_json(
+        folder, {**content, "shared_encoder": network.encoder_is_frozen, "training": dict(training)}
+    )
+
+
+def write_member(folder: Path | str, name: str, network: DepthNetwork) -> Path:
+    """Write the weights of one member, whole or not at all; of a network with a frozen encoder the decoder, and the encoder if it is not there yet.
+
+    A network of another architecture than the one the folder was created for has its own noted in `model.json`.
+
+    Raises:
+        ModelError: the name is no file name, or the frozen encoder is another than the one the folder holds.
+    """
+    folder = Path(folder)
+    if not re.fullmatch(r"[\w-][\w.-]*", name) or name == ENCODER:
+        raise ModelError(
+            f"member name {name!r} cannot be used; expected letters, digits, '.', '_', '-', and not {ENCODER!r}"
+        )
+    _note_architecture(folder, name, network)
+    state = network.state_dict()
+    if network.encoder_is_frozen:
+        _write_shared_encoder(
+            folder, {key: value for key, value in state.items() if key.startswith("encoder.")}
+        )
+        state = {key: value for key, value in state.items() if key.startswith("decoder.")}
+    return write_tensors(folder / f"{name}.safetensors", state)
+
+
+def _note_architecture(folder: Path, name: str, network: DepthNetwork) -> None:
+    content = read_json(folder)
+    own = json.loads(
+        json.dumps({"network": to_mapping(network.config), "backbone": network.backbone_config})
+    )
+    known = content.get("architectures", {}).get(name, {key: content[key] for key in own})
+    if own != known:
+        content["architectures"] = {**content.get("architectures", {}), name: own}
+        write_json(folder, content)
+
+
+def set_members(
+    folder: Path | str, names: Sequence[str], method: str, training: Mapping[str, Any] | None = None
+) -> None:
+    """Say in `model.json`, at once, which members make the model (the last is the one a single network is taken from) and what it is made for.
+
+    A calibration of other members, or of the same before they were trained further, is dropped.
+
+    Raises:
+        ModelError: the folder holds no `model.json` that can be read.
+    """
+    content = read_json(Path(folder))
+    if content["members"] != list(names) or (
+        training is not None and content["training"] != dict(training)
+    ):
+        content.pop("calibration", None)
+    content |= {"members": list(names), "method": method}
+    if training is not None:
+        content["training"] = dict(training)
+    write_json(Path(folder), content)
+
+
+def set_calibration(
+    folder: Path | str, method: str, sigma_map: SigmaMap, record: Mapping[str, Any]
+) -> None:
+    """Keep the map of a method's sigma in `model.json`, at once, in place of an earlier one; `record` says how it was made (JSON).
+
+    Raises:
+        ModelError: the folder holds no `model.json` that can be read.
+    """
+    content = read_json(Path(folder))
+    content["calibration"] = {
+        **content.get("calibration", {}),
+        method: {**sigma_map.to_mapping(), **record},
+    }
+    write_json(Path(folder), content)
+
+
+def read(folder: Path | str) -> ModelFolder:
+    """The model in `folder`, checked as far as is possible without its weights.
+
+    Raises:
+        ModelError: the folder or a file is missing, `model.json` is broken, of a newer format or of another architecture, or there are no members.
+    """
+    path = Path(folder)
+    content = read_json(path)
+    network = _read_network(path, content["network"])
+    if content["method"] not in METHODS:
+        raise ModelError(
+            f"{path / 'model.json'} has method {content['method']!r}; expected one of {', '.join(METHODS)}"
+        )
+    members = tuple(map(str, content["members"]))
+    if not members:
+        raise ModelError(
+            f"{path} holds no trained member yet; expected at least one: train --resume goes on with a training that was stopped"
+        )
+    for name in (*members, *([ENCODER] if content["shared_encoder"] else [])):
+        if not (path / f"{name}.safetensors").is_file():
+            raise ModelError(f"{path / f'{name}.safetensors'} is missing; model.json names it")
+    return ModelFolder(
+        path,
+        network,
+        content["backbone"],
+        content["method"],
+        members,
+        content["shared_encoder"],
+        content["training"],
+        _read_maps(path, content.get("calibration", {})),
+        _read_architectures(path, content.get("architectures", {})),
+        content["architecture"],
+    )
+
+
+def export_half(folder: Path | str, output: Path | str) -> Path:
+    """Copy a model with its weights stored in float16, half the size; loading brings them back to float32. Biases and BatchNorm stay float32."""
+    model, output = read(folder), Path(output)
+    if (output / "model.json").exists():
+        raise ModelError(f"{output} already holds a model; expected a new or empty folder")
+    output.mkdir(parents=True, exist_ok=True)
+    for name in (*model.members, *([ENCODER] if model.shared_encoder else [])):
+        tensors = read_tensors(model.path / f"{name}.safetensors")
+        write_tensors(
+            output / f"{name}.safetensors",
+            {key: value.half() if value.ndim > 1 else value for key, value in tensors.items()},
+        )
+    write_json(output, read_json(model.path))
+    return output
+
+
+def _read_network(folder: Path, values: Any) -> NetworkConfig:
+    try:
+        return from_mapping(NetworkConfig, BEFORE | values)
+    except ConfigError as error:
+        raise ModelError(f"{folder / 'model.json'} describes no network: {error}") from error
+
+
+def _read_architectures(folder: Path, values: Any) -> dict[str, Architecture]:
+    try:
+        return {
+            name: Architecture(_read_network(folder, one["network"]), dict(one["backbone"]))
+            for name, one in values.items()
+        }
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ModelError(
+            f"{folder / 'model.json'} has architectures that cannot be used; expected network and backbone of each member named"
+        ) from error
+
+
+def _read_maps(folder: Path, calibration: Any) -> dict[str, SigmaMap]:
+    try:
+        return {method: SigmaMap.from_mapping(values) for method, values in calibration.items()}
+    except (ModelError, AttributeError) as error:
+        raise ModelError(f"{folder / 'model.json'} cannot be used: {error}") from error
+
+
+def _write_shared_encoder(folder: Path, state: dict[str, Tensor]) -> None:
+    path = folder / f"{ENCODER}.safetensors"
+    if not path.exists():
+        write_tensors(path, state)
+        return
+    kept = read_tensors(path)
+    if kept.keys() != state.keys() or any(
+        not torch.equal(kept[key], value.cpu()) for key, value in state.items()
+    ):
+        raise ModelError(
+            f"{path} holds another encoder than the network's; expected snapshots that share it"
+        )

@@ -1,0 +1,66 @@
+"""The file `model.json` of a model folder: read and checked, written whole. What it means is said in `folder`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from uncertainty_depth.errors import ModelError
+from uncertainty_depth.model_folder.tensors import write_whole
+from uncertainty_depth.network.architectures import ARCHITECTURES
+
+FORMAT = 1
+KEYS: dict[str, type] = {
+    "architecture": str,
+    "network": dict,
+    "backbone": dict,
+    "method": str,
+    "members": list,
+    "shared_encoder": bool,
+    "training": dict,
+}
+
+
+def write_json(folder: Path, content: Mapping[str, Any]) -> None:
+    """Write `model.json`, whole or not at all."""
+    write_whole(
+        folder / "model.json", (json.dumps({"format": FORMAT, **content}, indent=2) + "\n").encode()
+    )
+
+
+def read_json(folder: Path) -> dict[str, Any]:
+    """What `model.json` holds, with every key it must have.
+
+    Raises:
+        ModelError: the folder or the file is missing, broken, of a newer format or of another architecture.
+    """
+    path = folder / "model.json"
+    if not folder.is_dir():
+        raise ModelError(f"model folder {folder} does not exist")
+    if not path.is_file():
+        raise ModelError(f"{folder} is no model folder: it has no model.json")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise ModelError(f"{path} is no JSON that can be read: {error}") from error
+    _check_json(path, content)
+    return content
+
+
+def _check_json(path: Path, content: Any) -> None:
+    number = content.get("format") if isinstance(content, dict) else None
+    if type(number) is not int:
+        raise ModelError(f"{path} has format {number!r}; expected {FORMAT}")
+    if number > FORMAT:
+        raise ModelError(
+            f"{path} has format {number}, newer than {FORMAT}, the newest this version reads; update uncertainty_depth"
+        )
+    for key, kind in KEYS.items():
+        if not isinstance(content.get(key), kind):
+            raise ModelError(f"{path} has {key} = {content.get(key)!r}; expected a {kind.__name__}")
+    if content["architecture"] not in ARCHITECTURES:
+        raise ModelError(
+            f"{path} has architecture {content['architecture']!r}; expected {' or '.join(map(repr, ARCHITECTURES))}"
+        )

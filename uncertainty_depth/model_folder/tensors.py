@@ -1,0 +1,66 @@
+"""Files of tensors: safetensors, read and checked, written whole or not at all. No pickle is written or read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from uncertainty_depth.errors import ModelError
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """All tensors of a file.
+
+    Raises:
+        ModelError: the file is missing or damaged.
+    """
+    try:
+        return load_file(path)
+    except FileNotFoundError as error:
+        raise ModelError(f"{path} is missing; model.json names it") from error
+    except (SafetensorError, OSError) as error:
+        raise ModelError(f"{path} is truncated or damaged: {error}") from error
+
+
+def check_tensors(path: Path, tensors: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
+    """Raise `ModelError` for the first tensor that is missing, unknown or of another shape than expected."""
+    for name in (*expected, *tensors):
+        if name not in tensors:
+            raise ModelError(
+                f"{path} is of another architecture than model.json: it lacks tensor {name}"
+            )
+        if name not in expected:
+            raise ModelError(
+                f"{path} is of another architecture than model.json: nothing takes its tensor {name}"
+            )
+        if tensors[name].shape != expected[name].shape:
+            found, wanted = tuple(tensors[name].shape), tuple(expected[name].shape)
+            raise ModelError(
+                f"{path} is of another architecture than model.json: tensor {name} has shape {found}, expected {wanted}"
+            )
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> Path:
+    """Replace the file by one with these tensors."""
+    return write_whole(
+        path, save({key: value.detach().cpu().contiguous() for key, value in tensors.items()})
+    )
+
+
+def write_whole(path: Path, content: bytes) -> Path:
+    """Whole or not at all: under another name first, then renamed."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path

@@ -1,0 +1,38 @@
+"""A pretrained metric depth model as a model folder, as it is: nothing is trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from uncertainty_depth.config import NetworkConfig
+from uncertainty_depth.errors import ConfigError, ModelError
+from uncertainty_depth.model_folder import folder
+from uncertainty_depth.network.architectures import make_network
+from uncertainty_depth.network.backbone import make_backbone
+from uncertainty_depth.pretrained.families import metric_range
+
+MEMBER = "pretrained"
+
+
+def wrap(output: Path, config: NetworkConfig) -> Path:
+    """Write the depth model that `config.backbone` names to the model folder `output`: for mc_dropout, without dropout for deterministic.
+
+    Raises:
+        ConfigError: an option asks for what only training can give.
+        ModelError: there is no such model, it does not give metres, or `output` holds a model already.
+    """
+    if config.head != "none" or config.dropout_kind != "bernoulli":
+        raise ConfigError(
+            f"head is {config.head!r} and dropout_kind {config.dropout_kind!r}, which only training can fill; expected 'none' and 'bernoulli'"
+        )
+    model = make_backbone(config.backbone)
+    if metric_range(model.config) is None:
+        raise ModelError(
+            f"backbone {config.backbone!r} does not give depth in metres by itself; expected a metric depth model, or to train it"
+        )
+    network = make_network(config, model)
+    record = {"source": "none: wrapped as it is"}
+    folder.create(output, network, record)
+    folder.write_member(output, MEMBER, network)
+    folder.set_members(output, [MEMBER], "mc_dropout" if config.dropout else "deterministic")
+    return output

@@ -1,0 +1,1 @@
+"""What the node adds to its network."""

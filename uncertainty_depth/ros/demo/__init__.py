@@ -1,0 +1,1 @@
+"""A bag played through both nodes on one machine."""

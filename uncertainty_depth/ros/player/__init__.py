@@ -1,0 +1,1 @@
+"""The player: publishes a bag into ROS 2."""

@@ -1,0 +1,41 @@
+"""A bag's messages as ROS 2 takes them: CDR bytes, whichever format they were recorded in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from rosbags.convert.converter import migrate_bytes
+from rosbags.typesys import Stores, get_typestore
+
+from uncertainty_depth.data.recording import Record
+
+
+def cdr_converter() -> Callable[[Record], bytes]:
+    """What turns records into CDR; ROS 1 messages become their ROS 2 namesakes, whose headers have no `seq`."""
+    plans: dict[str, object] = {}
+
+    def convert(record: Record) -> bytes:
+        if not record.is_ros1:
+            return bytes(record.data)
+        ros1, ros2 = _stores()
+        return bytes(
+            migrate_bytes(
+                ros1,
+                ros2,
+                record.kind,
+                record.kind,
+                plans,
+                record.data,
+                src_is2=False,
+                dst_is2=True,
+            )
+        )
+
+    return convert
+
+
+@cache
+def _stores() -> tuple[Any, Any]:
+    return get_typestore(Stores.ROS1_NOETIC), get_typestore(Stores.ROS2_HUMBLE)

@@ -1,0 +1,196 @@
+"""The ROS side of the player: publishers, /clock, and the waiting."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import signal
+import struct
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+
+import rclpy
+from rclpy.context import Context
+from rclpy.duration import Duration
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import Image
+
+from uncertainty_depth.config import PlayerConfig
+from uncertainty_depth.data.recording import Topic
+from uncertainty_depth.ros.player.pace import Pace
+
+CLOCK_PERIOD_S = 0.025
+IMAGE_TYPES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
+DEPTH = 10
+ACKNOWLEDGED_WITHIN = Duration(seconds=10)
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Played:
+    """What was published: messages by topic, topics left out with the reason, camera images nobody answered in time."""
+
+    sent: Counter[str] = field(default_factory=Counter)
+    skipped: dict[str, str] = field(default_factory=dict)
+    unanswered: int = 0
+
+
+class BagPublisher:
+    """One reliable publisher per topic whose message type is installed; a context manager with a ROS context of its own.
+
+    While it is entered, Ctrl-C only leaves a mark, and `KeyboardInterrupt` is raised between two messages or two waits: raised wherever the signal
+    strikes, it can leave rclpy's executor half-way through its work, and closing it then waits for ever.
+    """
+
+    def __init__(self, topics: Mapping[str, Topic], config: PlayerConfig) -> None:
+        self._config, self._pace, self.played = config, Pace(config.rate), Played()
+        self._context = Context()
+        rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+        self._node = Node("player", context=self._context, start_parameter_services=False)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self._node)
+        self._publishers: dict[str, Publisher] = {}
+        self.topics = {
+            name: topic
+            for name, topic in topics.items()
+            if topic.count and self._create_publisher(name, topic)
+        }
+        self._images = {name for name, topic in self.topics.items() if topic.kind in IMAGE_TYPES}
+        self._clock = self._node.create_publisher(Clock, "/clock", DEPTH) if config.clock else None
+        self._last_result_ns: int | None = None
+        self._interrupted, self._handler = False, None
+        if config.wait_for_result:
+            self._node.create_subscription(
+                Image, config.wait_for_result, self._on_result, _qos(latched=False), raw=True
+            )
+
+    def _create_publisher(self, name: str, topic: Topic) -> bool:
+        try:
+            self._publishers[name] = self._node.create_publisher(
+                message_class(topic.kind), name, _qos(topic.latched)
+            )
+        except ImportError as error:
+            self.played.skipped[name] = f"message type {topic.kind} is not installed ({error})"
+        return name in self._publishers
+
+    def __enter__(self) -> BagPublisher:
+        if threading.current_thread() is threading.main_thread():
+            self._handler = signal.signal(signal.SIGINT, self._on_interrupt)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._executor.shutdown()
+        self._node.destroy_node()
+        rclpy.shutdown(context=self._context)
+        if self._handler is not None:
+            signal.signal(signal.SIGINT, self._handler)
+
+    def _on_interrupt(self, number: int, frame: object) -> None:
+        self._interrupted = True
+
+    def _check_interrupt(self) -> None:
+        if self._interrupted:
+            raise KeyboardInterrupt
+
+    def _spin(self, seconds: float) -> None:
+        self._executor.spin_once(timeout_sec=seconds)
+        self._check_interrupt()
+
+    def wait_for_subscribers(self) -> None:
+        """Wait as long as the config says until every topic has a subscriber, and name those that have none."""
+        self._wait(lambda: not self._unheard(), self._config.wait_for_subscribers)
+        if self._config.wait_for_subscribers and (unheard := self._unheard()):
+            logger.warning(
+                "no subscriber of %s after %g s",
+                ", ".join(unheard),
+                self._config.wait_for_subscribers,
+            )
+
+    def _unheard(self) -> list[str]:
+        return [
+            name
+            for name, publisher in self._publishers.items()
+            if publisher.get_subscription_count() == 0
+        ]
+
+    def send(self, topic: str, log_ns: int, data: bytes) -> None:
+        """Publish a message's CDR bytes when it is due; with `wait_for_result`, an image then waits for its result."""
+        self._check_interrupt()
+        self._wait_until_due(log_ns)
+        self._publishers[topic].publish(data)
+        self.played.sent[topic] += 1
+        if self._config.wait_for_result and topic in self._images:
+            self._wait_for_result(header_stamp_ns(data))
+
+    def _wait_until_due(self, log_ns: int) -> None:
+        while (seconds := self._pace.due_in(log_ns)) > 0:
+            self._publish_clock(self._pace.now_ns())
+            self._spin(min(seconds, CLOCK_PERIOD_S))
+        self._publish_clock(log_ns)
+
+    def _publish_clock(self, time_ns: int) -> None:
+        if self._clock is not None:
+            message = Clock()
+            message.clock.sec, message.clock.nanosec = divmod(time_ns, 1_000_000_000)
+            self._clock.publish(message)
+
+    def _wait_for_result(self, stamp_ns: int) -> None:
+        start = time.monotonic()
+        if not self._wait(lambda: self._last_result_ns == stamp_ns, self._config.result_timeout):
+            self.played.unanswered += 1
+            logger.warning(
+                "no result for the image at %.9f s within %g s",
+                stamp_ns * 1e-9,
+                self._config.result_timeout,
+            )
+        self._pace.stand_still(time.monotonic() - start)
+
+    def _on_result(self, data: bytes) -> None:
+        self._last_result_ns = header_stamp_ns(data)
+
+    def _wait(self, done: Callable[[], bool], seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while not done() and time.monotonic() < deadline:
+            self._spin(0.05)
+        return done()
+
+    def finish_round(self) -> None:
+        """Wait until reliable subscribers have everything, and start the clock anew for the next round."""
+        for publisher in self._publishers.values():
+            publisher.wait_for_all_acked(ACKNOWLEDGED_WITHIN)
+            self._check_interrupt()
+        self._pace.restart()
+
+
+def message_class(name: str) -> type:
+    """The Python class of "package/msg/Type"; ImportError where it is not installed."""
+    package, _, kind = name.replace("/", ".").rpartition(".")
+    try:
+        return getattr(importlib.import_module(package), kind)
+    except AttributeError as error:
+        raise ImportError(f"{package} has no {kind}") from error
+
+
+def header_stamp_ns(data: bytes) -> int:
+    """The stamp of a serialized message that begins with a header: CDR's four bytes, then seconds and nanoseconds."""
+    seconds, nanoseconds = struct.unpack_from("<iI" if data[1] & 1 else ">iI", data, 4)
+    return seconds * 1_000_000_000 + nanoseconds
+
+
+def _qos(latched: bool) -> QoSProfile:
+    durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
+    return QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.RELIABLE, durability=durability)

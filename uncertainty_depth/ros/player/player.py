@@ -1,0 +1,65 @@
+"""`uncertainty-depth play`: publishes a bag into ROS 2 where there is no `ros2 bag play`."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tqdm import tqdm
+
+from uncertainty_depth.config import PlayerConfig
+from uncertainty_depth.data.recording import OpenRecording, Recording
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.ros.player.bag_messages import cdr_converter
+from uncertainty_depth.ros.requirements import require_ros
+
+if TYPE_CHECKING:
+    from uncertainty_depth.ros.player.bag_publisher import BagPublisher, Played
+
+logger = logging.getLogger(__name__)
+
+
+def play(bag: Path, config: PlayerConfig | None = None, progress: bool = True) -> Played:
+    """Publish a bag in the order and at the pace it was recorded, as the bytes lie in it.
+
+    Args:
+        bag: a rosbag2, or a ROS 1 bag, whose messages are converted on the way.
+        config: pace, clock, and what to wait for.
+        progress: show a bar.
+
+    Raises:
+        RosMissingError: without ROS 2.
+        SourceError: when the bag cannot be read, or holds no topic that can be published.
+    """
+    require_ros()
+    from uncertainty_depth.ros.player.bag_publisher import BagPublisher
+
+    config, recording = config or PlayerConfig(), Recording(bag)
+    with recording.open() as messages, BagPublisher(messages.topics, config) as publisher:
+        for topic, reason in publisher.played.skipped.items():
+            logger.warning("%s is not played: %s", topic, reason)
+        if not publisher.topics:
+            raise SourceError(
+                f"{bag} holds no topic whose message type is installed here; it has {', '.join(messages.topics) or 'none at all'}"
+            )
+        publisher.wait_for_subscribers()
+        _play_once(messages, publisher, bag.name, progress)
+        while config.loop:
+            _play_once(messages, publisher, bag.name, progress)
+        for note in recording.notes:
+            logger.warning("%s", note)
+        return publisher.played
+
+
+def _play_once(messages: OpenRecording, publisher: BagPublisher, name: str, progress: bool) -> None:
+    total, convert = sum(topic.count for topic in publisher.topics.values()), cdr_converter()
+    for record in tqdm(
+        messages.records(publisher.topics),
+        total=total,
+        unit="message",
+        desc=name,
+        disable=not progress,
+    ):
+        publisher.send(record.topic, record.log_ns, convert(record))
+    publisher.finish_round()

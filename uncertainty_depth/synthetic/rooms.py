@@ -1,0 +1,290 @@
+"""Floor plans: one room, a corridor, or a room and a corridor (or two rooms) joined by two openings; with the drive through them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.synthetic import materials
+from uncertainty_depth.synthetic.materials import Random
+from uncertainty_depth.synthetic.solids import Box, Solid, Sphere
+from uncertainty_depth.synthetic.texture import Material
+from uncertainty_depth.synthetic.trajectory import smooth_loop
+
+THICKNESS = 0.15  # walls, metres
+SLOT = 1.7  # metres of wall per door, window or poster
+
+
+@dataclass(frozen=True)
+class Room:
+    """The rectangle x0 <= x <= x1, y0 <= y <= y1, metres; `open_sides` (of "west east south north") have no wall of their own."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+    height: float
+    open_sides: tuple[str, ...] = ()
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """The middle, metres."""
+        return (self.x0 + self.x1) / 2, (self.y0 + self.y1) / 2
+
+    @property
+    def corner(self) -> tuple[float, float, float]:
+        """The least corner, on the floor."""
+        return self.x0, self.y0, 0.0
+
+    @property
+    def far_corner(self) -> tuple[float, float, float]:
+        """The greatest corner, under the ceiling."""
+        return self.x1, self.y1, self.height
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Extent along x and y, metres."""
+        return self.x1 - self.x0, self.y1 - self.y0
+
+    def walls(self) -> list[Wall]:
+        """The walls this room has."""
+        (x, y), (width, length) = self.centre, self.size
+        sides = {
+            "west": (self.x0, y, 1, 0, length),
+            "east": (self.x1, y, -1, 0, length),
+            "south": (x, self.y0, 0, 1, width),
+            "north": (x, self.y1, 0, -1, width),
+        }
+        return [Wall(*sides[side], self.height) for side in sides if side not in self.open_sides]
+
+
+@dataclass(frozen=True)
+class Wall:
+    """A wall's inner face: its middle (x, y), its normal into the room, its length and height, metres."""
+
+    x: float
+    y: float
+    normal_x: int
+    normal_y: int
+    length: float
+    height: float
+
+    @property
+    def yaw(self) -> float:
+        """Turn that makes +y of a piece of furniture look into the room."""
+        return float(np.arctan2(-self.normal_x, self.normal_y))
+
+    def point(self, along: float, away: float) -> tuple[float, float]:
+        """The point `along` metres from the wall's middle and `away` metres into the room."""
+        return self.x + along * abs(self.normal_y) + away * self.normal_x, self.y + along * abs(
+            self.normal_x
+        ) + away * self.normal_y
+
+    def slab(
+        self,
+        along: float,
+        z: float,
+        length: float,
+        height: float,
+        proud: float,
+        look: Material,
+        label: str,
+    ) -> Box:
+        """A box of `length` by `height` around (along, z) that stands `proud` metres out of the wall; the rest of it is inside the wall."""
+        x, y = self.point(along, (proud - THICKNESS) / 2)
+        deep, half = (proud + THICKNESS) / 2, length / 2
+        return Box(
+            (x, y, z),
+            (half, deep, height / 2) if self.normal_y else (deep, half, height / 2),
+            look,
+            label,
+        )
+
+
+def shell(rng: Random, room: Room) -> list[Solid]:
+    """Floor, ceiling and walls of a room, with skirting boards, doors, windows and pictures."""
+    (x, y), (width, length) = room.centre, room.size
+    look, skirting = materials.wall(rng), materials.furniture(rng)
+    solids: list[Solid] = [
+        Box((x, y, -0.1), (width / 2, length / 2, 0.1), materials.floor(rng), "floor"),
+        Box(
+            (x, y, room.height + 0.1),
+            (width / 2, length / 2, 0.1),
+            materials.ceiling(rng),
+            "ceiling",
+        ),
+    ]
+    wainscot = materials.wall(rng) if rng.random() < 0.3 else None
+    for wall in room.walls():
+        face = wall.length + 2 * THICKNESS
+        solids.append(wall.slab(0, room.height / 2, face, room.height, 0.0, look, "wall"))
+        solids.append(wall.slab(0, 0.05, face, 0.1, 0.015, skirting, "wall"))
+        if wainscot is not None:
+            solids.append(wall.slab(0, 0.5, face, 1.0, 0.01, wainscot, "wall"))
+        solids += _fittings(rng, wall)
+    return solids
+
+
+def _fittings(rng: Random, wall: Wall) -> list[Solid]:
+    """Doors, windows and pictures in the slots of a wall."""
+    solids: list[Solid] = []
+    slots = int(wall.length // SLOT)
+    for k in range(slots):
+        along = (k + 0.5 - slots / 2) * SLOT + rng.uniform(-0.15, 0.15)
+        kind = rng.choice(["door", "window", "picture", "nothing"], p=[0.18, 0.1, 0.32, 0.4])
+        solids += {"door": _door, "window": _window, "picture": _picture, "nothing": lambda *_: []}[
+            kind
+        ](rng, wall, along)
+    return solids
+
+
+def _door(rng: Random, wall: Wall, along: float) -> list[Solid]:
+    leaf, frame = materials.furniture(rng), materials.furniture(rng)
+    handle_x, handle_y = wall.point(along + float(rng.choice([-0.38, 0.38])), 0.09)
+    return [
+        wall.slab(along, 1.05, 1.04, 2.1, 0.02, frame, "door"),
+        wall.slab(along, 1.015, 0.9, 2.03, 0.035, leaf, "door"),
+        Sphere((handle_x, handle_y, 1.02), 0.035, materials.glowing((0.5, 0.5, 0.5), 0.0), "door"),
+    ]
+
+
+def _window(rng: Random, wall: Wall, along: float) -> list[Solid]:
+    width, height, look = rng.uniform(0.8, 1.3), rng.uniform(0.9, 1.2), materials.furniture(rng)
+    sky = materials.glowing(
+        materials.hsv(rng, (0.5, 0.65), (0.05, 0.4), (0.6, 0.95)), rng.uniform(0.15, 0.6)
+    )
+    return [
+        wall.slab(along, 1.5, width + 0.12, height + 0.12, 0.03, look, "window"),
+        *[
+            wall.slab(
+                along + i * (width + 0.04) / 4,
+                1.5,
+                (width - 0.04) / 2,
+                height,
+                0.035,
+                sky,
+                "window",
+            )
+            for i in (-1, 1)
+        ],
+    ]
+
+
+def _picture(rng: Random, wall: Wall, along: float) -> list[Solid]:
+    width, height = rng.uniform(0.4, 1.3), rng.uniform(0.4, 1.1)
+    return [
+        wall.slab(
+            along,
+            rng.uniform(1.4, 1.7),
+            width,
+            height,
+            0.02,
+            materials.picture(rng, (width, height)),
+            "picture",
+        )
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Rooms, the walls between them, and the closed path of a robot that keeps clear of both."""
+
+    rooms: list[Room]
+    partitions: list[Solid]
+    path: NDArray[np.float64]
+
+
+def plan(rng: Random) -> Plan:
+    """One of the kinds of floor plan, at random."""
+    return [_hall, _corridor, _divided][rng.choice(3, p=[0.45, 0.2, 0.35])](rng)
+
+
+def _hall(rng: Random) -> Plan:
+    width, length = rng.uniform(3.8, 10.0), rng.uniform(3.8, 13.0)
+    angle = np.linspace(0, 2 * np.pi, 10, endpoint=False) * rng.choice([-1, 1])
+    reach = rng.uniform(0.75, 1.0, (10, 1)) * (
+        np.array([width, length]) / 2 - rng.uniform(0.9, 1.3)
+    )
+    path = np.array([width, length]) / 2 + reach * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return Plan([Room(0, 0, width, length, rng.uniform(2.3, 3.6))], [], smooth_loop(path))
+
+
+def _corridor(rng: Random) -> Plan:
+    width, length = rng.uniform(2.1, 3.2), rng.uniform(8.0, 16.0)
+    along = np.arange(1.0, length - 1.0, 0.8)
+    there, back = (
+        np.stack([np.full_like(along, width / 2 + side * 0.3), along], axis=1) for side in (1, -1)
+    )
+    return Plan(
+        [Room(0, 0, width, length, rng.uniform(2.2, 3.0))],
+        [],
+        smooth_loop(np.concatenate([there, back[::-1]])),
+    )
+
+
+def _divided(rng: Random) -> Plan:
+    """A room and a corridor or second room beside it; the loop goes out through one opening and back through the other."""
+    width, height = rng.uniform(7.0, 13.0), rng.uniform(2.4, 3.2)
+    near, far = rng.uniform(3.2, 6.0), rng.uniform(1.9, 4.5)
+    gap, lintel = rng.uniform(1.2, 1.7), rng.uniform(2.0, 2.2)
+    first, second = rng.uniform(1.3, 2.0), width - rng.uniform(1.3, 2.0)
+    rooms = [
+        Room(0, 0, width, near, height, ("north",)),
+        Room(0, near, width, near + far, height, ("south",)),
+    ]
+    return Plan(
+        rooms,
+        _partition(rng, width, near, height, (first, second), gap, lintel),
+        _through(width, near, far, first, second),
+    )
+
+
+def _partition(
+    rng: Random,
+    width: float,
+    y: float,
+    height: float,
+    openings: tuple[float, float],
+    gap: float,
+    lintel: float,
+) -> list[Solid]:
+    look = materials.wall(rng)
+    edges = [
+        0.0,
+        openings[0] - gap / 2,
+        openings[0] + gap / 2,
+        openings[1] - gap / 2,
+        openings[1] + gap / 2,
+        width,
+    ]
+    solids: list[Solid] = []
+    for k in range(5):
+        bottom = lintel if k % 2 else 0.0
+        middle, half = (edges[k] + edges[k + 1]) / 2, (edges[k + 1] - edges[k]) / 2
+        solids.append(
+            Box(
+                (middle, y, (height + bottom) / 2),
+                (half, THICKNESS / 2, (height - bottom) / 2),
+                look,
+                "wall",
+            )
+        )
+    return solids
+
+
+def _through(
+    width: float, near: float, far: float, first: float, second: float
+) -> NDArray[np.float64]:
+    low, high = near - min(near / 2, 1.8), near + far / 2
+    across = np.linspace(first, second, int(np.ceil((second - first) / 0.8)) + 1)
+    up, down = (
+        np.array([[first, near - 0.5], [first, near], [first, near + 0.5]]),
+        np.array([[second, near + 0.5], [second, near], [second, near - 0.5]]),
+    )
+    there, back = (
+        np.stack([xs, np.full_like(xs, y)], axis=1)
+        for xs, y in ((across, high), (across[::-1], low))
+    )
+    return smooth_loop(np.concatenate([up, there, down, back]))

@@ -1,0 +1,247 @@
+"""What stands where: a world drawn from (seed, number), its lamps, and the robot's drive through it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.synthetic import materials
+from uncertainty_depth.synthetic.furniture import (
+    ALONG_WALLS,
+    IN_THE_OPEN,
+    Piece,
+    block,
+    round_object,
+)
+from uncertainty_depth.synthetic.materials import Random
+from uncertainty_depth.synthetic.rooms import Plan, Room, plan, shell
+from uncertainty_depth.synthetic.solids import Solid, Sphere
+from uncertainty_depth.synthetic.trajectory import Drive
+
+CLEARANCE = 0.45  # metres between the robot's path and whatever stands on the floor
+GAP = 0.04  # metres between pieces of furniture
+ROUND_OBJECTS = 8  # most of them in a test world
+TRIES = 12  # places tried for each piece
+
+
+@dataclass(frozen=True)
+class Lamp:
+    """A point light; its irradiance at a distance d is `power * colour / (d^2 + softening)`."""
+
+    position: tuple[float, float, float]
+    colour: tuple[float, float, float]
+    power: float
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """One world.
+
+    Attributes:
+        solids: everything that can be hit.
+        lamps: the point lights.
+        ambient: irradiance that comes from everywhere.
+        drive: where the robot is at a time.
+        extent: (2, 3), least and greatest corner of the rooms, metres.
+    """
+
+    solids: list[Solid]
+    lamps: list[Lamp]
+    ambient: float
+    drive: Drive
+    extent: NDArray[np.float32]
+
+    @cached_property
+    def centres(self) -> NDArray[np.float32]:
+        """(K, 3) centres of the solids' bounding spheres."""
+        return np.array([solid.centre for solid in self.solids], np.float32)
+
+    @cached_property
+    def bounds(self) -> NDArray[np.float32]:
+        """(K,) radii of the solids' bounding spheres."""
+        return np.array([solid.bound for solid in self.solids], np.float32)
+
+
+def build(seed: int, number: int, test_objects: bool = False) -> Scene:
+    """World `number` of `seed`: the same each time. Only with `test_objects` are there round objects in it."""
+    rng = np.random.default_rng([seed, number])
+    rooms = plan(rng)
+    furnishing = Furnishing(rooms)
+    solids, lamps = list(rooms.partitions), []
+    for room in rooms.rooms:
+        solids += shell(rng, room)
+        fixtures, lights = _ceiling_lamps(rng, room)
+        solids, lamps = solids + fixtures, lamps + lights
+    if test_objects:
+        _stand_round_objects(np.random.default_rng([seed, number, 1]), furnishing)
+    _furnish(rng, furnishing)
+    drive = Drive(rooms.path, rng.uniform(0.5, 0.8), rng.uniform(0, 100))
+    extent = np.array([rooms.rooms[0].corner, rooms.rooms[-1].far_corner], np.float32)
+    return Scene(
+        solids + furnishing.solids, lamps + furnishing.lamps, rng.uniform(0.02, 0.12), drive, extent
+    )
+
+
+class Furnishing:
+    """Stands pieces in the rooms, clear of the path and of each other."""
+
+    def __init__(self, rooms: Plan) -> None:
+        self.rooms, self.path = rooms.rooms, rooms.path
+        self.solids: list[Solid] = []
+        self.lamps: list[Lamp] = []
+        self._taken = np.concatenate(
+            [
+                _outline(solid.centre[0], solid.centre[1], *solid.half[:2], 0.0)
+                for solid in rooms.partitions
+            ]
+            or [np.empty((0, 2))]
+        )  # type: ignore[attr-defined]
+
+    def stand(self, piece: Piece, x: float, y: float, yaw: float) -> bool:
+        """Stand the piece there if there is room for it."""
+        outline = _outline(x, y, *piece.half, yaw)
+        inside = any(
+            (outline >= (room.x0, room.y0)).all() and (outline <= (room.x1, room.y1)).all()
+            for room in self.rooms
+        )
+        near_path = _distance(self.path, x, y, piece.half, yaw).min() < CLEARANCE
+        if (
+            not inside
+            or near_path
+            or (len(self._taken) and _distance(self._taken, x, y, piece.half, yaw).min() < GAP)
+        ):
+            return False
+        self._taken = np.concatenate([self._taken, outline])
+        self.solids += piece.placed(x, y, yaw)
+        return True
+
+
+def _outline(x: float, y: float, half_x: float, half_y: float, yaw: float) -> NDArray[np.float64]:
+    """Points every 10 cm or closer over a turned rectangle, (N, 2)."""
+    steps = [np.linspace(-half, half, int(np.ceil(half / 0.05)) + 1) for half in (half_x, half_y)]
+    grid = np.stack(np.meshgrid(*steps), axis=-1).reshape(-1, 2)
+    turn = np.array([[np.cos(yaw), np.sin(yaw)], [-np.sin(yaw), np.cos(yaw)]])
+    return grid @ turn + (x, y)
+
+
+def _distance(
+    points: NDArray[np.float64], x: float, y: float, half: tuple[float, float], yaw: float
+) -> NDArray[np.float64]:
+    """Distance of (N, 2) points from a turned rectangle, 0 inside."""
+    turn = np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]])
+    beyond = np.abs((points - (x, y)) @ turn) - half
+    return np.hypot(*np.maximum(beyond, 0).T)
+
+
+def _furnish(rng: Random, furnishing: Furnishing) -> None:
+    """Furniture along the walls and things in the open, as much as the room's size and a random clutter ask for."""
+    clutter = rng.uniform(0.5, 1.3)
+    for room in furnishing.rooms:
+        for wall in room.walls():
+            for _ in range(round(clutter * wall.length / 2.5)):
+                piece = ALONG_WALLS[int(rng.integers(len(ALONG_WALLS)))](rng)
+                reach = max(wall.length / 2 - piece.half[0], 0)
+                _try(
+                    furnishing,
+                    piece,
+                    [
+                        (*wall.point(rng.uniform(-reach, reach), piece.half[1] + 0.05), wall.yaw)
+                        for _ in range(TRIES)
+                    ],
+                )
+        for _ in range(round(clutter * np.prod(room.size) / 8)):
+            _try(
+                furnishing,
+                IN_THE_OPEN[int(rng.integers(len(IN_THE_OPEN)))](rng),
+                _anywhere(rng, room),
+            )
+        if rng.random() < 0.5:
+            _stand_lamp(rng, furnishing, room)
+
+
+def _anywhere(rng: Random, room: Room) -> list[tuple[float, float, float]]:
+    return [
+        (rng.uniform(room.x0, room.x1), rng.uniform(room.y0, room.y1), rng.uniform(-np.pi, np.pi))
+        for _ in range(TRIES)
+    ]
+
+
+def _try(furnishing: Furnishing, piece: Piece, places: list[tuple[float, float, float]]) -> bool:
+    return any(furnishing.stand(piece, *place) for place in places)
+
+
+def _stand_round_objects(rng: Random, furnishing: Furnishing) -> None:
+    """Cones, barrels and columns beside the path, where the camera sees them."""
+    standing = 0
+    for _ in range(200):
+        piece, angle = round_object(rng), rng.uniform(-np.pi, np.pi)
+        away = (CLEARANCE + piece.half[0] + 0.01) * rng.uniform(1, 1.8)
+        x, y = furnishing.path[rng.integers(len(furnishing.path))] + away * np.array(
+            [np.cos(angle), np.sin(angle)]
+        )
+        standing += furnishing.stand(piece, x, y, 0.0)
+        if standing == ROUND_OBJECTS:
+            return
+
+
+def _warm(rng: Random) -> tuple[float, float, float]:
+    """The colour of a lamp, from candle to daylight."""
+    warmth = rng.uniform(-0.15, 0.35)
+    return 1.0 + 0.3 * warmth, 1.0 - 0.15 * warmth, 1.0 - 0.8 * warmth
+
+
+def _ceiling_lamps(rng: Random, room: Room) -> tuple[list[Solid], list[Lamp]]:
+    """One or two globes under the ceiling, spread along the room's long side."""
+    (x, y), size = room.centre, np.array(room.size)
+    count, long = int(np.clip(round(size.max() / rng.uniform(3, 6)), 1, 2)), int(np.argmax(size))
+    colour, power = _warm(rng), rng.uniform(0.6, 1.4)
+    solids: list[Solid] = []
+    lamps = []
+    for k in range(count):
+        centre = np.array([x, y]) + rng.uniform(-0.1, 0.1, 2) * size
+        centre[long] = (room.x0, room.y0)[long] + (k + 0.5) / count * size[long]
+        fixture, lamp = _globe(
+            float(centre[0]),
+            float(centre[1]),
+            room.height - rng.uniform(0.3, 0.6),
+            rng.uniform(0.1, 0.18),
+            colour,
+            power,
+        )
+        solids += [
+            fixture,
+            block(
+                centre[0],
+                centre[1],
+                fixture.centre[2] + fixture.radius,
+                0.015,
+                0.015,
+                2.0,
+                materials.glowing((0.1, 0.1, 0.1), 0),
+                "lamp",
+            ),
+        ]
+        lamps.append(lamp)
+    return solids, lamps
+
+
+def _globe(
+    x: float, y: float, z: float, radius: float, colour: tuple[float, float, float], power: float
+) -> tuple[Sphere, Lamp]:
+    look = materials.glowing(materials.scaled(colour, 0.7), 4.0)
+    return Sphere((x, y, z), radius, look, "lamp"), Lamp((x, y, z), colour, power)
+
+
+def _stand_lamp(rng: Random, furnishing: Furnishing, room: Room) -> None:
+    """A lamp on a pole."""
+    height, look, colour = rng.uniform(1.2, 1.7), materials.furniture(rng), _warm(rng)
+    globe, lamp = _globe(0.0, 0.0, height, rng.uniform(0.12, 0.2), colour, rng.uniform(0.2, 0.5))
+    pole = block(0, 0, 0, 0.03, 0.03, height - globe.radius, look, "lamp")
+    foot = block(0, 0, 0, 0.3, 0.3, 0.03, look, "lamp")
+    before = len(furnishing.solids)
+    if _try(furnishing, Piece([globe, pole, foot], (0.2, 0.2)), _anywhere(rng, room)):
+        x, y, _ = furnishing.solids[before].centre
+        furnishing.lamps.append(Lamp((x, y, height), colour, lamp.power))

@@ -1,0 +1,195 @@
+"""The robot's camera and spinning LiDAR: where they sit, which way their rays go, and what noise they add."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.synthetic.render import NOTHING, Floats, Hits, Renderer, cast
+
+CAMERA_HEIGHT = 0.8  # metres above the floor
+CAMERA_PITCH = np.deg2rad(5.0)  # looking down
+FIELD_OF_VIEW = np.deg2rad(72.0)  # across
+LIDAR_HEIGHT, LIDAR_BACK = 1.05, 0.06  # metres above the floor, and behind the camera
+ELEVATIONS = np.deg2rad((-28.0, 22.0))  # lowest and highest ring
+TURN = 900  # directions per turn of the LiDAR
+LIDAR_RANGE = (0.3, 12.0)  # metres
+RANGE_NOISE, LOSS = (
+    0.015,
+    0.02,
+)  # standard deviation in metres; share of returns lost at any surface
+MIDDLE_GREY = 0.2  # mean linear brightness the automatic exposure aims at
+SAMPLES = np.array(
+    [(0.375, 0.125), (-0.125, 0.375), (-0.375, -0.125), (0.125, -0.375)]
+)  # where in a pixel edges are sampled, from its middle
+
+
+def make_camera(width: int, height: int) -> Camera:
+    """The pinhole camera of this size; pixel (u, v) has its middle at integer u and v."""
+    focal = width / 2 / np.tan(FIELD_OF_VIEW / 2)
+    return Camera(
+        width,
+        height,
+        np.array([[focal, 0, (width - 1) / 2], [0, focal, (height - 1) / 2], [0, 0, 1]]),
+    )
+
+
+def _mount(x: float, z: float, rotation: NDArray[np.float64]) -> NDArray[np.float64]:
+    transform = np.eye(4)
+    transform[:3, :3], transform[:3, 3] = rotation, (x, 0.0, z)
+    return transform
+
+
+def _pitched(angle: float) -> NDArray[np.float64]:
+    return np.array(
+        [[np.cos(angle), 0, np.sin(angle)], [0, 1, 0], [-np.sin(angle), 0, np.cos(angle)]]
+    )
+
+
+CAMERA_LINK_TO_BASE = _mount(0.0, CAMERA_HEIGHT, _pitched(CAMERA_PITCH))
+OPTICAL_TO_CAMERA_LINK = _mount(0.0, 0.0, np.array([[0.0, 0, 1], [-1, 0, 0], [0, -1, 0]]))
+LIDAR_TO_BASE = _mount(-LIDAR_BACK, LIDAR_HEIGHT, np.eye(3))
+CAMERA_TO_BASE = CAMERA_LINK_TO_BASE @ OPTICAL_TO_CAMERA_LINK
+LIDAR_TO_CAMERA = np.linalg.inv(CAMERA_TO_BASE) @ LIDAR_TO_BASE
+
+
+def base_to_world(x: float, y: float, yaw: float) -> NDArray[np.float64]:
+    """(4, 4) transform of a robot on the floor at (x, y)."""
+    transform = np.eye(4)
+    transform[:2] = [[np.cos(yaw), -np.sin(yaw), 0, x], [np.sin(yaw), np.cos(yaw), 0, y]]
+    return transform
+
+
+def camera_rays(camera: Camera, u: NDArray, v: NDArray) -> Floats:
+    """Ray directions through pixels (u, v) in the optical frame, (3, N), with z = 1: the ray parameter is the depth along the optical axis."""
+    (fx, _, cx), (_, fy, cy), _ = camera.intrinsics
+    return np.stack([(u - cx) / fx, (v - cy) / fy, np.ones(u.shape)]).astype(np.float32)
+
+
+def lidar_rays(rings: int) -> Floats:
+    """Unit directions of one turn in the LiDAR's frame, (3, rings * TURN), x ahead, z up."""
+    up, around = np.meshgrid(
+        np.linspace(*ELEVATIONS, rings), np.arange(TURN) * 2 * np.pi / TURN, indexing="ij"
+    )
+    return (
+        np.stack([np.cos(up) * np.cos(around), np.cos(up) * np.sin(around), np.sin(up)])
+        .reshape(3, -1)
+        .astype(np.float32)
+    )
+
+
+class CameraView:
+    """What the camera sees from one pose, before any noise.
+
+    Attributes:
+        depth_m: (H, W) float32, metres along the optical axis.
+        solid: (H, W) int16, index of the scene's solid in each pixel.
+        radiance: (H, W, 3) float32, linear RGB, edges averaged over four samples.
+    """
+
+    def __init__(self, renderer: Renderer, camera: Camera, to_world: NDArray[np.float64]) -> None:
+        self._renderer, self._camera = renderer, camera
+        self._origin, self._rotation = (
+            to_world[:3, 3].astype(np.float32),
+            to_world[:3, :3].astype(np.float32),
+        )
+        v, u = (axis.ravel() for axis in np.mgrid[: camera.height, : camera.width])
+        hits, radiance = self._sample(u, v)
+        shape = (camera.height, camera.width)
+        self.depth_m, self.solid = (
+            np.where(hits.solid == NOTHING, np.float32(np.nan), hits.t).reshape(shape),
+            hits.solid.reshape(shape),
+        )
+        edges = np.flatnonzero(_edges(self.solid))
+        shifted = u[edges] + SAMPLES[:, :1], v[edges] + SAMPLES[:, 1:]
+        radiance[:, edges] = (
+            self._sample(*(axis.ravel() for axis in shifted))[1]
+            .reshape(3, len(SAMPLES), -1)
+            .mean(axis=1)
+        )
+        self.radiance = np.ascontiguousarray(radiance.T).reshape(*shape, 3)
+
+    def _sample(self, u: NDArray, v: NDArray) -> tuple[Hits, Floats]:
+        directions = self._rotation @ camera_rays(self._camera, u, v)
+        hits = cast(self._renderer.scene, self._origin, directions)
+        return hits, self._renderer.radiance(
+            self._origin, directions, hits, 1 / float(self._camera.intrinsics[0, 0])
+        )
+
+
+def _edges(solid: NDArray[np.int16]) -> NDArray[np.bool_]:
+    """Pixels that have a neighbour on another solid."""
+    edges = np.zeros(solid.shape, bool)
+    for ahead, behind in ((np.s_[1:, :], np.s_[:-1, :]), (np.s_[:, 1:], np.s_[:, :-1])):
+        differs = solid[ahead] != solid[behind]
+        edges[ahead] |= differs
+        edges[behind] |= differs
+    return edges
+
+
+def expose(
+    radiance: Floats, noise: float, rng: np.random.Generator, look: np.random.Generator
+) -> NDArray[np.uint8]:
+    """A photograph, (H, W, 3) uint8: automatic exposure, vignette, lens blur, shot and read noise, gamma.
+
+    Args:
+        radiance: (H, W, 3) linear light.
+        noise: multiple of a typical camera's noise; 0 adds none.
+        rng: draws the noise of this picture.
+        look: draws what this camera's pictures have in common: brightness, tint, vignette, blur.
+    """
+    height, width = radiance.shape[:2]
+    brightness, tint = look.uniform(0.65, 1.5), look.uniform(0.93, 1.07, 3).astype(np.float32)
+    y, x = np.ogrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]
+    vignette = (1 - look.uniform(0.05, 0.3) * (x * x + y * y) / 2).astype(np.float32)[..., None]
+    exposure = np.float32(brightness * MIDDLE_GREY / max(np.median(radiance), 1e-4))
+    light = (
+        cv2.GaussianBlur(np.minimum(radiance * exposure, 4), (3, 3), look.uniform(0.3, 0.6))
+        * vignette
+        * tint
+    )
+    if noise > 0:
+        deviation = np.float32(noise) * np.sqrt(np.float32(0.0004) * light + np.float32(0.000004))
+        light = light + deviation * rng.standard_normal(light.shape, np.float32)
+    shoulder = 1 - np.exp(-np.float32(1.2) * np.maximum(light, 0))
+    return (255 * shoulder ** np.float32(1 / 2.2) + np.float32(0.5)).astype(np.uint8)
+
+
+def scan(
+    renderer: Renderer,
+    rings: int,
+    noise: float,
+    to_world: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> Floats:
+    """One turn of the LiDAR, taken at one instant (no motion during the turn).
+
+    Returns:
+        (N, 4) x y z intensity in the LiDAR's frame. Beams that hit nothing in range are absent; with noise, so are some more, most often
+        those that graze a surface or hit it far away.
+    """
+    rays = lidar_rays(rings)
+    directions, origin = (
+        to_world[:3, :3].astype(np.float32) @ rays,
+        to_world[:3, 3].astype(np.float32),
+    )
+    hits = cast(renderer.scene, origin, directions)
+    seen = np.flatnonzero((hits.t >= LIDAR_RANGE[0]) & (hits.t <= LIDAR_RANGE[1]))
+    rays, directions, hits = (
+        rays[:, seen],
+        directions[:, seen],
+        Hits(hits.t[seen], hits.solid[seen]),
+    )
+    reflectance, cosine = renderer.reflection(origin, directions, hits)
+    ranges, kept = hits.t, slice(None)
+    if noise > 0:
+        lost = noise * (LOSS + 0.3 * np.exp(-12 * cosine) + 0.1 * (hits.t / LIDAR_RANGE[1]) ** 4)
+        ranges = hits.t + np.float32(noise * RANGE_NOISE) * rng.standard_normal(
+            len(hits.t), np.float32
+        )
+        kept = rng.random(len(lost)) >= lost
+    return np.concatenate([rays * ranges, (reflectance * cosine)[None]])[:, kept].T.astype(
+        np.float32
+    )

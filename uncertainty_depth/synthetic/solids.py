@@ -1,0 +1,235 @@
+"""Convex solids a ray can hit in closed form. Arrays of vectors are (3, N) float32, metres, z up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.synthetic.texture import Material
+
+Floats = NDArray[np.float32]
+TINY = np.float32(1e-9)
+UV_AXES = np.array(
+    [[1, 2], [0, 2], [0, 1]]
+)  # texture axes of a box's face, by the face's axis: vertical faces keep v upright
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """What a texture and a lamp need to know of N points on a solid.
+
+    Attributes:
+        normals: (3, N), unit, outwards.
+        uv: (2, N), metres along the surface.
+        slopes: (2, N), how far a view ray moves along u and v per metre that it moves along the normal; stretches a pixel's footprint.
+    """
+
+    normals: Floats
+    uv: Floats
+    slopes: Floats
+
+
+class Solid(Protocol):
+    """A convex solid.
+
+    Attributes:
+        material: what it looks like.
+        label: object class.
+    """
+
+    material: Material
+    label: str
+
+    @property
+    def centre(self) -> tuple[float, float, float]:
+        """Middle of the bounding sphere, metres."""
+
+    @property
+    def bound(self) -> float:
+        """Radius of the bounding sphere, metres."""
+
+    def intersect(self, origin: Floats, directions: Floats) -> Floats:
+        """Ray parameter t > 0 where `origin + t * directions` enters the solid, (N,); inf where it misses or starts inside."""
+
+    def surface(self, points: Floats, directions: Floats) -> Surface:
+        """Normals and texture coordinates of (3, N) points on the surface, seen along (3, N) directions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """A box turned by `yaw` radians about its vertical axis; `half` are its half sizes."""
+
+    centre: tuple[float, float, float]
+    half: tuple[float, float, float]
+    material: Material
+    label: str
+    yaw: float = 0.0
+
+    @property
+    def bound(self) -> float:
+        """See `Solid`."""
+        return float(np.linalg.norm(self.half))
+
+    def intersect(self, origin: Floats, directions: Floats) -> Floats:
+        """The slab method: the ray is inside where it is between all three pairs of faces."""
+        local = _turn(directions, -self.yaw)
+        inverse = np.float32(1) / np.where(np.abs(local) < TINY, TINY, local)
+        middle = -_turn(origin[:, None] - _column(self.centre), -self.yaw) * inverse
+        reach = _column(self.half) * np.abs(inverse)
+        enter, leave = _greatest(*(middle - reach)), -_greatest(*(-middle - reach))
+        return np.where((enter <= leave) & (enter > 0), enter, np.float32(np.inf))
+
+    def surface(self, points: Floats, directions: Floats) -> Surface:
+        """Texture axes lie along the edges of each face."""
+        local, along = _turn(points - _column(self.centre), -self.yaw), _turn(directions, -self.yaw)
+        x, y, z = np.abs(local) - _column(self.half)
+        axis = np.where(x > y, np.where(x > z, 0, 2), np.where(y > z, 1, 2))
+        each = np.arange(points.shape[1])
+        normals = np.zeros_like(local)
+        normals[axis, each] = np.sign(local[axis, each])
+        uv_axes = UV_AXES[axis].T
+        slopes = along[uv_axes, each] / _away_from_zero(along[axis, each])
+        return Surface(_turn(normals, self.yaw), local[uv_axes, each], slopes)
+
+
+@dataclass(frozen=True, eq=False)
+class Sphere:
+    """A ball."""
+
+    centre: tuple[float, float, float]
+    radius: float
+    material: Material
+    label: str
+
+    @property
+    def bound(self) -> float:
+        """See `Solid`."""
+        return self.radius
+
+    def intersect(self, origin: Floats, directions: Floats) -> Floats:
+        """The lesser root of a quadratic."""
+        offset = origin - np.asarray(self.centre, np.float32)
+        a = np.einsum("ij,ij->j", directions, directions)
+        b = offset @ directions
+        discriminant = b * b - a * np.float32(offset @ offset - self.radius**2)
+        t = (-b - np.sqrt(np.maximum(discriminant, 0))) / a
+        return np.where((discriminant >= 0) & (t > 0), t, np.float32(np.inf))
+
+    def surface(self, points: Floats, directions: Floats) -> Surface:
+        """Texture axes are longitude and latitude, in metres along the surface."""
+        normals = (points - _column(self.centre)) / np.float32(self.radius)
+        around = np.float32(self.radius) * np.arctan2(normals[1], normals[0])
+        up = np.float32(self.radius) * np.arcsin(np.clip(normals[2], -1, 1))
+        return Surface(normals, np.stack([around, up]), _slopes(normals, directions))
+
+
+@dataclass(frozen=True, eq=False)
+class Frustum:
+    """An upright cone cut off at `top_radius`: traffic cones, and with equal radii columns and barrels. `base` is the centre of its foot."""
+
+    base: tuple[float, float, float]
+    height: float
+    base_radius: float
+    top_radius: float
+    material: Material
+    label: str
+
+    @property
+    def centre(self) -> tuple[float, float, float]:
+        """See `Solid`."""
+        return (self.base[0], self.base[1], self.base[2] + self.height / 2)
+
+    @property
+    def bound(self) -> float:
+        """See `Solid`."""
+        return float(np.hypot(self.height / 2, max(self.base_radius, self.top_radius)))
+
+    @property
+    def taper(self) -> float:
+        """Change of the radius per metre of height."""
+        return (self.top_radius - self.base_radius) / self.height
+
+    def intersect(self, origin: Floats, directions: Floats) -> Floats:
+        """The nearest valid hit among both roots of the side and the two caps."""
+        ox, oy, oz = (origin - np.asarray(self.base, np.float32)).tolist()
+        hits = [self._side(ox, oy, oz, directions, sign) for sign in (-1, 1)]
+        hits += [
+            self._cap(ox, oy, oz, directions, *cap)
+            for cap in ((0.0, self.base_radius), (self.height, self.top_radius))
+        ]
+        nearest = np.min(hits, axis=0)
+        inside = 0 < oz < self.height and np.hypot(ox, oy) < self.base_radius + self.taper * oz
+        return np.full_like(nearest, np.inf) if inside else nearest
+
+    def _side(self, ox: float, oy: float, oz: float, directions: Floats, sign: int) -> Floats:
+        """One root of x^2 + y^2 = radius(z)^2, where it lies between foot and top."""
+        dx, dy, dz = directions.astype(np.float64)
+        radius = self.base_radius + self.taper * oz
+        a = dx * dx + dy * dy - (self.taper * dz) ** 2
+        b = ox * dx + oy * dy - self.taper * radius * dz
+        discriminant = b * b - a * (ox * ox + oy * oy - radius * radius)
+        t = (-b + sign * np.sqrt(np.maximum(discriminant, 0))) / np.where(np.abs(a) < TINY, TINY, a)
+        z = oz + t * dz
+        return np.where(
+            (discriminant >= 0) & (t > 0) & (z >= 0) & (z <= self.height), t, np.inf
+        ).astype(np.float32)
+
+    def _cap(
+        self, ox: float, oy: float, oz: float, directions: Floats, z: float, radius: float
+    ) -> Floats:
+        dx, dy, dz = directions
+        t = (z - oz) / np.where(np.abs(dz) < TINY, TINY, dz)
+        inside = (ox + t * dx) ** 2 + (oy + t * dy) ** 2 <= radius**2
+        return np.where(inside & (t > 0), t, np.float32(np.inf)).astype(np.float32)
+
+    def surface(self, points: Floats, directions: Floats) -> Surface:
+        """Texture axes are longitude and height."""
+        x, y, z = points - _column(self.base)
+        distance = np.maximum(np.hypot(x, y), 1e-6)
+        radius = self.base_radius + self.taper * z
+        side = np.stack([x / distance, y / distance, np.full_like(x, -self.taper)]) / np.float32(
+            np.hypot(1, self.taper)
+        )
+        cap = np.abs(distance - radius) > 1e-3
+        normals = np.where(
+            cap, np.stack([0 * x, 0 * x, np.sign(z - self.height / 2)]), side
+        ).astype(np.float32)
+        uv = np.stack([np.float32(self.base_radius) * np.arctan2(y, x), z])
+        return Surface(normals, uv, _slopes(normals, directions))
+
+
+def _column(values: tuple[float, float, float]) -> Floats:
+    return np.asarray(values, np.float32)[:, None]
+
+
+def _greatest(x: Floats, y: Floats, z: Floats) -> Floats:
+    """The greatest of three arrays, element by element; much faster than `max` over an axis of length three."""
+    return np.maximum(np.maximum(x, y), z)
+
+
+def _turn(vectors: Floats, angle: float) -> Floats:
+    """(3, N) vectors turned about z."""
+    if angle == 0.0:
+        return vectors
+    cosine, sine = np.float32(np.cos(angle)), np.float32(np.sin(angle))
+    return np.stack(
+        [
+            cosine * vectors[0] - sine * vectors[1],
+            sine * vectors[0] + cosine * vectors[1],
+            vectors[2],
+        ]
+    )
+
+
+def _away_from_zero(values: Floats) -> Floats:
+    return np.where(np.abs(values) < 1e-3, np.float32(1e-3), values)
+
+
+def _slopes(normals: Floats, directions: Floats) -> Floats:
+    """The slope of a view ray against a curved surface, taken alike along u and v."""
+    cosine = np.einsum("ij,ij->j", normals, directions) / np.linalg.norm(directions, axis=0)
+    slope = np.sqrt(np.maximum(1 - cosine**2, 0)) / _away_from_zero(cosine)
+    return np.stack([slope, slope])

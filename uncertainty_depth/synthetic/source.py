@@ -1,0 +1,181 @@
+"""The synthetic world as a source of frames, and as a bag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from uncertainty_depth.config import LidarConfig, SynthesisConfig
+from uncertainty_depth.geometry.camera import ground_truth_from_cloud
+from uncertainty_depth.options import to_mapping
+from uncertainty_depth.records import Frame
+from uncertainty_depth.synthetic import scene, sensors
+from uncertainty_depth.synthetic.render import Renderer
+from uncertainty_depth.writers.bag_writer import BagWriter
+
+SECOND_NS = 1_000_000_000
+START_NS = 1_000 * SECOND_NS  # stamp of the first image
+PAUSE_NS = SECOND_NS  # between the last image of a world and the first of the next
+CLOUD_DELAY_NS = 4_000_000  # the LiDAR's stamp is this much later than the camera's
+
+IMAGE_TOPIC, INFO_TOPIC, CLOUD_TOPIC, DEPTH_TOPIC = (
+    "/camera/image",
+    "/camera/camera_info",
+    "/lidar/points",
+    "/camera/depth",
+)
+CAMERA_FRAME, LIDAR_FRAME = "camera", "lidar"
+STATIC_TRANSFORMS = [
+    ("base_link", LIDAR_FRAME, sensors.LIDAR_TO_BASE),
+    ("base_link", "camera_link", sensors.CAMERA_LINK_TO_BASE),
+    ("camera_link", CAMERA_FRAME, sensors.OPTICAL_TO_CAMERA_LINK),
+]
+LOOK, CAMERA, LIDAR = 2, 3, 4  # streams of random numbers; `scene` uses those below
+
+
+class World:
+    """One world and the robot in it. Whatever it returns depends on (seed, world, frame) alone."""
+
+    def __init__(self, config: SynthesisConfig, number: int) -> None:
+        self._config, self._number = config, number
+        self._camera = sensors.make_camera(config.width, config.height)
+        self._renderer = Renderer(scene.build(config.seed, number, config.test_objects))
+
+    @property
+    def solids(self) -> list[scene.Solid]:
+        """What the indices of a camera view's `solid` stand for."""
+        return self._renderer.scene.solids
+
+    def stamp_ns(self, frame: int) -> int:
+        """When the image of this frame is taken; the worlds follow each other in time."""
+        duration = round(self._config.frames / self._config.rate * SECOND_NS) + PAUSE_NS
+        return START_NS + self._number * duration + round(frame / self._config.rate * SECOND_NS)
+
+    def view(self, frame: int) -> sensors.CameraView:
+        """What the camera sees in this frame, before noise."""
+        return sensors.CameraView(
+            self._renderer, self._camera, self._pose(frame, 0) @ sensors.CAMERA_TO_BASE
+        )
+
+    def photograph(self, frame: int, view: sensors.CameraView) -> NDArray[np.uint8]:
+        """The camera's picture of its view in this frame, (H, W, 3) uint8 RGB."""
+        return sensors.expose(
+            view.radiance, self._config.noise, self._random(CAMERA, frame), self._random(LOOK)
+        )
+
+    def cloud(self, frame: int) -> NDArray[np.float32]:
+        """The LiDAR's turn that belongs to this frame, taken `CLOUD_DELAY_NS` later: (N, 4) x y z intensity in the LiDAR's frame."""
+        to_world = self._pose(frame, CLOUD_DELAY_NS) @ sensors.LIDAR_TO_BASE
+        return sensors.scan(
+            self._renderer,
+            self._config.rings,
+            self._config.noise,
+            to_world,
+            self._random(LIDAR, frame),
+        )
+
+    def _pose(self, frame: int, later_ns: int) -> NDArray[np.float64]:
+        return sensors.base_to_world(
+            *self._renderer.scene.drive.pose(frame / self._config.rate + later_ns / SECOND_NS)
+        )
+
+    def _random(self, stream: int, *frame: int) -> np.random.Generator:
+        return np.random.default_rng([self._config.seed, self._number, stream, *frame])
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One frame of one world, where the robot is at that time."""
+
+    world: World
+    number: int
+    frame: int
+
+    @property
+    def name(self) -> str:
+        """E.g. world 3 frame 17."""
+        return f"world {self.number} frame {self.frame}"
+
+
+def _moments(config: SynthesisConfig) -> Iterator[Moment]:
+    """Every frame of every world, in the order of their stamps, one world in memory at a time."""
+    for number in range(config.worlds):
+        world = World(config, number)
+        yield from (Moment(world, number, frame) for frame in range(config.frames))
+
+
+class SyntheticSource:
+    """Frames of synthetic worlds, rendered as they are read. Ground truth is the LiDAR's, or with `config.dense` the exact depth everywhere.
+
+    Args:
+        config: which worlds, and the robot's sensors.
+        lidar: how the cloud becomes ground truth; the same as for a bag.
+    """
+
+    def __init__(self, config: SynthesisConfig, lidar: LidarConfig | None = None) -> None:
+        self._config, self._lidar = config, lidar or LidarConfig()
+        self._camera = sensors.make_camera(config.width, config.height)
+        self.name = _notation(config)
+        self.notes: list[str] = []
+
+    def __len__(self) -> int:
+        return self._config.worlds * self._config.frames
+
+    def __iter__(self) -> Iterator[Frame]:
+        for moment in _moments(self._config):
+            view = moment.world.view(moment.frame)
+            truth = view.depth_m if self._config.dense else self._from_lidar(moment)
+            image = moment.world.photograph(moment.frame, view)
+            yield Frame(
+                moment.world.stamp_ns(moment.frame), image, self._camera, truth, moment.name
+            )
+
+    def _from_lidar(self, moment: Moment) -> NDArray[np.float32]:
+        points = moment.world.cloud(moment.frame)[:, :3]
+        return ground_truth_from_cloud(points, sensors.LIDAR_TO_CAMERA, self._camera, self._lidar)
+
+
+def _notation(config: SynthesisConfig) -> str:
+    """What opens the same worlds again: always their number and seed, of the other options those that differ from the default."""
+    values, defaults = to_mapping(config), to_mapping(SynthesisConfig())
+    named = [
+        key
+        for key, value in values.items()
+        if value != defaults[key] or key in ("worlds", "frames", "seed")
+    ]
+    return "synthetic:" + ",".join(f"{key}={str(values[key]).lower()}" for key in named)
+
+
+def synthesize(out_bag: Path | str, config: SynthesisConfig, progress: bool = True) -> None:
+    """Render synthetic worlds into a rosbag2 (MCAP): images, camera info, clouds, and the chain of transforms between the sensors.
+
+    With `config.dense` the exact depth of every pixel is in the bag too, a 32FC1 image; the reader then has to be told which image is the camera's.
+
+    Raises:
+        SourceError: where `out_bag` exists.
+    """
+    camera = sensors.make_camera(config.width, config.height)
+    with BagWriter(out_bag) as bag:
+        bag.static_transforms(STATIC_TRANSFORMS)
+        for moment in tqdm(
+            _moments(config),
+            "synthesize",
+            config.worlds * config.frames,
+            unit="frame",
+            disable=not progress,
+        ):
+            _write(bag, moment, camera, config.dense)
+
+
+def _write(bag: BagWriter, moment: Moment, camera: sensors.Camera, dense: bool) -> None:
+    stamp_ns, view = moment.world.stamp_ns(moment.frame), moment.world.view(moment.frame)
+    bag.image(IMAGE_TOPIC, stamp_ns, CAMERA_FRAME, moment.world.photograph(moment.frame, view))
+    bag.camera_info(INFO_TOPIC, stamp_ns, CAMERA_FRAME, camera)
+    if dense:
+        bag.image(DEPTH_TOPIC, stamp_ns, CAMERA_FRAME, view.depth_m)
+    bag.cloud(CLOUD_TOPIC, stamp_ns + CLOUD_DELAY_NS, LIDAR_FRAME, moment.world.cloud(moment.frame))

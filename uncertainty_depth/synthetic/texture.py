@@ -1,0 +1,260 @@
+"""Procedural textures in metres, each filtered over the pixel's footprint so that it fades to its mean where it gets too fine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Colour = tuple[float, float, float]
+Texture = Callable[
+    [Floats, Floats], Floats
+]  # (2, N) texture coordinates and (2, N) footprint widths, metres -> (3, N) linear albedo
+
+_HASH = np.random.default_rng(1).random(4096, dtype=np.float32)
+_NOISE_CELLS = 256
+
+
+def _fractal_noise() -> Floats:
+    """A periodic (256, 256) image of noise, amplitude falling as 1/frequency, mean 0, unit variance."""
+    spectrum = np.fft.rfft2(np.random.default_rng(2).standard_normal((_NOISE_CELLS, _NOISE_CELLS)))
+    frequency = np.hypot(np.fft.fftfreq(_NOISE_CELLS)[:, None], np.fft.rfftfreq(_NOISE_CELLS)[None])
+    frequency[0, 0] = np.inf
+    noise = np.fft.irfft2(spectrum / frequency, s=(_NOISE_CELLS, _NOISE_CELLS))
+    return (noise / noise.std()).astype(np.float32)
+
+
+_NOISE = _fractal_noise().ravel()
+
+
+def pulse(x: Floats, width: Floats, duty: float) -> Floats:
+    """Mean, over a box of `width` around x, of the wave of period 1 that is 1 on the first `duty` of each period and 0 on the rest."""
+    width = np.maximum(width, np.float32(1e-3))
+
+    def integral(at: Floats) -> Floats:
+        whole = np.floor(at)
+        return whole * np.float32(duty) + np.minimum(at - whole, np.float32(duty))
+
+    return (integral(x + width / 2) - integral(x - width / 2)) / width
+
+
+def cell_hash(*cells: Floats) -> Floats:
+    """A value in [0, 1) for each cell of a grid, the same each time."""
+    index = np.zeros(cells[0].shape, np.int64)
+    for cell, prime in zip(cells, (73856093, 19349663, 83492791), strict=False):
+        index ^= cell.astype(np.int64) * prime
+    return _HASH[(index ^ (index >> 12)) & 4095]
+
+
+def noise(u: Floats, v: Floats) -> Floats:
+    """Smooth fractal noise, mean 0, unit variance, its finest detail one unit wide, repeating after 256."""
+    iu, iv = np.floor(u), np.floor(v)
+    fu, fv = u - iu, v - iv
+    column, row = iu.astype(np.int32) & 255, (iv.astype(np.int32) & 255) * _NOISE_CELLS
+    column1, row1 = (column + 1) & 255, (row + _NOISE_CELLS) & 65535
+    low = _NOISE[row + column] * (1 - fu) + _NOISE[row + column1] * fu
+    high = _NOISE[row1 + column] * (1 - fu) + _NOISE[row1 + column1] * fu
+    return low * (1 - fv) + high * fv
+
+
+def fade(feature: float, width: Floats) -> Floats:
+    """1 where the footprint is much finer than the feature, 0 where it is coarser."""
+    return np.clip(np.float32(1.5) - width / np.float32(feature), 0, 1)
+
+
+def mix(first: Colour, second: Colour, weight: Floats) -> Floats:
+    """(3, N) colours between `first` (weight 0) and `second` (weight 1)."""
+    a, b = np.asarray(first, np.float32)[:, None], np.asarray(second, np.float32)[:, None]
+    return a + (b - a) * weight
+
+
+@dataclass(frozen=True)
+class Plain:
+    """One colour."""
+
+    colour: Colour
+
+    def __call__(self, uv: Floats, width: Floats) -> Floats:
+        """See `Texture`."""
+        return np.repeat(np.asarray(self.colour, np.float32)[:, None], uv.shape[1], axis=1)
+
+
+@dataclass(frozen=True)
+class Checker:
+    """Squares of `size` metres."""
+
+    size: float
+    first: Colour
+    second: Colour
+
+    def __call__(self, uv: Floats, width: Floats) -> Floats:
+        """See `Texture`."""
+        waves = (
+            2 * pulse(uv / (2 * np.float32(self.size)), width / (2 * np.float32(self.size)), 0.5)
+            - 1
+        )
+        return mix(self.first, self.second, 0.5 - 0.5 * waves[0] * waves[1])
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Bricks, tiles, planks and panels: rows of blocks with joints, each row shifted by `shift` of a block, each block of its own shade."""
+
+    length: float
+    height: float
+    joint: float
+    shift: float
+    shades: float
+    block: Colour
+    mortar: Colour
+
+    def __call__(self, uv: Floats, width: Floats) -> Floats:
+        """See `Texture`."""
+        v, wv = uv[1] / np.float32(self.height), width[1] / np.float32(self.height)
+        row = np.floor(v)
+        u, wu = (
+            uv[0] / np.float32(self.length) + row * np.float32(self.shift),
+            width[0] / np.float32(self.length),
+        )
+        solid = pulse(u, wu, 1 - self.joint / self.length) * pulse(
+            v, wv, 1 - self.joint / self.height
+        )
+        shade = (cell_hash(np.floor(u), row) - np.float32(0.5)) * fade(1.0, np.maximum(wu, wv))
+        return mix(self.mortar, self.block, solid) * (
+            1 + np.float32(2 * self.shades) * shade * solid
+        )
+
+
+@dataclass(frozen=True)
+class Stripes:
+    """Stripes of `period` metres across u (axis 0: upright on a wall) or v (axis 1)."""
+
+    period: float
+    duty: float
+    axis: int
+    first: Colour
+    second: Colour
+
+    def __call__(self, uv: Floats, width: Floats) -> Floats:
+        """See `Texture`."""
+        return mix(
+            self.first,
+            self.second,
+            pulse(
+                uv[self.axis] / np.float32(self.period),
+                width[self.axis] / np.float32(self.period),
+                self.duty,
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Discs of `radius` (a share of `period` metres) on a grid."""
+
+    period: float
+    radius: float
+    first: Colour
+    second: Colour
+
+    def __call__(self, uv: Floats, width: Floats) -> Floats:
+        """See `Texture`."""
+        cell = uv / np.float32(self.period)
+        offset = cell - np.floor(cell) - np.float32(0.5)
+        blur = np.maximum(width.max(axis=0) / np.float32(self.period), np.float32(1e-3))
+        inside = np.clip(
+            np.float32(0.5) + (np.float32(self.radius) - np.hypot(*offset)) / blur, 0, 1
+        )
+        clear = fade(0.6, blur)
+        return mix(
+            self.first,
+            self.second,
+            inside * clear + np.float32(np.pi * self.radius**2) * (1 - clear),
+        )
+
+
+@dataclass(frozen=True)
+class Mottled:
+    """Fractal noise between two colours; stretched along u it is wood, fine it is carpet, coarse it is plaster or marble."""
+
+    grain: float
+    stretch: float
+    first: Colour
+    second: Colour
+
+    def __call__(self, uv: Floats, width: Floats) -> Floats:
+        """See `Texture`."""
+        weight = noise(
+            uv[0] / np.float32(self.grain * self.stretch), uv[1] / np.float32(self.grain)
+        )
+        return mix(
+            self.first,
+            self.second,
+            np.clip(0.5 + 0.3 * weight * (0.3 + 0.7 * fade(4 * self.grain, width[1])), 0, 1),
+        )
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A poster or painting of `size` metres, u and v from its middle: bars, discs and a horizon, drawn from a seed, in a frame."""
+
+    size: tuple[float, float]
+    seed: int
+    colours: tuple[Colour, ...]
+    frame: Colour
+
+    def __call__(self, uv: Floats, width: Floats) -> Floats:
+        """See `Texture`."""
+        rng = np.random.default_rng(self.seed)
+        u, v = uv / np.asarray(self.size, np.float32)[:, None] + np.float32(0.5)
+        blur = np.maximum(
+            (width / np.asarray(self.size, np.float32)[:, None]).max(axis=0), np.float32(1e-3)
+        )
+        colour = mix(
+            self.colours[0],
+            self.colours[1],
+            _above(v + rng.uniform(-0.5, 0.5) * (u - 0.5), rng.uniform(0.3, 0.7), blur),
+        )
+        for k in range(int(rng.integers(2, 6))):
+            x, y, radius = rng.uniform(0.1, 0.9), rng.uniform(0.1, 0.9), rng.uniform(0.06, 0.3)
+            distance = (
+                np.hypot(u - x, v - y)
+                if rng.random() < 0.5
+                else np.maximum(np.abs(u - x), 2.5 * np.abs(v - y))
+            )
+            inside = _above(radius - distance.astype(np.float32), 0.0, blur)
+            colour = (
+                colour
+                + (np.asarray(self.colours[k % len(self.colours)], np.float32)[:, None] - colour)
+                * inside
+            )
+        edge = _above(np.maximum(np.abs(u - 0.5), np.abs(v - 0.5)), 0.46, blur)
+        return colour + (np.asarray(self.frame, np.float32)[:, None] - colour) * edge
+
+
+def _above(x: Floats, threshold: float, blur: Floats) -> Floats:
+    return np.clip(np.float32(0.5) + (x - np.float32(threshold)) / blur, 0, 1).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """What a solid looks like: a texture with a shift, a little dirt, and light of its own (lamps, windows)."""
+
+    texture: Texture
+    shift: tuple[float, float] = (0.0, 0.0)
+    dirt: float = 0.04
+    emission: float = 0.0
+
+    def albedo(self, uv: Floats, width: Floats) -> Floats:
+        """(3, N) linear albedo at (2, N) texture coordinates, mean over (2, N) footprints, metres."""
+        colour = self.texture(uv + np.asarray(self.shift, np.float32)[:, None], width)
+        if self.dirt > 0:
+            colour = colour * (
+                1
+                + np.float32(self.dirt)
+                * noise(*((uv + np.float32(self.shift[0])) / np.float32(0.025)))
+            )
+        return np.clip(colour, 0.01, 0.95).astype(np.float32)

@@ -1,0 +1,1 @@
+"""Writers of bags: predictions, synthetic worlds and converted data sets."""

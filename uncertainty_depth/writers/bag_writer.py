@@ -1,0 +1,196 @@
+"""Writes a rosbag2 MCAP that ROS tools can play: images, camera info, clouds and fixed transforms."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rosbags.interfaces import (
+    Qos,
+    QosDurability,
+    QosHistory,
+    QosLiveliness,
+    QosReliability,
+    QosTime,
+)
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.geometry.camera import Camera, parameters_from
+
+METADATA_VERSION = 8  # understood by ROS 2 Iron and later
+_IMAGE_ENCODINGS = {("u1", 3): "rgb8", ("u1", 1): "mono8", ("u2", 1): "16UC1", ("f4", 1): "32FC1"}
+_INTENSITY_POINT = np.dtype([(name, np.float32) for name in ("x", "y", "z", "intensity")])
+
+
+@cache
+def _types() -> Any:
+    return get_typestore(Stores.ROS2_JAZZY)
+
+
+def _new(kind: str, *values: Any) -> Any:
+    return _types().types[kind](*values)
+
+
+def _header(stamp_ns: int, frame_id: str) -> Any:
+    return _new(
+        "std_msgs/msg/Header",
+        _new("builtin_interfaces/msg/Time", *divmod(stamp_ns, 1_000_000_000)),
+        frame_id,
+    )
+
+
+class BagWriter:
+    """Context manager that writes a new rosbag2 folder; left with an exception, it takes the unfinished folder away."""
+
+    def __init__(self, path: Path | str) -> None:
+        """Raises `SourceError` where `path` exists: nothing is overwritten."""
+        self.path = Path(path)
+        if self.path.exists():
+            raise SourceError(f"{self.path} exists already; a bag is never overwritten")
+        self._writer = Writer(
+            self.path, version=METADATA_VERSION, storage_plugin=StoragePlugin.MCAP
+        )
+        self._connections: dict[str, Any] = {}
+        self._static_transforms: list[Any] = []
+
+    def __enter__(self) -> BagWriter:
+        self._writer.open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self._write_static_transforms(0)
+        self._writer.__exit__(kind, error, traceback)
+        if kind is not None:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    def image(self, topic: str, stamp_ns: int, frame_id: str, image: NDArray[Any]) -> None:
+        """Write (H, W, 3) uint8 RGB as rgb8, (H, W) uint8 as mono8, uint16 as 16UC1, or floats as 32FC1."""
+        pixels = np.ascontiguousarray(image, dtype=np.float32 if image.dtype.kind == "f" else None)
+        encoding = _IMAGE_ENCODINGS[
+            pixels.dtype.str[1:], pixels.shape[2] if pixels.ndim == 3 else 1
+        ]
+        height, width = pixels.shape[:2]
+        data = pixels.reshape(-1).view(np.uint8)
+        kind = "sensor_msgs/msg/Image"
+        self.message(
+            topic,
+            stamp_ns,
+            _new(
+                kind,
+                _header(stamp_ns, frame_id),
+                height,
+                width,
+                encoding,
+                0,
+                data.size // height,
+                data,
+            ),
+        )
+
+    def camera_info(self, topic: str, stamp_ns: int, frame_id: str, camera: Camera) -> None:
+        """Write the camera as one without distortion."""
+        kind, matrix = "sensor_msgs/msg/CameraInfo", np.asarray(camera.intrinsics, dtype=np.float64)
+        matrices = (
+            matrix.reshape(-1),
+            np.eye(3).reshape(-1),
+            np.hstack([matrix, np.zeros((3, 1))]).reshape(-1),
+        )
+        head = (_header(stamp_ns, frame_id), camera.height, camera.width, "plumb_bob", np.zeros(5))
+        region = _new("sensor_msgs/msg/RegionOfInterest", 0, 0, 0, 0, False)
+        self.message(topic, stamp_ns, _new(kind, *head, *matrices, 0, 0, region))
+
+    def cloud(self, topic: str, stamp_ns: int, frame_id: str, points: NDArray[Any]) -> None:
+        """Write (N, 4) points, x y z in metres and intensity, or a structured array, (N,) or (H, W), of float32 fields."""
+        rows = (
+            points
+            if points.dtype.names
+            else np.ascontiguousarray(points, dtype=np.float32).view(_INTENSITY_POINT)[..., 0]
+        )
+        rows = np.ascontiguousarray(np.atleast_2d(rows))
+        height, width = rows.shape
+        fields = [
+            _new("sensor_msgs/msg/PointField", name, offset, 7, 1)
+            for name, (_, offset) in rows.dtype.fields.items()
+        ]
+        data, step = rows.reshape(-1).view(np.uint8), rows.dtype.itemsize
+        dense = bool(all(np.isfinite(rows[axis]).all() for axis in "xyz"))
+        kind = "sensor_msgs/msg/PointCloud2"
+        self.message(
+            topic,
+            stamp_ns,
+            _new(
+                kind,
+                _header(stamp_ns, frame_id),
+                height,
+                width,
+                fields,
+                False,
+                step,
+                step * width,
+                data,
+                dense,
+            ),
+        )
+
+    def static_transforms(self, transforms: Iterable[tuple[str, str, NDArray[np.float64]]]) -> None:
+        """Write (parent, child, (4, 4) pose of child in parent) to /tf_static, with the stamp of the next message."""
+        for parent, child, pose in transforms:
+            x, y, z, *quaternion = parameters_from(pose)
+            turn = _new("geometry_msgs/msg/Quaternion", *quaternion)
+            transform = _new(
+                "geometry_msgs/msg/Transform", _new("geometry_msgs/msg/Vector3", x, y, z), turn
+            )
+            self._static_transforms.append((parent, child, transform))
+
+    def message(self, topic: str, stamp_ns: int, message: Any) -> None:
+        """Write a message of rosbags' type store as it is, recorded at `stamp_ns`."""
+        self._write_static_transforms(stamp_ns)
+        kind = message.__msgtype__
+        if topic not in self._connections:
+            qos = [_latched()] if topic == "/tf_static" else []
+            self._connections[topic] = self._writer.add_connection(
+                topic, kind, typestore=_types(), offered_qos_profiles=qos
+            )
+        self._writer.write(
+            self._connections[topic], stamp_ns, _types().serialize_cdr(message, kind)
+        )
+
+    def _write_static_transforms(self, stamp_ns: int) -> None:
+        waiting, self._static_transforms = self._static_transforms, []
+        if waiting:
+            stamped = [
+                _new("geometry_msgs/msg/TransformStamped", _header(stamp_ns, parent), child, pose)
+                for parent, child, pose in waiting
+            ]
+            self.message("/tf_static", stamp_ns, _new("tf2_msgs/msg/TFMessage", stamped))
+
+
+def _latched() -> Qos:
+    """What /tf_static is published with: late subscribers get it too."""
+    forever = QosTime(9223372036, 854775807)
+    durability, reliability = QosDurability.TRANSIENT_LOCAL, QosReliability.RELIABLE
+    return Qos(
+        QosHistory.KEEP_LAST,
+        1,
+        reliability,
+        durability,
+        forever,
+        forever,
+        QosLiveliness.AUTOMATIC,
+        forever,
+        False,
+    )

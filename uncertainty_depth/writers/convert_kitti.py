@@ -1,0 +1,44 @@
+"""A KITTI raw drive as a rosbag2 that ROS tools play: image, camera info, LiDAR points and their fixed transform."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tqdm import tqdm
+
+from uncertainty_depth.data.kitti import KittiDrive
+from uncertainty_depth.writers.bag_writer import BagWriter
+
+IMAGE_TOPIC, CAMERA_INFO_TOPIC, LIDAR_TOPIC = (
+    "/camera/image",
+    "/camera/camera_info",
+    "/lidar/points",
+)
+CAMERA_FRAME, LIDAR_FRAME = "camera", "lidar"
+
+
+def convert(drive_dir: Path | str, out_bag: Path | str, progress: bool = True) -> int:
+    """Write the drive to the new bag `out_bag` and return its number of images. An image and its scan get the image's stamp.
+
+    The synchronised drives pair image N with scan N, whatever their own clocks say to the millisecond; equal stamps keep that pairing in a bag.
+
+    Raises:
+        SourceError: where the drive is none or `out_bag` exists.
+        MessageError: where an image or scan cannot be read.
+    """
+    drive = KittiDrive(Path(drive_dir))
+    with BagWriter(out_bag) as writer:
+        writer.static_transforms([(CAMERA_FRAME, LIDAR_FRAME, drive.lidar_to_camera)])
+        for index in tqdm(
+            range(len(drive.names)), desc="convert", unit="frame", disable=not progress
+        ):
+            _write_frame(writer, drive, index)
+    return len(drive.names)
+
+
+def _write_frame(writer: BagWriter, drive: KittiDrive, index: int) -> None:
+    stamp_ns, image, scan = drive.stamps_ns[index], drive.image(index), drive.scan(index)
+    writer.camera_info(CAMERA_INFO_TOPIC, stamp_ns, CAMERA_FRAME, drive.camera(image))
+    writer.image(IMAGE_TOPIC, stamp_ns, CAMERA_FRAME, image)
+    if scan is not None:
+        writer.cloud(LIDAR_TOPIC, stamp_ns, LIDAR_FRAME, scan)

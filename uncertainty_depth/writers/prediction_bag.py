@@ -1,0 +1,47 @@
+"""Predictions as a bag, to be looked at in RViz: the images, the maps and what they were scored against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from uncertainty_depth.config import DepthNodeConfig
+from uncertainty_depth.evaluation.evaluate import Sink
+from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, colorize
+from uncertainty_depth.geometry.point_cloud import colored_points
+from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.writers.bag_writer import BagWriter
+
+FRAME_ID = "camera"
+
+
+@contextmanager
+def prediction_sink(path: Path) -> Iterator[Sink]:
+    """A sink for `evaluate.run` that writes each frame under the depth node's topic names; the bag is closed on leaving."""
+    shown = DepthNodeConfig()
+    with BagWriter(path) as bag:
+
+        def write(frame: Frame, prediction: DepthPrediction) -> None:
+            depth, sigma = prediction.depth_m, prediction.sigma_m
+            images = {
+                "/image": frame.image,
+                "/depth/image_rect": depth,
+                "/uncertainty/image_rect": sigma,
+                "/ground_truth/image": frame.ground_truth_m,
+                "/depth/image_color": colorize(depth, shown.color_max_depth, DEPTH_COLORS),
+                "/uncertainty/image_color": colorize(sigma, shown.color_max_sigma, SIGMA_COLORS),
+            }
+            for topic, values in images.items():
+                bag.image(topic, frame.stamp_ns, FRAME_ID, values)
+            if frame.camera is not None:
+                for topic in ("/camera_info", "/depth/camera_info", "/uncertainty/camera_info"):
+                    bag.camera_info(topic, frame.stamp_ns, FRAME_ID, frame.camera)
+                bag.cloud(
+                    "/points",
+                    frame.stamp_ns,
+                    FRAME_ID,
+                    colored_points(depth, sigma, frame.image, frame.camera),
+                )
+
+        yield write
