@@ -1,0 +1,104 @@
+"""LiDAR on the image: the plot that shows at a glance whether camera and LiDAR fit together."""
+
+from __future__ import annotations
+
+import math
+
+import cv2
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
+from numpy.typing import NDArray
+
+COLORS = "turbo_r"  # near is red, far is blue
+MIN_WIDTH = 1200  # pixels of the plot: smaller images are enlarged by a whole factor
+BAR_HEIGHT = 56  # pixels
+DPI = 100
+DENSE = 0.3  # from this fraction of pixels with depth on, discs would hide the image
+DENSE_OPACITY = 0.55
+
+
+def lidar_overlay(
+    image: NDArray[np.uint8], ground_truth_m: NDArray[np.floating]
+) -> NDArray[np.uint8]:
+    """The image in grey with every depth as a disc, coloured by depth, and a colour bar in metres.
+
+    Every point is drawn, nearer ones on top. Dense depth is blended with the image instead.
+
+    Args:
+        image: (H, W, 3) uint8 RGB.
+        ground_truth_m: (H, W), metres, NaN where nothing is known.
+
+    Returns:
+        (height, width, 3) uint8 RGB, at least `MIN_WIDTH` pixels wide; the colour bar is below.
+    """
+    factor = math.ceil(MIN_WIDTH / image.shape[1])
+    background = _grey(image, factor)
+    known = np.isfinite(ground_truth_m) & (ground_truth_m > 0)
+    norm = _color_scale(ground_truth_m[known])
+    if known.mean() < DENSE:
+        depth_m = _discs(np.where(known, ground_truth_m, np.nan), factor)
+        opacity = 1.0
+    else:
+        depth_m = _enlarged(np.where(known, ground_truth_m, np.nan), factor)
+        opacity = DENSE_OPACITY
+    covered = np.isfinite(depth_m)
+    colors = colormaps[COLORS](norm(depth_m[covered]))[:, :3] * 255
+    background[covered] = (1 - opacity) * background[covered] + opacity * colors
+    bar = _color_bar(norm, background.shape[1], int(known.sum()))
+    return np.vstack([background.round().astype(np.uint8), bar])
+
+
+def _grey(image: NDArray[np.uint8], factor: int) -> NDArray[np.float32]:
+    """(H * factor, W * factor, 3) float32: a coloured image would compete with coloured points."""
+    grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
+    height, width = grey.shape
+    size = (width * factor, height * factor)
+    enlarged = cv2.resize(grey, size, interpolation=cv2.INTER_LINEAR)
+    return np.repeat(enlarged[..., None], 3, axis=2).astype(np.float32)
+
+
+def _discs(sparse_m: NDArray[np.floating], factor: int) -> NDArray[np.float32]:
+    """(H * factor, W * factor) depth with a disc round each point, the nearest on top."""
+    rows, columns = np.nonzero(np.isfinite(sparse_m))
+    height, width = sparse_m.shape
+    points = np.full((height * factor, width * factor), np.inf, np.float32)
+    points[rows * factor + factor // 2, columns * factor + factor // 2] = sparse_m[rows, columns]
+    diameter = 2 * (factor // 2) + 3  # one pixel of the image wider than the point's own
+    disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (diameter, diameter))
+    far = float("inf")
+    discs = cv2.erode(points, disc, borderType=cv2.BORDER_CONSTANT, borderValue=far)
+    return np.where(np.isfinite(discs), discs, np.float32(np.nan))
+
+
+def _enlarged(depth_m: NDArray[np.floating], factor: int) -> NDArray[np.floating]:
+    return depth_m.repeat(factor, axis=0).repeat(factor, axis=1)
+
+
+def _color_scale(depths_m: NDArray[np.floating]) -> LogNorm:
+    """A logarithmic scale over the 1st to the 99th percentile of the depths; colours end there."""
+    if not depths_m.size:
+        return LogNorm(1.0, 10.0, clip=True)
+    near, far = np.percentile(depths_m, (1, 99))
+    return LogNorm(near, max(far, near * 1.1), clip=True)
+
+
+def _color_bar(norm: LogNorm, width: int, points: int) -> NDArray[np.uint8]:
+    """(BAR_HEIGHT, width, 3) uint8: the colour scale with its ticks, drawn at pixel size."""
+    figure = Figure(figsize=(width / DPI, BAR_HEIGHT / DPI), dpi=DPI)
+    canvas = FigureCanvasAgg(figure)
+    axes = figure.add_axes((0.02, 0.62, 0.96, 0.3))
+    bar = figure.colorbar(ScalarMappable(norm, COLORS), cax=axes, orientation="horizontal")
+    bar.ax.xaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 4, 5, 7)))
+    bar.ax.xaxis.set_major_formatter(ScalarFormatter())
+    bar.ax.xaxis.set_minor_formatter(NullFormatter())
+    bar.ax.tick_params(labelsize=9, pad=1)
+    bar.set_label(f"depth (m), {points:,} points", fontsize=9, labelpad=0)
+    canvas.draw()
+    pixels = np.asarray(canvas.buffer_rgba())[:BAR_HEIGHT, :width, :3]
+    missing = width - pixels.shape[1]
+    return np.pad(pixels, ((0, 0), (0, missing), (0, 0)), mode="edge")
