@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.evaluation.evaluate import Evaluation, Examples, flatten, run
+from uncertainty_depth.evaluation.evaluate import run
+from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.evaluation.examples import Examples
+from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
 

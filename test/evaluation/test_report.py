@@ -9,7 +9,7 @@ import pytest
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.evaluation import report
-from uncertainty_depth.evaluation.evaluate import Evaluation
+from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.summary import scored_sigma, table, verdict
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.records import DepthPrediction, Skipped

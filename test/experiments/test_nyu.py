@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from uncertainty_depth.config import EvaluationConfig, PredictorConfig
 from uncertainty_depth.evaluation import evaluate
-from uncertainty_depth.evaluation.evaluate import flatten
+from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.experiments import nyu, nyu_figures, nyu_scores, nyu_search, nyu_tables
 from uncertainty_depth.experiments.nyu_data import open_splits
 from uncertainty_depth.experiments.nyu_methods import ROWS, load

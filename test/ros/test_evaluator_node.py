@@ -18,7 +18,8 @@ from std_srvs.srv import Trigger
 
 from uncertainty_depth.config import EvaluationConfig, LidarConfig
 from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.evaluation.evaluate import Evaluation, flatten
+from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.messages.camera_info import camera_from_info
 from uncertainty_depth.messages.images import decode_image

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from uncertainty_depth.config import EvaluatorNodeConfig
-from uncertainty_depth.evaluation.evaluate import flatten
+from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.ros.extrinsics import FixedExtrinsics
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
 

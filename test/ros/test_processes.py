@@ -27,7 +27,8 @@ from uncertainty_depth.config import (
     SynthesisConfig,
 )
 from uncertainty_depth.data.bag import BagSource
-from uncertainty_depth.evaluation.evaluate import flatten, run
+from uncertainty_depth.evaluation.evaluate import run
+from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.geometry.camera import parameters_from
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.ros.player.player import play

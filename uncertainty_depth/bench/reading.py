@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from uncertainty_depth.data.source import Source
-from uncertainty_depth.evaluation.evaluate import Evaluation
+from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.records import DepthPrediction, Frame
 
 

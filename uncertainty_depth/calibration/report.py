@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from uncertainty_depth.calibration.choose import Figures, mean_figures
 from uncertainty_depth.calibration.run import Calibration, Trial
 from uncertainty_depth.config import CalibrationConfig
-from uncertainty_depth.evaluation.evaluate import flatten
+from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.evaluation.summary import HIGHER_IS_BETTER, MARGIN, UNCERTAINTY_ROWS
 from uncertainty_depth.experiments.runner import write_atomically, write_json
 from uncertainty_depth.metrics import OnlineMetrics

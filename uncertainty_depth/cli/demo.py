@@ -15,8 +15,8 @@ from uncertainty_depth.config import (
 )
 from uncertainty_depth.data.bag import BagSource
 from uncertainty_depth.evaluation import report
-from uncertainty_depth.evaluation.evaluate import flatten
 from uncertainty_depth.evaluation.evaluate import run as evaluate
+from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.ros.requirements import require_ros
 from uncertainty_depth.synthetic.source import synthesize

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from uncertainty_depth.evaluation.evaluate import Example
+    from uncertainty_depth.evaluation.examples import Example
 
 DEPTH_COLORS = "viridis_r"
 SIGMA_COLORS = "magma"

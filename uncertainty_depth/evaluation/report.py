@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from uncertainty_depth import __version__
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.evaluation import plots
-from uncertainty_depth.evaluation.evaluate import Evaluation
+from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.images import example_figure
 from uncertainty_depth.evaluation.summary import (
     BASELINES,

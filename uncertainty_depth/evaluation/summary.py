@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from uncertainty_depth.evaluation.evaluate import flatten
+from uncertainty_depth.evaluation.frame_table import flatten
 
 BASELINES = {"constant": "constant sigma", "proportional_to_depth": "sigma = depth"}
 # What each figure of the table is called, whether a small value is good, and what a reader should know of it.

@@ -18,7 +18,7 @@ from tqdm import trange
 from uncertainty_depth.config import EvaluationConfig, PredictorConfig
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.evaluation import evaluate
-from uncertainty_depth.evaluation.evaluate import Evaluation
+from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.experiments.nyu_methods import ROWS, load, model_name, seeds_of
 from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.inference.predictor import Predictor

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from uncertainty_depth.evaluation.evaluate import flatten
+from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.experiments.nyu_ideal import Ideal
 from uncertainty_depth.experiments.nyu_methods import ROWS
 from uncertainty_depth.experiments.nyu_recipes import Question

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig
 from uncertainty_depth.data.pairing import Outcome, Pairer
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.evaluation.evaluate import Evaluation
+from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.messages.camera_info import camera_from_info
 from uncertainty_depth.messages.clouds import cloud_points

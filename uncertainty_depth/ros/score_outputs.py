@@ -11,7 +11,8 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import Float64
 
 from uncertainty_depth.config import EvaluatorNodeConfig
-from uncertainty_depth.evaluation.evaluate import Evaluation, flatten
+from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, colorize, thicken
 from uncertainty_depth.evaluation.plots import sparsification_figure
 from uncertainty_depth.ros.live_evaluation import Scored

@@ -1,0 +1,80 @@
+"""The record that the evaluator node and the offline command fill, frame by frame."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.evaluation.examples import Example, Examples
+from uncertainty_depth.evaluation.frame_table import FrameTable, flatten
+from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.records import DepthPrediction, Skipped
+
+
+class Evaluation:
+    """Scores of all frames seen so far, and the count of every frame that could not be scored."""
+
+    def __init__(self, config: EvaluationConfig | None = None) -> None:
+        self.config = config or EvaluationConfig()
+        self.metrics = OnlineMetrics(self.config)
+        self.skipped: Counter[str] = Counter()
+        self.evaluated = 0
+        self.interrupted = False
+        self.table = FrameTable()
+        self.examples = Examples(self.config.pictures)
+
+    def add(
+        self,
+        name: str,
+        stamp_ns: int,
+        prediction: DepthPrediction,
+        ground_truth_m: NDArray[np.float32],
+        image: NDArray[np.uint8] | None = None,
+    ) -> dict[str, float] | None:
+        """Score one frame.
+
+        Args:
+            name: what the frame is called in the table.
+            stamp_ns: its time, nanoseconds.
+            prediction: maps of shape (H, W), metres.
+            ground_truth_m: (H, W), metres, NaN where unknown.
+            image: (H, W, 3) uint8 RGB, only to be shown.
+
+        Returns:
+            The frame's own figures by dotted name, or None where no pixel could be scored (counted as skipped).
+        """
+        figures = self.metrics.update(prediction.depth_m, prediction.sigma_m, ground_truth_m)
+        if figures is None:
+            self.skip(
+                Skipped(
+                    stamp_ns,
+                    "no_valid_pixel",
+                    f"{name}: no pixel has a prediction and a ground truth within the depth range",
+                )
+            )
+            return None
+        self.evaluated += 1
+        row = flatten(figures)
+        self.table.add({"frame": name, "stamp_ns": stamp_ns} | row)
+        self.examples.offer(lambda: Example(name, image, ground_truth_m, prediction, row))
+        return row
+
+    def skip(self, record: Skipped) -> None:
+        """Count a frame that cannot be scored."""
+        self.skipped[record.reason] += 1
+
+    def frames(self) -> dict[str, Any]:
+        """`{read, evaluated, skipped: {reason: count}}`; read = evaluated + all skipped."""
+        return {
+            "read": self.evaluated + self.skipped.total(),
+            "evaluated": self.evaluated,
+            "skipped": dict(self.skipped),
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """The figures over everything seen, as `summary.json` holds them."""
+        return {"frames": self.frames(), **self.metrics.compute()}
