@@ -155,7 +155,9 @@ def test_two_runs_give_the_same_figures(bag, model, report, tmp_path):
     assert again["uncertainty"] == before["uncertainty"]
 
 
-def test_scoring_frames_that_the_model_was_trained_on_is_said(bag, model, report, tmp_path, caplog):
+def test_scoring_frames_that_the_model_was_trained_on_is_said(
+    bag, model, report, tmp_path, caplog
+):
     sentence = (
         f"model was trained on frames of {bag}: its errors are smaller there than on new frames"
     )
@@ -333,7 +335,16 @@ def test_predict_never_replaces_what_it_was_given(model, photo, tmp_path, capsys
         ["train", "{bag}", "--output", "{file}", *TINY],
         ["convert-kitti", "no/drive", "{file}/x"],
         ["synthesize", "{file}/x", "--worlds", "1", "--frames", "1"],
-        ["evaluate", "{bag}", "--model", "{model}", "--output", "{new}", "--write-bag", "{file}/x"],
+        [
+            "evaluate",
+            "{bag}",
+            "--model",
+            "{model}",
+            "--output",
+            "{new}",
+            "--write-bag",
+            "{file}/x",
+        ],
         ["experiment", "toy-cubic", "--output", "{file}", "--quick"],
         ["train", "{bag}", "--output", "{new}", "--backbone", "tiny", "--input-size", "320"],
     ],

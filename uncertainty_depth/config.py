@@ -56,7 +56,9 @@ class RawPredictorConfig:
         minimum=1,
         maximum=1024,
     )
-    seed: int = option(0, "seed of the dropout methods, together with the frame's stamp", minimum=0)
+    seed: int = option(
+        0, "seed of the dropout methods, together with the frame's stamp", minimum=0
+    )
     device: str = option(
         "auto",
         "where the network runs; auto takes the GPU when there is one",
@@ -144,7 +146,9 @@ class CalibrationConfig:
     max_frames: int = option(
         2000, "use at most this many frames of a source, evenly spread; 0 uses all", minimum=0
     )
-    min_depth: float = option(0.1, "ground truth nearer than this is not used, metres", minimum=0.0)
+    min_depth: float = option(
+        0.1, "ground truth nearer than this is not used, metres", minimum=0.0
+    )
     max_depth: float = option(
         80.0, "ground truth farther than this is not used, metres", minimum=0.0
     )
@@ -392,5 +396,7 @@ class PlayerConfig:
         "image topic made by a node; the next camera image is sent once the result of the one before has come",
     )
     result_timeout: float = option(
-        10.0, "longest wait for a result, seconds; the frame then counts as unanswered", minimum=0.1
+        10.0,
+        "longest wait for a result, seconds; the frame then counts as unanswered",
+        minimum=0.1,
     )

@@ -72,7 +72,9 @@ def from_mapping(kind: type[ConfigT], values: Mapping[str, Any]) -> ConfigT:
     unknown = sorted(set(values) - set(known))
     if unknown:
         raise ConfigError(f"unknown option {unknown[0]!r}; known are {', '.join(sorted(known))}")
-    config = kind(**{key: _coerce(value, element_type(kind, key)) for key, value in values.items()})
+    config = kind(
+        **{key: _coerce(value, element_type(kind, key)) for key, value in values.items()}
+    )
     check(config)
     return config
 

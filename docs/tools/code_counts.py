@@ -20,7 +20,7 @@ from typing import Any
 
 PACKAGE = Path(__file__).parents[2] / "uncertainty_depth"
 NOT_CORE = ("experiments", "synthetic", "bench", "ros/bench")
-WIDTH = 100
+WIDTH = 99
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -49,7 +49,10 @@ def print_style(paths: list[Path]) -> None:
     for name, count in habits.items():
         print(f"{name:34}{count:10}   {1000 * count / total:6.1f} per 1,000 lines")
     lengths = list(function_lengths(trees.values()))
-    print(f"{'functions':34}{len(lengths):10}   median {statistics.median(lengths):.0f} lines,", end=" ")
+    print(
+        f"{'functions':34}{len(lengths):10}   median {statistics.median(lengths):.0f} lines,",
+        end=" ",
+    )
     print(f"{sum(length > 25 for length in lengths)} over 25 lines")
     once, private = called_once(trees.values())
     print(f"{'private functions called once':34}{once:10}   of {private}")

@@ -67,14 +67,22 @@ def test_the_rule_is_least_auce_then_likelihood_among_what_harms_nothing():
     assert best({"identity": raw, "scale": good}, 0.02) == "scale"
     assert (
         best(
-            {"identity": raw, "scale": good, "affine 50%": scored(auce=0.02 + MARGIN / 2, nll=1.2)},
+            {
+                "identity": raw,
+                "scale": good,
+                "affine 50%": scored(auce=0.02 + MARGIN / 2, nll=1.2),
+            },
             0.02,
         )
         == "affine 50%"
     )
     assert (
         best(
-            {"identity": raw, "scale": good, "affine 50%": scored(auce=0.02 + 2 * MARGIN, nll=1.2)},
+            {
+                "identity": raw,
+                "scale": good,
+                "affine 50%": scored(auce=0.02 + 2 * MARGIN, nll=1.2),
+            },
             0.02,
         )
         == "scale"

@@ -65,7 +65,9 @@ def frame(index, factor=3.0, known=0.5, shape=(24, 32)):
 
 
 def frames(number, start=0, **options):
-    return ListSource([frame(start + index, **options) for index in range(number)], f"list {start}")
+    return ListSource(
+        [frame(start + index, **options) for index in range(number)], f"list {start}"
+    )
 
 
 def all_pixels(sample):
@@ -159,7 +161,9 @@ def test_the_report_of_one_source_is_on_its_last_frames_alone():
 
 
 def test_what_gets_worse_on_frames_not_used_is_named():
-    worse = ListSource([*frames(20, factor=3.0).records, *frames(10, start=20, factor=0.5).records])
+    worse = ListSource(
+        [*frames(20, factor=3.0).records, *frames(10, start=20, factor=0.5).records]
+    )
     sentence = "worse after calibration on frames not used: AUCE"
     assert sentence in report.table(calibrate([worse], DrawnPredictor(), CONFIG, False))
     assert "worse after" not in report.table(
@@ -405,7 +409,10 @@ def test_half_of_nyu_calibrates_the_other_half():
             return DepthPrediction(depth, depth / 10)
 
     made = calibrate(
-        [NyuSource(Path(data) / "nyuv2", "test")], Guess(), CalibrationConfig(max_frames=120), False
+        [NyuSource(Path(data) / "nyuv2", "test")],
+        Guess(),
+        CalibrationConfig(max_frames=120),
+        False,
     )
     before, after = report.means(made)
     assert after["auce"] < before["auce"] / 3

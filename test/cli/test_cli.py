@@ -148,7 +148,8 @@ def test_options_that_the_method_has_no_use_for_are_said(options, said, monkeypa
         == 0
     )
     assert (
-        "mc_dropout has no use for --members, --adversarial-step: without effect" in caplog.messages
+        "mc_dropout has no use for --members, --adversarial-step: without effect"
+        in caplog.messages
     ) == said
 
 

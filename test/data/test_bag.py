@@ -85,7 +85,9 @@ def check_frames(source, expected_indices, image_at, points_at, lidar_to_camera,
     assert [type(frame) for frame in frames] == [Frame] * len(expected_indices)
     for frame, index in zip(frames, expected_indices, strict=True):
         assert_array_equal(frame.image, image_at(index))
-        expected = ground_truth_from_cloud(points_at(index)[:, :3], lidar_to_camera, camera, CONFIG)
+        expected = ground_truth_from_cloud(
+            points_at(index)[:, :3], lidar_to_camera, camera, CONFIG
+        )
         assert (
             np.isfinite(frame.ground_truth_m) == np.isfinite(expected)
         ).mean() > 0.99  # the chain of transforms rounds
@@ -186,7 +188,9 @@ def test_compressed_images_are_frames_too(tmp_path, write_frame, lidar_to_camera
             data = cv2.imencode(f".{suffix}", image[..., ::-1])[1].reshape(-1)
             message = store.types["sensor_msgs/msg/CompressedImage"](header, suffix, data)
             writer.message(
-                "/camera/image/compressed", 1_700_000_000_000_000_000 + index * 100_000_000, message
+                "/camera/image/compressed",
+                1_700_000_000_000_000_000 + index * 100_000_000,
+                message,
             )
     frames = list(BagSource(tmp_path / "bag", CONFIG))
     assert len(frames) == 3

@@ -219,7 +219,9 @@ def test_a_truncated_mcap_gives_the_frames_before_the_cut(
     bag = cut(write_many(), share, keep_metadata)
     source = BagSource(next(bag.glob("*.mcap")) if bare else bag, CONFIG)
     with Recording(bag).open() as recording:
-        assert [name for name, topic in recording.topics.items() if topic.latched] == ["/tf_static"]
+        assert [name for name, topic in recording.topics.items() if topic.latched] == [
+            "/tf_static"
+        ]
     records = list(source)
     assert len(records) == len(source)
     assert share * 40 - 12 <= len(records) <= 40

@@ -61,7 +61,9 @@ def kitti_coordinates(points, projection, rectify, velodyne_rotation, velodyne_s
 
 def test_points_project_as_the_dataset_says(drive, points_at):
     points = points_at(0)[:, :3]
-    u, v, depth = kitti_coordinates(points, PROJECTION, ROTATION, VELODYNE_ROTATION, VELODYNE_SHIFT)
+    u, v, depth = kitti_coordinates(
+        points, PROJECTION, ROTATION, VELODYNE_ROTATION, VELODYNE_SHIFT
+    )
     seen = (
         (depth > 0) & (np.rint(u) >= 0) & (np.rint(u) < 40) & (np.rint(v) >= 0) & (np.rint(v) < 24)
     )
@@ -85,7 +87,8 @@ def test_a_drive_gives_each_image_once_and_names_what_it_lacks(drive):
     assert [records[0].name, records[2].name] == ["0000000000", "0000000003"]
     assert records[2].stamp_ns == 1_317_042_145_364_389_445
     assert_array_equal(
-        records[0].image[..., ::-1], cv2.imread(str(drive / "image_02" / "data" / "0000000000.png"))
+        records[0].image[..., ::-1],
+        cv2.imread(str(drive / "image_02" / "data" / "0000000000.png")),
     )
 
 
@@ -166,7 +169,8 @@ def test_of_each_real_frame_at_least_14000_pixels_remain_scored_after_the_occlus
 ):
     for frame in open_source(f"kitti:{kitti_drive}", CONFIG):
         assert (
-            np.count_nonzero((frame.ground_truth_m >= 2.5) & (frame.ground_truth_m <= 80)) >= 14_000
+            np.count_nonzero((frame.ground_truth_m >= 2.5) & (frame.ground_truth_m <= 80))
+            >= 14_000
         )
 
 

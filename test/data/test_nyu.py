@@ -104,7 +104,9 @@ def test_a_missing_folder_and_a_malformed_split_are_one_sentence(folder):
     with pytest.raises(SourceError, match=r"no such NYU folder: .*nowhere"):
         open_source(f"nyu:{folder}/nowhere", CONFIG)
     (folder / "test.txt").write_text("kitchen\n")
-    with pytest.raises(SourceError, match=r"test.txt lists 1 images; expected one number per line"):
+    with pytest.raises(
+        SourceError, match=r"test.txt lists 1 images; expected one number per line"
+    ):
         open_source(f"nyu:{folder}:test", CONFIG)
 
 

@@ -46,7 +46,9 @@ def test_any_interleaving_pairs_each_reference_with_the_nearest_cloud_of_all(
     )
     used = {cloud for _, cloud in outcomes if cloud is not None}
     assert (
-        len(set(clouds)) - len(used) <= pairer.counts["clouds_unmatched"] <= len(clouds) - len(used)
+        len(set(clouds)) - len(used)
+        <= pairer.counts["clouds_unmatched"]
+        <= len(clouds) - len(used)
     )
 
 

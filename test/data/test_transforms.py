@@ -28,7 +28,9 @@ def test_any_two_frames_of_a_random_tree_are_related_as_their_poses_say(seed, fr
     for child in range(1, frames):
         parent = int(rng.integers(child))
         pair = (parent, child) if rng.random() < 0.5 else (child, parent)
-        tree.add(f"f{pair[0]}", f"f{pair[1]}", np.linalg.inv(to_world[pair[0]]) @ to_world[pair[1]])
+        tree.add(
+            f"f{pair[0]}", f"f{pair[1]}", np.linalg.inv(to_world[pair[0]]) @ to_world[pair[1]]
+        )
     target, source = rng.integers(frames, size=2)
     expected = np.linalg.inv(to_world[target]) @ to_world[source]
     assert_allclose(tree.lookup(f"f{target}", f"/f{source}"), expected, atol=1e-9)

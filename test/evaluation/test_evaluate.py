@@ -24,7 +24,11 @@ def frame(index, shape=(24, 32), known=True):
     )
     image = random.integers(0, 256, (*shape, 3), np.uint8)
     return Frame(
-        index * 100, image, None, truth if known else np.full(shape, np.nan, np.float32), f"{index}"
+        index * 100,
+        image,
+        None,
+        truth if known else np.full(shape, np.nan, np.float32),
+        f"{index}",
     )
 
 

@@ -29,7 +29,11 @@ def evaluation_of(sigma_of, frames=3):
         depth = (truth + error).astype(np.float32)
         sigma = sigma_of(depth, error, random).astype(np.float32)
         evaluation.add(
-            f"{index}", index, DepthPrediction(depth, sigma), truth, np.zeros((20, 30, 3), np.uint8)
+            f"{index}",
+            index,
+            DepthPrediction(depth, sigma),
+            truth,
+            np.zeros((20, 30, 3), np.uint8),
         )
     return evaluation
 

@@ -36,7 +36,9 @@ def nyu_like(tmp_path_factory):
         (folder / part).mkdir()
     for index in range(16):
         rng = np.random.default_rng(index)
-        depth = rng.uniform(1, 4) + np.linspace(0, rng.uniform(0.5, 3), 80)[None].repeat(60, axis=0)
+        depth = rng.uniform(1, 4) + np.linspace(0, rng.uniform(0.5, 3), 80)[None].repeat(
+            60, axis=0
+        )
         image = np.clip(255 * depth / 8 + rng.normal(0, 3, (60, 80)), 0, 255).astype(np.uint8)
         cv2.imwrite(str(folder / "rgb" / f"{index:04d}.jpg"), image[..., None].repeat(3, axis=-1))
         cv2.imwrite(str(folder / "depth" / f"{index:04d}.png"), (1000 * depth).astype(np.uint16))

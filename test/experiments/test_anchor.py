@@ -36,7 +36,9 @@ def test_the_anchor_covers_at_its_nominal_rate(problem):
         covered = []
         for x, y, points in data:
             mean, sigma = anchor.anchor_predictions(problem, x, y, points[region])
-            covered.append(np.mean(np.abs(mean - problem.function(points[region])) <= 1.96 * sigma))
+            covered.append(
+                np.mean(np.abs(mean - problem.function(points[region])) <= 1.96 * sigma)
+            )
         assert np.mean(covered) == pytest.approx(0.95, abs=0.02)
 
 

@@ -100,7 +100,9 @@ def test_numbers_are_those_of_evaluate_on_the_same_folder(finished, nyu_like, na
 def test_several_seeds_are_a_mean_and_a_deviation():
     def summary(value):
         figures = dict.fromkeys(("n_merci_trimmed", "n_merci", "auce", "nll", "spearman"), value)
-        areas = {kind: dict.fromkeys(("abs_rel", "rmse", "a1"), value) for kind in ("ause", "aurg")}
+        areas = {
+            kind: dict.fromkeys(("abs_rel", "rmse", "a1"), value) for kind in ("ause", "aurg")
+        }
         halves = {
             **{name: 0.5 for name in figures},
             **{kind: dict.fromkeys(("abs_rel", "rmse", "a1"), 0.5) for kind in areas},

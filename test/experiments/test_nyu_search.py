@@ -153,7 +153,9 @@ def test_every_recipe_has_a_key_of_its_own_and_is_scored_once(tiny_settings):
     recipes, calibrated = collect(asked)
     everything = [recipe for each in recipes.values() for recipe in each]
     assert len({recipe.key for recipe in everything}) == len(set(everything)) == len(everything)
-    assert {recipe for question in asked for recipe in question.answers.values()} == set(everything)
+    assert {recipe for question in asked for recipe in question.answers.values()} == set(
+        everything
+    )
     assert len(calibrated) == 3
     assert len({question.title for question in asked}) == len(asked)
 

@@ -124,7 +124,9 @@ def test_predictive_is_the_law_of_total_variance():
     rng = np.random.default_rng(0)
     outputs = rng.normal(size=(4, 3, 2))
     mean, sigma = toy_sinusoid.predictive(outputs)
-    drawn = rng.normal(outputs[..., 0], np.exp(outputs[..., 1] / 2), (100_000, 4, 3)).reshape(-1, 3)
+    drawn = rng.normal(outputs[..., 0], np.exp(outputs[..., 1] / 2), (100_000, 4, 3)).reshape(
+        -1, 3
+    )
     np.testing.assert_allclose(mean, drawn.mean(0), atol=0.02)
     np.testing.assert_allclose(sigma, drawn.std(0), rtol=0.02)
 

@@ -73,7 +73,8 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path):
 
 def test_json_is_strict(tmp_path):
     write_json(
-        tmp_path / "x.json", {"a": np.float32(0.5), "b": np.inf, "c": np.arange(2), 3: (True, None)}
+        tmp_path / "x.json",
+        {"a": np.float32(0.5), "b": np.inf, "c": np.arange(2), 3: (True, None)},
     )
     assert json.loads((tmp_path / "x.json").read_text()) == {
         "a": 0.5,

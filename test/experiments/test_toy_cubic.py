@@ -49,7 +49,8 @@ def test_dropout_and_snapshots_come_from_one_network():
 def test_an_ensemble_fits_the_cubic():
     x, y = make_data(0, 0.0)
     tensors = [
-        torch.tensor(part, dtype=torch.float32).reshape(1, -1, 1) for part in (x / 4, y / 20, x / 4)
+        torch.tensor(part, dtype=torch.float32).reshape(1, -1, 1)
+        for part in (x / 4, y / 20, x / 4)
     ]
     mean = (
         toy_cubic.fit(*tensors, Settings(members=5, epochs=200), 0)["multi_inits"][0]

@@ -149,7 +149,9 @@ def test_ground_truth_is_projection_then_occlusion():
     )
     expected = naive_occlusion(naive_projection(points, np.eye(4), CAMERA), 0.2, 5)
     assert np.isnan(expected).sum() > np.isnan(naive_projection(points, np.eye(4), CAMERA)).sum()
-    assert_allclose(ground_truth_from_cloud(points, np.eye(4), CAMERA, config), expected, rtol=1e-6)
+    assert_allclose(
+        ground_truth_from_cloud(points, np.eye(4), CAMERA, config), expected, rtol=1e-6
+    )
 
 
 @given(seed=seeds)
@@ -177,7 +179,9 @@ def test_what_is_no_transform_is_refused(values):
 def test_the_option_needs_seven_numbers():
     with pytest.raises(ConfigError, match="has 3 numbers; expected 7"):
         transform_from_option((1.0, 2.0, 3.0))
-    assert_array_equal(transform_from_option((1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 1.0))[:3, 3], [1, 2, 3])
+    assert_array_equal(
+        transform_from_option((1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 1.0))[:3, 3], [1, 2, 3]
+    )
 
 
 def test_a_camera_scales_with_its_image():

@@ -92,7 +92,9 @@ def test_the_prediction_is_the_network_s_between_two_resizes(model):
     with torch.no_grad():
         depth, scale = network(image_tensor(resize_image(image, (80, 64))[None]))
     for values, expected in ((found.depth_m, depth), (found.sigma_m, np.sqrt(2.0) * scale)):
-        np.testing.assert_allclose(values, cv2.resize(expected[0, 0].numpy(), (120, 90)), rtol=1e-4)
+        np.testing.assert_allclose(
+            values, cv2.resize(expected[0, 0].numpy(), (120, 90)), rtol=1e-4
+        )
 
 
 def test_an_image_of_the_network_s_size_is_not_resampled(model):
@@ -268,9 +270,7 @@ def test_options_out_of_range_and_folders_that_are_missing(model, tmp_path):
 
 @pytest.mark.parametrize("library", ["torch", "transformers", "safetensors"])
 def test_a_missing_library_is_named_with_the_way_to_install_it(library):
-    program = (
-        f"import sys; sys.modules[{library!r}] = None\nimport uncertainty_depth.inference.predictor"
-    )
+    program = f"import sys; sys.modules[{library!r}] = None\nimport uncertainty_depth.inference.predictor"
     failed = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )

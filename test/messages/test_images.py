@@ -24,7 +24,8 @@ def back_end(request, monkeypatch):
     """Every test that uses it runs once per way to convert colours that is installed."""
     if request.param == "cv_bridge":
         pytest.importorskip(
-            "cv_bridge.boost.cv_bridge_boost", reason="cv_bridge comes with a ROS distribution only"
+            "cv_bridge.boost.cv_bridge_boost",
+            reason="cv_bridge comes with a ROS distribution only",
         )
     convert = images.cv_bridge_to_rgb if request.param == "cv_bridge" else images.rosbags_to_rgb
     monkeypatch.setattr(images, "to_rgb", lambda: convert)

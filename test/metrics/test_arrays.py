@@ -54,7 +54,9 @@ def test_average_ranks_are_scipys(values):
 def test_prefix_sums_of_counts_in_any_order_with_repeats(values, data):
     counts = np.array(data.draw(st.lists(st.integers(0, len(values)), min_size=1, max_size=9)))
     expected = [values[:count].sum() for count in counts]
-    np.testing.assert_allclose(NUMPY.prefix_sums(values, counts), expected, rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(
+        NUMPY.prefix_sums(values, counts), expected, rtol=1e-12, atol=1e-300
+    )
     tensor = torch.from_numpy(values)
     np.testing.assert_allclose(
         arrays_of(tensor).prefix_sums(tensor, counts), expected, rtol=1e-12, atol=1e-300

@@ -106,7 +106,10 @@ def test_nothing_gives_nan(convert):
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: coverage([1.0], [1.0], 1.0), "p is 1.0; expected levels strictly between 0 and 1"),
+        (
+            lambda: coverage([1.0], [1.0], 1.0),
+            "p is 1.0; expected levels strictly between 0 and 1",
+        ),
         (lambda: auce([1.0], [-1.0]), "sigma contains -1; expected no negative value"),
         (lambda: nll([1.0, 2.0], [1.0]), "sigma has 1 elements; expected 2"),
         (lambda: spearman([1.0], [math.nan]), "error contains nan; expected finite values"),

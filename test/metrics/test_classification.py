@@ -139,6 +139,7 @@ def test_ece_of_many_pixels_is_that_of_a_loop(convert, classes):
     confidence, hit = rows.max(1), rows.argmax(1) == labels
     places = np.ceil(confidence * 15)
     expected = (
-        sum(abs((hit[places == k] - confidence[places == k]).sum()) for k in range(1, 16)) / 100_000
+        sum(abs((hit[places == k] - confidence[places == k]).sum()) for k in range(1, 16))
+        / 100_000
     )
     assert ece(convert(table), convert(labels)) == pytest.approx(expected, rel=1e-9)

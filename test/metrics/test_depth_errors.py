@@ -21,9 +21,13 @@ def test_follows_the_definitions(pixels, convert):
         "rmse": math.sqrt(sum((d - g) ** 2 for d, g in pairs) / number),
         "rmse_log": math.sqrt(sum(x**2 for x in logs) / number),
         "silog": math.sqrt(sum((x - sum(logs) / number) ** 2 for x in logs) / number),
-        **{f"a{k}": sum(max(d / g, g / d) < 1.25**k for d, g in pairs) / number for k in (1, 2, 3)},
+        **{
+            f"a{k}": sum(max(d / g, g / d) < 1.25**k for d, g in pairs) / number for k in (1, 2, 3)
+        },
     }
-    assert depth_errors(convert(depth), convert(ground_truth)) == pytest.approx(expected, rel=1e-11)
+    assert depth_errors(convert(depth), convert(ground_truth)) == pytest.approx(
+        expected, rel=1e-11
+    )
 
 
 def test_a_scaled_depth_has_known_errors():
@@ -72,7 +76,8 @@ def test_valid_pixels_of_maps(convert):
 
 def test_wrong_shapes_are_named():
     with pytest.raises(
-        ValueError, match=re.escape("ground_truth has shape (2, 3); expected (3, 2), that of depth")
+        ValueError,
+        match=re.escape("ground_truth has shape (2, 3); expected (3, 2), that of depth"),
     ):
         valid_pixels(np.zeros((3, 2)), np.zeros((3, 2)), np.zeros((2, 3)), 0.1, 80.0)
     with pytest.raises(ValueError, match="ground_truth contains 0; expected positive values"):

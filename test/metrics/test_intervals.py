@@ -79,7 +79,9 @@ def test_multiples_of_the_width_lie_within_the_edges_of_their_interval(width, co
         np.arange(1, 900) * width,
         np.nextafter(np.arange(1, 900) * width, 0),
     ):
-        result = by_depth(*map(convert, (np.ones(899), np.ones(899), ground_truth)), interval=width)
+        result = by_depth(
+            *map(convert, (np.ones(899), np.ones(899), ground_truth)), interval=width
+        )
         np.testing.assert_array_equal(
             result.pixels, np.histogram(ground_truth, np.append(result.edges[:-1], np.inf))[0]
         )

@@ -48,7 +48,8 @@ def exact_figures(depth, sigma, ground_truth, alpha=0.95):
     """The mapping under "uncertainty" by the exact public functions, one by one."""
     error = np.abs(depth - ground_truth)
     curves = {
-        name: sparsification(depth, sigma, ground_truth, name) for name in ("abs_rel", "rmse", "a1")
+        name: sparsification(depth, sigma, ground_truth, name)
+        for name in ("abs_rel", "rmse", "a1")
     }
     ause, aurg = (
         {name: getattr(curve, kind) for name, curve in curves.items()} for kind in ("ause", "aurg")
@@ -309,7 +310,9 @@ def test_rows_coarsen_alike_in_every_order(convert):
 
 
 def test_baselines_are_scaled_by_the_pixels_with_a_finite_ratio_in_a_frame_and_online():
-    depth, sigma, ground_truth = ADVERSARIAL["depth that is not positive"](np.random.default_rng(3))
+    depth, sigma, ground_truth = ADVERSARIAL["depth that is not positive"](
+        np.random.default_rng(3)
+    )
     metrics = OnlineMetrics()
     frame = metrics.update(depth, sigma, ground_truth)
     for name, figures in metrics.compute()["baselines"].items():
@@ -373,7 +376,9 @@ def test_merging_in_any_order_agrees(make_pixels):
         assert merged.compute()["uncertainty"]["ause"] == pytest.approx(
             sequential.compute()["uncertainty"]["ause"], rel=1e-12
         )
-        assert (merged.pixels, merged.frames) == (sequential.pixels, sequential.frames) == (6000, 3)
+        assert (
+            (merged.pixels, merged.frames) == (sequential.pixels, sequential.frames) == (6000, 3)
+        )
 
 
 def test_numpy_and_torch_states_merge(pixels, convert):
@@ -458,7 +463,10 @@ def test_the_state_stays_within_8_mb_however_much_it_sees(make_pixels, limits):
         ),
         ({"max_depth": math.inf}, "max_depth is inf; expected a finite number of metres"),
         ({"min_depth": math.nan}, "min_depth is nan; expected a finite number of metres"),
-        ({"depth_interval": math.inf}, "depth_interval is inf; expected a finite number of metres"),
+        (
+            {"depth_interval": math.inf},
+            "depth_interval is inf; expected a finite number of metres",
+        ),
         ({"depth_interval": 0.0}, "depth_interval is 0.0; expected more than 0"),
     ],
 )

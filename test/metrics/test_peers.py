@@ -22,7 +22,9 @@ def torch_uncertainty_ause():
     if found is None:
         pytest.skip("torch-uncertainty is not installed")
     path = Path(found.submodule_search_locations[0]) / "metrics" / "sparsification.py"
-    specification = importlib.util.spec_from_file_location("torch_uncertainty_sparsification", path)
+    specification = importlib.util.spec_from_file_location(
+        "torch_uncertainty_sparsification", path
+    )
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return module.AUSE
@@ -41,7 +43,10 @@ def test_torch_uncertaintys_sparsification_is_ilgs_at_every_pixel(pixels, torch_
     removal, oracle = (curve.numpy().astype(np.float64) for curve in peer.partial_compute())
     ours = sparsification(depth, sigma, ground_truth, "mae", "ilg")
     removed = len(error) - ((1 - ours.fractions) * len(error)).astype(int)
-    sums = tuple(map(int, importlib.metadata.version("torch-uncertainty").split(".")[:2])) < (0, 13)
+    sums = tuple(map(int, importlib.metadata.version("torch-uncertainty").split(".")[:2])) < (
+        0,
+        13,
+    )
     left = 1 - removed / len(error) if sums else 1.0
     np.testing.assert_allclose(removal[removed] / left, ours.sparsification, rtol=1e-5)
     np.testing.assert_allclose(oracle[removed] / left, ours.oracle, rtol=1e-5)
@@ -75,7 +80,9 @@ def test_scikit_learn_has_the_same_brier_score():
 
 
 def test_scikit_learns_calibration_curve_gives_the_same_ece():
-    calibration = pytest.importorskip("sklearn.calibration", reason="scikit-learn is not installed")
+    calibration = pytest.importorskip(
+        "sklearn.calibration", reason="scikit-learn is not installed"
+    )
     rng = np.random.default_rng(0)
     table = rng.dirichlet(np.ones(3), 2000)
     labels = rng.integers(0, 3, 2000)

@@ -36,7 +36,12 @@ def naive_poggi(depth, sigma, ground_truth, error):
     for key in (-sigma, -values):
         thresholds = [np.percentile(key, 100.0 / 50 * step) for step in range(50)]
         curves.append([reduce(values[key >= threshold]) for threshold in thresholds] + [0.0])
-    return np.arange(51) / 50, np.array(curves[0]), np.array(curves[1]), np.full(51, reduce(values))
+    return (
+        np.arange(51) / 50,
+        np.array(curves[0]),
+        np.array(curves[1]),
+        np.full(51, reduce(values)),
+    )
 
 
 def naive_kept_number(depth, sigma, ground_truth, error):
@@ -64,7 +69,9 @@ def test_follows_its_source(pixels, convert, variant, error):
     for curve, expected in zip(curves, (fractions, removal, oracle, random), strict=True):
         np.testing.assert_allclose(curve, expected, rtol=1e-10, atol=1e-12)
     assert result.ause == pytest.approx(trapezoid(removal - oracle, fractions), rel=1e-9)
-    assert result.aurg == pytest.approx(trapezoid(random - removal, fractions), rel=1e-9, abs=1e-12)
+    assert result.aurg == pytest.approx(
+        trapezoid(random - removal, fractions), rel=1e-9, abs=1e-12
+    )
     assert (result.variant, result.error) == (variant, error)
 
 
@@ -134,7 +141,9 @@ def test_a_constant_sigma_gains_nothing(pixels, variant, error):
 def test_exponential_errors_have_the_known_oracle():
     """The mean of the smallest 1 - f of exponential errors is 1 + f ln f / (1 - f)."""
     error = -np.log(1 - (np.arange(100_000) + 0.5) / 100_000)
-    result = sparsification(10 + error, error[::-1].copy(), np.full_like(error, 10.0), "mae", "ilg")
+    result = sparsification(
+        10 + error, error[::-1].copy(), np.full_like(error, 10.0), "mae", "ilg"
+    )
     f = result.fractions[1:]
     np.testing.assert_allclose(result.oracle[1:], 1 + f * np.log(f) / (1 - f), rtol=2e-3)
     # The worst order keeps the largest errors: their mean is 1 - ln(1 - f), here f the share removed.

@@ -323,7 +323,9 @@ def test_a_member_that_vanishes_after_reading(model):
 def test_members_of_other_architectures_keep_theirs(tmp_path):
     networks = [
         network(),
-        Hourglass(NetworkConfig(backbone="resnet10", decoder_width=32, input_size=(64, 48))).eval(),
+        Hourglass(
+            NetworkConfig(backbone="resnet10", decoder_width=32, input_size=(64, 48))
+        ).eval(),
     ]
     path = write(tmp_path / "model", networks)
     found, image = read(path), torch.rand(1, 3, 48, 64)

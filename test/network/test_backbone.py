@@ -215,7 +215,9 @@ def test_a_hub_that_cannot_be_reached_is_one_sentence_and_no_wait(monkeypatch):
         raise OSError("Name or service not known")
 
     monkeypatch.setattr(huggingface_hub.HfApi, "model_info", unreachable)
-    monkeypatch.setattr(module, "_read_config", lambda name: pytest.fail("went on to the slow way"))
+    monkeypatch.setattr(
+        module, "_read_config", lambda name: pytest.fail("went on to the slow way")
+    )
     with pytest.raises(ModelError) as caught:
         make_backbone("nobody/no-such-backbone")
     assert asked == [("nobody/no-such-backbone", module.HUB_TIMEOUT_S)]

@@ -77,9 +77,9 @@ def test_up_projection_is_unpooling_and_convolving():
     unpooled = torch.zeros(2, 3, 10, 12)
     unpooled[:, :, ::2, ::2] = x
     kernel = module.unpool.weight.transpose(0, 1).flip(2, 3)
-    branch, projection = (module.unpool_norm(functional.conv2d(unpooled, kernel, padding=2))).split(
-        4, dim=1
-    )
+    branch, projection = (
+        module.unpool_norm(functional.conv2d(unpooled, kernel, padding=2))
+    ).split(4, dim=1)
     expected = (
         module.norm(functional.conv2d(functional.relu(branch), module.conv.weight, padding=1))
         + projection

@@ -53,7 +53,11 @@ ZOE = {
 }
 PATCHES = {
     f"patch_transformer_{name}": value
-    for name, value in (("hidden_size", 128), ("intermediate_size", 16), ("num_attention_heads", 2))
+    for name, value in (
+        ("hidden_size", 128),
+        ("intermediate_size", 16),
+        ("num_attention_heads", 2),
+    )
 }
 BINS = {"n_bins": 8, "min_depth": 1e-3}
 
@@ -251,7 +255,8 @@ def network(saved) -> Callable[..., PretrainedDepth]:
         torch.manual_seed(2)
         return make_network(
             NetworkConfig(
-                backbone=str(saved(kind)), **{"depth_range": (1e-3, 1e4), "head": "none", **options}
+                backbone=str(saved(kind)),
+                **{"depth_range": (1e-3, 1e4), "head": "none", **options},
             )
         ).eval()
 

@@ -28,7 +28,11 @@ from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.backbone import backbone_from_mapping, make_backbone
 from uncertainty_depth.pretrained.own_options import own_options, own_options_of
-from uncertainty_depth.pretrained.preprocessing import input_size, normalisation, read_preprocessing
+from uncertainty_depth.pretrained.preprocessing import (
+    input_size,
+    normalisation,
+    read_preprocessing,
+)
 
 
 def test_weights_and_normalisation_are_the_saved_ones(kind, network, model, normalisation):
@@ -76,7 +80,10 @@ def test_a_model_without_preprocessing_gets_imagenets_normalisation_and_says_so(
 
 def test_images_that_are_not_normalised_stay_as_they_are():
     assert normalisation({"do_rescale": True, "size_divisor": 32}) == ([0.0] * 3, [1.0] * 3)
-    assert normalisation({"do_normalize": False, "image_mean": [0.5] * 3}) == ([0.0] * 3, [1.0] * 3)
+    assert normalisation({"do_normalize": False, "image_mean": [0.5] * 3}) == (
+        [0.0] * 3,
+        [1.0] * 3,
+    )
     assert normalisation({"image_mean": [0.5] * 3, "image_std": [0.25] * 3}) == (
         [0.5] * 3,
         [0.25] * 3,
@@ -105,7 +112,8 @@ def test_images_are_normalised_as_the_models_own_processor_does_it(processor, tm
     image = np.random.default_rng(0).integers(0, 256, (3, 32, 64), dtype=np.uint8)
     processor.save_pretrained(tmp_path)
     mean, std = (
-        np.reshape(values, (3, 1, 1)) for values in normalisation(read_preprocessing(str(tmp_path)))
+        np.reshape(values, (3, 1, 1))
+        for values in normalisation(read_preprocessing(str(tmp_path)))
     )
     expected = processor(
         image.transpose(1, 2, 0), input_data_format="channels_last", return_tensors="np"
@@ -166,7 +174,9 @@ def test_own_options_are_what_the_model_was_made_for(saved):
         "input_size": (256, 256),
         **far,
     }
-    assert own_options(str(saved("depth_pro_without_fov", size={"height": 256, "width": 256}))) == {
+    assert own_options(
+        str(saved("depth_pro_without_fov", size={"height": 256, "width": 256}))
+    ) == {
         **relative,
         "input_size": (256, 256),
     }

@@ -71,7 +71,10 @@ def test_images_of_any_size_are_stretched_to_the_one_that_depth_pro_knows(networ
         + wrapped.encoder.mean
     )
     torch.testing.assert_close(
-        wrapped(images).depth_m, resized(wrapped(stretched).depth_m, (60, 80)), rtol=1e-3, atol=1e-3
+        wrapped(images).depth_m,
+        resized(wrapped(stretched).depth_m, (60, 80)),
+        rtol=1e-3,
+        atol=1e-3,
     )
 
 
@@ -214,7 +217,11 @@ def test_a_prepared_network_predicts_the_same(kind, precision, rtol, network):
 
 
 def test_divergences_of_learned_rates_have_gradients(network):
-    for kind, dropout_kind in (("dpt", "concrete"), ("glpn", "concrete"), ("zoedepth", "gaussian")):
+    for kind, dropout_kind in (
+        ("dpt", "concrete"),
+        ("glpn", "concrete"),
+        ("zoedepth", "gaussian"),
+    ):
         wrapped = network(kind, dropout_kind=dropout_kind)
         wrapped.decoder.divergence().backward()
         assert all(weights.grad.item() != 0 for weights in wrapped.decoder.dropouts.parameters())

@@ -142,7 +142,8 @@ def test_every_method_is_trained_and_served_at_the_images_size(method, options, 
     if method == "multi_networks":
         training = replace(training, freeze_encoder=False, backbones=(small.backbone, "tiny"))
     predictor = Predictor(
-        train(source, tmp_path / "model", small, training), PredictorConfig(device="cpu", samples=2)
+        train(source, tmp_path / "model", small, training),
+        PredictorConfig(device="cpu", samples=2),
     )
     found = predictor.predict(source.records[0].image)
     assert found.depth_m.shape == found.sigma_m.shape == (60, 80)
@@ -157,7 +158,9 @@ def test_every_method_is_trained_and_served_at_the_images_size(method, options, 
     ["depth_anything_metric", "depth_anything", "depth_pro", "dpt_of_dinov2", "dpt_of_swinv2"],
 )
 @pytest.mark.parametrize("head", ["none", "laplace"])
-def test_before_training_depth_and_error_are_of_the_size_of_the_frames(kind, head, options, source):
+def test_before_training_depth_and_error_are_of_the_size_of_the_frames(
+    kind, head, options, source
+):
     frames = read_frames(source, (64, 64))
     network = make_network(options(kind, head=head))
     images, depth_m = frames.batch(range(8))

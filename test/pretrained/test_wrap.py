@@ -33,7 +33,9 @@ def test_a_wrapped_model_predicts_what_the_model_predicts(metric, saved, metres,
     expected = metres(metric, torch.from_numpy(image).permute(2, 0, 1)[None].float() / 255)[
         0
     ].numpy()
-    found = Predictor(wrapped, PredictorConfig(method="deterministic", device="cpu")).predict(image)
+    found = Predictor(wrapped, PredictorConfig(method="deterministic", device="cpu")).predict(
+        image
+    )
     np.testing.assert_allclose(found.depth_m, expected, rtol=1e-4)
 
 

@@ -187,7 +187,9 @@ def camera_info(stamp_ns, width, height, focal=40.0):
         d=[0.0] * 5,
     )
     message.k = np.array([focal, 0, width / 2, 0, focal, height / 2, 0, 0, 1])
-    message.p = np.array([focal, 0, width / 2, 0, 0, focal, height / 2, 0, 0, 0, 1, 0], dtype=float)
+    message.p = np.array(
+        [focal, 0, width / 2, 0, 0, focal, height / 2, 0, 0, 0, 1, 0], dtype=float
+    )
     message.r = np.eye(3).reshape(-1)
     return message
 

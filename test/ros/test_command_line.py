@@ -54,7 +54,9 @@ def help_of(capsys):
     "arguments", [("--help",), ("-h",), ("--ros-args", "-p", "samples:=2", "--help")], ids=" ".join
 )
 @pytest.mark.parametrize("node", CONFIGS)
-def test_help_is_a_success_that_starts_nothing_and_needs_no_ros(node, arguments, tmp_path, help_of):
+def test_help_is_a_success_that_starts_nothing_and_needs_no_ros(
+    node, arguments, tmp_path, help_of
+):
     (tmp_path / "rclpy.py").write_text("raise ImportError('no rclpy here')")
     paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     done = call(node, *arguments, PYTHONPATH=paths)
@@ -176,7 +178,9 @@ def test_help_lists_the_topics_and_services_that_the_node_has(node, help_of, req
         told(help_of(node)), request.getfixturevalue("real")(node), strict=True
     ):
         listed = {
-            name: {kind for pattern, kind in patterns.items() if fnmatch.fnmatchcase(name, pattern)}
+            name: {
+                kind for pattern, kind in patterns.items() if fnmatch.fnmatchcase(name, pattern)
+            }
             for name in actual
         }
         assert listed == {name: {kind} for name, kind in actual.items()}

@@ -96,7 +96,9 @@ def test_maps_carry_the_image_header_and_metres(graph, start, make):
     depth, sigma = depths.wait()[0], sigmas.wait()[0]
     assert depth.header == sigma.header == image.header
     np.testing.assert_array_equal(decode_depth(depth), np.full((HEIGHT, WIDTH), 4, np.float32))
-    np.testing.assert_array_equal(decode_depth(sigma), np.full((HEIGHT, WIDTH), 4, np.float32) / 10)
+    np.testing.assert_array_equal(
+        decode_depth(sigma), np.full((HEIGHT, WIDTH), 4, np.float32) / 10
+    )
     assert latencies.wait()[0].data > times.wait()[0].data > 0
     assert infos.messages == []
     info.publish(make.camera_info(1, 2 * WIDTH, 2 * HEIGHT, focal=50.0))
@@ -198,7 +200,10 @@ def test_the_executor_stays_free_while_the_network_works(graph, start, make):
 
 def test_nothing_is_dropped_with_a_queue_and_reliable_input(graph, start, make):
     node = start(queue_size=50, reliable_input=True)
-    depths, images = graph.inbox(Image, "depth/image_rect", 50), graph.publisher(Image, "image", 50)
+    depths, images = (
+        graph.inbox(Image, "depth/image_rect", 50),
+        graph.publisher(Image, "image", 50),
+    )
     for stamp in range(1, 41):
         images.publish(make.image(stamp, red()))
     assert [stamp_ns(message.header) for message in depths.wait(40)] == list(range(1, 41))
@@ -291,7 +296,9 @@ def test_default_quality_of_service(graph, start):
         "points",
         "depth/image_color",
     ):
-        graph.until(lambda topic=topic: graph.node.get_publishers_info_by_topic(f"/{topic}"), topic)
+        graph.until(
+            lambda topic=topic: graph.node.get_publishers_info_by_topic(f"/{topic}"), topic
+        )
         assert (
             graph.node.get_publishers_info_by_topic(f"/{topic}")[0].qos_profile.reliability
             == ReliabilityPolicy.RELIABLE

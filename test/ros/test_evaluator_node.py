@@ -122,7 +122,9 @@ def test_every_figure_has_a_topic(graph, start):
     ]
     assert len(figures) > 20
     topics = lambda: {name for name, _ in graph.node.get_topic_names_and_types()}  # noqa: E731
-    wanted = {f"{NODE}/metrics/{prefix}{figure}" for figure in figures for prefix in ("", "frame/")}
+    wanted = {
+        f"{NODE}/metrics/{prefix}{figure}" for figure in figures for prefix in ("", "frame/")
+    }
     graph.until(lambda: wanted <= topics(), "a topic for every figure")
 
 
@@ -409,7 +411,11 @@ def test_figures_without_a_value_are_nan(graph, start, make):
 @pytest.mark.parametrize(
     ("parameters", "error", "sentence"),
     [
-        ({"lidar_to_camera": [1.0, 2.0]}, ConfigError, "lidar_to_camera has 2 numbers; expected 7"),
+        (
+            {"lidar_to_camera": [1.0, 2.0]},
+            ConfigError,
+            "lidar_to_camera has 2 numbers; expected 7",
+        ),
         (
             {"min_depth": 5.0, "max_depth": 5.0},
             ConfigError,

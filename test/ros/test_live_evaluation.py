@@ -205,7 +205,9 @@ def test_what_waits_is_told(make):
     evaluation.add_depth(maps(make, 50 * MS)[0])
     add_prediction(evaluation, make, 100 * MS)
     add_prediction(evaluation, make, 200 * MS)
-    add_cloud(evaluation, make, 100 * MS)  # decides the first, which then waits for the camera info
+    add_cloud(
+        evaluation, make, 100 * MS
+    )  # decides the first, which then waits for the camera info
     assert evaluation.waiting == 3
     evaluation.add_camera_info(make.camera_info(0, WIDTH, HEIGHT))
     assert evaluation.waiting == 2

@@ -158,7 +158,9 @@ def warned(graph, capfd):
     def start(kind, *arguments, **parameters):
         graph.start(kind, list(arguments), **parameters)
         return re.findall(
-            r"^\[WARN\] \[[\d.]+\] \[parameters_node\]: (.*)$", capfd.readouterr().err, re.MULTILINE
+            r"^\[WARN\] \[[\d.]+\] \[parameters_node\]: (.*)$",
+            capfd.readouterr().err,
+            re.MULTILINE,
         )
 
     return start

@@ -20,7 +20,9 @@ KINDS = {"depth": DepthNodeConfig, "evaluator": EvaluatorNodeConfig}
 
 @pytest.mark.parametrize("name", KINDS)
 def test_parameter_files_hold_legal_parameters(name):
-    ((namespace, content),) = yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text()).items()
+    ((namespace, content),) = yaml.safe_load(
+        (ROOT / "config" / f"{name}.yaml").read_text()
+    ).items()
     values = content["ros__parameters"]
     assert namespace == "/**"
     assert values.pop("use_sim_time") is False
@@ -162,7 +164,12 @@ def test_an_empty_argument_leaves_the_parameter_file_alone(description):
     )
     given = given_parameters(DepthNodeConfig, context)
     assert given.pop("model").evaluate(context) == "007"  # a path, not a number
-    assert given == {"samples": 4, "max_frame_age": 1, "reliable_input": True, "use_sim_time": True}
+    assert given == {
+        "samples": 4,
+        "max_frame_age": 1,
+        "reliable_input": True,
+        "use_sim_time": True,
+    }
 
 
 def test_the_lidar_pose_may_be_given_with_blanks_or_as_a_list(description):

@@ -15,7 +15,13 @@ ROBOT_RADIUS, ROBOT_HEIGHT = 0.3, 1.2
 
 def everything(world) -> list[tuple]:
     return [
-        (type(solid).__name__, solid.label, solid.centre, solid.bound, repr(solid.material.texture))
+        (
+            type(solid).__name__,
+            solid.label,
+            solid.centre,
+            solid.bound,
+            repr(solid.material.texture),
+        )
         for solid in world.solids
     ]
 

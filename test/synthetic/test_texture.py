@@ -36,7 +36,9 @@ def sharp(uv):
 def test_pulse_is_the_mean_of_the_wave_over_the_footprint(x, width, duty):
     samples = x + width * ((np.arange(20000) + 0.5) / 20000 - 0.5)
     expected = np.mean(samples % 1.0 < duty)
-    assert pulse(np.float32([x]), np.float32([width]), duty)[0] == pytest.approx(expected, abs=2e-3)
+    assert pulse(np.float32([x]), np.float32([width]), duty)[0] == pytest.approx(
+        expected, abs=2e-3
+    )
 
 
 def test_checker_alternates():

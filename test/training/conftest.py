@@ -41,7 +41,11 @@ def wall(index: int, known_share: float = 1.0) -> Frame:
 @pytest.fixture
 def network() -> NetworkConfig:
     return NetworkConfig(
-        backbone="tiny", decoder_width=16, head="none", input_size=(64, 64), depth_range=(0.5, 10.0)
+        backbone="tiny",
+        decoder_width=16,
+        head="none",
+        input_size=(64, 64),
+        depth_range=(0.5, 10.0),
     )
 
 

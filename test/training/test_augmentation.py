@@ -22,7 +22,10 @@ def test_half_of_the_frames_are_flipped_image_and_depth_together() -> None:
     images, depth = batch()
     changed, moved = augment(images, depth, torch.Generator().manual_seed(0))
     mirrored = torch.tensor(
-        [torch.allclose(after, before.flip(-1)) for before, after in zip(depth, moved, strict=True)]
+        [
+            torch.allclose(after, before.flip(-1))
+            for before, after in zip(depth, moved, strict=True)
+        ]
     )
     same = torch.tensor(
         [torch.allclose(after, before) for before, after in zip(depth, moved, strict=True)]

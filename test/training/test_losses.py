@@ -96,7 +96,8 @@ def test_berhu_of_a_perfect_prediction_is_zero_with_finite_gradients() -> None:
 
 
 @pytest.mark.parametrize(
-    ("head", "name"), [("none", "log_l1"), ("laplace", "laplace_nll"), ("gaussian", "gaussian_nll")]
+    ("head", "name"),
+    [("none", "log_l1"), ("laplace", "laplace_nll"), ("gaussian", "gaussian_nll")],
 )
 def test_the_head_chooses_the_loss(head: str, name: str) -> None:
     assert losses.choose(NetworkConfig(head=head), TrainingConfig()) is getattr(losses, name)

@@ -77,7 +77,8 @@ def test_each_of_multi_networks_has_its_encoder(network) -> None:
 @pytest.mark.parametrize("method", ENSEMBLES)
 def test_the_step_is_that_of_adversarial_ensembles_alone(method: str, network) -> None:
     steps = {
-        member.objective.adversarial_step for member in plan(network, method, adversarial_step=0.03)
+        member.objective.adversarial_step
+        for member in plan(network, method, adversarial_step=0.03)
     }
     assert steps == {0.03 if method == "adversarial_ensemble" else 0.0}
 

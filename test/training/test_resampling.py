@@ -45,7 +45,9 @@ def test_each_cell_takes_the_known_pixel_nearest_to_its_centre(
         rng.permutation(rows * columns).reshape(rows, columns) + 1.0,
         np.nan,
     )
-    np.testing.assert_array_equal(resample_depth(depth, width, height), naive(depth, width, height))
+    np.testing.assert_array_equal(
+        resample_depth(depth, width, height), naive(depth, width, height)
+    )
 
 
 def test_depth_is_not_blended_across_an_edge() -> None:

@@ -192,7 +192,9 @@ def test_a_network_waits_for_those_it_learns_from(
 
 def test_what_learns_from_a_network_that_failed_is_not_begun(network, tmp_path: Path) -> None:
     plan = make_plan(*settle(network, TrainingConfig(method="learned_error")))
-    crew = Crew(ModelRun(tmp_path, plan, TrainingFrames(), [], [], torch.device("cpu"), {}), [1], 1)
+    crew = Crew(
+        ModelRun(tmp_path, plan, TrainingFrames(), [], [], torch.device("cpu"), {}), [1], 1
+    )
     crew.failed[0] = "depth was not trained: no reason"
     assert not crew.start(2)
     with pytest.raises(

@@ -132,7 +132,9 @@ def test_a_network_is_taught_an_ensemble_s_mean_and_total_sigma(
     small, make, tmp_path: Path
 ) -> None:
     teacher = make(
-        (small[0], replace(small[1], head="laplace"), small[2]), tmp_path / "teacher", "multi_inits"
+        (small[0], replace(small[1], head="laplace"), small[2]),
+        tmp_path / "teacher",
+        "multi_inits",
     )
     source, network, training = small
     folder = train(source, tmp_path / "model", network, replace(training, distill=str(teacher)))

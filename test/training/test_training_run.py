@@ -151,7 +151,9 @@ def test_a_frozen_encoder_is_stored_once_and_never_changes(
     model = model_folder.read(folder)
     assert model.shared_encoder
     assert (folder / "encoder.safetensors").exists()
-    assert all(name.startswith("decoder.") for name in load_file(folder / "epoch_0003.safetensors"))
+    assert all(
+        name.startswith("decoder.") for name in load_file(folder / "epoch_0003.safetensors")
+    )
 
 
 def test_the_seed_alone_decides(
@@ -227,7 +229,9 @@ def test_an_existing_folder_is_refused(
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(ConfigError, match="is not empty; expected a new folder, or --resume"):
         train(source, tmp_path, network, training)
-    with pytest.raises(ModelError, match=r"holds no model.json; expected the folder of a training"):
+    with pytest.raises(
+        ModelError, match=r"holds no model.json; expected the folder of a training"
+    ):
         train(source, tmp_path, network, training, resume=True)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 

@@ -69,7 +69,9 @@ def test_the_law_of_total_variance_against_sampling():
         rng.uniform(0.1, 1, (6, 1, 1, 1)).astype(np.float32),
     )
     draws = rng.normal(means.ravel()[:, None], sigmas.ravel()[:, None], (6, 200_000))
-    np.testing.assert_allclose(moments_of(means, sigmas**2).variance.item(), draws.var(), rtol=0.01)
+    np.testing.assert_allclose(
+        moments_of(means, sigmas**2).variance.item(), draws.var(), rtol=0.01
+    )
 
 
 def test_one_sample_without_a_head_has_no_variance():

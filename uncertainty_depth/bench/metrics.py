@@ -23,7 +23,15 @@ import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from uncertainty_depth.metrics import OnlineMetrics, auce, brier, ece, nll, sparsification, spearman
+from uncertainty_depth.metrics import (
+    OnlineMetrics,
+    auce,
+    brier,
+    ece,
+    nll,
+    sparsification,
+    spearman,
+)
 
 SIZES = (20_000, 1_000_000, 10_000_000)
 FRAME = 320 * 240
@@ -224,7 +232,9 @@ def torch_uncertainty_ause() -> type | None:
     ):
         return None
     path = Path(found.submodule_search_locations[0]) / "metrics" / "sparsification.py"
-    specification = importlib.util.spec_from_file_location("torch_uncertainty_sparsification", path)
+    specification = importlib.util.spec_from_file_location(
+        "torch_uncertainty_sparsification", path
+    )
     module = importlib.util.module_from_spec(specification)  # type: ignore[arg-type]
     specification.loader.exec_module(module)  # type: ignore[union-attr]
     return module.AUSE

@@ -100,7 +100,9 @@ def _sized(shape: SigmaMap, sigma: Floats, error: Floats) -> SigmaMap:
 
 
 def _blend(shape: SigmaMap, scale: SigmaMap, strength: float) -> SigmaMap:
-    values = strength * np.array(shape.calibrated_m) + (1 - strength) * scale(np.array(shape.raw_m))
+    values = strength * np.array(shape.calibrated_m) + (1 - strength) * scale(
+        np.array(shape.raw_m)
+    )
     return SigmaMap(f"{shape.kind} {strength:.0%}", shape.raw_m, tuple(values.tolist()))
 
 

@@ -191,7 +191,10 @@ def _draw_reliability(axes: Axes, calibration: Calibration) -> None:
     styles = ({"color": "#D55E00", "linestyle": "--"}, {"color": "#0072B2"})
     for name, found, style in zip(("before", "after"), means(calibration), styles, strict=True):
         covered = np.array(
-            [getattr(trial, name).curves()["reliability"]["method"] for trial in calibration.trials]
+            [
+                getattr(trial, name).curves()["reliability"]["method"]
+                for trial in calibration.trials
+            ]
         )
         axes.plot(
             100 * LEVELS,

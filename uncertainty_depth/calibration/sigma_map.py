@@ -56,7 +56,9 @@ class SigmaMap:
 
     def scaled(self, factor: float) -> SigmaMap:
         """The map whose calibrated sigmas are `factor` times this one's."""
-        return SigmaMap(self.kind, self.raw_m, tuple(factor * value for value in self.calibrated_m))
+        return SigmaMap(
+            self.kind, self.raw_m, tuple(factor * value for value in self.calibrated_m)
+        )
 
     def to_mapping(self) -> dict[str, Any]:
         """As plain values for JSON; `from_mapping` is the inverse."""

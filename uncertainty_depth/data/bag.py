@@ -16,7 +16,11 @@ from uncertainty_depth.data.recording import OpenRecording, Recording
 from uncertainty_depth.data.topics import choose_topics, transform_topics
 from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
-from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud, transform_from_option
+from uncertainty_depth.geometry.camera import (
+    Camera,
+    ground_truth_from_cloud,
+    transform_from_option,
+)
 from uncertainty_depth.messages.camera_info import camera_from_info, is_distorted
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.images import decode_image

@@ -120,7 +120,9 @@ class OpenRecording:
 
     def first(self, topic: str) -> Any | None:
         """The first message on `topic` that can be read, None where there is none."""
-        return next((message for _, message in self.messages([topic]) if message is not None), None)
+        return next(
+            (message for _, message in self.messages([topic]) if message is not None), None
+        )
 
     def _records_of(self, reader: Any, topics: Collection[str]) -> Iterator[Record]:
         connections = [
@@ -173,7 +175,9 @@ def _reader_makers(path: Path) -> list[Callable[[], Any]]:
     """One reader for a whole rosbag2, or one per file where its metadata is missing or a file is cut."""
     if not path.is_dir():
         return [_file_reader_maker(path)]
-    files = sorted((item for item in path.iterdir() if item.suffix in SUFFIXES), key=_natural_order)
+    files = sorted(
+        (item for item in path.iterdir() if item.suffix in SUFFIXES), key=_natural_order
+    )
     if (path / "metadata.yaml").exists() and not any(_needs_stream(file) for file in files):
         return [partial(rosbag2.Reader, path)]
     if not files:

@@ -68,7 +68,8 @@ def _raw_first(names: list[str]) -> list[str]:
     return [
         name
         for name in names
-        if name.removesuffix("/compressed") == name or name.removesuffix("/compressed") not in names
+        if name.removesuffix("/compressed") == name
+        or name.removesuffix("/compressed") not in names
     ]
 
 
@@ -97,6 +98,8 @@ def _check(
 
 def _listed(topics: Mapping[str, Topic]) -> str:
     return (
-        ", ".join(f"{name} ({topic.kind}, {topic.count})" for name, topic in sorted(topics.items()))
+        ", ".join(
+            f"{name} ({topic.kind}, {topic.count})" for name, topic in sorted(topics.items())
+        )
         or "no topics"
     )

@@ -98,7 +98,9 @@ def table(summary: Mapping[str, Any]) -> str:
         + "".join(f", {n} {why}" for why, n in frames["skipped"].items())
     ]
     lines += ["depth: " + "  ".join(f"{name} {value}" for name, value in depth(summary)), ""]
-    lines.append(f"{'':18}{'method':>14}" + "".join(f"{label:>16}" for label in BASELINES.values()))
+    lines.append(
+        f"{'':18}{'method':>14}" + "".join(f"{label:>16}" for label in BASELINES.values())
+    )
     for key, (label, note) in UNCERTAINTY_ROWS.items():
         method, baselines = row(summary, key)
         lines.append(

@@ -27,7 +27,11 @@ SMOOTH = 95  # percentile of sigma at the far end of its colours
 def _lines() -> Iterator[tuple[str, Row, dict[str, Any]]]:
     styles = [(color, dashes) for dashes in ("-", "--") for color in figures.COLORS]
     for (name, row), (color, dashes) in zip(ROWS.items(), cycle(styles), strict=False):
-        yield name, row, {"color": color, "linestyle": dashes, "label": row.title, "linewidth": 1.2}
+        yield (
+            name,
+            row,
+            {"color": color, "linestyle": dashes, "label": row.title, "linewidth": 1.2},
+        )
 
 
 def interval_figure(scores: Scores) -> figures.Figure:
@@ -40,7 +44,9 @@ def interval_figure(scores: Scores) -> figures.Figure:
         for axes, key in zip(panels.flat, ("mae", *READINGS), strict=True):
             axes.plot(
                 middle,
-                np.where(enough, np.mean([_floats(one[key]) for one in intervals], axis=0), np.nan),
+                np.where(
+                    enough, np.mean([_floats(one[key]) for one in intervals], axis=0), np.nan
+                ),
                 **style,
             )
     for axes, label in zip(panels.flat, ("MAE (m)", *READINGS.values()), strict=True):
@@ -163,7 +169,11 @@ def maps_figure(
     ):
         label = f"{rank}. {title}\n{score:.3f} (this image {own:.3f})"
         _map(
-            axes, prediction.sigma_m, np.percentile(prediction.sigma_m, SMOOTH), SIGMA_COLORS, label
+            axes,
+            prediction.sigma_m,
+            np.percentile(prediction.sigma_m, SMOOTH),
+            SIGMA_COLORS,
+            label,
         )
     for axes in panels.flat:
         axes.set(xticks=[], yticks=[])

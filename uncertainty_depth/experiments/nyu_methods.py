@@ -131,7 +131,9 @@ def options(variant: str, seed: int, settings: Settings) -> tuple[NetworkConfig,
     """What a training is called with."""
     changed = VARIANTS[variant]
     own = {
-        name: value for name, value in changed.items() if name in NetworkConfig.__dataclass_fields__
+        name: value
+        for name, value in changed.items()
+        if name in NetworkConfig.__dataclass_fields__
     }
     others = {name: value for name, value in changed.items() if name not in own}
     others |= {
@@ -190,5 +192,6 @@ def train_models(
 def load(folder: Path, row: Row, seed: int = 0) -> Predictor:
     """A row's predictor, with raw sigma."""
     return Predictor(
-        folder / model_name(row.variant, seed), PredictorConfig(method=row.served, calibrated=False)
+        folder / model_name(row.variant, seed),
+        PredictorConfig(method=row.served, calibrated=False),
     )

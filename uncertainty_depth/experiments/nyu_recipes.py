@@ -176,7 +176,8 @@ def _about_the_head() -> list[Question]:
     both = {"snapshots x 8 passes": Recipe("multi_epochs_laplace", passes=8)}
     return [
         Question(
-            "head, all snapshots, total", {head: Recipe(variant) for head, variant in heads.items()}
+            "head, all snapshots, total",
+            {head: Recipe(variant) for head, variant in heads.items()},
         ),
         Question("passes with the Laplace head, total", {**single, **spreads, **both}),
         Question("weight of the snapshots' spread beside the Laplace head", _weights(0)),
@@ -258,7 +259,11 @@ def _about_members(members: int) -> list[Question]:
     ]
 
 
-ENSEMBLES = {"Multi Inits": "multi_inits", "Bagging": "bagging", "Multi Networks": "multi_networks"}
+ENSEMBLES = {
+    "Multi Inits": "multi_inits",
+    "Bagging": "bagging",
+    "Multi Networks": "multi_networks",
+}
 
 
 def _about_calibration() -> Question:

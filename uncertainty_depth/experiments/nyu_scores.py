@@ -57,7 +57,9 @@ def score_rows(output: Path, source: Source, seeds: int) -> Scores:
         return score(load(output / "models", ROWS[row], seed), source)
 
     found = dict(
-        zip(names, resume(output / "results", names, settings, compute, "nyu: scores"), strict=True)
+        zip(
+            names, resume(output / "results", names, settings, compute, "nyu: scores"), strict=True
+        )
     )
     return {
         name: [found[f"{name}-{seed}"] for seed in seeds_of(row, seeds)]
@@ -172,7 +174,9 @@ def side_by_side(
     taken = np.zeros((rounds, len(predictors) + 1))
     with one_thread():
         for turn in trange(rounds, desc="nyu: seconds", unit="round"):
-            taken[turn] = [_timed(predictor, image) for predictor in (*predictors.values(), single)]
+            taken[turn] = [
+                _timed(predictor, image) for predictor in (*predictors.values(), single)
+            ]
     seconds, ratio = np.median(taken, axis=0), np.median(taken / taken[:, -1:], axis=0)
     return {
         name: {"seconds": float(seconds[i]), "of_one_pass": float(ratio[i])}

@@ -270,7 +270,9 @@ def some_pixels(
     known = np.stack(
         valid_pixels(depth, sigma, truth, CALIBRATION.min_depth, CALIBRATION.max_depth)
     ).astype(np.float32)
-    return np.random.default_rng(seed).permutation(known, axis=1)[:, : CALIBRATION.pixels_per_frame]
+    return np.random.default_rng(seed).permutation(known, axis=1)[
+        :, : CALIBRATION.pixels_per_frame
+    ]
 
 
 def fit_maps(name: str, frames: Sequence[NDArray[np.float32]]) -> dict[str, SigmaMap]:

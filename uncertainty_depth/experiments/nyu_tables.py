@@ -23,7 +23,9 @@ AUSE = {
     f"AUSE {title}": f"ause.{name}"
     for title, name in (("abs_rel", "abs_rel"), ("rmse", "rmse"), ("1 - a1", "a1"))
 }
-AURG = {title.replace("AUSE", "AURG"): name.replace("ause", "aurg") for title, name in AUSE.items()}
+AURG = {
+    title.replace("AUSE", "AURG"): name.replace("ause", "aurg") for title, name in AUSE.items()
+}
 SIZED = {"AUCE": "auce", "NLL": "nll", "Spearman": "spearman"}
 FIGURES = {**RANKED, **AUSE, **AURG, **SIZED}
 BASELINES = {"– constant sigma": "constant", "– sigma = depth": "proportional_to_depth"}
@@ -33,7 +35,15 @@ JUDGED = {name: FIGURES[name] for name in ("n-MeRCI trimmed", "AUSE rmse")}
 
 def main_table(scores: Scores, seconds: Mapping[str, Mapping[str, float]]) -> Table:
     """Each row with the two trivial baselines on its own depth."""
-    header = ["method", "seeds", *DEPTH, "greatest depth (m)", *FIGURES, "s / frame", "of one pass"]
+    header = [
+        "method",
+        "seeds",
+        *DEPTH,
+        "greatest depth (m)",
+        *FIGURES,
+        "s / frame",
+        "of one pass",
+    ]
     rows = []
     for name, row in ROWS.items():
         flat, taken = [flatten(one["summary"]) for one in scores[name]], seconds[name]
@@ -215,7 +225,9 @@ def _maps(scores: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, An
     chosen = ", ".join(one["chosen_kind"] for one in scores)
     return {
         "none": [one["test"] for one in scores],
-        **{f"chosen ({chosen})" if kind == "chosen" else kind: each for kind, each in maps.items()},
+        **{
+            f"chosen ({chosen})" if kind == "chosen" else kind: each for kind, each in maps.items()
+        },
     }
 
 
@@ -263,4 +275,6 @@ def winner(questions: Sequence[Question], found: Found) -> Winner:
 def mean_ratios(scores: Sequence[Mapping[str, Any]], part: str) -> dict[str, float]:
     """Figure to its mean ratio over the seeds; NaN where a seed has none."""
     flat = [flatten(one[part]) for one in scores]
-    return {name: float(np.mean([ratio(one, key) for one in flat])) for name, key in JUDGED.items()}
+    return {
+        name: float(np.mean([ratio(one, key) for one in flat])) for name, key in JUDGED.items()
+    }

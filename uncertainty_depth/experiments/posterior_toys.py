@@ -96,7 +96,11 @@ def mc_dropout(problem: Problem, schedule: Schedule, seed: int) -> NDArray[np.fl
     """(greatest M, P, out): passes through one network with its dropout on."""
     network = problem.make(1, [nn.Dropout(problem.dropout), nn.Identity()])
     _train_adam(
-        problem, network, (1 - problem.dropout) / len(problem.inputs), schedule.dropout_epochs, seed
+        problem,
+        network,
+        (1 - problem.dropout) / len(problem.inputs),
+        schedule.dropout_epochs,
+        seed,
     )
     return outputs(network.train(), problem.at.repeat(max(schedule.counts), 1)).reshape(
         max(schedule.counts), len(problem.at), -1
@@ -190,7 +194,9 @@ def pieces(schedule: Schedule, seeds: int) -> list[str]:
     return repeated + [f"chains-{length}_{seeds:03d}" for length in schedule.chain_lengths]
 
 
-def compute(name: str, problem: Problem, schedule: Schedule) -> dict[str, dict[int, list[NDArray]]]:
+def compute(
+    name: str, problem: Problem, schedule: Schedule
+) -> dict[str, dict[int, list[NDArray]]]:
     """The predictions of one piece: method to M to one prediction per repetition."""
     kind, _, number = name.rpartition("_")
     torch.manual_seed(int(number))
@@ -214,7 +220,9 @@ def compare(
 ) -> dict[str, dict[int, dict[str, list[float]]]]:
     """Run or resume every piece; method to M to distance from the reference's prediction `truth` to one value per repetition."""
     settings = {
-        key: value for key, value in asdict(schedule).items() if key not in ("chain_lengths", "hmc")
+        key: value
+        for key, value in asdict(schedule).items()
+        if key not in ("chain_lengths", "hmc")
     }  # the names tell the lengths apart
     results = resume(
         output / "results",

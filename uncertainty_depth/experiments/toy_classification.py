@@ -42,7 +42,9 @@ GRID = np.stack(np.meshgrid(AXIS, AXIS), axis=-1).reshape(-1, 2)
 INSIDE = (GRID[:, 0] > 0) & (GRID[:, 0] < 3) & (np.abs(GRID[:, 1]) < 3)
 
 
-def make_data(seed: int = 0, per_class: int = 520) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def make_data(
+    seed: int = 0, per_class: int = 520
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Inputs (2 per_class, 2) and classes (2 per_class,)."""
     rng = np.random.default_rng(seed)
     drawn = rng.uniform((0.0, -3.0), (3.0, 3.0), (20 * per_class, 2)).astype(np.float32)

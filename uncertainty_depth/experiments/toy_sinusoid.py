@@ -44,7 +44,9 @@ def noise_scale(x: NDArray) -> NDArray:
     return 0.15 / (1 + np.exp(-x))
 
 
-def make_data(seed: int = 0, points: int = 1000) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def make_data(
+    seed: int = 0, points: int = 1000
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Inputs and targets, (points, 1) each."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-3.0, 3.0, (points, 1))
@@ -113,7 +115,9 @@ def predictive_figure(drawn: dict[str, NDArray]) -> figures.Figure:
     """Each method's mean and two total standard deviations beside the truth, as the paper's first figure."""
     figure, axes = figures.panels(1, len(drawn), sharex=True, sharey=True)
     x, y = make_data()
-    for axis, (name, outputs), color in zip(axes.flat, drawn.items(), figures.COLORS, strict=False):
+    for axis, (name, outputs), color in zip(
+        axes.flat, drawn.items(), figures.COLORS, strict=False
+    ):
         mean, sigma = predictive(outputs)
         axis.plot(x, y, ".", color="0.7", markersize=1)
         axis.fill_between(

@@ -34,7 +34,9 @@ def colored_points(
     return rows
 
 
-def back_projected(depth_m: NDArray[np.float32], camera: Camera) -> tuple[NDArray[np.float32], ...]:
+def back_projected(
+    depth_m: NDArray[np.float32], camera: Camera
+) -> tuple[NDArray[np.float32], ...]:
     """x, y, z of each pixel centre, each (H, W), metres, for a camera of the map's size."""
     height, width = depth_m.shape
     (fx, _, cx), (_, fy, cy), _ = camera.intrinsics

@@ -90,7 +90,8 @@ def _rows(message: Any, encodings: dict[str, tuple[int, int, str]]) -> NDArray[n
     height, step, row = message.height, message.step, message.width * size * channels
     if height == 0 or row == 0:
         raise MessageError(
-            "image_zero_size", f"an image is {message.width}x{height} pixels; expected at least 1x1"
+            "image_zero_size",
+            f"an image is {message.width}x{height} pixels; expected at least 1x1",
         )
     if step < row:
         raise MessageError(

@@ -92,7 +92,9 @@ class PixelErrors:
 
 def depth_sums(xp: Arrays, errors: PixelErrors) -> dict[str, float]:
     """The sums that `depth_means` needs: what an accumulator keeps."""
-    counts = {f"a{power}": float(xp.count(errors.factor < A1_FACTOR**power)) for power in (1, 2, 3)}
+    counts = {
+        f"a{power}": float(xp.count(errors.factor < A1_FACTOR**power)) for power in (1, 2, 3)
+    }
     return {
         "mae": float(errors.absolute.sum()),
         "abs_rel": float(errors.relative.sum()),

@@ -10,7 +10,12 @@ import numpy as np
 
 from uncertainty_depth.metrics import calibration
 from uncertainty_depth.metrics.arrays import Array, Arrays, Floats
-from uncertainty_depth.metrics.depth import PixelErrors, depth_means, depth_sums, exact_depth_errors
+from uncertainty_depth.metrics.depth import (
+    PixelErrors,
+    depth_means,
+    depth_sums,
+    exact_depth_errors,
+)
 from uncertainty_depth.metrics.merci import (
     error_ratio,
     normalised,
@@ -105,7 +110,9 @@ class Frame:
         plain, trimmed = normalised(
             largest,
             1.0,
-            np.array([self.sums["mae"] / self.pixels, float(self.ascending_error[:number].mean())]),
+            np.array(
+                [self.sums["mae"] / self.pixels, float(self.ascending_error[:number].mean())]
+            ),
             largest,
         )
         full = np.repeat(self.oracles[:, :1], len(POGGI.fractions), axis=1)

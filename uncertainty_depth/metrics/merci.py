@@ -66,7 +66,9 @@ def n_merci(error: Array, sigma: Array, alpha: float = 0.95, trimmed: bool = Fal
     factor = xp.smallest(ratio, number)
     if not trimmed:
         return float(
-            normalised(factor, float(sigma.mean()), float(error.mean()), xp.smallest(error, number))
+            normalised(
+                factor, float(sigma.mean()), float(error.mean()), xp.smallest(error, number)
+            )
         )
     return float(normalised(factor, *trimmed_terms(xp, error, sigma, ratio, factor, number)))
 

@@ -61,7 +61,9 @@ class Pooled:
         extremes = tuple(
             float(self.small[side][EXTREMES.index(name)]) for side in ("least", "greatest")
         )
-        return HISTOGRAMS[name][0].order_statistics(self.tables[f"{name}.count"], numbers, extremes)
+        return HISTOGRAMS[name][0].order_statistics(
+            self.tables[f"{name}.count"], numbers, extremes
+        )
 
     def n_merci(self, candidate: str, alphas: Floats, trimmed: bool) -> Floats:
         """n-MeRCI at each alpha."""
@@ -267,7 +269,8 @@ def curves(state: State, intervals: Intervals, alpha: float) -> dict[str, Any]:
         },
         "n_merci": {
             "alphas": ALPHAS,
-            "tail": pooled.order_statistics("error", numbers) > pooled.total("mae") / pooled.pixels,
+            "tail": pooled.order_statistics("error", numbers)
+            > pooled.total("mae") / pooled.pixels,
             "plain": {
                 candidate: pooled.n_merci(candidate, ALPHAS, False) for candidate in CANDIDATES
             },

@@ -113,7 +113,9 @@ class Intervals:
 
     def index(self, xp: Arrays, ground_truth: Array) -> Array:
         """Number of the interval that each pixel lies in."""
-        return xp.limit_(interval_index(xp, ground_truth, self.width) - self.first, self.number - 1)
+        return xp.limit_(
+            interval_index(xp, ground_truth, self.width) - self.first, self.number - 1
+        )
 
 
 def _check_limits(config: EvaluationConfig) -> None:

@@ -67,10 +67,14 @@ class ModelFolder:
             ModelError: the backbone's config is of no use.
         """
         try:
-            architecture = self.architectures.get(member, Architecture(self.network, self.backbone))
+            architecture = self.architectures.get(
+                member, Architecture(self.network, self.backbone)
+            )
             return make_network(architecture.network, backbone_from_mapping(architecture.backbone))
         except ConfigError as error:
-            raise ModelError(f"{self.path / 'model.json'} describes no network: {error}") from error
+            raise ModelError(
+                f"{self.path / 'model.json'} describes no network: {error}"
+            ) from error
 
     def load(self, member: str) -> DepthNetwork:
         """The network with the weights of one member, float32, in evaluation mode.
@@ -146,7 +150,8 @@ def create(folder: Path | str, network: DepthNetwork, training: Mapping[str, Any
         "members": [],
     }
     write_json(
-        folder, {**content, "shared_encoder": network.encoder_is_frozen, "training": dict(training)}
+        folder,
+        {**content, "shared_encoder": network.encoder_is_frozen, "training": dict(training)},
     )
 
 
@@ -185,7 +190,10 @@ def _note_architecture(folder: Path, name: str, network: DepthNetwork) -> None:
 
 
 def set_members(
-    folder: Path | str, names: Sequence[str], method: str, training: Mapping[str, Any] | None = None
+    folder: Path | str,
+    names: Sequence[str],
+    method: str,
+    training: Mapping[str, Any] | None = None,
 ) -> None:
     """Say in `model.json`, at once, which members make the model (the last is the one a single network is taken from) and what it is made for.
 

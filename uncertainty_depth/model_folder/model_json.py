@@ -26,7 +26,8 @@ KEYS: dict[str, type] = {
 def write_json(folder: Path, content: Mapping[str, Any]) -> None:
     """Write `model.json`, whole or not at all."""
     write_whole(
-        folder / "model.json", (json.dumps({"format": FORMAT, **content}, indent=2) + "\n").encode()
+        folder / "model.json",
+        (json.dumps({"format": FORMAT, **content}, indent=2) + "\n").encode(),
     )
 
 
@@ -59,7 +60,9 @@ def _check_json(path: Path, content: Any) -> None:
         )
     for key, kind in KEYS.items():
         if not isinstance(content.get(key), kind):
-            raise ModelError(f"{path} has {key} = {content.get(key)!r}; expected a {kind.__name__}")
+            raise ModelError(
+                f"{path} has {key} = {content.get(key)!r}; expected a {kind.__name__}"
+            )
     if content["architecture"] not in ARCHITECTURES:
         raise ModelError(
             f"{path} has architecture {content['architecture']!r}; expected {' or '.join(map(repr, ARCHITECTURES))}"

@@ -140,7 +140,9 @@ def _check_is_backbone(config: PretrainedConfig) -> None:
 def _with_levels(config: PretrainedConfig) -> PretrainedConfig:
     """Ask for feature maps after each quarter of the stages: the four scales of a ResNet, blocks 3, 6, 9 and 12 of a ViT of 12."""
     stages = config.stage_names[1:]
-    chosen = sorted({math.ceil(len(stages) * quarter / LEVELS) for quarter in range(1, LEVELS + 1)})
+    chosen = sorted(
+        {math.ceil(len(stages) * quarter / LEVELS) for quarter in range(1, LEVELS + 1)}
+    )
     config.out_features = [stages[number - 1] for number in chosen]
     return config
 
@@ -149,7 +151,8 @@ def _has_no_weights(folder: Path) -> bool:
     if any(folder.glob("*.safetensors")):
         return False
     pickled = next(
-        (path.name for pattern in ("*.bin", "*.pt", "*.pth") for path in folder.glob(pattern)), None
+        (path.name for pattern in ("*.bin", "*.pt", "*.pth") for path in folder.glob(pattern)),
+        None,
     )
     if pickled is not None:
         raise ModelError(
@@ -191,7 +194,9 @@ def _pretrained(name: str, config: PretrainedConfig) -> nn.Module:
     """Load weights with the config's own class: AutoBackbone.from_pretrained asks the hub even for a local folder."""
     _check_is_backbone(config)
     kind = (
-        MODEL_FOR_DEPTH_ESTIMATION_MAPPING if is_depth_model(config) else MODEL_FOR_BACKBONE_MAPPING
+        MODEL_FOR_DEPTH_ESTIMATION_MAPPING
+        if is_depth_model(config)
+        else MODEL_FOR_BACKBONE_MAPPING
     )[type(config)]
     prepared = config if is_depth_model(config) else _with_levels(config)
     try:

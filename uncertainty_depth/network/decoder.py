@@ -85,7 +85,9 @@ class Decoder(nn.Module):
 
     def trunk(self, features: Sequence[Tensor]) -> Trunk:
         """Everything before the first dropout, from feature maps with the finest first."""
-        skips = [skip(feature) for skip, feature in zip(self.skips, features[-2::-1], strict=False)]
+        skips = [
+            skip(feature) for skip, feature in zip(self.skips, features[-2::-1], strict=False)
+        ]
         first, second, third = (skips + [None] * 3)[:3]
         return Trunk(_join(self.ups[0](self.bridge(features[-1])), first), (second, third))
 
@@ -112,7 +114,9 @@ def _join(x: Tensor, skip: Tensor | None) -> Tensor:
     if skip is None:
         return functional.relu(x)
     if skip.shape[-2:] != x.shape[-2:]:
-        skip = functional.interpolate(skip, size=x.shape[-2:], mode="bilinear", align_corners=False)
+        skip = functional.interpolate(
+            skip, size=x.shape[-2:], mode="bilinear", align_corners=False
+        )
     return functional.relu(x + skip)
 
 

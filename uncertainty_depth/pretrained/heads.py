@@ -144,7 +144,9 @@ class GlpnHead(PretrainedHead):
 
     def stage(self, number: int, x: Tensor, skip: Tensor, size: Sequence[int]) -> Tensor:
         """See `PretrainedHead`."""
-        return resized(self.decoder.stages[number].fusion(skip.expand(len(x), -1, -1, -1), x), size)
+        return resized(
+            self.decoder.stages[number].fusion(skip.expand(len(x), -1, -1, -1), x), size
+        )
 
     def depth(self, states: list[Tensor], trunk: HeadTrunk) -> Tensor:
         """See `PretrainedHead`."""

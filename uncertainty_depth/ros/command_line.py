@@ -122,7 +122,9 @@ def refuse_ignored(command: NodeCommand, arguments: Sequence[str]) -> None:
     parameters = {item.name for item in dataclasses.fields(command.config)} | {"use_sim_time"}
     for argument in without_ros_arguments(arguments):
         name = re.sub(r"^-*|[:=].*", "", argument).replace("-", "_")
-        if argument in ("", "--") or (OLD_REMAPPING.fullmatch(argument) and name not in parameters):
+        if argument in ("", "--") or (
+            OLD_REMAPPING.fullmatch(argument) and name not in parameters
+        ):
             continue
         meant = get_close_matches(name, parameters, 1)
         expected = f"--ros-args -p {meant[0]}:=X" if meant else command.example

@@ -134,7 +134,8 @@ class EvaluatorNode(Node):
             return  # shutting down: the report tells it
         if isinstance(result, Skipped):
             self.get_logger().warning(
-                f"not scored ({result.reason}): {result.message}", throttle_duration_sec=LOG_EVERY_S
+                f"not scored ({result.reason}): {result.message}",
+                throttle_duration_sec=LOG_EVERY_S,
             )
         else:
             self._outputs.publish(result, self._live.evaluation, self.config)
@@ -208,7 +209,9 @@ class EvaluatorNode(Node):
 
         def apply() -> None:
             self._worker.capacity = STREAMS * new.queue_size
-            self._worker.post(partial(self._take, partial(self._live.reconfigure, new, extrinsics)))
+            self._worker.post(
+                partial(self._take, partial(self._live.reconfigure, new, extrinsics))
+            )
             if input_changed:
                 self.destroy_subscription(self._ground_truth)
                 self._ground_truth = self._subscribe_ground_truth(new)

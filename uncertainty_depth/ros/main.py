@@ -37,7 +37,9 @@ def run(command: NodeCommand, args: Sequence[str] | None) -> int:
         print_help(command)
         return 0
     try:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as SIGINT, until ROS takes both
+        signal.signal(
+            signal.SIGTERM, signal.default_int_handler
+        )  # as SIGINT, until ROS takes both
         require_ros()
         refuse_ignored(command, arguments)
         spin(command, arguments)

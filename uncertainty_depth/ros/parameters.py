@@ -104,7 +104,9 @@ def describe(kind: type, item: dataclasses.Field) -> ParameterDescriptor:
     """What `ros2 param describe` shows: text, choices and range of a config field."""
     choices = item.metadata["choices"]
     descriptor = ParameterDescriptor(
-        description=item.metadata["help"], read_only=item.metadata["read_only"], dynamic_typing=True
+        description=item.metadata["help"],
+        read_only=item.metadata["read_only"],
+        dynamic_typing=True,
     )
     if choices is not None:
         descriptor.additional_constraints = (

@@ -84,7 +84,9 @@ class SubscriptionQos:
         self._node.declare_parameter(
             name,
             shown,
-            ParameterDescriptor(description=f"{policy} for subscription `{topic}`", read_only=True),
+            ParameterDescriptor(
+                description=f"{policy} for subscription `{topic}`", read_only=True
+            ),
         )
         return value
 

@@ -52,7 +52,9 @@ class ScoreOutputs:
                 )
             )
         if self._ground_truth.get_subscription_count():
-            picture = colorize(thicken(scored.ground_truth_m), config.color_max_depth, DEPTH_COLORS)
+            picture = colorize(
+                thicken(scored.ground_truth_m), config.color_max_depth, DEPTH_COLORS
+            )
             self._ground_truth.publish(image_message(picture, scored.header))
 
     def publish_sparsification(self, evaluation: Evaluation) -> None:

@@ -68,7 +68,9 @@ def _legs(
 ) -> list[Solid]:
     x, y = (width - thickness) / 2, (depth - thickness) / 2
     return [
-        block(i * x, j * y, 0, thickness, thickness, height, look) for i in (-1, 1) for j in (-1, 1)
+        block(i * x, j * y, 0, thickness, thickness, height, look)
+        for i in (-1, 1)
+        for j in (-1, 1)
     ]
 
 

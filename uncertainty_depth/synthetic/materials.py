@@ -102,7 +102,9 @@ def bricks(rng: Random) -> Texture:
     """Bricks of the usual 25 by 7.5 cm, or blocks of twice that."""
     size = float(rng.choice([1.0, 1.0, 1.0, 2.0]))
     colour = hsv(rng, (-0.02, 0.07), (0.1, 0.7), (0.25, 0.6))
-    return Blocks(0.25 * size, 0.075 * size, 0.012, 0.5, rng.uniform(0.15, 0.45), colour, grey(rng))
+    return Blocks(
+        0.25 * size, 0.075 * size, 0.012, 0.5, rng.uniform(0.15, 0.45), colour, grey(rng)
+    )
 
 
 def checker(rng: Random) -> Texture:
@@ -172,7 +174,8 @@ def wall(rng: Random) -> Material:
     """Material of the walls of one room."""
     plain = lambda r: Plain(paint(r))  # noqa: E731
     return material(
-        rng, _draw(rng, [plain, plaster, bricks, wallpaper, panelling, tiles], [2, 2, 2, 2, 1, 0.7])
+        rng,
+        _draw(rng, [plain, plaster, bricks, wallpaper, panelling, tiles], [2, 2, 2, 2, 1, 0.7]),
     )
 
 

@@ -101,7 +101,10 @@ class LampView:
         columns = [(column0.astype(np.int32) + k) % MAP_COLUMNS for k in (0, 1)]
         distance = np.sqrt(np.einsum("ij,ij->j", offsets, offsets))
         top, bottom = (
-            [(self._seen.solid[r + c] == solid) | (self._seen.t[r + c] > distance) for c in columns]
+            [
+                (self._seen.solid[r + c] == solid) | (self._seen.t[r + c] > distance)
+                for c in columns
+            ]
             for r in rows
         )
         return (top[0] * (1 - right) + top[1] * right) * (1 - down) + (

@@ -134,9 +134,12 @@ def _fittings(rng: Random, wall: Wall) -> list[Solid]:
     for k in range(slots):
         along = (k + 0.5 - slots / 2) * SLOT + rng.uniform(-0.15, 0.15)
         kind = rng.choice(["door", "window", "picture", "nothing"], p=[0.18, 0.1, 0.32, 0.4])
-        solids += {"door": _door, "window": _window, "picture": _picture, "nothing": lambda *_: []}[
-            kind
-        ](rng, wall, along)
+        solids += {
+            "door": _door,
+            "window": _window,
+            "picture": _picture,
+            "nothing": lambda *_: [],
+        }[kind](rng, wall, along)
     return solids
 
 

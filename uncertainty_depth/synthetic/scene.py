@@ -81,7 +81,11 @@ def build(seed: int, number: int, test_objects: bool = False) -> Scene:
     drive = Drive(rooms.path, rng.uniform(0.5, 0.8), rng.uniform(0, 100))
     extent = np.array([rooms.rooms[0].corner, rooms.rooms[-1].far_corner], np.float32)
     return Scene(
-        solids + furnishing.solids, lamps + furnishing.lamps, rng.uniform(0.02, 0.12), drive, extent
+        solids + furnishing.solids,
+        lamps + furnishing.lamps,
+        rng.uniform(0.02, 0.12),
+        drive,
+        extent,
     )
 
 

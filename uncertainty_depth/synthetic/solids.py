@@ -84,7 +84,10 @@ class Box:
 
     def surface(self, points: Floats, directions: Floats) -> Surface:
         """Texture axes lie along the edges of each face."""
-        local, along = _turn(points - _column(self.centre), -self.yaw), _turn(directions, -self.yaw)
+        local, along = (
+            _turn(points - _column(self.centre), -self.yaw),
+            _turn(directions, -self.yaw),
+        )
         x, y, z = np.abs(local) - _column(self.half)
         axis = np.where(x > y, np.where(x > z, 0, 2), np.where(y > z, 1, 2))
         each = np.arange(points.shape[1])
@@ -171,7 +174,9 @@ class Frustum:
         a = dx * dx + dy * dy - (self.taper * dz) ** 2
         b = ox * dx + oy * dy - self.taper * radius * dz
         discriminant = b * b - a * (ox * ox + oy * oy - radius * radius)
-        t = (-b + sign * np.sqrt(np.maximum(discriminant, 0))) / np.where(np.abs(a) < TINY, TINY, a)
+        t = (-b + sign * np.sqrt(np.maximum(discriminant, 0))) / np.where(
+            np.abs(a) < TINY, TINY, a
+        )
         z = oz + t * dz
         return np.where(
             (discriminant >= 0) & (t > 0) & (z >= 0) & (z <= self.height), t, np.inf

@@ -178,4 +178,6 @@ def _write(bag: BagWriter, moment: Moment, camera: sensors.Camera, dense: bool) 
     bag.camera_info(INFO_TOPIC, stamp_ns, CAMERA_FRAME, camera)
     if dense:
         bag.image(DEPTH_TOPIC, stamp_ns, CAMERA_FRAME, view.depth_m)
-    bag.cloud(CLOUD_TOPIC, stamp_ns + CLOUD_DELAY_NS, LIDAR_FRAME, moment.world.cloud(moment.frame))
+    bag.cloud(
+        CLOUD_TOPIC, stamp_ns + CLOUD_DELAY_NS, LIDAR_FRAME, moment.world.cloud(moment.frame)
+    )

@@ -21,7 +21,9 @@ _NOISE_CELLS = 256
 def _fractal_noise() -> Floats:
     """A periodic (256, 256) image of noise, amplitude falling as 1/frequency, mean 0, unit variance."""
     spectrum = np.fft.rfft2(np.random.default_rng(2).standard_normal((_NOISE_CELLS, _NOISE_CELLS)))
-    frequency = np.hypot(np.fft.fftfreq(_NOISE_CELLS)[:, None], np.fft.rfftfreq(_NOISE_CELLS)[None])
+    frequency = np.hypot(
+        np.fft.fftfreq(_NOISE_CELLS)[:, None], np.fft.rfftfreq(_NOISE_CELLS)[None]
+    )
     frequency[0, 0] = np.inf
     noise = np.fft.irfft2(spectrum / frequency, s=(_NOISE_CELLS, _NOISE_CELLS))
     return (noise / noise.std()).astype(np.float32)

@@ -38,7 +38,8 @@ def train_epoch(
     generator = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)  # dropout
     order = [
-        indices[position] for position in torch.randperm(len(indices), generator=generator).tolist()
+        indices[position]
+        for position in torch.randperm(len(indices), generator=generator).tolist()
     ]
     device, total = _device(network), 0.0
     for batch in _batches(order, training.batch_size):

@@ -127,7 +127,9 @@ class MemberRun:
 
     def _restore(self) -> None:
         checkpoint.restore(self.checkpoint, self.network, self.optimizer)
-        logger.info("%sresuming %s after epoch %d", self.label, self.model.folder, len(self.errors))
+        logger.info(
+            "%sresuming %s after epoch %d", self.label, self.model.folder, len(self.errors)
+        )
 
     def _save(self, epoch: int) -> None:
         """The checkpoint last: a kill before it repeats the epoch, which writes the same files again."""

@@ -55,7 +55,11 @@ def start(
         )
     return {
         "source": source,
-        "frames": {"training": trained_on, "validation": held_out, "skipped": dict(frames.skipped)},
+        "frames": {
+            "training": trained_on,
+            "validation": held_out,
+            "skipped": dict(frames.skipped),
+        },
         "fingerprint": frames.fingerprint(),
         "share_outside_depth_range": round(outside, 6),
         "options": {**to_mapping(network), **to_mapping(training)},

@@ -47,7 +47,9 @@ class Moments:
 
     def _add_one(self, depth: Tensor, variance: Tensor | None) -> None:
         if self.count == 0:
-            self._mean, self._squares, self._aleatoric = (torch.zeros_like(depth) for _ in range(3))
+            self._mean, self._squares, self._aleatoric = (
+                torch.zeros_like(depth) for _ in range(3)
+            )
         self.count += 1
         difference = depth - self._mean
         self._mean += difference / self.count

@@ -103,7 +103,10 @@ class BagWriter:
 
     def camera_info(self, topic: str, stamp_ns: int, frame_id: str, camera: Camera) -> None:
         """Write the camera as one without distortion."""
-        kind, matrix = "sensor_msgs/msg/CameraInfo", np.asarray(camera.intrinsics, dtype=np.float64)
+        kind, matrix = (
+            "sensor_msgs/msg/CameraInfo",
+            np.asarray(camera.intrinsics, dtype=np.float64),
+        )
         matrices = (
             matrix.reshape(-1),
             np.eye(3).reshape(-1),
@@ -146,7 +149,9 @@ class BagWriter:
             ),
         )
 
-    def static_transforms(self, transforms: Iterable[tuple[str, str, NDArray[np.float64]]]) -> None:
+    def static_transforms(
+        self, transforms: Iterable[tuple[str, str, NDArray[np.float64]]]
+    ) -> None:
         """Write (parent, child, (4, 4) pose of child in parent) to /tf_static, with the stamp of the next message."""
         for parent, child, pose in transforms:
             x, y, z, *quaternion = parameters_from(pose)

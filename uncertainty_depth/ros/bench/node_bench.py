@@ -44,7 +44,10 @@ def _measure(method: str, samples: int, repetitions: int) -> str:
         )
         node._on_info(CameraInfo(width=CAMERA[0], height=CAMERA[1]))
         message = _camera_image()
-        calls = {"node": lambda: node._predict(message), "network": _network_alone(node._predictor)}
+        calls = {
+            "node": lambda: node._predict(message),
+            "network": _network_alone(node._predictor),
+        }
         medians = {
             name: float(np.median(times))
             for name, times in _alternate(calls, repetitions, method).items()

@@ -52,7 +52,9 @@ def play(bag: Path, config: PlayerConfig | None = None, progress: bool = True) -
         return publisher.played
 
 
-def _play_once(messages: OpenRecording, publisher: BagPublisher, name: str, progress: bool) -> None:
+def _play_once(
+    messages: OpenRecording, publisher: BagPublisher, name: str, progress: bool
+) -> None:
     total, convert = sum(topic.count for topic in publisher.topics.values()), cdr_converter()
     for record in tqdm(
         messages.records(publisher.topics),
