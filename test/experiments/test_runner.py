@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.experiments import tables
-from uncertainty_depth.experiments.runner import resume, write_atomically, write_json
+from uncertainty_depth.experiments.runner import resume, write_json
 
 
 class Counter:
@@ -56,19 +56,6 @@ def test_a_damaged_piece_is_computed_again(tmp_path, damage):
     again = Counter()
     resume(tmp_path, ["a"], {"n": 1}, again, "")
     assert again.names == ["a"]
-
-
-def test_a_write_that_fails_leaves_the_old_file(tmp_path):
-    path = tmp_path / "new" / "file.json"
-    write_json(path, {"old": True})
-
-    def write(temporary):
-        temporary.write_text("half")
-        raise OSError("disk full")
-
-    with pytest.raises(OSError, match="disk full"):
-        write_atomically(path, write)
-    assert json.loads(path.read_text()) == {"old": True}
 
 
 def test_json_is_strict(tmp_path):

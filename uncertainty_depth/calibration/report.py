@@ -11,12 +11,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from uncertainty_depth import atomic
 from uncertainty_depth.calibration.choose import Figures, mean_figures
 from uncertainty_depth.calibration.run import Calibration, Trial
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.evaluation.summary import HIGHER_IS_BETTER, MARGIN, UNCERTAINTY_ROWS
-from uncertainty_depth.experiments.runner import write_atomically, write_json
+from uncertainty_depth.experiments.runner import write_json
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.calibration import LEVELS
 from uncertainty_depth.options import to_mapping
@@ -166,10 +167,8 @@ def _trial_mapping(trial: Trial) -> dict[str, Any]:
 def write(calibration: Calibration, folder: Path, context: Context) -> None:
     """Write `calibration.json` and `calibration.png`, each whole or not at all."""
     write_json(folder / "calibration.json", as_mapping(calibration, context))
-    write_atomically(
-        folder / "calibration.png",
-        lambda path: figure(calibration).savefig(path, dpi=110, format="png"),
-    )
+    with atomic.replacing(folder / "calibration.png") as path:
+        figure(calibration).savefig(path, dpi=110, format="png")
 
 
 def figure(calibration: Calibration) -> Figure:

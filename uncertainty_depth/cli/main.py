@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tqdm.contrib.logging import logging_redirect_tqdm
 
+from uncertainty_depth import atomic
 from uncertainty_depth.cli.arguments import build_parser
 from uncertainty_depth.config import (
     CalibrationConfig,
@@ -220,7 +221,7 @@ def play(arguments: argparse.Namespace) -> None:
             "skipped": played.skipped,
             "unanswered": played.unanswered,
         }
-        arguments.json.write_text(json.dumps(account, indent=2))
+        atomic.write_text(arguments.json, json.dumps(account, indent=2))
 
 
 def bench(arguments: argparse.Namespace) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from uncertainty_depth import atomic
 from uncertainty_depth.experiments import anchor_methods, figures, tables
 from uncertainty_depth.experiments.anchor_methods import METHODS, Settings
 from uncertainty_depth.experiments.anchor_problems import (
@@ -192,7 +193,7 @@ def run(output: Path, seeds: int, quick: bool) -> None:
     }
     header, rows = summarise(found)
     intro = f"{seeds} repetitions ({ANCHOR_REPETITIONS} of the anchor); mean ± standard deviation. Quick run: {'yes' if quick else 'no'}.\n\n"
-    (output / "table.md").write_text(intro + tables.markdown(header, rows))
+    atomic.write_text(output / "table.md", intro + tables.markdown(header, rows))
     tables.write_table(output / "table.csv", header, rows)
     values = {
         problem: {method: found[problem, method] for method in TITLES} for problem, _ in found

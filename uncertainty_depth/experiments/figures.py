@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from uncertainty_depth.experiments.runner import write_atomically
+from uncertainty_depth import atomic
 
 COLORS = (
     "#0072B2",
@@ -49,4 +49,5 @@ def band(
 
 def save(figure: Figure, path: Path) -> None:
     """Write the figure as PNG."""
-    write_atomically(path, lambda temporary: figure.savefig(temporary, dpi=130, format="png"))
+    with atomic.replacing(path) as temporary:
+        figure.savefig(temporary, dpi=130, format="png")

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth import atomic
 from uncertainty_depth.errors import UncertaintyDepthError
-from uncertainty_depth.experiments.runner import write_atomically
 
 Layers = list[tuple[Any, Any]]
 
@@ -75,7 +75,8 @@ def posterior_predictions(
         path = cache / f"hmc_{budget.samples}_{budget.warmup}_{budget.depth}_{chain}.npz"
         if not path.exists():
             drawn = _sample(sizes, networks, log_likelihood, inputs, at, budget, chain)
-            write_atomically(path, lambda temporary, drawn=drawn: _save(temporary, drawn))
+            with atomic.replacing(path) as temporary:
+                _save(temporary, drawn)
         with np.load(path) as stored:
             chains.append([stored[name] for name in Posterior._fields])
     return Posterior(*(np.stack(part) for part in zip(*chains, strict=True)))

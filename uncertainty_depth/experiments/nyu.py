@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from uncertainty_depth import atomic
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.experiments import figures, nyu_figures, nyu_tables, tables
 from uncertainty_depth.experiments.nyu_data import data_folder, open_splits
@@ -29,7 +30,7 @@ from uncertainty_depth.experiments.nyu_methods import (
 from uncertainty_depth.experiments.nyu_recipes import Question, questions
 from uncertainty_depth.experiments.nyu_scores import CONFIG, THINNED, Scores, score_rows, time_rows
 from uncertainty_depth.experiments.nyu_search import search
-from uncertainty_depth.experiments.runner import write_atomically, write_json
+from uncertainty_depth.experiments.runner import write_json
 from uncertainty_depth.records import Frame
 
 PUBLISHED = "In the paper Multi Epochs is best (n-MeRCI 0.11) and Learned Error worst (0.65), with a ResNet-200 on 16,000 images: another size."
@@ -153,7 +154,7 @@ def write_tables(output: Path, made: Titled, intro: str, verdict: str) -> None:
             verdict,
         ]
     )
-    write_atomically(output / "table.md", lambda temporary: temporary.write_text(text))
+    atomic.write_text(output / "table.md", text)
 
 
 def write_figures(output: Path, scores: Scores, test: Source, quick: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import LogFormatter
 
+from uncertainty_depth import atomic
 from uncertainty_depth.experiments import figures, tables
 from uncertainty_depth.experiments.posterior_toys import Schedule
 from uncertainty_depth.experiments.runner import write_json
@@ -34,7 +35,7 @@ def report(
         for method, cells in found.items()
     ]
     intro = f"{seeds} repetitions; mean ± standard deviation. Quick run: {'yes' if quick else 'no'}. {describe(mixed, schedule)}"
-    (output / "table.md").write_text(f"{intro}\n\n{tables.markdown(header, rows)}")
+    atomic.write_text(output / "table.md", f"{intro}\n\n{tables.markdown(header, rows)}")
     tables.write_table(output / "table.csv", header, rows)
     write_json(
         output / "summary.json",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
+
+from uncertainty_depth import atomic
 
 FORMAT = 1
 
@@ -66,21 +67,8 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write `value` as strict JSON (NaN and infinity become null), by way of a temporary file."""
-    write_atomically(
-        path,
-        lambda temporary: temporary.write_text(
-            json.dumps(_plain(value), indent=1, allow_nan=False) + "\n"
-        ),
-    )
-
-
-def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
-    """Let `write` fill a temporary file beside `path`, then put it in place; folders are created where missing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")
-    write(temporary)
-    os.replace(temporary, path)
+    """Replace the file by `value` as strict JSON: NaN and infinity become null."""
+    atomic.write_text(path, json.dumps(_plain(value), indent=1, allow_nan=False) + "\n")
 
 
 def _plain(value: Any) -> Any:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from uncertainty_depth.experiments.runner import write_atomically
+from uncertainty_depth import atomic
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -23,7 +23,7 @@ def write_table(path: Path, header: Sequence[str], rows: Sequence[Sequence[objec
     """Write the rows as CSV."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([header, *rows])
-    write_atomically(path, lambda temporary: temporary.write_text(text.getvalue()))
+    atomic.write_text(path, text.getvalue())
 
 
 def finite(values: ArrayLike) -> tuple[NDArray[np.float64], str]:

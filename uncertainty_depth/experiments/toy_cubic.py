@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from uncertainty_depth import atomic
 from uncertainty_depth.experiments import figures, tables
 from uncertainty_depth.experiments.runner import resume, write_json
 from uncertainty_depth.experiments.stacked import StackedMLP, bootstrap_indices, train
@@ -315,7 +316,7 @@ def run(output: Path, seeds: int, quick: bool) -> None:
         + f"\nEvery bias and evaluation set (n-MeRCI at {ALPHA}):\n\n"
         + tables.markdown(*other)
     )
-    (output / "table.md").write_text(text)
+    atomic.write_text(output / "table.md", text)
     tables.write_table(output / "table.csv", *main)
     tables.write_table(output / "variations.csv", *other)
     values = {"/".join(key): value for key, value in curves.items()}

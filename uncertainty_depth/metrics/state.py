@@ -6,11 +6,11 @@ import json
 import math
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from uncertainty_depth import atomic
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.metrics.arrays import NUMPY, Array, Arrays, Floats
@@ -273,12 +273,9 @@ def _widened(name: str, table: np.ndarray, span: np.ndarray, wider: np.ndarray) 
 
 def save_state(state: State, config: EvaluationConfig, path: str | os.PathLike) -> None:
     """Write a state to an `.npz` of plain numbers and its config as JSON, complete or not at all."""
-    path = Path(path)
     header = json.dumps({"format": FORMAT, "config": to_mapping(config)})
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("wb") as file:
+    with atomic.replacing(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, header=np.array(header), **state.local(), **state.small)
-    partial.replace(path)
 
 
 def load_state(path: str | os.PathLike) -> tuple[State, EvaluationConfig]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from uncertainty_depth import atomic
 from uncertainty_depth.errors import ModelError
-from uncertainty_depth.model_folder.tensors import write_whole
 from uncertainty_depth.network.architectures import ARCHITECTURES
 
 FORMAT = 1
@@ -25,10 +25,8 @@ KEYS: dict[str, type] = {
 
 def write_json(folder: Path, content: Mapping[str, Any]) -> None:
     """Write `model.json`, whole or not at all."""
-    write_whole(
-        folder / "model.json",
-        (json.dumps({"format": FORMAT, **content}, indent=2) + "\n").encode(),
-    )
+    text = json.dumps({"format": FORMAT, **content}, indent=2)
+    atomic.write_text(folder / "model.json", text + "\n")
 
 
 def read_json(folder: Path) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
+from uncertainty_depth import atomic
 from uncertainty_depth.errors import ModelError
 
 
@@ -47,20 +47,6 @@ def check_tensors(path: Path, tensors: dict[str, Tensor], expected: dict[str, Te
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> Path:
     """Replace the file by one with these tensors."""
-    return write_whole(
-        path, save({key: value.detach().cpu().contiguous() for key, value in tensors.items()})
-    )
-
-
-def write_whole(path: Path, content: bytes) -> Path:
-    """Whole or not at all: under another name first, then renamed."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    content = save({key: value.detach().cpu().contiguous() for key, value in tensors.items()})
+    atomic.write_bytes(path, content)
     return path

@@ -7,7 +7,6 @@ What the networks of a model have in common is in `model.json`. No random state 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from uncertainty_depth import atomic
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.network.depth_network import DepthNetwork
 
@@ -54,12 +54,12 @@ def write(
             f"optimizer.{index}.{key}": value.detach().cpu().contiguous()
             for key, value in state.items()
         }
-    replace_file(path, save(tensors, {"history": json.dumps(history)}))
+    atomic.write_bytes(path, save(tensors, {"history": json.dumps(history)}))
 
 
 def close(path: Path, history: History) -> None:
     """Replace the checkpoint of a network that is trained: of its last epoch nothing but the history is needed."""
-    replace_file(path, save({}, {"history": json.dumps(history)}))
+    atomic.write_bytes(path, save({}, {"history": json.dumps(history)}))
 
 
 def _frozen(network: DepthNetwork) -> dict[str, Tensor]:
@@ -69,16 +69,6 @@ def _frozen(network: DepthNetwork) -> dict[str, Tensor]:
         for name, value in network.state_dict().items()
         if network.encoder_is_frozen and name.startswith("encoder.")
     }
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write a file that is either there as a whole or not at all, even when the process or the machine dies."""
-    partial = path.with_name(f".{path.name}.partial")
-    with partial.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
 
 
 def read(path: Path) -> State:

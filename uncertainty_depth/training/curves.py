@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from uncertainty_depth.training.checkpoint import replace_file
+from uncertainty_depth import atomic
 
 CURVES = "curves"
 
@@ -22,9 +22,8 @@ def write_table(folder: Path, name: str, history: Sequence[dict[str, float]]) ->
         ",".join([str(epoch), *(f"{row[name]:.6g}" for name in names)])
         for epoch, row in enumerate(history, 1)
     ]
-    replace_file(
-        folder / f"{name}.csv", ("\n".join([",".join(["epoch", *names]), *rows]) + "\n").encode()
-    )
+    lines = [",".join(["epoch", *names]), *rows]
+    atomic.write_text(folder / f"{name}.csv", "\n".join(lines) + "\n")
 
 
 def write_picture(
@@ -33,7 +32,7 @@ def write_picture(
     """Write NAME.png; `kept` are the epochs, counted from 0, whose weights are kept."""
     picture = io.BytesIO()
     curves_figure(history, kept).savefig(picture, format="png", dpi=100)
-    replace_file(folder / f"{name}.png", picture.getvalue())
+    atomic.write_bytes(folder / f"{name}.png", picture.getvalue())
 
 
 def curves_figure(history: Sequence[dict[str, float]], kept: Sequence[int]) -> Figure:

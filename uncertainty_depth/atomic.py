@@ -1,0 +1,128 @@
+"""Files and folders that are replaced as a whole or not at all, even when the process or the machine dies."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatch
+from pathlib import Path
+
+AT_FDCWD = -100
+RENAME_EXCHANGE = 2  # linux/fs.h
+NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
+
+
+@contextmanager
+def replacing(path: Path | str) -> Iterator[Path]:
+    """Path of a temporary file beside `path`, same ending, that takes its place on leaving.
+
+    The content is on the disk before the name is, so no reader and no crash ever meets a part.
+    Left with an exception, the temporary file is removed and `path` is as before.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _sibling(path)
+    try:
+        yield temporary
+        _sync(temporary)
+        temporary.replace(path)
+        _sync(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path | str, content: bytes) -> None:
+    """Replace the file by one with this content; missing folders are created."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def write_text(path: Path | str, text: str) -> None:
+    """Replace the file by one with this text, UTF-8; missing folders are created."""
+    write_bytes(path, text.encode())
+
+
+@contextmanager
+def replacing_folder(folder: Path | str, owned: Sequence[str] = ()) -> Iterator[Path]:
+    """A new folder beside `folder` that takes its place on leaving, with all its files at once.
+
+    Args:
+        folder: need not exist.
+        owned: file name patterns of what the new files stand for, e.g. "*.png". Everything else in
+            `folder` belongs to somebody else and is in its place afterwards too.
+
+    Raises:
+        OSError: the files cannot be written, or `folder` cannot be renamed (a mount point).
+    """
+    folder = Path(folder).absolute()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    staging = _sibling(folder)
+    staging.mkdir()
+    try:
+        yield staging
+        for path in staging.rglob("*"):
+            _sync(path)
+        if folder.exists():
+            _exchange(staging, folder)
+            _return_others(staging, folder, owned)
+        else:
+            staging.rename(folder)
+        _sync(folder.parent)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def check_folder(folder: Path | str) -> None:
+    """Raise `OSError` unless `replacing_folder` can take its place; nothing is left behind."""
+    folder = Path(folder).absolute()
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+    if os.path.ismount(folder):
+        raise OSError(errno.EBUSY, "a mount point cannot be renamed; expected a folder in it")
+    existing = next(parent for parent in folder.parents if parent.exists())
+    for writable in (existing, folder) if folder.exists() else (existing,):
+        probe = _sibling(writable / "probe")
+        probe.mkdir()
+        probe.rmdir()
+
+
+def _sibling(path: Path) -> Path:
+    return path.with_name(f".{secrets.token_hex(4)}.{path.name}")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _exchange(one: Path, other: Path) -> None:
+    """Swap two folders in one step; where the file system cannot, in two."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    paths = (os.fsencode(one), os.fsencode(other))
+    if not libc.renameat2(AT_FDCWD, paths[0], AT_FDCWD, paths[1], RENAME_EXCHANGE):
+        return
+    number = ctypes.get_errno()
+    if number not in NO_EXCHANGE:
+        raise OSError(number, os.strerror(number), str(other))
+    aside = _sibling(other)
+    other.rename(aside)
+    one.rename(other)
+    aside.rename(one)
+
+
+def _return_others(old: Path, new: Path, owned: Sequence[str]) -> None:
+    for path in old.iterdir():
+        is_replaced = any(fnmatch(path.name, pattern) for pattern in owned)
+        if not is_replaced and not (new / path.name).exists():
+            path.rename(new / path.name)
