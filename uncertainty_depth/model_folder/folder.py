@@ -213,6 +213,17 @@ def set_members(
     write_json(Path(folder), content)
 
 
+def extend_training_record(folder: Path | str, facts: Mapping[str, Any]) -> None:
+    """Add facts to what `model.json` says of the training; the weights' calibration stays.
+
+    Raises:
+        ModelError: the folder holds no `model.json` that can be read.
+    """
+    content = read_json(Path(folder))
+    content["training"] = {**content["training"], **facts}
+    write_json(Path(folder), content)
+
+
 def set_calibration(
     folder: Path | str, method: str, sigma_map: SigmaMap, record: Mapping[str, Any]
 ) -> None:

@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.network.image import image_tensor, resize_image
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.training.resampling import resample_depth
@@ -34,11 +35,13 @@ class TrainingFrames:
     Attributes:
         images: per frame (h, w, 3) uint8, RGB.
         depths_m: per frame (h, w) float16, metres, NaN where unknown. Half precision rounds by at most 0.05 %.
+        cameras: per frame the camera at the source's size; empty where the frames were mapped.
         skipped: how many records of the source gave no frame to train on, by reason.
     """
 
     images: list[NDArray[np.uint8]] = field(default_factory=list)
     depths_m: list[NDArray[np.float16]] = field(default_factory=list)
+    cameras: list[Camera | None] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
 
     def __len__(self) -> int:
@@ -52,6 +55,7 @@ class TrainingFrames:
             return
         self.images.append(resize_image(frame.image, (width, height)))
         self.depths_m.append(depth)
+        self.cameras.append(frame.camera)
 
     def batch(
         self, indices: Sequence[int], device: torch.device | str = "cpu"

@@ -14,7 +14,7 @@ from typing import Any
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.options import to_mapping
-from uncertainty_depth.training import schedule
+from uncertainty_depth.training import domain, schedule
 from uncertainty_depth.training.frames import TrainingFrames
 from uncertainty_depth.training.plan import Member
 
@@ -31,10 +31,18 @@ def start(
     frames: TrainingFrames,
     network: NetworkConfig,
     training: TrainingConfig,
-    trained_on: int,
-    held_out: int,
+    indices: Sequence[int],
+    held_out: Sequence[int],
 ) -> dict[str, Any]:
-    """What is known before the first epoch, as plain values.
+    """Return what is known before the first epoch, as plain values.
+
+    Args:
+        source: the source's name.
+        frames: training and validation frames.
+        network: the architecture.
+        training: the options.
+        indices: the training frames.
+        held_out: the validation frames.
 
     Raises:
         ConfigError: all ground truth is outside the depth range.
@@ -56,10 +64,11 @@ def start(
     return {
         "source": source,
         "frames": {
-            "training": trained_on,
-            "validation": held_out,
+            "training": len(indices),
+            "validation": len(held_out),
             "skipped": dict(frames.skipped),
         },
+        **domain.domain(frames, indices),
         "fingerprint": frames.fingerprint(),
         "share_outside_depth_range": round(outside, 6),
         "options": {**to_mapping(network), **to_mapping(training)},
@@ -101,11 +110,13 @@ class Before:
         options: of the network and of the training.
         fingerprint: of the frames; empty where an earlier version has written none.
         finished: whether all its networks are trained.
+        has_domain: whether it says what the training data were like; earlier versions did not.
     """
 
     options: dict[str, Any]
     fingerprint: str
     finished: bool
+    has_domain: bool
 
 
 def read(folder: Path) -> Before:
@@ -121,6 +132,7 @@ def read(folder: Path) -> Before:
             {**content["network"], **training["options"]},
             training.get("fingerprint", ""),
             training.get("finished", False),
+            all(key in training for key in domain.KEYS),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelError(

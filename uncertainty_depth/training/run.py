@@ -13,11 +13,13 @@ from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
 from uncertainty_depth.inference.deployment import choose_device
+from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.model_folder.folder import BEFORE
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.depth_network import check_network
 from uncertainty_depth.options import check, to_mapping
 from uncertainty_depth.training import checkpoint, record
+from uncertainty_depth.training.domain import domain
 from uncertainty_depth.training.frames import read_frames, split
 from uncertainty_depth.training.member_run import MemberRun, create
 from uncertainty_depth.training.model_run import ModelRun, clean
@@ -64,6 +66,7 @@ def train(
     before = _before(output, {**to_mapping(network), **to_mapping(training)}, resume)
     if before is not None and before.finished:
         clean(output, plan)
+        _complete_record(output, before, source, network, training)
         logger.info("the training in %s is complete", output)
         return output
     _refuse_shared_checkpoint(output, plan)
@@ -71,7 +74,7 @@ def train(
     device = choose_device(training.device)
     frames = read_frames(source, network.input_size, training.max_frames)
     indices, held_out = split(len(frames), training.validation_share, training.seed)
-    described = record.start(source.name, frames, network, training, len(indices), len(held_out))
+    described = record.start(source.name, frames, network, training, indices, held_out)
     _refuse_other_frames(before, described["fingerprint"], source.name, output)
     model = ModelRun(output, plan, frames, indices, held_out, device, described)
     with torch.random.fork_rng():
@@ -113,6 +116,29 @@ def _before(output: Path, options: dict[str, Any], resume: bool) -> Before | Non
     before = record.read(output)
     record.refuse_other_options(_with_defaults(before.options), options, output)
     return before
+
+
+def _complete_record(
+    output: Path,
+    before: Before,
+    source: Source,
+    network: NetworkConfig,
+    training: TrainingConfig,
+) -> None:
+    """Add to a finished training what earlier versions did not write; the weights stay."""
+    if before.has_domain:
+        return
+    described = model_folder.read(output).training
+    if described.get("source") != source.name:
+        raise SourceError(
+            f"the model in {output} was trained on {described.get('source')}, and the source is "
+            f"{source.name}; expected the same to complete its record"
+        )
+    frames = read_frames(source, network.input_size, training.max_frames)
+    _refuse_other_frames(before, frames.fingerprint(), source.name, output)
+    indices, _ = split(len(frames), training.validation_share, training.seed)
+    model_folder.extend_training_record(output, domain(frames, indices))
+    logger.info("%s now says which cameras and depths it was trained on", output / "model.json")
 
 
 def _with_defaults(options: dict[str, Any]) -> dict[str, Any]:

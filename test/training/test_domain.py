@@ -1,0 +1,104 @@
+"""What a model folder says of the data its networks were trained on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.calibration import SigmaMap
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.model_folder.folder import read, set_calibration
+from uncertainty_depth.training import train
+from uncertainty_depth.training.domain import KEYS, camera_ranges, median_depth
+from uncertainty_depth.training.frames import split
+
+
+def camera(focal_length: float, width: int = 80, height: int = 60) -> Camera:
+    intrinsics = np.array([[focal_length, 0, width / 2], [0, focal_length, height / 2], [0, 0, 1]])
+    return Camera(width, height, intrinsics)
+
+
+def without_domain(folder: Path) -> dict:
+    """Take out of `model.json` what earlier versions did not write, and return the rest."""
+    content = json.loads((folder / "model.json").read_text())
+    for key in KEYS:
+        del content["training"][key]
+    (folder / "model.json").write_text(json.dumps(content))
+    return content
+
+
+def test_camera_ranges_are_min_and_max_of_focal_length_and_aspect() -> None:
+    cameras = [camera(60), camera(100), camera(64, width=160)]
+    assert camera_ranges(cameras) == {
+        "focal_length_per_width": [0.4, 1.25],
+        "aspect": [1.333333, 2.666667],
+    }
+    assert camera_ranges([]) is None
+
+
+def test_the_median_is_that_of_each_cell_to_the_millimetre_and_null_where_unknown() -> None:
+    random = np.random.default_rng(0)
+    depths_m = random.uniform(1, 9, (5, 16, 20)).astype(np.float32)
+    depths_m[:3, 0, 0] = np.nan
+    depths_m[:, 15, 19] = np.nan
+    rows = median_depth(list(depths_m.repeat(3, axis=1).repeat(3, axis=2)))
+    assert (len(rows), {len(row) for row in rows}) == (16, {20})
+    assert rows[15][19] is None
+    assert rows[0][0] == round(float(np.mean(depths_m[3:, 0, 0])), 3)
+    assert rows[7][3] == round(float(np.median(depths_m[:, 7, 3])), 3)
+
+
+def test_training_writes_them_of_its_training_frames_alone(small, tmp_path: Path) -> None:
+    source, network, training = small
+    source.records = [
+        replace(frame, camera=camera(40.0 + index)) for index, frame in enumerate(source.records)
+    ]
+    folder = train(source, tmp_path / "model", network, training)
+    described = read(folder).training
+    indices, _ = split(len(source.records), training.validation_share, training.seed)
+    assert described["camera"]["focal_length_per_width"] == [
+        (40 + min(indices)) / 80,
+        (40 + max(indices)) / 80,
+    ]
+    known = [value for row in described["median_depth_m"] for value in row if value is not None]
+    assert 1 <= min(known) <= max(known) <= 6
+
+
+def test_a_source_without_cameras_gives_null(small, tmp_path: Path) -> None:
+    source, network, training = small
+    assert read(train(source, tmp_path / "model", network, training)).training["camera"] is None
+
+
+def test_resuming_a_finished_training_of_an_earlier_version_completes_its_record(
+    small, tmp_path: Path
+) -> None:
+    source, network, training = small
+    folder = train(source, tmp_path / "model", network, training)
+    complete = read(folder).training
+    weights = {path.name: path.read_bytes() for path in folder.glob("*.safetensors")}
+    without_domain(folder)
+    sigma_map = SigmaMap("scale", (0.0, 1.0), (0.0, 2.0))
+    set_calibration(folder, training.method, sigma_map, {})
+    train(source, folder, network, training, resume=True)
+    assert read(folder).training == complete
+    assert read(folder).calibration == {training.method: sigma_map}
+    assert {path.name: path.read_bytes() for path in folder.glob("*.safetensors")} == weights
+
+
+def test_another_source_cannot_complete_a_record(small, tmp_path: Path) -> None:
+    source, network, training = small
+    folder = train(source, tmp_path / "model", network, training)
+    before = without_domain(folder)
+    source.name = "another"
+    with pytest.raises(SourceError, match="was trained on list, and the source is another"):
+        train(source, folder, network, training, resume=True)
+    source.name = "list"
+    source.records = source.records[::-1]
+    with pytest.raises(SourceError, match="are not those the training"):
+        train(source, folder, network, training, resume=True)
+    assert json.loads((folder / "model.json").read_text()) == before

@@ -1,0 +1,70 @@
+"""The data a model was trained on: cameras, and the median depth of each part of the image."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.training.frames import TrainingFrames
+from uncertainty_depth.training.resampling import resample_depth
+
+GRID_ROWS = 16
+GRID_COLUMNS = 20
+KEYS = ("camera", "median_depth_m")
+
+
+def domain(frames: TrainingFrames, indices: Sequence[int]) -> dict[str, Any]:
+    """Return what `model.json` keeps of the training data, as plain values.
+
+    Args:
+        frames: training and validation frames.
+        indices: the training frames.
+
+    Returns:
+        `camera`: ranges of the cameras' geometry, None where no frame has a camera;
+        `median_depth_m`: 16 rows of 20 columns, metres, None where no frame has ground truth.
+    """
+    cameras = [frames.cameras[index] for index in indices]
+    depths_m = [frames.depths_m[index] for index in indices]
+    return {
+        "camera": camera_ranges([camera for camera in cameras if camera is not None]),
+        "median_depth_m": median_depth(depths_m),
+    }
+
+
+def camera_ranges(cameras: Sequence[Camera]) -> dict[str, list[float]] | None:
+    """Return min and max of fx / width and of width / height; None without cameras."""
+    if not cameras:
+        return None
+    focal_lengths = [camera.intrinsics[0, 0] / camera.width for camera in cameras]
+    aspects = [camera.width / camera.height for camera in cameras]
+    return {
+        "focal_length_per_width": _range(focal_lengths),
+        "aspect": _range(aspects),
+    }
+
+
+def _range(values: Sequence[float]) -> list[float]:
+    return [round(float(min(values)), 6), round(float(max(values)), 6)]
+
+
+def median_depth(depths_m: Sequence[NDArray[np.floating]]) -> list[list[float | None]]:
+    """Return the pixelwise median of (H, W) depth maps at 16 x 20, metres to the millimetre.
+
+    A predictor that ignores the image can do no better in absolute error than this median: it is
+    the baseline that shows whether a network looks at its input at all.
+    """
+    resampled = [resample_depth(depth, GRID_COLUMNS, GRID_ROWS) for depth in depths_m]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "All-NaN slice encountered")
+        median = np.nanmedian(np.stack(resampled), axis=0)
+    return [[_millimetres(value) for value in row] for row in median]
+
+
+def _millimetres(depth_m: np.floating) -> float | None:
+    return None if np.isnan(depth_m) else round(float(depth_m), 3)
