@@ -112,6 +112,10 @@ class SourceConfig(LidarConfig):
         "", "camera info topic; empty takes the one beside the image topic, or the only one"
     )
     lidar_topic: str = option("", "point cloud topic; empty takes the only one")
+    ground_truth_topic: str = option(
+        "",
+        "registered depth image that is the ground truth; empty takes the LiDAR, or without one the only depth image",
+    )
 
 
 @dataclass(frozen=True)

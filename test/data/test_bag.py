@@ -13,6 +13,8 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.data.bag import BagSource
+from uncertainty_depth.data.recording import Topic
+from uncertainty_depth.data.topics import TopicChooser
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud, parameters_from
 from uncertainty_depth.records import Frame, Skipped
@@ -213,6 +215,11 @@ def test_an_image_smaller_than_its_camera_info_scales_the_camera(
     assert_array_equal(frame.camera.intrinsics[:2], camera.intrinsics[:2] / 2)
 
 
+def chosen_of(topics, config):
+    """The topics chosen where every image is rgb8."""
+    return TopicChooser("bag", topics, config, lambda topic: "rgb8").choose()
+
+
 def add_topics(bag_path, write_frame, lidar_to_camera, extra):
     with BagWriter(bag_path) as writer:
         writer.static_transforms([("camera", "lidar", lidar_to_camera)])
@@ -275,8 +282,6 @@ def test_a_camera_info_elsewhere_is_taken_where_it_is_the_only_one_and_named_whe
 
 @pytest.mark.parametrize("slash", ["/", ""])
 def test_a_bag_of_predictions_is_read_with_and_without_leading_slashes(slash):
-    from uncertainty_depth.data.recording import Topic
-    from uncertainty_depth.data.topics import choose_topics
 
     kinds = {
         "image": "Image",
@@ -288,16 +293,15 @@ def test_a_bag_of_predictions_is_read_with_and_without_leading_slashes(slash):
     topics = {slash + name: Topic(f"sensor_msgs/msg/{kind}", 3) for name, kind in kinds.items()}
     for folder in ("", "depth/"):
         image = slash + folder + ("image_rect" if folder else "image")
-        assert choose_topics("bag", topics, SourceConfig(image_topic=image)) == (
+        assert chosen_of(topics, SourceConfig(image_topic=image)) == (
             image,
             f"{slash}{folder}camera_info",
             f"{slash}points",
+            "",
         )
 
 
 def test_an_uncompressed_image_is_taken_before_its_compressed_twin():
-    from uncertainty_depth.data.recording import Topic
-    from uncertainty_depth.data.topics import choose_topics
 
     topics = {
         "/camera/image": Topic("sensor_msgs/msg/Image", 3),
@@ -307,23 +311,24 @@ def test_an_uncompressed_image_is_taken_before_its_compressed_twin():
         "/unused": Topic("sensor_msgs/msg/Image", 0),
         "/points": Topic("sensor_msgs/msg/PointCloud2", 3),
     }
-    assert choose_topics("bag", topics, CONFIG) == (
+    assert chosen_of(topics, CONFIG) == (
         "/camera/image",
         "/camera/camera_info",
         "/points",
+        "",
     )
     named = SourceConfig(image_topic="/camera/image/compressed")
-    assert choose_topics("bag", topics, named).camera_info == "/camera/camera_info"
+    assert chosen_of(topics, named).camera_info == "/camera/camera_info"
     with pytest.raises(
         SourceError,
         match=r"image_topic '/points' in bag is sensor_msgs/msg/PointCloud2; expected sensor_msgs/msg/Image",
     ):
-        choose_topics("bag", topics, SourceConfig(image_topic="/points"))
+        chosen_of(topics, SourceConfig(image_topic="/points"))
     with pytest.raises(
         SourceError,
         match=r"no messages on lidar_topic '/nowhere'; it has /camera/camera_info \(sensor_msgs/msg/CameraInfo, 3\)",
     ):
-        choose_topics("bag", topics, SourceConfig(lidar_topic="/nowhere"))
+        chosen_of(topics, SourceConfig(lidar_topic="/nowhere"))
 
 
 @pytest.mark.parametrize(("topic", "notes"), [("/camera/image", 1), ("/camera/image_rect", 0)])

@@ -78,7 +78,10 @@ def test_folders_that_are_no_bag_are_one_sentence(tmp_path, write_bag):
             "image",
             r"no messages on any camera image topic; it has /camera/camera_info \(sensor_msgs/msg/CameraInfo, 5\), /lidar/points",
         ),
-        ("cloud", "no messages on any LiDAR point cloud topic; it has /camera/camera_info"),
+        (
+            "cloud",
+            "no messages on any LiDAR point cloud or depth image topic; it has /camera/camera_info",
+        ),
         (
             "info",
             r"no messages on any camera info topic; it has /camera/image \(sensor_msgs/msg/Image, 5\)",
@@ -188,6 +191,16 @@ def test_messages_that_cannot_be_deserialised_are_counted(tmp_path, write_frame,
     source = BagSource(tmp_path / "bag", CONFIG)
     assert reasons(source) == {"frame": 2, "image_message_damaged": 1}
     assert any("1 cloud messages cannot be deserialised" in note for note in source.notes)
+
+
+def test_whatever_a_frame_raises_is_a_counted_skip(write_bag, monkeypatch):
+    def fail(self, x, y):
+        raise ZeroDivisionError("nobody foresaw this")
+
+    monkeypatch.setattr("uncertainty_depth.geometry.camera.Camera.scaled", fail)
+    records = list(BagSource(write_bag(), CONFIG))
+    assert reasons(records) == {"unreadable": 5}
+    assert "s cannot be read: ZeroDivisionError: nobody foresaw this" in records[0].message
 
 
 def test_stamps_in_disorder_lose_no_record(tmp_path, write_frame, lidar_to_camera):

@@ -11,7 +11,8 @@ from rosbags.rosbag2 import Reader
 
 from uncertainty_depth.messages.camera_info import camera_from_info
 from uncertainty_depth.messages.clouds import cloud_points
-from uncertainty_depth.messages.images import decode_depth, decode_image
+from uncertainty_depth.messages.depth_images import decode_depth
+from uncertainty_depth.messages.images import decode_image
 
 serialization = pytest.importorskip(
     "rclpy.serialization", reason="needs ROS 2: pip install uncertainty_depth[ros]"

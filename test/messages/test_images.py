@@ -14,7 +14,8 @@ from numpy.testing import assert_array_equal
 
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.messages import images
-from uncertainty_depth.messages.images import COLOR_ENCODINGS, decode_depth, decode_image
+from uncertainty_depth.messages.depth_images import decode_depth
+from uncertainty_depth.messages.images import COLOR_ENCODINGS, decode_image
 
 HEIGHT, WIDTH = 6, 8
 

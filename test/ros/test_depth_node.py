@@ -19,7 +19,8 @@ from std_msgs.msg import Float64, String
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.messages.images import decode_depth, decode_image
+from uncertainty_depth.messages.depth_images import decode_depth
+from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros import depth_node
 from uncertainty_depth.ros.depth_node import DepthNode

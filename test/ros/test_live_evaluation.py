@@ -244,9 +244,18 @@ def test_ground_truth_images_in_metres_or_millimetres(make):
     add_prediction(evaluation, make, 400 * MS)
     evaluation.finish()
     assert skipped(evaluation) == {
-        "ground_truth_wrong_size": 1,
+        "ground_truth_wrong_aspect": 1,
         "no_ground_truth_image_within_max_time_difference": 1,
     }
+
+
+def test_a_ground_truth_image_of_half_the_size_is_scaled(make):
+    evaluation = live(use_ground_truth_image=True)
+    half = np.linspace(2, 6, HEIGHT * WIDTH // 4).reshape(HEIGHT // 2, WIDTH // 2)
+    add_prediction(evaluation, make, 100 * MS)
+    (scored,) = evaluation.add_ground_truth(make.image(100 * MS, half.astype(np.float32)))
+    expected = half.astype(np.float32).repeat(2, axis=0).repeat(2, axis=1)
+    np.testing.assert_array_equal(scored.ground_truth_m, expected)
 
 
 def test_reset_forgets_scores_and_counts(ready, make):

@@ -15,7 +15,8 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from uncertainty_depth.geometry.point_cloud import colored_points
 from uncertainty_depth.messages.camera_info import camera_from_info
 from uncertainty_depth.messages.clouds import cloud_points
-from uncertainty_depth.messages.images import decode_depth, decode_image
+from uncertainty_depth.messages.depth_images import decode_depth
+from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.ros.messages import (
     byte_array,
     camera_info_message,

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from tqdm.contrib.logging import logging_redirect_tqdm
@@ -89,6 +90,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
             else []
         )
         evaluation = run(source, predictor, from_arguments(EvaluationConfig, arguments), sinks)
+    _warn(source.notes)
     notes = [
         *seen,
         *source.notes,
@@ -149,7 +151,9 @@ def calibrate(arguments: argparse.Namespace) -> None:
     _warn(seen)
     config = from_arguments(CalibrationConfig, arguments)
     calibration = calibrate_sigma(sources, predictor, config)
-    context = report.Context(tuple(arguments.source), predictor.describe(), config, tuple(seen))
+    notes = [*seen, *chain.from_iterable(source.notes for source in sources)]
+    _warn(notes[len(seen) :])
+    context = report.Context(tuple(arguments.source), predictor.describe(), config, tuple(notes))
     print(report.table(calibration))
     if arguments.output or not arguments.dry_run:
         report.write(calibration, arguments.output or arguments.model, context)
@@ -192,15 +196,17 @@ def info(arguments: argparse.Namespace) -> None:
         for name, topic in sorted(recording.topics.items()):
             print(f"{topic.count:8} {name}  {topic.kind}")
     source = BagSource(arguments.bag, from_arguments(SourceConfig, arguments))
-    print(
-        f"camera {source.topics.image} with {source.topics.camera_info}, LiDAR {source.topics.lidar}"
-    )
+    camera = f"camera {source.topics.image} with {source.topics.camera_info or 'no camera info'}"
+    depth = "LiDAR" if source.topics.lidar else "depth image"
+    print(f"{camera}, {depth} {source.topics.ground_truth}")
     if source.lidar_to_camera is not None:
         print(
             "lidar_to_camera:=["
             + ", ".join(map(repr, parameters_from(source.lidar_to_camera)))
             + "]"
         )
+    for note in source.notes:
+        print(note)
 
 
 def _described(model: Path) -> str:

@@ -1,8 +1,9 @@
-"""Frames from a bag: camera images, each with the ground truth that the LiDAR cloud nearest in time gives it."""
+"""Frames from a bag: camera images, each with the ground truth of the cloud or depth image nearest in time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,22 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.data.ground_truth import (
+    DepthImageGroundTruth,
+    GroundTruth,
+    LidarGroundTruth,
+)
 from uncertainty_depth.data.pairing import Outcome, Pairer
 from uncertainty_depth.data.recording import OpenRecording, Recording
-from uncertainty_depth.data.topics import choose_topics, transform_topics
+from uncertainty_depth.data.topics import TopicChooser, transform_topics
 from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
-from uncertainty_depth.geometry.camera import (
-    Camera,
-    ground_truth_from_cloud,
-    transform_from_option,
-)
+from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.camera_info import camera_from_info, is_distorted
-from uncertainty_depth.messages.clouds import cloud_points
+from uncertainty_depth.messages.depth_images import encoding_of
 from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.records import Frame, Skipped
 
-QUEUE_SIZE = 64  # images and clouds held while they wait for each other
+QUEUE_SIZE = 64  # images and messages of ground truth held while they wait for each other
 
 
 class BagSource:
@@ -35,7 +37,7 @@ class BagSource:
     The camera is that of the first camera info. The image's frame_id (the camera info's where it is empty) is taken as the optical frame.
 
     Attributes:
-        topics: the names of the image, camera info and LiDAR topics.
+        topics: the names of the image, camera info and ground truth topics.
         lidar_to_camera: (4, 4) float64, of the bag's first image and cloud; None where it has none of either.
     """
 
@@ -49,7 +51,6 @@ class BagSource:
         self._config = config
         self._recording = Recording(path)
         self.notes = self._recording.notes
-        self._extrinsics: dict[tuple[str, str], NDArray[np.float64]] = {}
         try:
             with self._recording.open() as bag:
                 self._set_up(bag)
@@ -57,11 +58,42 @@ class BagSource:
             raise SourceError("; ".join([str(error), *self.notes])) from error
 
     def _set_up(self, bag: OpenRecording) -> None:
-        self.topics = choose_topics(self.name, bag.topics, self._config)
+        chooser = TopicChooser(self.name, bag.topics, self._config, partial(_first_encoding, bag))
+        self.topics = chooser.choose()
+        if unused := chooser.unused_depth_images(self.topics):
+            self._recording.note(
+                f"the ground truth is the LiDAR, {self.topics.lidar}; --ground-truth-topic takes "
+                f"a registered depth image instead: {' or '.join(unused)}"
+            )
         self._count = bag.topics[self.topics.image].count
         self._camera, self._camera_frame = self._read_camera(bag)
-        self._transforms = self._read_transforms(bag)
-        self.lidar_to_camera = self._first_extrinsics(bag)
+        self._ground_truth, self.lidar_to_camera = self._make_ground_truth(bag)
+
+    def _make_ground_truth(
+        self, bag: OpenRecording
+    ) -> tuple[GroundTruth, NDArray[np.float64] | None]:
+        """The ground truth, and the pose of the LiDAR where it is one."""
+        image = bag.first(self.topics.image)
+        message = bag.first(self.topics.ground_truth)
+        frame_ids = image and self._frame_id(image), message and message.header.frame_id
+        if self.topics.depth_image:
+            self._note_registration(*frame_ids)
+            return DepthImageGroundTruth(), None
+        lidar = LidarGroundTruth(self._config, self._read_transforms(bag))
+        if None in frame_ids:
+            return lidar, None
+        try:  # once, not once per frame
+            return lidar, lidar.lidar_to_camera(*frame_ids)
+        except MessageError as error:
+            raise SourceError(f"{self.name}: {error}") from error
+
+    def _note_registration(self, image_frame: str | None, depth_frame: str | None) -> None:
+        if image_frame and depth_frame and image_frame.lstrip("/") != depth_frame.lstrip("/"):
+            self._recording.note(
+                f"{self.topics.depth_image} is in frame {depth_frame!r}, {self.topics.image} in "
+                f"{image_frame!r}: the depth is taken as registered to the image, pixel by pixel; "
+                "if it is not, no score holds"
+            )
 
     def __len__(self) -> int:
         """Camera images in the bag; where it is truncated, those that can be read."""
@@ -70,9 +102,9 @@ class BagSource:
     def __iter__(self) -> Iterator[Frame | Skipped]:
         """Every camera image once, as a frame or as the reason why it cannot be scored."""
         pairer = Pairer(self._config.max_time_difference, QUEUE_SIZE)
-        damaged_clouds = 0
+        damaged = 0
         with self._recording.open() as bag:
-            for topic, message in bag.messages([self.topics.image, self.topics.lidar]):
+            for topic, message in bag.messages([self.topics.image, self.topics.ground_truth]):
                 if message is not None:
                     add = pairer.add_reference if topic == self.topics.image else pairer.add_cloud
                     yield from self._frames(add(_stamp_ns(message), message))
@@ -83,55 +115,48 @@ class BagSource:
                         f"an image message on {topic} cannot be deserialised",
                     )
                 else:
-                    damaged_clouds += 1
+                    damaged += 1
         yield from self._frames(pairer.flush())
-        self._note_counts(pairer.counts, damaged_clouds)
+        self._note_counts(pairer.counts, damaged)
 
     def _frames(self, outcomes: Iterable[Outcome]) -> Iterator[Frame | Skipped]:
         for outcome in outcomes:
-            try:
-                yield self._frame(*outcome)
-            except MessageError as error:
-                yield Skipped(outcome.stamp_ns, error.reason, str(error))
+            yield self._frame_or_reason(outcome)
 
-    def _frame(self, stamp_ns: int, image: Any, cloud: Any | None) -> Frame:
+    def _frame_or_reason(self, outcome: Outcome) -> Frame | Skipped:
+        time = f"the image at {_seconds(outcome.stamp_ns)} s"
+        try:
+            return self._frame(*outcome)
+        except MessageError as error:
+            return Skipped(outcome.stamp_ns, error.reason, f"{time}: {error}")
+        except Exception as error:  # one message must not end the run, whatever is wrong with it
+            sentence = f"{time} cannot be read: {type(error).__name__}: {error}"
+            return Skipped(outcome.stamp_ns, "unreadable", sentence)
+
+    def _frame(self, stamp_ns: int, image: Any, truth: Any | None) -> Frame:
         pixels = decode_image(image)
-        if cloud is None:
+        if truth is None:
             within = f"{self._config.max_time_difference} s"
             raise MessageError(
-                "no_lidar_within_max_time_difference",
-                f"no cloud within {within} of the image at {_seconds(stamp_ns)} s",
+                self._ground_truth.unmatched_reason,
+                f"no {self._ground_truth.noun} within {within}",
             )
-        points = cloud_points(cloud)
-        if not len(points):
-            raise MessageError(
-                "cloud_without_points",
-                f"the cloud for the image at {_seconds(stamp_ns)} s has no finite point",
-            )
-        camera = self._camera.scaled(pixels.shape[1], pixels.shape[0])
-        ground_truth_m = ground_truth_from_cloud(
-            points, self._lidar_to_camera(image, cloud), camera, self._config
+        height, width = pixels.shape[:2]
+        camera = self._camera and self._camera.scaled(width, height)
+        ground_truth_m = self._ground_truth.depth_m(
+            truth, self._frame_id(image), camera, (height, width)
         )
-        if np.isnan(ground_truth_m).all():
-            raise MessageError(
-                "no_lidar_point_in_view",
-                f"no LiDAR point falls into the image at {_seconds(stamp_ns)} s",
-            )
         return Frame(stamp_ns, pixels, camera, ground_truth_m, _seconds(stamp_ns))
 
-    def _lidar_to_camera(self, image: Any, cloud: Any) -> NDArray[np.float64]:
-        frames = (image.header.frame_id or self._camera_frame, cloud.header.frame_id)
-        if frames not in self._extrinsics:
-            try:
-                given = self._config.lidar_to_camera
-                self._extrinsics[frames] = (
-                    transform_from_option(given) if given else self._transforms.lookup(*frames)
-                )
-            except SourceError as error:
-                raise MessageError("no_extrinsics", str(error)) from error
-        return self._extrinsics[frames]
+    def _frame_id(self, image: Any) -> str:
+        return image.header.frame_id or self._camera_frame
 
-    def _read_camera(self, bag: OpenRecording) -> tuple[Camera, str]:
+    def _read_camera(self, bag: OpenRecording) -> tuple[Camera | None, str]:
+        if not self.topics.camera_info:
+            self._recording.note(
+                f"{self.name} has no camera info: its images are taken as they are"
+            )
+            return None, ""
         message = bag.first(self.topics.camera_info)
         if message is None:
             raise SourceError(f"{self.name} has no readable message on {self.topics.camera_info}")
@@ -145,11 +170,11 @@ class BagSource:
             raise SourceError(f"{self.topics.camera_info} in {self.name}: {error}") from error
 
     def _read_transforms(self, bag: OpenRecording) -> TransformTree:
-        tree, topics = TransformTree(), transform_topics(bag.topics)
+        tree = TransformTree()
+        topics = transform_topics(bag.topics)
         count = sum(bag.topics[topic].count for topic in topics)
-        for topic, message in islice(
-            bag.messages(topics), count
-        ):  # stops reading at the last one: they come first in most bags
+        # Reading stops at the last one: they come first in most bags.
+        for topic, message in islice(bag.messages(topics), count):
             try:
                 if message is not None:
                     tree.add_message(message)
@@ -157,26 +182,23 @@ class BagSource:
                 raise SourceError(f"{topic} in {self.name}: {error}") from error
         return tree
 
-    def _first_extrinsics(self, bag: OpenRecording) -> NDArray[np.float64] | None:
-        """Says at once, not once per frame, that camera and LiDAR are not connected."""
-        image, cloud = (bag.first(topic) for topic in (self.topics.image, self.topics.lidar))
-        if image is None or cloud is None:
-            return None
-        try:
-            return self._lidar_to_camera(image, cloud)
-        except MessageError as error:
-            raise SourceError(f"{self.name}: {error}") from error
-
-    def _note_counts(self, counts: dict[str, int], damaged_clouds: int) -> None:
+    def _note_counts(self, counts: dict[str, int], damaged: int) -> None:
+        noun = self._ground_truth.noun
         jumps = counts["reference_time_jumps"] + counts["cloud_time_jumps"]
         sentences = {
-            f"{counts['clouds_unmatched']} clouds belong to no image": counts["clouds_unmatched"],
-            f"time jumped back {jumps} times (images and clouds counted each): pairing started anew": jumps,
-            f"{damaged_clouds} cloud messages cannot be deserialised": damaged_clouds,
+            f"{counts['clouds_unmatched']} {noun}s belong to no image": counts["clouds_unmatched"],
+            f"time jumped back {jumps} times (images and {noun}s counted each): pairing started anew": jumps,
+            f"{damaged} {noun} messages cannot be deserialised": damaged,
         }
         for sentence, count in sentences.items():
             if count:
                 self._recording.note(f"{self.name}: {sentence}")
+
+
+def _first_encoding(bag: OpenRecording, topic: str) -> str:
+    """The encoding of the first image on `topic`; empty where none can be read."""
+    message = bag.first(topic)
+    return "" if message is None else encoding_of(message)
 
 
 def _stamp_ns(message: Any) -> int:

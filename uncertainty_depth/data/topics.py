@@ -1,99 +1,187 @@
-"""Which topics of a recording are the camera, its camera info and the LiDAR."""
+"""Which topics of a recording are the camera, its camera info and the ground truth."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.data.recording import Topic
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.messages.depth_images import is_depth_encoding
 
 IMAGE = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 CAMERA_INFO = ("sensor_msgs/msg/CameraInfo",)
 CLOUD = ("sensor_msgs/msg/PointCloud2",)
 TRANSFORMS = ("tf2_msgs/msg/TFMessage",)
+TRANSPORTS = (
+    "/compressedDepth",
+    "/compressed",
+)  # of depth images the first is the one without loss
+
+EncodingOf = Callable[[str], str]
 
 
 class Topics(NamedTuple):
-    """The names of the three topics that frames are made of."""
+    """The names of the topics that frames are made of.
+
+    Attributes:
+        image: camera images.
+        camera_info: of the same camera; may be empty where a depth image is the ground truth.
+        lidar: point clouds, empty where a depth image is the ground truth.
+        depth_image: empty where the LiDAR is the ground truth.
+    """
 
     image: str
     camera_info: str
     lidar: str
+    depth_image: str = ""
+
+    @property
+    def ground_truth(self) -> str:
+        """The topic of the LiDAR or of the depth image."""
+        return self.lidar or self.depth_image
 
 
-def choose_topics(bag: str, topics: Mapping[str, Topic], config: SourceConfig) -> Topics:
-    """The topics that `config` names, else those that are alone in the bag.
+class TopicChooser:
+    """Chooses the topics that a config names, else those that are alone in the bag.
 
-    Raises:
-        SourceError: where one is missing or ambiguous; it names the candidates, or what there is.
+    Camera and depth images are told apart by their encodings: 16UC1 and 32FC1 are depth.
     """
-    image = config.image_topic or _only(
-        bag, _raw_first(_of(topics, IMAGE)), "camera image", "--image-topic", topics
-    )
-    _check(bag, topics, image, IMAGE, "image_topic")
-    lidar = config.lidar_topic or _only(
-        bag, _of(topics, CLOUD), "LiDAR point cloud", "--lidar-topic", topics
-    )
-    _check(bag, topics, lidar, CLOUD, "lidar_topic")
-    info = config.camera_info_topic or _camera_info(bag, topics, image)
-    _check(bag, topics, info, CAMERA_INFO, "camera_info_topic")
-    return Topics(image, info, lidar)
+
+    def __init__(
+        self,
+        bag: str,
+        topics: Mapping[str, Topic],
+        config: SourceConfig,
+        encoding_of: EncodingOf,
+    ) -> None:
+        """`bag` is its name in sentences; `encoding_of` gives the encoding of an image topic."""
+        self._bag = bag
+        self._topics = topics
+        self._config = config
+        self._encoding_of = encoding_of
+
+    def choose(self) -> Topics:
+        """The topics.
+
+        Raises:
+            SourceError: where one is missing or ambiguous; it names the candidates, or what there is.
+        """
+        config = self._config
+        if config.lidar_topic and config.ground_truth_topic:
+            raise SourceError(
+                f"lidar_topic is {config.lidar_topic!r} and ground_truth_topic "
+                f"{config.ground_truth_topic!r}; expected one of them: one of them is the ground truth"
+            )
+        image = config.image_topic or self._camera_image()
+        self._check(image, IMAGE, "image_topic")
+        lidar, depth_image = self._ground_truth(image)
+        info = config.camera_info_topic or self._camera_info(image, needed=bool(lidar))
+        if info:
+            self._check(info, CAMERA_INFO, "camera_info_topic")
+        return Topics(image, info, lidar, depth_image)
+
+    def unused_depth_images(self, chosen: Topics) -> list[str]:
+        """Depth images that could be the ground truth, where the LiDAR is it by default."""
+        if self._config.lidar_topic or chosen.depth_image:
+            return []
+        return self._images(depth=True, besides=chosen.image)
+
+    def _camera_image(self) -> str:
+        candidates = self._images(depth=False)
+        return self._only(candidates, "camera image", "--image-topic")
+
+    def _ground_truth(self, image: str) -> tuple[str, str]:
+        """The LiDAR topic and the depth image topic, one of them empty."""
+        config = self._config
+        if config.ground_truth_topic:
+            self._check(config.ground_truth_topic, IMAGE, "ground_truth_topic")
+            return "", config.ground_truth_topic
+        if config.lidar_topic or (clouds := self._of(CLOUD)):
+            lidar = config.lidar_topic or self._only(clouds, "LiDAR point cloud", "--lidar-topic")
+            self._check(lidar, CLOUD, "lidar_topic")
+            return lidar, ""
+        depth_images = self._images(depth=True, besides=image)
+        if not depth_images:
+            self._only([], "LiDAR point cloud or depth image", "--lidar-topic")
+        return "", self._only(depth_images, "depth image", "--ground-truth-topic")
+
+    def _camera_info(self, image: str, needed: bool) -> str:
+        """The camera info in the image's namespace, which a transport's suffix does not belong to."""
+        candidates = self._of(CAMERA_INFO)
+        if not candidates and not needed:
+            return ""
+        namespace, slash, _ = without_transport(image).rpartition("/")
+        sibling = f"{namespace}{slash}camera_info"
+        if sibling in candidates:
+            return sibling
+        return self._only(candidates, "camera info", "--camera-info-topic")
+
+    def _images(self, depth: bool, besides: str = "") -> list[str]:
+        """Image topics with depth or without, each in one transport: raw where it is there."""
+        other = without_transport(besides)
+        return [
+            name
+            for name in _raw_first(self._of(IMAGE))
+            if is_depth_encoding(self._encoding_of(name)) == depth
+            and without_transport(name) != other
+        ]
+
+    def _of(self, types: tuple[str, ...]) -> list[str]:
+        return sorted(
+            name for name, topic in self._topics.items() if topic.kind in types and topic.count
+        )
+
+    def _only(self, candidates: list[str], what: str, flag: str) -> str:
+        if not candidates:
+            raise SourceError(
+                f"{self._bag} has no messages on any {what} topic; it has {_listed(self._topics)}"
+            )
+        if len(candidates) > 1:
+            raise SourceError(
+                f"{self._bag} has {len(candidates)} {what} topics, {', '.join(candidates)}; "
+                f"choose one with {flag}"
+            )
+        return candidates[0]
+
+    def _check(self, name: str, types: tuple[str, ...], option: str) -> None:
+        topic = self._topics.get(name)
+        if topic is None or not topic.count:
+            raise SourceError(
+                f"{self._bag} has no messages on {option} {name!r}; it has {_listed(self._topics)}"
+            )
+        if topic.kind not in types:
+            raise SourceError(
+                f"{option} {name!r} in {self._bag} is {topic.kind}; expected {' or '.join(types)}"
+            )
 
 
 def transform_topics(topics: Mapping[str, Topic]) -> list[str]:
     """The topics of fixed transforms, in whatever namespace."""
-    return [name for name in _of(topics, TRANSFORMS) if name.rpartition("/")[2] == "tf_static"]
-
-
-def _camera_info(bag: str, topics: Mapping[str, Topic], image: str) -> str:
-    """The camera info in the image's namespace, which a transport's suffix (image/compressed) does not belong to."""
-    candidates = _of(topics, CAMERA_INFO)
-    namespace, slash, _ = image.removesuffix("/compressed").rpartition("/")
-    sibling = f"{namespace}{slash}camera_info"
-    return (
-        sibling
-        if sibling in candidates
-        else _only(bag, candidates, "camera info", "--camera-info-topic", topics)
+    return sorted(
+        name
+        for name, topic in topics.items()
+        if topic.kind in TRANSFORMS and topic.count and name.rpartition("/")[2] == "tf_static"
     )
 
 
-def _of(topics: Mapping[str, Topic], kinds: tuple[str, ...]) -> list[str]:
-    return sorted(name for name, topic in topics.items() if topic.kind in kinds and topic.count)
+def without_transport(name: str) -> str:
+    """The topic that image_transport makes `name` from: its name without /compressed."""
+    for suffix in TRANSPORTS:
+        name = name.removesuffix(suffix)
+    return name
 
 
 def _raw_first(names: list[str]) -> list[str]:
-    """Without the compressed form of images that are there uncompressed too."""
-    return [
-        name
-        for name in names
-        if name.removesuffix("/compressed") == name
-        or name.removesuffix("/compressed") not in names
-    ]
-
-
-def _only(
-    bag: str, candidates: list[str], what: str, flag: str, topics: Mapping[str, Topic]
-) -> str:
-    if not candidates:
-        raise SourceError(f"{bag} has no messages on any {what} topic; it has {_listed(topics)}")
-    if len(candidates) > 1:
-        raise SourceError(
-            f"{bag} has {len(candidates)} {what} topics, {', '.join(candidates)}; choose one with {flag}"
-        )
-    return candidates[0]
-
-
-def _check(
-    bag: str, topics: Mapping[str, Topic], name: str, kinds: tuple[str, ...], option: str
-) -> None:
-    if name not in topics or not topics[name].count:
-        raise SourceError(f"{bag} has no messages on {option} {name!r}; it has {_listed(topics)}")
-    if topics[name].kind not in kinds:
-        raise SourceError(
-            f"{option} {name!r} in {bag} is {topics[name].kind}; expected {' or '.join(kinds)}"
-        )
+    """One transport of each image: raw where it is there."""
+    by_image: dict[str, str] = {}
+    for suffix in ("", *TRANSPORTS):
+        for name in names:
+            image = without_transport(name)
+            if name == image + suffix:
+                by_image.setdefault(image, name)
+    return sorted(by_image.values())
 
 
 def _listed(topics: Mapping[str, Topic]) -> str:

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.errors import MessageError
+from uncertainty_depth.messages.compressed import decode_compressed
+from uncertainty_depth.messages.guard import check_pixels, total
 
 _BAYER = ("rggb", "bggr", "gbrg", "grbg")
 # Encoding: bytes per channel, channels, name of the same pixels with 8 bits. OpenCV's own names without a colour order are BGR, as OpenCV keeps them.
@@ -31,11 +33,6 @@ COLOR_ENCODINGS: dict[str, tuple[int, int, str]] = {
     "8UC3": (1, 3, "bgr8"),
     "8UC4": (1, 4, "bgra8"),
 }
-DEPTH_ENCODINGS: dict[str, tuple[int, int, str]] = {
-    "32FC1": (4, 1, "f"),
-    "16UC1": (2, 1, "u"),
-    "mono16": (2, 1, "u"),
-}
 
 
 @dataclass(frozen=True)
@@ -50,36 +47,25 @@ class _Packed:
     is_bigendian: int = 0
 
 
+@total("image_undecodable", "an image")
 def decode_image(message: Any) -> NDArray[np.uint8]:
     """(H, W, 3) uint8 RGB of a `sensor_msgs` Image or CompressedImage. An unpadded rgb8 image is a view of the message.
 
     Raises:
-        MessageError: image_zero_size, image_wrong_step, image_short_data, image_unknown_encoding or image_undecodable.
+        MessageError: image_zero_size, image_too_large, image_wrong_step, image_short_data,
+            image_unknown_encoding or image_undecodable.
     """
     if hasattr(message, "format"):
-        return _decompressed(message)
-    rows = _rows(message, COLOR_ENCODINGS)
+        flags = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
+        image = decode_compressed(message, flags)
+        return cv2.cvtColor(image, cv2.COLOR_BGR2RGB, dst=image)
+    rows = image_rows(message, COLOR_ENCODINGS)
     if message.encoding == "rgb8":
         return rows.reshape(message.height, message.width, 3)
     return to_rgb()(_packed(message, rows))
 
 
-def decode_depth(message: Any) -> NDArray[np.float32]:
-    """(H, W) float32 metres of a depth image: 32FC1 as it is (REP 118), 16UC1 millimetres with 0 as NaN.
-
-    Raises:
-        MessageError: as `decode_image` does.
-    """
-    rows = _rows(message, DEPTH_ENCODINGS)
-    size, _, kind = DEPTH_ENCODINGS[message.encoding]
-    values = rows.view(f"{'>' if message.is_bigendian else '<'}{kind}{size}").astype(np.float32)
-    if kind == "u":
-        values[values == 0] = np.nan
-        values /= 1000
-    return values
-
-
-def _rows(message: Any, encodings: dict[str, tuple[int, int, str]]) -> NDArray[np.uint8]:
+def image_rows(message: Any, encodings: dict[str, tuple[int, int, str]]) -> NDArray[np.uint8]:
     """(H, bytes per row) of the message without its padding; contiguous, a view where there is none."""
     if message.encoding not in encodings:
         raise MessageError(
@@ -88,11 +74,7 @@ def _rows(message: Any, encodings: dict[str, tuple[int, int, str]]) -> NDArray[n
         )
     size, channels, _ = encodings[message.encoding]
     height, step, row = message.height, message.step, message.width * size * channels
-    if height == 0 or row == 0:
-        raise MessageError(
-            "image_zero_size",
-            f"an image is {message.width}x{height} pixels; expected at least 1x1",
-        )
+    check_pixels(message.width, height)
     if step < row:
         raise MessageError(
             "image_wrong_step",
@@ -117,22 +99,6 @@ def _packed(message: Any, rows: NDArray[np.uint8]) -> _Packed:
     return _Packed(
         message.height, message.width, encoding, message.width * channels, rows.reshape(-1)
     )
-
-
-def _decompressed(message: Any) -> NDArray[np.uint8]:
-    """Both back ends call the same decoder but stumble over grey images and alpha; one call of it does without either."""
-    data = np.frombuffer(message.data, np.uint8) if len(message.data) else None
-    image = (
-        None
-        if data is None
-        else cv2.imdecode(data, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
-    )
-    if image is None:
-        raise MessageError(
-            "image_undecodable",
-            f"a compressed image of {len(message.data)} bytes, format {message.format!r}, cannot be decoded",
-        )
-    return cv2.cvtColor(image, cv2.COLOR_BGR2RGB, dst=image)
 
 
 def rosbags_to_rgb(message: Any) -> NDArray[np.uint8]:

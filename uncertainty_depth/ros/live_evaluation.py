@@ -17,7 +17,7 @@ from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.messages.camera_info import camera_from_info
 from uncertainty_depth.messages.clouds import cloud_points
-from uncertainty_depth.messages.images import decode_depth
+from uncertainty_depth.messages.depth_images import decode_depth, ground_truth_from_depth_image
 from uncertainty_depth.records import DepthPrediction, Skipped
 from uncertainty_depth.ros.exact_pairs import ExactPairs, Unmatched
 from uncertainty_depth.ros.extrinsics import Extrinsics
@@ -160,9 +160,7 @@ class LiveEvaluation:
         self, truth: Any, depth: Any, prediction: DepthPrediction, name: str
     ) -> NDArray[np.float32]:
         if self.config.use_ground_truth_image:
-            ground_truth_m = decode_depth(truth)
-            _same_size("ground_truth", ground_truth_m, prediction.depth_m)
-            return ground_truth_m
+            return ground_truth_from_depth_image(truth, prediction.depth_m.shape)
         if self._camera_info is None:
             raise MessageError(
                 "no_camera_info", f"no camera info has come when frame {name} was scored"

@@ -1,0 +1,213 @@
+"""Bags of an RGB-D camera: a registered depth image is the ground truth, as it is live."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import cv2
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from rosbags.typesys import Stores, get_typestore
+
+from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.data.bag import BagSource
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.messages.depth_images import ground_truth_from_depth_image
+from uncertainty_depth.records import Frame, Skipped
+from uncertainty_depth.writers.bag_writer import BagWriter
+
+START_NS, PERIOD_NS = 1_700_000_000_000_000_000, 100_000_000
+DEPTH = "/camera/depth_registered/image_raw"
+CONFIG = SourceConfig()
+
+
+def millimetres_at(index: int, shape=(24, 32)) -> np.ndarray:
+    values = np.random.default_rng(index).integers(300, 6000, shape, dtype=np.uint16)
+    values[:, :3] = 0  # no depth
+    return values
+
+
+def metres_of(millimetres: np.ndarray) -> np.ndarray:
+    return np.where(millimetres == 0, np.nan, millimetres.astype(np.float32) / np.float32(1000))
+
+
+@pytest.fixture
+def write_rgbd(tmp_path, write_frame):
+    """Write the standard recording with depth images of `depth_at(index)` beside it; by default without LiDAR."""
+
+    def write(depth_at=millimetres_at, leave_out="cloud", frame="camera", frames=4):
+        with BagWriter(tmp_path / "rgbd") as writer:
+            if "cloud" not in leave_out:
+                writer.static_transforms([("camera", "lidar", np.eye(4)[[1, 2, 0, 3]])])
+            for index in range(frames):
+                write_frame(writer, index, leave_out)
+                writer.image(DEPTH, START_NS + index * PERIOD_NS, frame, depth_at(index))
+        return tmp_path / "rgbd"
+
+    return write
+
+
+@pytest.mark.parametrize("as_metres", [False, True], ids=["16UC1", "32FC1"])
+def test_a_depth_image_is_the_ground_truth_where_there_is_no_lidar(
+    write_rgbd, image_at, as_metres
+):
+    depth_at = (lambda index: metres_of(millimetres_at(index))) if as_metres else millimetres_at
+    source = BagSource(write_rgbd(depth_at), CONFIG)
+    assert source.topics == ("/camera/image", "/camera/camera_info", "", DEPTH)
+    assert source.lidar_to_camera is None
+    frames = list(source)
+    assert [type(frame) for frame in frames] == [Frame] * 4
+    for index, frame in enumerate(frames):
+        assert_array_equal(frame.image, image_at(index))
+        assert_array_equal(frame.ground_truth_m, metres_of(millimetres_at(index)))
+    assert source.notes == []
+
+
+def test_the_lidar_comes_first_and_the_depth_image_can_be_chosen(write_rgbd):
+    bag = write_rgbd(leave_out="")
+    source = BagSource(bag, CONFIG)
+    assert (source.topics.lidar, source.topics.depth_image) == ("/lidar/points", "")
+    assert source.notes == [
+        "the ground truth is the LiDAR, /lidar/points; --ground-truth-topic takes a registered depth "
+        f"image instead: {DEPTH}"
+    ]
+    chosen = BagSource(bag, SourceConfig(ground_truth_topic=DEPTH))
+    assert (chosen.topics.lidar, chosen.topics.depth_image) == ("", DEPTH)
+    assert_array_equal(next(iter(chosen)).ground_truth_m, metres_of(millimetres_at(0)))
+    assert BagSource(bag, SourceConfig(lidar_topic="/lidar/points")).notes == []
+
+
+def test_a_depth_image_of_another_size_takes_the_nearest_pixel(write_rgbd):
+    small = BagSource(write_rgbd(lambda index: millimetres_at(index, (12, 16))), CONFIG)
+    expected = metres_of(millimetres_at(1, (12, 16))).repeat(2, axis=0).repeat(2, axis=1)
+    assert_array_equal(list(small)[1].ground_truth_m, expected)
+
+
+@pytest.mark.parametrize("factor", [3, 5])
+def test_a_larger_depth_image_gives_the_pixel_in_the_middle(factor):
+    values = millimetres_at(0, (6 * factor, 8 * factor)) + np.uint16(1)
+    message = SimpleNamespace(
+        height=6 * factor,
+        width=8 * factor,
+        encoding="16UC1",
+        is_bigendian=0,
+        step=16 * factor,
+        data=values.tobytes(),
+    )
+    middle = values[factor // 2 :: factor, factor // 2 :: factor]
+    assert_array_equal(ground_truth_from_depth_image(message, (6, 8)), metres_of(middle))
+
+
+def test_depth_images_that_give_no_ground_truth_are_counted(write_rgbd):
+    def depth_at(index):
+        if index == 1:
+            return np.zeros((24, 32), np.uint16)
+        if index == 2:
+            return millimetres_at(index, (32, 24))
+        return millimetres_at(index)
+
+    records = list(BagSource(write_rgbd(depth_at), CONFIG))
+    reasons = [record.reason if isinstance(record, Skipped) else "" for record in records]
+    assert reasons == ["", "ground_truth_image_empty", "ground_truth_wrong_aspect", ""]
+    assert "24x32 pixels, the camera image 32x24" in records[2].message
+
+
+def test_what_is_no_depth_is_no_ground_truth(write_rgbd):
+    def depth_at(index):
+        values = np.full((24, 32), 2.0, np.float32)
+        values[0, :5] = np.nan, np.inf, -np.inf, 0, -1
+        return values
+
+    ground_truth_m = next(iter(BagSource(write_rgbd(depth_at), CONFIG))).ground_truth_m
+    assert np.isnan(ground_truth_m[0, :5]).all()
+    assert (ground_truth_m[1:] == 2).all()
+
+
+def test_a_depth_image_in_another_frame_is_said(write_rgbd):
+    (note,) = BagSource(write_rgbd(frame="depth_optical"), CONFIG).notes
+    assert f"{DEPTH} is in frame 'depth_optical', /camera/image in 'camera'" in note
+
+
+def test_no_camera_info_is_needed(write_rgbd):
+    source = BagSource(write_rgbd(leave_out="cloud info"), CONFIG)
+    assert source.topics.camera_info == ""
+    assert [frame.camera for frame in source] == [None] * 4
+    assert any("no camera info" in note for note in source.notes)
+
+
+def test_images_without_a_depth_image_near_in_time_are_counted(tmp_path, write_frame):
+    with BagWriter(tmp_path / "rgbd") as writer:
+        for index in range(4):
+            write_frame(writer, index, "cloud")
+            if index != 2:
+                stamp_ns = START_NS + index * PERIOD_NS
+                writer.image(DEPTH, stamp_ns, "camera", millimetres_at(index))
+    records = list(BagSource(tmp_path / "rgbd", CONFIG))
+    assert records[2].reason == "no_ground_truth_image_within_max_time_difference"
+
+
+def test_two_depth_images_are_named(write_rgbd, tmp_path, write_frame):
+    with BagWriter(tmp_path / "two") as writer:
+        write_frame(writer, 0, "cloud")
+        for topic in ("/depth/a", "/depth/b"):
+            writer.image(topic, START_NS, "camera", millimetres_at(0))
+    with pytest.raises(
+        SourceError,
+        match="2 depth image topics, /depth/a, /depth/b; choose one with --ground-truth-topic",
+    ):
+        BagSource(tmp_path / "two", CONFIG)
+
+
+def test_a_depth_image_is_no_camera(tmp_path, write_frame):
+    with BagWriter(tmp_path / "bag") as writer:
+        write_frame(writer, 0, "image")
+        writer.image(DEPTH, START_NS, "camera", millimetres_at(0))
+    with pytest.raises(SourceError, match="no messages on any camera image topic"):
+        BagSource(tmp_path / "bag", CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"ground_truth_topic": "/nowhere"}, "no messages on ground_truth_topic '/nowhere'"),
+        (
+            {"ground_truth_topic": "/camera/camera_info"},
+            "is sensor_msgs/msg/CameraInfo; expected sensor_msgs/msg/Image",
+        ),
+        (
+            {"ground_truth_topic": DEPTH, "lidar_topic": "/lidar/points"},
+            "expected one of them",
+        ),
+    ],
+)
+def test_a_ground_truth_topic_that_cannot_be_one_is_a_sentence(write_rgbd, options, sentence):
+    with pytest.raises(SourceError, match=sentence):
+        BagSource(write_rgbd(), SourceConfig(**options))
+
+
+def compressed_message(millimetres, transport):
+    """What compressed_image_transport and compressed_depth_image_transport make of a depth image."""
+    png = cv2.imencode(".png", millimetres)[1].tobytes()
+    if transport == "compressed":
+        return "16UC1; png compressed ", png
+    return "16UC1; compressedDepth png", bytes(12) + png
+
+
+@pytest.mark.parametrize("transport", ["compressed", "compressedDepth"])
+def test_compressed_depth_images_are_read_too(tmp_path, write_frame, transport):
+    store = get_typestore(Stores.ROS2_JAZZY)
+    with BagWriter(tmp_path / "bag") as writer:
+        for index in range(3):
+            write_frame(writer, index, "cloud")
+            stamp = store.types["builtin_interfaces/msg/Time"](1_700_000_000, index * 100_000_000)
+            header = store.types["std_msgs/msg/Header"](stamp, "camera")
+            text, data = compressed_message(millimetres_at(index), transport)
+            message = store.types["sensor_msgs/msg/CompressedImage"](
+                header, text, np.frombuffer(data, np.uint8)
+            )
+            writer.message(f"{DEPTH}/{transport}", START_NS + index * PERIOD_NS, message)
+    source = BagSource(tmp_path / "bag", CONFIG)
+    assert source.topics.depth_image == f"{DEPTH}/{transport}"
+    for index, frame in enumerate(source):
+        assert_array_equal(frame.ground_truth_m, metres_of(millimetres_at(index)))

@@ -1,0 +1,93 @@
+"""Compressed images: JPEG and PNG alone, and none whose header claims more pixels than are allowed.
+
+OpenCV chooses among all its decoders by the first bytes; those of TIFF, BMP, JPEG 2000 and others
+never see what a stranger sent.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.errors import MessageError
+from uncertainty_depth.messages.guard import check_pixels
+
+PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
+JPEG_MAGIC = b"\xff\xd8\xff"
+_PNG_SIZE = struct.Struct(">8s4x4sII")  # magic, length, IHDR, width, height
+_JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {
+    0xC4,
+    0xC8,
+    0xCC,
+}  # SOF0 ... SOF15; ITU T.81 table B.1
+_JPEG_ALONE = frozenset({0x01, *range(0xD0, 0xD9)})  # markers without a length: TEM, RST, SOI
+_JPEG_ENDS = frozenset({0xD9, 0xDA})  # EOI, SOS: a frame header comes before
+
+
+def decode_compressed(message: Any, flags: int, skip: int = 0) -> NDArray[Any]:
+    """What OpenCV reads from the JPEG or PNG in a `sensor_msgs/CompressedImage`.
+
+    Args:
+        message: the image.
+        flags: `cv2.IMREAD_...`.
+        skip: bytes before the JPEG or PNG.
+
+    Raises:
+        MessageError: image_undecodable, image_zero_size or image_too_large.
+    """
+    data = bytes(memoryview(message.data)[skip:])
+    size = image_size(data)
+    if size is None:
+        raise _undecodable(message, "it does not begin as a JPEG or PNG")
+    check_pixels(*size)
+    image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
+    if image is None:
+        raise _undecodable(message, "its data are damaged")
+    return image
+
+
+def image_size(data: bytes) -> tuple[int, int] | None:
+    """Width and height that the header of a JPEG or PNG claims; None where `data` has no such header."""
+    if data.startswith(PNG_MAGIC):
+        return _png_size(data)
+    return _jpeg_size(data) if data.startswith(JPEG_MAGIC) else None
+
+
+def _png_size(data: bytes) -> tuple[int, int] | None:
+    if len(data) < _PNG_SIZE.size:
+        return None
+    _, chunk, width, height = _PNG_SIZE.unpack_from(data)
+    return (width, height) if chunk == b"IHDR" else None
+
+
+def _jpeg_size(data: bytes) -> tuple[int, int] | None:
+    position = 2
+    while position + 4 <= len(data) and data[position] == 0xFF:
+        marker = data[position + 1]
+        if marker == 0xFF:  # fill byte
+            position += 1
+            continue
+        if marker in _JPEG_ENDS:
+            return None
+        if marker in _JPEG_FRAMES:
+            return _jpeg_frame_size(data, position)
+        position += 2
+        if marker not in _JPEG_ALONE:
+            position += int.from_bytes(data[position : position + 2], "big")
+    return None
+
+
+def _jpeg_frame_size(data: bytes, position: int) -> tuple[int, int] | None:
+    if position + 9 > len(data):
+        return None
+    height, width = struct.unpack_from(">HH", data, position + 5)
+    return width, height
+
+
+def _undecodable(message: Any, cause: str) -> MessageError:
+    subject = f"a compressed image of {len(message.data)} bytes, format {message.format!r}"
+    return MessageError("image_undecodable", f"{subject}, cannot be decoded: {cause}")

@@ -1,0 +1,128 @@
+"""Depth images as metres, from rclpy and rosbags alike: raw, or in the formats of compressed_image_transport."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.errors import MessageError
+from uncertainty_depth.messages.compressed import decode_compressed
+from uncertainty_depth.messages.guard import total
+from uncertainty_depth.messages.images import image_rows
+
+DEPTH_ENCODINGS: dict[str, tuple[int, int, str]] = {
+    "32FC1": (4, 1, "f"),
+    "16UC1": (2, 1, "u"),
+    "mono16": (2, 1, "u"),
+}
+ASPECT_TOLERANCE = 0.02  # 848x480 of 1280x720
+_COMPRESSED_DEPTH_HEADER = struct.Struct("<iff")  # format, and the two parameters of 32FC1
+
+
+def is_depth_encoding(encoding: str) -> bool:
+    """Whether images of this encoding hold depth; mono16 may, but is a camera's as a rule."""
+    return encoding in ("16UC1", "32FC1")
+
+
+def encoding_of(message: Any) -> str:
+    """The encoding of an Image, or of what was compressed where a CompressedImage's format says it."""
+    if hasattr(message, "format"):
+        return message.format.partition(";")[0].strip()
+    return message.encoding
+
+
+@total("image_undecodable", "a depth image")
+def decode_depth(message: Any) -> NDArray[np.float32]:
+    """(H, W) float32 metres of a depth image: 32FC1 as it is (REP 118), 16UC1 millimetres with 0 as NaN.
+
+    Raises:
+        MessageError: as `decode_image` does.
+    """
+    if hasattr(message, "format"):
+        return _decompressed(message)
+    rows = image_rows(message, DEPTH_ENCODINGS)
+    size, _, number = DEPTH_ENCODINGS[message.encoding]
+    values = rows.view(f"{'>' if message.is_bigendian else '<'}{number}{size}")
+    return _metres(values) if number == "u" else values.astype(np.float32)
+
+
+@total("image_undecodable", "a depth image")
+def ground_truth_from_depth_image(message: Any, shape: tuple[int, int]) -> NDArray[np.float32]:
+    """(H, W) float32 ground truth of an image of `shape` that the depth image is registered to.
+
+    An image of another size is scaled: each pixel takes the depth pixel that its centre lies in, for
+    an interpolated depth at an edge is that of neither side. What is no depth is NaN.
+
+    Raises:
+        MessageError: as `decode_depth`, ground_truth_wrong_aspect, or ground_truth_image_empty.
+    """
+    depth_m = decode_depth(message)
+    _check_aspect(depth_m.shape, shape)
+    if depth_m.shape != shape:
+        rows, columns = (
+            _nearest(there, here) for there, here in zip(depth_m.shape, shape, strict=True)
+        )
+        depth_m = depth_m[rows[:, None], columns]
+    with np.errstate(invalid="ignore"):
+        known = np.isfinite(depth_m) & (depth_m > 0)
+    if not known.any():
+        raise MessageError(
+            "ground_truth_image_empty", "the depth image has no pixel with a finite depth above 0"
+        )
+    return np.where(known, depth_m, np.float32(np.nan))
+
+
+def _nearest(there: int, here: int) -> NDArray[np.intp]:
+    """For each of `here` pixels, the one of `there` pixels that its centre lies in."""
+    return ((2 * np.arange(here) + 1) * there) // (2 * here)
+
+
+def _check_aspect(depth: tuple[int, int], image: tuple[int, int]) -> None:
+    ratio = (depth[1] * image[0]) / (depth[0] * image[1])
+    if abs(ratio - 1) > ASPECT_TOLERANCE:
+        raise MessageError(
+            "ground_truth_wrong_aspect",
+            f"the depth image is {depth[1]}x{depth[0]} pixels, the camera image {image[1]}x{image[0]}; "
+            "expected the same aspect, of a depth image registered to the camera image",
+        )
+
+
+def _metres(millimetres: NDArray[np.uint16]) -> NDArray[np.float32]:
+    values = millimetres.astype(np.float32)
+    values[values == 0] = np.nan
+    return values / np.float32(1000)
+
+
+def _decompressed(message: Any) -> NDArray[np.float32]:
+    """PNG of 16UC1, and compressedDepth's PNG of 16UC1 or of 32FC1 as quantised inverse depth."""
+    encoding = encoding_of(message)
+    if encoding not in DEPTH_ENCODINGS:
+        raise MessageError(
+            "image_unknown_encoding",
+            f"a compressed depth image has format {message.format!r}; expected one that begins with "
+            f"{', '.join(DEPTH_ENCODINGS)}",
+        )
+    with_header = "compressedDepth" in message.format
+    skip = _COMPRESSED_DEPTH_HEADER.size if with_header else 0
+    values = decode_compressed(message, cv2.IMREAD_UNCHANGED, skip)
+    if values.ndim != 2 or values.dtype != np.uint16:
+        raise MessageError(
+            "image_undecodable",
+            f"a compressed depth image holds {values.dtype} pixels of shape {values.shape}; "
+            "expected uint16 of one channel",
+        )
+    if encoding != "32FC1":
+        return _metres(values)
+    if not with_header:
+        raise MessageError(
+            "image_undecodable",
+            f"a depth image 32FC1 has format {message.format!r}; expected compressedDepth",
+        )
+    _, scale, offset = _COMPRESSED_DEPTH_HEADER.unpack_from(bytes(message.data[:skip]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        depth_m = np.float32(scale) / (values.astype(np.float32) - np.float32(offset))
+    return np.where(values == 0, np.float32(np.nan), depth_m)

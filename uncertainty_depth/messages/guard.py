@@ -1,0 +1,54 @@
+"""The promise of every decoder: whatever bytes come, it returns an array or raises `MessageError`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from uncertainty_depth.errors import MessageError
+
+MAX_PIXELS = 2**26
+"""Largest image that is decoded, 8192x8192: an image takes some 30 bytes a pixel until it is scored."""
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def total(
+    reason: str, subject: str
+) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
+    """Decorator of a decoder: an exception nobody foresaw becomes a `MessageError` with `reason`.
+
+    Args:
+        reason: what the message is counted under.
+        subject: what the sentence begins with, e.g. "a point cloud".
+    """
+
+    def decorate(decode: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+        @wraps(decode)
+        def decoded(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+            try:
+                return decode(*args, **kwargs)
+            except MessageError:
+                raise
+            except Exception as error:  # NumPy's, OpenCV's, out of memory ...
+                sentence = f"{subject} cannot be decoded: {type(error).__name__}: {error}"
+                raise MessageError(reason, sentence) from error
+
+        return decoded
+
+    return decorate
+
+
+def check_pixels(width: int, height: int) -> None:
+    """Raise `MessageError` image_zero_size or image_too_large, before anything is decoded."""
+    if width <= 0 or height <= 0:
+        raise MessageError(
+            "image_zero_size", f"an image is {width}x{height} pixels; expected at least 1x1"
+        )
+    if width * height > MAX_PIXELS:
+        raise MessageError(
+            "image_too_large",
+            f"an image is {width}x{height} pixels; expected at most {MAX_PIXELS} in all",
+        )
