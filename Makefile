@@ -1,29 +1,52 @@
-# make demo: the whole system on real ROS 2.  make test: the whole suite.  Both set up .venv by themselves.
+# make demo: the whole system on real ROS 2.  make test: the whole suite.  Each sets up .venv.
 PYTHON ?= python3
 VENV ?= .venv
 CONSTRAINTS ?= constraints.txt
-READY = $(VENV)/.ready
 WORKERS ?= 2
+PIP = $(VENV)/bin/python -m pip install --quiet -c $(CONSTRAINTS)
 
-.PHONY: demo test lint setup clean
+# What is installed, and the file that says so: the demo needs neither the tests nor their peers.
+RUN = $(VENV)/.run
+TEST = $(VENV)/.test
+LINT = $(VENV)/.lint
+DOCS = $(VENV)/.docs
 
-setup: $(READY)
+.PHONY: demo test lint types docs setup clean
 
-$(READY): setup.py $(CONSTRAINTS)
+setup: $(TEST)
+
+$(RUN): setup.py $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --upgrade pip
-	$(VENV)/bin/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[ros,test]'
+	$(PIP) -e '.[network,ros]'
 	touch $@
 
-demo: $(READY)
+$(TEST): $(RUN)
+	$(PIP) -e '.[network,ros,test]'
+	touch $@
+
+$(LINT): $(RUN)
+	$(PIP) -e '.[network,ros,lint]'
+	touch $@
+
+$(DOCS): $(RUN)
+	$(PIP) -e '.[network,ros,docs]'
+	touch $@
+
+demo: $(RUN)
 	$(VENV)/bin/uncertainty-depth demo --output demo_output
 
-test: $(READY)
+test: $(TEST)
 	$(VENV)/bin/python -m pytest -n $(WORKERS) $(PYTEST)
 
-lint: $(READY)
+lint: $(LINT)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 
+types: $(LINT)
+	$(VENV)/bin/mypy uncertainty_depth
+
+docs: $(DOCS)
+	$(VENV)/bin/mkdocs build --strict
+
 clean:
-	rm -rf $(VENV) demo_output build install log *.egg-info
+	rm -rf $(VENV) demo_output site build install log *.egg-info

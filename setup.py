@@ -12,6 +12,16 @@ ROS = [
     "ros-diagnostic-msgs>=5.3",
     "ros-rosgraph-msgs>=2.0",
 ]
+NETWORK = ["torch>=2.2", "transformers>=4.48", "safetensors>=0.4"]
+DOCS = ["mkdocs-material>=9.5", "mkdocstrings[python]>=0.26"]
+LINT = [
+    "ruff>=0.4",
+    "mypy>=1.10",
+    "flake8>=5",
+    "pydocstyle>=6",
+    "ros-ament-flake8>=0.17",
+    "ros-ament-pep257>=0.17",
+]
 TEST = [
     "pytest>=7.4",
     "pytest-timeout>=2.2",
@@ -20,7 +30,6 @@ TEST = [
     "uncertainty-toolbox>=0.1.1",
     "torch-uncertainty>=0.13",
     "torchmetrics>=1.0",
-    "ruff>=0.4",
 ]
 
 setup(
@@ -48,9 +57,6 @@ setup(
         "numpy>=1.26",
         "scipy>=1.10",
         "scikit-learn>=1.3",
-        "torch>=2.2",
-        "transformers>=4.48",
-        "safetensors>=0.4",
         "opencv-python-headless>=4.8",
         "rosbags>=0.10.10",
         "rosbags-image>=0.10",
@@ -60,7 +66,14 @@ setup(
         "pyyaml>=6.0",
         "tqdm>=4.65",
     ],
-    extras_require={"ros": ROS, "test": TEST, "experiments": ["numpyro>=0.15"]},
+    extras_require={
+        "network": NETWORK,
+        "ros": ROS,
+        "test": TEST,
+        "lint": LINT,
+        "docs": DOCS,
+        "experiments": ["numpyro>=0.15"],
+    },
     entry_points={
         "console_scripts": [
             "uncertainty-depth = uncertainty_depth.cli.main:main",

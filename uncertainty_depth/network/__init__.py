@@ -7,5 +7,6 @@ from uncertainty_depth.errors import UncertaintyDepthError
 for _library in ("torch", "transformers", "safetensors"):
     if importlib.util.find_spec(_library) is None:
         raise UncertaintyDepthError(
-            f"the network needs {_library}, which is not installed; run: python -m pip install torch transformers safetensors"
+            f"the network needs {_library}, which is not installed; "
+            "run: python -m pip install torch transformers safetensors"
         )
