@@ -342,7 +342,10 @@ class DepthNodeConfig(PredictorConfig):
         "frames older than this when their turn comes are dropped and counted, seconds; 0 keeps all",
         minimum=0.0,
     )
-    reliable_input: bool = option(False, "ask for reliable instead of best-effort camera images")
+    reliable_input: bool = option(
+        True,
+        "ask for reliable camera images, where every publisher gives them; false: best effort, which loses many",
+    )
     compressed_input: bool = option(False, "subscribe to image/compressed instead of image")
     queue_size: int = option(
         1,

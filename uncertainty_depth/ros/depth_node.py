@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rclpy.context import Context
-from rclpy.event_handler import QoSMessageLostInfo, SubscriptionEventCallbacks
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from uncertainty_depth.config import DepthNodeConfig
@@ -18,16 +18,25 @@ from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.ros.depth_outputs import DepthOutputs
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
-from uncertainty_depth.ros.messages import stamp_ns
+from uncertainty_depth.ros.input_watch import InputWatch
+from uncertainty_depth.ros.messages import age_s, stamp_ns
 from uncertainty_depth.ros.parameters import NodeParameters
 from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
+from uncertainty_depth.ros.watched_input import WatchedInput
 from uncertainty_depth.ros.worker import Worker
 
 if TYPE_CHECKING:
     from uncertainty_depth.inference.predictor import Predictor
 
 LOG_EVERY_S = 5.0
+DDS_DEPTH = 10
+"""What the middleware keeps at least: bursts come whole, and the worker counts those it cannot keep."""
 INPUTS = {False: (Image, "image"), True: (CompressedImage, "image/compressed")}
+
+
+def image_qos(config: DepthNodeConfig) -> QoSProfile:
+    """What the camera images are subscribed with."""
+    return sensor_qos(max(DDS_DEPTH, config.queue_size), config.reliable_input)
 
 
 def load_predictor(config: DepthNodeConfig) -> Predictor:
@@ -62,17 +71,20 @@ class DepthNode(Node):
         self._diagnostics = DiagnosticsPublisher(
             self, self.health, lambda: ("received",), self._facts
         )
-        self.create_subscription(
+        self._camera_info = WatchedInput(
+            self,
+            self.health,
+            self._qos,
             CameraInfo,
             "camera_info",
             self._on_info,
-            self._qos.overridden("camera_info", sensor_qos(1, False)),
+            sensor_qos(1, False),
+            once=True,
+            purpose="points and the camera infos of the maps",
         )
-        self._qos.declare(
-            [topic for _, topic in INPUTS.values()],
-            sensor_qos(self.config.queue_size, self.config.reliable_input),
-        )
+        self._qos.declare([topic for _, topic in INPUTS.values()], image_qos(self.config))
         self._subscribe(self.config)
+        self._watch = InputWatch(self, lambda: (self._images, self._camera_info))
         self._outputs.publish_model(self._predictor.describe())
         self.get_logger().info(
             f"{self._predictor.method} on {self._predictor.device}, model {self.config.model}"
@@ -89,11 +101,9 @@ class DepthNode(Node):
         return SingleThreadedExecutor(context=context)
 
     def _subscribe(self, config: DepthNodeConfig) -> None:
-        kind, topic = INPUTS[config.compressed_input]
-        events = SubscriptionEventCallbacks(message_lost=self._on_lost)
-        qos = self._qos.overridden(topic, sensor_qos(config.queue_size, config.reliable_input))
-        self._subscription = self.create_subscription(
-            kind, topic, self._on_image, qos, event_callbacks=events
+        message_type, topic = INPUTS[config.compressed_input]
+        self._images = WatchedInput(
+            self, self.health, self._qos, message_type, topic, self._on_image, image_qos(config)
         )
 
     def _on_info(self, message: CameraInfo) -> None:
@@ -102,9 +112,6 @@ class DepthNode(Node):
     def _on_image(self, message: Image | CompressedImage) -> None:
         self.health.count("received")
         self._worker.put(message)
-
-    def _on_lost(self, event: QoSMessageLostInfo) -> None:
-        self.health.count("lost_in_transport", event.total_count_change)
 
     def _process(self, message: Image | CompressedImage) -> None:
         try:
@@ -119,26 +126,20 @@ class DepthNode(Node):
 
     def _predict(self, message: Image | CompressedImage) -> None:
         start, config = time.perf_counter(), self.config
-        if 0 < config.max_frame_age < self._age_s(message):
-            hint = (
-                "; playing a bag needs use_sim_time and /clock"
-                if self._age_s(message) > 3600
-                else ""
-            )
+        age = age_s(self, message.header)
+        if 0 < config.max_frame_age < age:
+            hint = "; playing a bag needs use_sim_time and /clock" if age > 3600 else ""
             raise MessageError(
                 "stale",
-                f"an image was {self._age_s(message):.3f} s old, more than max_frame_age {config.max_frame_age} s{hint}",
+                f"an image was {age:.3f} s old, more than max_frame_age {config.max_frame_age} s{hint}",
             )
         image = decode_image(message)
         prediction = self._predictor.predict(image, stamp_ns(message.header))
         self._outputs.publish(prediction, image, message.header, self._info, config)
-        latency_ms = self._age_s(message) * 1e3
+        latency_ms = age_s(self, message.header) * 1e3
         self._outputs.publish_times(latency_ms, (time.perf_counter() - start) * 1e3)
         self.health.count("processed")
         self.health.latency(latency_ms)
-
-    def _age_s(self, message: Image | CompressedImage) -> float:
-        return (self.get_clock().now().nanoseconds - stamp_ns(message.header)) * 1e-9
 
     def _drop(self, reason: str, sentence: str) -> None:
         self.health.drop(reason)
@@ -159,7 +160,7 @@ class DepthNode(Node):
             self._predictor, self._worker.capacity = predictor, new.queue_size
             self._outputs.publish_model(predictor.describe())
             if input_changed:
-                self.destroy_subscription(self._subscription)
+                self._images.close()
                 self._subscribe(new)
 
         return apply
@@ -171,7 +172,7 @@ class DepthNode(Node):
             "device": self._predictor.device,
             "samples": self.config.samples,
             "camera_info": self._info is not None,
-            "image_publishers": self.count_publishers(self._subscription.topic_name),
+            "image_publishers": self.count_publishers(self._images.name),
             "depth_subscribers": self._outputs.depth.get_subscription_count(),
             "uncertainty_subscribers": self._outputs.sigma.get_subscription_count(),
         }

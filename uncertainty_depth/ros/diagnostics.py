@@ -42,7 +42,9 @@ class Health:
         self.count(f"dropped.{reason}", amount)
 
     def latency(self, milliseconds: float) -> None:
-        """How long one frame took from its stamp to its result."""
+        """How long one frame took from its stamp to its result; NaN, where no clock tells, is left out."""
+        if np.isnan(milliseconds):
+            return
         with self._lock:
             self._latencies_ms.append(milliseconds)
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from array import array
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2, PointField
 from std_msgs.msg import Header
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
 
 ENCODINGS = {(np.dtype(np.float32), 2): "32FC1", (np.dtype(np.uint8), 3): "rgb8"}
 
@@ -15,6 +20,12 @@ ENCODINGS = {(np.dtype(np.float32), 2): "32FC1", (np.dtype(np.uint8), 3): "rgb8"
 def stamp_ns(header: Header) -> int:
     """The time of a message, nanoseconds."""
     return header.stamp.sec * 1_000_000_000 + header.stamp.nanosec
+
+
+def age_s(node: Node, header: Header) -> float:
+    """How old a message is by the node's clock, seconds; NaN while that is a /clock that has not come."""
+    now_ns = node.get_clock().now().nanoseconds
+    return math.nan if now_ns == 0 else (now_ns - stamp_ns(header)) * 1e-9
 
 
 def image_message(values: NDArray, header: Header) -> Image:

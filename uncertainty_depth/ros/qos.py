@@ -72,6 +72,10 @@ class SubscriptionQos:
             setattr(qos, policy, value)
         return qos
 
+    def gives(self, topic: str, policy: str) -> bool:
+        """Whether the user gave this policy for a declared topic."""
+        return policy in self._given[topic]
+
     def _declare(self, topic: str, policy: str, qos: QoSProfile) -> Any:
         """Declare the parameter as ROS does, and return its value if it was given."""
         name = f"qos_overrides.{topic}.subscription.{policy}"

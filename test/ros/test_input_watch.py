@@ -1,0 +1,216 @@
+"""Inputs over real topics: their reliability, every loss counted, every silence explained."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+
+from rcl_interfaces.msg import Log
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+
+from uncertainty_depth.ros import input_watch
+from uncertainty_depth.ros.diagnostics import Health
+from uncertainty_depth.ros.input_watch import InputWatch
+from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
+from uncertainty_depth.ros.watched_input import WatchedInput
+
+BEST_EFFORT = ReliabilityPolicy.BEST_EFFORT
+RELIABLE = ReliabilityPolicy.RELIABLE
+
+
+class WatchingNode(Node):
+    """One watched input, Image on "image" or CameraInfo on "camera_info"."""
+
+    message_type, topic, depth, once = Image, "image", 10, False
+
+    def __init__(self, **options):
+        super().__init__("watching", **options)
+        self.health = Health()
+        self.gate = threading.Event()
+        self.gate.set()
+        self.input = WatchedInput(
+            self,
+            self.health,
+            SubscriptionQos(self),
+            self.message_type,
+            self.topic,
+            lambda message: self.gate.wait(20),
+            sensor_qos(self.depth, True),
+            once=self.once,
+        )
+        self.watch = InputWatch(self, lambda: (self.input,))
+
+    @staticmethod
+    def create_executor(context):
+        return SingleThreadedExecutor(context=context)
+
+
+class CameraInfoNode(WatchingNode):
+    message_type, topic, once = CameraInfo, "camera_info", True
+
+
+class ShallowNode(WatchingNode):
+    depth = 1
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(input_watch, "SILENT_AFTER_S", 0.1)
+    monkeypatch.setattr(input_watch, "CHECK_EVERY_S", 0.05)
+
+
+@pytest.fixture
+def warnings(graph):
+    return graph.inbox(Log, "/rosout", QoSProfile(depth=100), matched=False)
+
+
+def image(make, stamp_ns=1):
+    import numpy as np
+
+    return make.image(stamp_ns, np.zeros((4, 6, 3), np.uint8))
+
+
+def subscribed(graph, topic, reliability):
+    def is_so():
+        found = graph.node.get_subscriptions_info_by_topic(topic)
+        return [each.qos_profile.reliability for each in found] == [reliability]
+
+    graph.until(is_so, f"one {reliability.name} subscription of {topic}")
+
+
+def test_reliability_follows_the_publishers(graph, make):
+    node = graph.start(WatchingNode)
+    subscribed(graph, "/image", RELIABLE)
+    camera = graph.publisher(Image, "image", qos_profile_sensor_data)
+    subscribed(graph, "/image", BEST_EFFORT)
+    camera.publish(image(make))
+    graph.until(lambda: node.input.received == 1, "the image of a best-effort camera")
+    graph.node.destroy_publisher(camera)
+    reliable = graph.publisher(Image, "image", 10)
+    subscribed(graph, "/image", RELIABLE)
+    graph.until(lambda: reliable.get_subscription_count() == 1, "the reliable subscription")
+    reliable.publish(image(make))
+    graph.until(lambda: node.input.received == 2, "the image of a reliable camera")
+
+
+def test_an_override_stays_and_what_it_does_not_match_is_said(graph, impatient, warnings):
+    name = "qos_overrides./image.subscription.reliability"
+    graph.start(WatchingNode, ["-p", f"{name}:=reliable"])
+    graph.publisher(Image, "image", qos_profile_sensor_data, matched=0)
+    told = warnings.wait_for(lambda log: "does not match" in log.msg).msg
+    assert told.startswith("nothing on /image for")
+    assert "/helper publishes it as best_effort, which does not match this subscription" in told
+    subscribed(graph, "/image", RELIABLE)
+
+
+def overrun(graph, make, node):
+    """Publish more than the middleware keeps while the node has its first image in hand."""
+    images = graph.publisher(Image, "image", 100)
+    node.gate.clear()
+    images.publish(image(make))
+    graph.until(lambda: node.input.received == 1, "the first image")
+    for _ in range(50):
+        images.publish(image(make))
+    node.gate.set()
+    return images
+
+
+@pytest.mark.parametrize("kind", [WatchingNode, ShallowNode])
+def test_what_a_full_queue_of_the_middleware_drops_is_counted(graph, make, kind):
+    node = graph.start(kind)
+    overrun(graph, make, node)
+    graph.until(lambda: node.input.received + node.input.lost == 51, "every image in a counter")
+    assert node.health.counts() == {"lost_in_transport": node.input.lost}
+    assert node.input.lost == 50 - node.depth
+
+
+def test_losses_are_said_with_what_to_do(graph, make, impatient, warnings):
+    node = graph.start(ShallowNode)
+    overrun(graph, make, node)
+    told = warnings.wait_for(lambda log: "lost in transport" in log.msg).msg
+    assert told.startswith("49 messages of /image were lost in transport, 2 arrived (reliable")
+    assert "lower the rate" in told
+
+
+def test_a_remap_that_leads_nowhere_is_said_with_the_one_that_would_not(
+    graph, impatient, warnings
+):
+    graph.node.create_publisher(Image, "camera/image_raw", 10)
+    graph.start(WatchingNode, ["-r", "image:=/kamera/image_raw"])
+    told = warnings.wait_for(lambda log: "-r image:=/camera/image_raw" in log.msg).msg
+    assert told.startswith("nothing on /kamera/image_raw for")
+    assert "nobody publishes it" in told
+    assert "FASTDDS_BUILTIN_TRANSPORTS" in told
+
+
+def test_nothing_to_remap_to_is_said(graph, impatient, warnings):
+    graph.start(WatchingNode)
+    told = warnings.wait_for(lambda log: "nobody publishes it" in log.msg).msg
+    assert "no topic of type sensor_msgs/msg/Image is published" in told
+
+
+def test_a_topic_of_another_type_is_said(graph, impatient, warnings):
+    graph.start(WatchingNode)
+    elsewhere = type(graph)()  # a process cannot have one topic with two types
+    try:
+        elsewhere.node.create_publisher(CompressedImage, "image", 10)
+        told = warnings.wait_for(lambda log: "with type" in log.msg).msg
+    finally:
+        elsewhere.close()
+    assert "with type sensor_msgs/msg/CompressedImage; expected sensor_msgs/msg/Image" in told
+
+
+def test_a_silent_publisher_is_named(graph, impatient, warnings):
+    graph.start(WatchingNode)
+    graph.publisher(Image, "image", 10)
+    told = warnings.wait_for(lambda log: "no message arrives" in log.msg).msg
+    assert "/helper publishes it as reliable" in told
+
+
+def test_one_message_is_enough_where_one_is_needed(graph, make, impatient, warnings):
+    node = graph.start(CameraInfoNode)
+    graph.publisher(CameraInfo, "camera_info").publish(make.camera_info(1, 4, 4))
+    graph.until(lambda: node.input.received == 1, "camera info")
+    node.input.last_message_s -= 100
+    assert not input_watch.is_silent(node.input)
+    node.input.received = 0
+    assert input_watch.is_silent(node.input)
+
+
+def test_stamps_ahead_of_the_clock_are_said(graph, make, impatient, warnings):
+    graph.start(WatchingNode)
+    graph.publisher(Image, "image").publish(image(make, time.time_ns() + 100_000_000_000))
+    told = warnings.wait_for(lambda log: "ahead of this node's clock" in log.msg).msg
+    assert "synchronise the clocks" in told
+
+
+def test_a_clock_that_never_comes_is_said_and_makes_no_ages(graph, make, impatient, warnings):
+    node = graph.start(WatchingNode, use_sim_time=True)
+    told = warnings.wait_for(lambda log: "nothing came on /clock" in log.msg).msg
+    assert "ros2 param set /watching use_sim_time false" in told
+    graph.publisher(Image, "image").publish(image(make, 5_000_000_000))
+    graph.until(lambda: node.input.received == 1, "an image")
+    assert node.input.last_age_s != node.input.last_age_s  # NaN
+    clock = graph.publisher(Clock, "/clock")
+    message = Clock()
+    message.clock.sec = 6
+    clock.publish(message)
+    graph.until(lambda: not input_watch.without_clock(node), "the clock")
+
+
+def test_a_sentence_is_not_repeated_at_once(graph, impatient, warnings):
+    node = graph.start(WatchingNode)
+    warnings.wait_for(lambda log: "nobody publishes it" in log.msg)
+    for _ in range(3):
+        node.watch.check()
+    node.get_logger().warning("end of the checks")
+    warnings.wait_for(lambda log: log.msg == "end of the checks")
+    assert len([log for log in warnings.messages if "nobody publishes it" in log.msg]) == 1

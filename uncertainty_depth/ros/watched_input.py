@@ -1,0 +1,162 @@
+"""A subscription whose reliability follows its publishers, and that counts what did not come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.event_handler import QoSMessageLostInfo, SubscriptionEventCallbacks
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.subscription import MessageInfo
+from rclpy.topic_endpoint_info import TopicEndpointInfo
+
+from uncertainty_depth.ros.diagnostics import Health
+from uncertainty_depth.ros.messages import age_s
+from uncertainty_depth.ros.qos import SubscriptionQos
+
+UNNUMBERED = (None, 0, 2**64 - 1)
+"""What a middleware without sequence numbers gives in their place."""
+
+
+class LossCounter:
+    """Counts the messages of a topic that were published and did not come.
+
+    The gaps in a publisher's sequence numbers hold every one between the first message and the
+    last that came, those too that a full queue of the middleware dropped without telling anybody.
+    What the middleware tells covers also those before the first and after the last. The sum would
+    count most of them twice, so the larger of the two holds.
+    """
+
+    def __init__(self) -> None:
+        self._last_numbers: dict[str, int] = {}
+        self._before_first = 0
+        self._reported = 0
+        self._missing = 0
+
+    @property
+    def total(self) -> int:
+        """Messages lost so far."""
+        return self._before_first + max(self._reported, self._missing)
+
+    def on_event(self, event: QoSMessageLostInfo) -> None:
+        """Take what the middleware tells."""
+        if self._last_numbers:
+            self._reported += event.total_count_change
+        else:
+            self._before_first += event.total_count_change
+
+    def on_message(self, info: MessageInfo) -> None:
+        """Take the sequence number of a message that came."""
+        number = info.get("publication_sequence_number")
+        if number in UNNUMBERED:
+            return
+        publisher = str(info.get("publisher_gid"))
+        previous = self._last_numbers.get(publisher, number - 1)
+        self._last_numbers[publisher] = number
+        self._missing += max(0, number - previous - 1)
+
+
+class WatchedInput:
+    """A subscription that is reliable where every publisher of the topic is, best effort elsewhere.
+
+    A reliable subscription gets nothing from a best-effort publisher, and a best-effort one loses
+    nearly all large messages on Fast DDS's default transports. A profile that asks for best effort,
+    or a reliability under `qos_overrides`, stays as it is. Losses are counted in `health` as
+    "lost_in_transport".
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        health: Health,
+        overrides: SubscriptionQos,
+        message_type: type,
+        topic: str,
+        receive: Callable[[Any], None],
+        qos: QoSProfile,
+        *,
+        once: bool = False,
+        purpose: str = "",
+    ) -> None:
+        """Subscribe `receive` to the relative name `topic`.
+
+        Args:
+            node: owner of the subscription; its clock tells the messages' ages.
+            health: where losses are counted.
+            overrides: what the user gave under `qos_overrides`.
+            message_type: a message class with a header.
+            topic: name before remaps.
+            receive: called with each message, on the executor's thread.
+            qos: profile to start with; see the class.
+            once: one message is enough, silence after it is fine.
+            purpose: what the node cannot do without the topic, for the warning.
+        """
+        self._node, self._health, self._receive = node, health, receive
+        self.message_type = message_type
+        self.topic = topic
+        self.once = once
+        self.purpose = purpose
+        self.qos = overrides.overridden(topic, qos)
+        is_reliable = self.qos.reliability == ReliabilityPolicy.RELIABLE
+        self._adapts = is_reliable and not overrides.gives(topic, "reliability")
+        self.received = 0
+        self.lost = 0
+        self.last_age_s = 0.0
+        self.last_message_s = time.monotonic()
+        self._subscribe()
+
+    @property
+    def name(self) -> str:
+        """The topic's full name, namespace and remaps applied."""
+        return self.subscription.topic_name
+
+    def publishers(self) -> list[TopicEndpointInfo]:
+        """Who publishes the topic, and with which quality of service."""
+        return self._node.get_publishers_info_by_topic(self.name)
+
+    def adapt(self) -> None:
+        """Ask for what every publisher of the topic can give."""
+        if not self._adapts:
+            return
+        offers = {publisher.qos_profile.reliability for publisher in self.publishers()}
+        best_effort = ReliabilityPolicy.BEST_EFFORT in offers
+        wanted = ReliabilityPolicy.BEST_EFFORT if best_effort else ReliabilityPolicy.RELIABLE
+        if wanted != self.qos.reliability:
+            self.qos.reliability = wanted
+            self.close()
+            self._subscribe()
+
+    def close(self) -> None:
+        """End the subscription."""
+        self._node.destroy_subscription(self.subscription)
+
+    def _subscribe(self) -> None:
+        self._losses = LossCounter()
+        self._counted = 0
+        events = SubscriptionEventCallbacks(
+            message_lost=self._on_lost, incompatible_qos=lambda _: self.adapt()
+        )
+        self.subscription = self._node.create_subscription(
+            self.message_type, self.topic, self._on_message, self.qos, event_callbacks=events
+        )
+
+    def _on_message(self, message: Any, info: MessageInfo) -> None:
+        self._losses.on_message(info)
+        self._count_losses()
+        self.received += 1
+        self.last_message_s = time.monotonic()
+        self.last_age_s = age_s(self._node, message.header)
+        self._receive(message)
+
+    def _on_lost(self, event: QoSMessageLostInfo) -> None:
+        self._losses.on_event(event)
+        self._count_losses()
+
+    def _count_losses(self) -> None:
+        number = self._losses.total - self._counted
+        if number:
+            self.lost += number
+            self._counted += number
+            self._health.count("lost_in_transport", number)
