@@ -111,7 +111,10 @@ def test_transforms_without_a_rotation_are_one_sentence(tmp_path, write_frame, m
     with BagWriter(tmp_path / "bag") as writer:
         writer.static_transforms([("camera", "lidar", np.eye(4))])
         write_frame(writer, 0)
-    with pytest.raises(SourceError, match=r"/tf_static in .* quaternion that is not zero"):
+    with pytest.raises(
+        SourceError,
+        match=r"/tf_static: the transform from 'lidar' to 'camera' is left out: .* not zero",
+    ):
         BagSource(tmp_path / "bag", CONFIG)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from uncertainty_depth.data.transforms import TransformTree
-from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import parameters_from, transform_from
 
 
@@ -90,6 +90,21 @@ def test_messages_are_poses_of_the_child_in_the_parent_and_later_ones_replace_ea
     assert_allclose(tree.lookup("base", "camera"), pose, atol=1e-12)
 
 
-def test_a_message_without_a_rotation_is_refused():
-    with pytest.raises(ConfigError, match="not zero"):
-        TransformTree().add_message(SimpleNamespace(transforms=[stamped("a", "b", (0,) * 7)]))
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        (0,) * 7,
+        (0, 0, 0, 1e200, 1e200, 1e200, 1e200),
+        (np.nan, 0, 0, 0, 0, 0, 1),
+        (0,) * 6 + (1e-9,),
+    ],
+    ids=["zero", "overflow", "nan", "tiny"],
+)
+def test_a_transform_that_is_none_is_left_out_and_said_and_the_others_count(parameters):
+    tree = TransformTree()
+    sound = stamped("base", "lidar", (1, 0, 0, 0, 0, 0, 1))
+    (sentence,) = tree.add_message(
+        SimpleNamespace(transforms=[stamped("a", "b", parameters), sound])
+    )
+    assert "the transform from 'b' to 'a' is left out" in sentence
+    assert tree.frames == ["base", "lidar"]

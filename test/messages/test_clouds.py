@@ -104,6 +104,11 @@ def test_an_empty_or_all_nan_cloud_has_no_points(points):
         ),
         (lambda cloud: setattr(cloud, "point_step", 0), "cloud_wrong_size", "point_step 0"),
         (
+            lambda cloud: setattr(cloud.fields[2], "offset", 2**31),
+            "cloud_wrong_size",
+            "point_step 16; expected at least 2147483652",
+        ),
+        (
             lambda cloud: setattr(cloud, "row_step", 90),
             "cloud_wrong_size",
             "row_step 90; expected at least width 6 times",
@@ -129,7 +134,7 @@ def test_clouds_that_contradict_themselves_are_refused(change, reason, sentence)
     sizes=st.fixed_dictionaries(
         {name: st.integers(0, 40) for name in ("height", "width", "point_step", "row_step")}
     ),
-    offsets=st.tuples(*[st.integers(0, 60)] * 3),
+    offsets=st.tuples(*[st.one_of(st.integers(0, 60), st.integers(0, 2**32 - 1))] * 3),
     data=st.binary(max_size=400),
 )
 def test_whatever_a_message_claims_it_is_read_or_refused(sizes, offsets, data):

@@ -21,7 +21,7 @@ from uncertainty_depth.data.pairing import Outcome, Pairer
 from uncertainty_depth.data.recording import OpenRecording, Recording
 from uncertainty_depth.data.topics import TopicChooser, transform_topics
 from uncertainty_depth.data.transforms import TransformTree
-from uncertainty_depth.errors import ConfigError, MessageError, SourceError
+from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.camera_info import camera_from_info, is_distorted
 from uncertainty_depth.messages.depth_images import encoding_of
@@ -175,11 +175,11 @@ class BagSource:
         count = sum(bag.topics[topic].count for topic in topics)
         # Reading stops at the last one: they come first in most bags.
         for topic, message in islice(bag.messages(topics), count):
-            try:
-                if message is not None:
-                    tree.add_message(message)
-            except ConfigError as error:
-                raise SourceError(f"{topic} in {self.name}: {error}") from error
+            if message is None:
+                self._recording.note(f"a message on {topic} cannot be deserialised")
+                continue
+            for sentence in tree.add_message(message):
+                self._recording.note(f"{topic}: {sentence}")
         return tree
 
     def _note_counts(self, counts: dict[str, int], damaged: int) -> None:

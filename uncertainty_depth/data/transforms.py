@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.geometry.camera import transform_from
 
 
@@ -29,12 +29,22 @@ class TransformTree:
         self._neighbours.setdefault(parent, {})[child] = child_to_parent
         self._neighbours.setdefault(child, {})[parent] = np.linalg.inv(child_to_parent)
 
-    def add_message(self, message: Any) -> None:
-        """Add every transform of a `tf2_msgs/TFMessage`. Raises `ConfigError` for one that is no rigid transform."""
+    def add_message(self, message: Any) -> list[str]:
+        """Add the rigid transforms of a `tf2_msgs/TFMessage`; returns a sentence on each other one."""
+        rejections = []
         for stamped in message.transforms:
-            shift, turn = stamped.transform.translation, stamped.transform.rotation
-            pose = transform_from(shift.x, shift.y, shift.z, turn.x, turn.y, turn.z, turn.w)
-            self.add(stamped.header.frame_id, stamped.child_frame_id, pose)
+            shift = stamped.transform.translation
+            turn = stamped.transform.rotation
+            parent = stamped.header.frame_id
+            child = stamped.child_frame_id
+            try:
+                pose = transform_from(shift.x, shift.y, shift.z, turn.x, turn.y, turn.z, turn.w)
+                self.add(parent, child, pose)
+            except (ConfigError, np.linalg.LinAlgError) as error:
+                rejections.append(
+                    f"the transform from {child!r} to {parent!r} is left out: {error}"
+                )
+        return rejections
 
     def lookup(self, target: str, source: str) -> NDArray[np.float64]:
         """(4, 4) transform from coordinates in `source` to coordinates in `target`, along the shortest chain.

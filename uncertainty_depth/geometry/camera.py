@@ -50,12 +50,13 @@ def transform_from(
     """(4, 4) rigid transform of a translation in metres and a quaternion, which need not have unit length.
 
     Raises:
-        ConfigError: where a value is not finite or the quaternion is zero.
+        ConfigError: where a value is not finite, or the quaternion's length is not in (1e-6, 1e6).
     """
     quaternion = np.array([qx, qy, qz, qw], dtype=np.float64)
-    if not np.isfinite([x, y, z, *quaternion]).all() or not np.linalg.norm(quaternion) > 1e-6:
+    length = np.linalg.norm(quaternion)
+    if not np.isfinite([x, y, z, *quaternion]).all() or not 1e-6 < length < 1e6:
         raise ConfigError(
-            f"a transform is {(x, y, z, qx, qy, qz, qw)}; expected x y z qx qy qz qw, finite, with a quaternion that is not zero"
+            f"a transform is {(x, y, z, qx, qy, qz, qw)}; expected x y z qx qy qz qw, finite, with a quaternion that is not zero and of length below 1e6"
         )
     from scipy.spatial.transform import (
         Rotation,  # here: it takes longer to import than all else this module needs

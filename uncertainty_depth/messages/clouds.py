@@ -8,18 +8,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.errors import MessageError
+from uncertainty_depth.messages.guard import total
 
 _FORMATS = {7: "f4", 8: "f8"}  # sensor_msgs/PointField FLOAT32, FLOAT64
+_SIZES = {7: 4, 8: 8}  # bytes
 
 
+@total("cloud_undecodable", "a point cloud")
 def cloud_points(message: Any) -> NDArray[np.float32]:
     """(N, 3) float32 x y z in metres of a `sensor_msgs/PointCloud2`; points that are not finite are left out, so N may be 0.
 
     Raises:
-        MessageError: cloud_without_xyz, cloud_wrong_field_type or cloud_wrong_size.
+        MessageError: cloud_without_xyz, cloud_wrong_field_type, cloud_wrong_size or
+            cloud_undecodable.
     """
-    layout = _layout(message)
-    _check_size(message, layout.itemsize)
+    axes = _axes(message)
+    _check_size(message, max(field.offset + _SIZES[field.datatype] for field in axes))
+    order = ">" if message.is_bigendian else "<"
+    layout = np.dtype(
+        {
+            "names": ["x", "y", "z"],
+            "formats": [order + _FORMATS[field.datatype] for field in axes],
+            "offsets": [field.offset for field in axes],
+        }
+    )
     shape, strides = (message.height, message.width), (message.row_step, message.point_step)
     if 0 in shape:
         return np.empty((0, 3), np.float32)
@@ -31,34 +43,31 @@ def cloud_points(message: Any) -> NDArray[np.float32]:
     return points if finite.all() else points[finite]
 
 
-def _layout(message: Any) -> np.dtype:
-    """Where x y z lie within a point."""
+def _axes(message: Any) -> list[Any]:
+    """The fields x, y and z of a point."""
     fields = {field.name: field for field in message.fields}
     if missing := [axis for axis in "xyz" if axis not in fields]:
+        names = ", ".join(fields) or "none"
         raise MessageError(
             "cloud_without_xyz",
-            f"a point cloud has no field {missing[0]!r}, only {', '.join(fields) or 'none'}; expected x, y and z",
+            f"a point cloud has no field {missing[0]!r}, only {names}; expected x, y and z",
         )
     axes = [fields[axis] for axis in "xyz"]
     if wrong := [field for field in axes if field.datatype not in _FORMATS]:
-        kind = f"field {wrong[0].name!r} of datatype {wrong[0].datatype}"
         raise MessageError(
             "cloud_wrong_field_type",
-            f"a point cloud has {kind}; expected 7 (FLOAT32) or 8 (FLOAT64)",
+            f"a point cloud has field {wrong[0].name!r} of datatype {wrong[0].datatype}; "
+            "expected 7 (FLOAT32) or 8 (FLOAT64)",
         )
-    order = ">" if message.is_bigendian else "<"
-    formats, offsets = (
-        [order + _FORMATS[field.datatype] for field in axes],
-        [field.offset for field in axes],
-    )
-    return np.dtype({"names": ["x", "y", "z"], "formats": formats, "offsets": offsets})
+    return axes
 
 
 def _check_size(message: Any, needed: int) -> None:
     if message.point_step < needed:
         raise MessageError(
             "cloud_wrong_size",
-            f"a point cloud has point_step {message.point_step}; expected at least {needed} for x, y, z",
+            f"a point cloud has point_step {message.point_step}; "
+            f"expected at least {needed} for x, y, z",
         )
     if message.row_step < message.width * message.point_step:
         expected = f"at least width {message.width} times point_step {message.point_step}"

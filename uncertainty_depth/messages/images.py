@@ -91,6 +91,12 @@ def image_rows(message: Any, encodings: dict[str, tuple[int, int, str]]) -> NDAr
 
 def _packed(message: Any, rows: NDArray[np.uint8]) -> _Packed:
     size, channels, encoding = COLOR_ENCODINGS[message.encoding]
+    if encoding.startswith("yuv422") and message.width % 2:
+        raise MessageError(
+            "image_undecodable",
+            f"an image {message.encoding} has width {message.width}; expected an even number: "
+            "two pixels share their colour",
+        )
     if size == 2:
         values = rows.view(">u2" if message.is_bigendian else "<u2").astype(np.uint16, copy=False)
         rows = cv2.convertScaleAbs(

@@ -1,0 +1,205 @@
+"""Images that a stranger sends: each is decoded to what its header says, or refused with a reason."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from types import SimpleNamespace
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from uncertainty_depth.errors import MessageError
+from uncertainty_depth.messages import compressed
+from uncertainty_depth.messages.compressed import JPEG_MAGIC, PNG_MAGIC, image_size
+from uncertainty_depth.messages.depth_images import decode_depth, ground_truth_from_depth_image
+from uncertainty_depth.messages.guard import MAX_PIXELS, total
+from uncertainty_depth.messages.images import decode_image
+
+IMAGE = np.random.default_rng(0).integers(0, 256, (24, 32, 3), np.uint8)
+FORMATS = {
+    "png": (".png", []),
+    "jpeg": (".jpg", []),
+    "progressive": (".jpg", [cv2.IMWRITE_JPEG_PROGRESSIVE, 1]),
+    "restarts": (".jpg", [cv2.IMWRITE_JPEG_RST_INTERVAL, 2]),
+}
+
+
+def message(data: bytes, text: str = "jpeg") -> SimpleNamespace:
+    return SimpleNamespace(format=text, data=data)
+
+
+def encoded(name: str, image: np.ndarray = IMAGE) -> bytes:
+    suffix, options = FORMATS[name]
+    return cv2.imencode(suffix, image, options)[1].tobytes()
+
+
+def png_claiming(width: int, height: int) -> bytes:
+    """A PNG with a sound header of any size and nothing behind it."""
+    header = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return PNG_MAGIC + struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header))
+
+
+def jpeg_claiming(width: int, height: int) -> bytes:
+    data = bytearray(encoded("jpeg"))
+    position = data.index(b"\xff\xc0")
+    data[position + 5 : position + 9] = struct.pack(">HH", height, width)
+    return bytes(data)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(width=st.integers(1, 70), height=st.integers(1, 70))
+@settings(max_examples=20, deadline=None)
+def test_the_size_in_the_header_is_the_size_that_is_decoded(name, width, height):
+    data = encoded(name, np.zeros((height, width, 3), np.uint8))
+    assert image_size(data) == (width, height)
+    assert decode_image(message(data)).shape == (height, width, 3)
+
+
+def test_segments_and_fill_bytes_before_the_frame_header_are_passed_over():
+    data = encoded("jpeg")
+    exif = b"\xff\xe1" + struct.pack(">H", 2 + 400) + b"\xff\xc0" * 200  # a thumbnail's, say
+    assert image_size(data[:2] + exif + b"\xff\xff\xff" + data[3:]) == (32, 24)
+
+
+@pytest.mark.parametrize("size", [(30_000, 30_000), (1, 2**31 - 1), (2**32 - 1, 2**32 - 1)])
+def test_a_png_that_claims_too_many_pixels_never_reaches_the_decoder(size, monkeypatch):
+    monkeypatch.setattr(compressed.cv2, "imdecode", None)
+    with pytest.raises(
+        MessageError, match=f"{size[0]}x{size[1]} pixels; expected at most"
+    ) as error:
+        decode_image(message(png_claiming(*size), "png"))
+    assert error.value.reason == "image_too_large"
+
+
+def test_a_jpeg_that_claims_too_many_pixels_never_reaches_the_decoder(monkeypatch):
+    data = jpeg_claiming(65_500, 65_500)
+    monkeypatch.setattr(compressed.cv2, "imdecode", None)
+    with pytest.raises(MessageError) as error:
+        decode_image(message(data))
+    assert error.value.reason == "image_too_large"
+
+
+@pytest.mark.parametrize("data", [png_claiming(0, 5), jpeg_claiming(32, 0)], ids=["png", "jpeg"])
+def test_an_image_without_pixels_is_refused(data):
+    with pytest.raises(MessageError) as error:
+        decode_image(message(data))
+    assert error.value.reason == "image_zero_size"
+
+
+OTHER_MAGIC = {
+    "bmp": b"BM",
+    "tiff": b"II*\0",
+    "jpeg 2000": b"\0\0\0\x0cjP  \r\n\x87\n",
+    "webp": b"RIFF\0\1\0\0WEBPVP8 ",
+    "ppm": b"P6\n32 24\n255\n",
+    "hdr": b"#?RADIANCE\n",
+    "exr": b"\x76\x2f\x31\x01",
+    "gif": b"GIF89a",
+    "sun raster": b"\x59\xa6\x6a\x95",
+}
+
+
+@pytest.mark.parametrize("magic", OTHER_MAGIC.values(), ids=OTHER_MAGIC.keys())
+def test_no_other_format_reaches_the_decoder(magic, monkeypatch):
+    monkeypatch.setattr(compressed.cv2, "imdecode", None)
+    with pytest.raises(MessageError, match="does not begin as a JPEG or PNG") as error:
+        decode_image(message(magic + bytes(5000)))
+    assert error.value.reason == "image_undecodable"
+
+
+@pytest.mark.parametrize("decode", [decode_image, decode_depth])
+def test_a_raw_image_is_bounded_by_pixels_and_by_its_data(decode):
+    claim = SimpleNamespace(
+        height=2**13, width=2**13, encoding="mono16", is_bigendian=0, step=2**14, data=bytes(100)
+    )
+    assert claim.height * claim.width == MAX_PIXELS
+    with pytest.raises(MessageError, match="has 100 bytes; expected 134217728") as error:
+        decode(claim)
+    assert error.value.reason == "image_short_data"
+    claim.height += 1
+    with pytest.raises(MessageError) as error:
+        decode(claim)
+    assert error.value.reason == "image_too_large"
+
+
+def test_what_nobody_foresaw_is_a_message_error_too():
+    @total("odd", "a thing")
+    def decode():
+        raise MemoryError("no more")
+
+    with pytest.raises(MessageError, match="a thing cannot be decoded: MemoryError: no more") as e:
+        decode()
+    assert e.value.reason == "odd"
+
+
+def decode_or_refuse(decode, claim):
+    """What is decoded, None where it is refused; every other exception fails the test."""
+    try:
+        return decode(claim)
+    except MessageError:
+        return None
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    name=st.sampled_from(sorted(FORMATS)),
+    edits=st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), max_size=8),
+    cut=st.integers(0, 5000),
+)
+def test_a_damaged_image_is_decoded_to_its_header_or_refused(name, edits, cut):
+    data = bytearray(encoded(name))
+    for position, value in edits:
+        data[position % len(data)] = value
+    data = bytes(data[: max(1, len(data) - cut % len(data))])
+    pixels = decode_or_refuse(decode_image, message(data))
+    assert pixels is None or pixels.shape[:2][::-1] == image_size(data)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    magic=st.sampled_from([b"", JPEG_MAGIC, PNG_MAGIC, PNG_MAGIC + b"\0\0\0\rIHDR"]),
+    body=st.binary(max_size=300),
+    text=st.sampled_from(["", "jpeg", "16UC1; compressedDepth png", "32FC1; compressedDepth"]),
+)
+def test_any_bytes_are_decoded_or_refused(magic, body, text):
+    for decode in (decode_image, decode_depth):
+        decode_or_refuse(decode, message(magic + body, text))
+        decode_or_refuse(decode, message(bytes(12) + magic + body, text))
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    sizes=st.fixed_dictionaries(
+        {
+            name: st.one_of(st.integers(0, 12), st.integers(0, 2**32 - 1))
+            for name in ("height", "width", "step")
+        }
+    ),
+    encoding=st.one_of(st.sampled_from(["16UC1", "32FC1", "mono16", "rgb8"]), st.text(max_size=8)),
+    big_endian=st.integers(0, 255),
+    data=st.binary(max_size=600),
+    shape=st.tuples(st.integers(1, 20), st.integers(1, 20)),
+)
+def test_any_depth_image_is_ground_truth_or_refused(sizes, encoding, big_endian, data, shape):
+    claim = SimpleNamespace(**sizes, encoding=encoding, is_bigendian=big_endian, data=data)
+    depth_m = decode_or_refuse(lambda image: ground_truth_from_depth_image(image, shape), claim)
+    assert depth_m is None or (depth_m.shape == shape and np.nanmin(depth_m) > 0)
+    decode_or_refuse(decode_image, claim)
+
+
+def test_quantised_inverse_depth_of_compressed_depth_is_metres():
+    """The formula of compressed_depth_image_transport: 1 / depth on a scale of 16 bits."""
+    depth_m = np.linspace(0.5, 10, 24 * 32).reshape(24, 32).astype(np.float32)
+    resolution, maximum = 100.0, 10.0
+    scale = resolution * (resolution + 1)
+    offset = 1 - scale / maximum
+    inverse = (scale / depth_m + offset).astype(np.uint16)
+    inverse[0, 0] = 0  # no depth
+    data = struct.pack("<iff", 0, scale, offset) + cv2.imencode(".png", inverse)[1].tobytes()
+    decoded = decode_depth(message(data, "32FC1; compressedDepth png"))
+    assert np.isnan(decoded[0, 0])
+    np.testing.assert_allclose(decoded.ravel()[1:], depth_m.ravel()[1:], rtol=0.01)
