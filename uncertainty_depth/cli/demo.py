@@ -14,9 +14,11 @@ from uncertainty_depth.config import (
     SynthesisConfig,
 )
 from uncertainty_depth.data.bag import BagSource
+from uncertainty_depth.data.source import trained_on
 from uncertainty_depth.evaluation import report
 from uncertainty_depth.evaluation.evaluate import run as evaluate
 from uncertainty_depth.evaluation.frame_table import flatten
+from uncertainty_depth.evaluation.verdict import sentences
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.ros.requirements import require_ros
 from uncertainty_depth.synthetic.source import synthesize
@@ -55,7 +57,7 @@ def run(output: Path) -> Iterator[str]:
     )
     yield from account(counts, source.topics.image, live)
     yield from side_by_side(live, offline)
-    yield from ["", *offline["verdict"], ""]
+    yield from ["", *sentences(offline["verdict"]), ""]
     yield f"pictures and reports: {output / 'live' / 'report.html'}, {output / 'offline' / 'report.html'}"
 
 
@@ -73,8 +75,13 @@ def evaluate_offline(source: BagSource, folder: Path) -> None:
     evaluation = evaluate(source, predictor, EvaluationConfig())
     if evaluation.interrupted:  # half a bag is nothing to compare the live run with
         raise KeyboardInterrupt
+    seen = trained_on(predictor.model.name, predictor.model.training, [source.name])
     report.write(
-        evaluation, folder, report.Context(source.name, predictor.describe(), tuple(source.notes))
+        evaluation,
+        folder,
+        report.Context(
+            source.name, predictor.describe(), tuple(source.notes), trained_on=tuple(seen)
+        ),
     )
 
 

@@ -72,7 +72,7 @@ def wrap(arguments: argparse.Namespace) -> None:
 def evaluate(arguments: argparse.Namespace) -> None:
     """Score a model on every frame of a source, without ROS, and write a report."""
     from uncertainty_depth.data.source import open_source, trained_on
-    from uncertainty_depth.evaluation import report, summary
+    from uncertainty_depth.evaluation import report, summary, verdict
     from uncertainty_depth.evaluation.evaluate import run
     from uncertainty_depth.inference.predictor import Predictor
     from uncertainty_depth.writers.prediction_bag import prediction_sink
@@ -101,11 +101,12 @@ def evaluate(arguments: argparse.Namespace) -> None:
         ),
     ]
     context = report.Context(
-        arguments.source, predictor.describe(), tuple(notes), to_mapping(options)
+        arguments.source, predictor.describe(), tuple(notes), to_mapping(options), tuple(seen)
     )
     page = report.write(evaluation, arguments.output, context)
     print(f"scored: {predictor.method}, {summary.scored_sigma(context.model)}")
-    print(summary.table(evaluation.summary()))
+    scores = report.summarize(evaluation, context)
+    print("\n".join([summary.table(scores), "", *verdict.sentences(scores["verdict"])]))
     print(f"report: {page}")
     if evaluation.interrupted:
         raise KeyboardInterrupt

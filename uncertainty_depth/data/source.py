@@ -11,6 +11,9 @@ from uncertainty_depth.errors import SourceError
 from uncertainty_depth.options import element_type, from_mapping
 from uncertainty_depth.records import Frame, Skipped
 
+PERHAPS = "if they are one"
+"""In a sentence of `trained_on` that is no more than a hint."""
+
 
 class Source(Protocol):
     """Frames in order. Iterating starts from the first frame each time, decodes lazily and holds few frames at once.
@@ -68,7 +71,10 @@ def _overlap(source: str, trained: str) -> str:
         return ""
     if place.resolve() == other_place.resolve():
         return f"frames of {source}: its errors are smaller there than on new frames"
-    hint = f"a source of the same name as {source}: if they are one, its errors are smaller there than on new frames"
+    hint = (
+        f"a source of the same name as {source}: {PERHAPS}, "
+        "its errors are smaller there than on new frames"
+    )
     return hint if place.resolve().name == other_place.resolve().name else ""
 
 

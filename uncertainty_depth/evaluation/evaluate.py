@@ -61,7 +61,12 @@ def _score(
         return None
     prediction = predictor.predict(record.image, record.stamp_ns)
     figures = evaluation.add(
-        record.name, record.stamp_ns, prediction, record.ground_truth_m, record.image
+        record.name,
+        record.stamp_ns,
+        prediction,
+        record.ground_truth_m,
+        record.image,
+        record.camera,
     )
     for sink in sinks:
         sink(record, prediction)

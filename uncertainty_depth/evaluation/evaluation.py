@@ -9,8 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.evaluation.bootstrap import Units
+from uncertainty_depth.evaluation.camera_range import CameraRange
 from uncertainty_depth.evaluation.examples import Example, Examples
 from uncertainty_depth.evaluation.frame_table import FrameTable, flatten
+from uncertainty_depth.evaluation.positions import Positions
+from uncertainty_depth.evaluation.unit_sums import LAYOUT, FramePixels, frame_sums
+from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.records import DepthPrediction, Skipped
 
@@ -24,6 +29,9 @@ class Evaluation:
         self.skipped: Counter[str] = Counter()
         self.evaluated = 0
         self.interrupted = False
+        self.units = Units(LAYOUT)
+        self.positions = Positions()
+        self.cameras = CameraRange()
         self.table = FrameTable()
         self.examples = Examples(self.config.pictures)
 
@@ -34,6 +42,7 @@ class Evaluation:
         prediction: DepthPrediction,
         ground_truth_m: NDArray[np.float32],
         image: NDArray[np.uint8] | None = None,
+        camera: Camera | None = None,
     ) -> dict[str, float] | None:
         """Score one frame.
 
@@ -43,11 +52,15 @@ class Evaluation:
             prediction: maps of shape (H, W), metres.
             ground_truth_m: (H, W), metres, NaN where unknown.
             image: (H, W, 3) uint8 RGB, only to be shown.
+            camera: its intrinsics, None where they are not known.
 
         Returns:
             The frame's own figures by dotted name, or None where no pixel could be scored (counted as skipped).
         """
         figures = self.metrics.update(prediction.depth_m, prediction.sigma_m, ground_truth_m)
+        pixels = FramePixels(prediction, ground_truth_m, self.config)
+        if len(pixels.known):
+            self.units.add(frame_sums(pixels, figures))
         if figures is None:
             self.skip(
                 Skipped(
@@ -58,6 +71,8 @@ class Evaluation:
             )
             return None
         self.evaluated += 1
+        self.positions.add(pixels)
+        self.cameras.add(camera, prediction.depth_m.shape)
         row = flatten(figures)
         self.table.add({"frame": name, "stamp_ns": stamp_ns} | row)
         self.examples.offer(lambda: Example(name, image, ground_truth_m, prediction, row))

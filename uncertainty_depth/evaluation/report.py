@@ -28,8 +28,8 @@ from uncertainty_depth.evaluation.summary import (
     compared,
     depth,
     scored_sigma,
-    verdict,
 )
+from uncertainty_depth.evaluation.verdict import judge
 from uncertainty_depth.options import to_mapping
 
 
@@ -42,12 +42,15 @@ class Context:
         model: the predictor's description.
         notes: sentences about losses.
         options: how the source was read, beside what the evaluation's own config says.
+        trained_on: a sentence for each source scored that the model was trained on; None where
+            nobody can tell, as in a live run.
     """
 
     source: str
     model: Mapping[str, Any]
     notes: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+    trained_on: tuple[str, ...] | None = None
 
 
 def check_folder(folder: Path) -> None:
@@ -91,10 +94,10 @@ def write(evaluation: Evaluation, folder: Path, context: Context) -> Path:
 
 def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
     """What `summary.json` holds: the figures, and everything needed to make them again."""
-    summary = evaluation.summary()
+    verdict = judge(evaluation, context.model, context.trained_on)
     return {
-        **summary,
-        "verdict": [line.text for line in verdict(summary)],
+        "verdict": verdict.as_dict(),
+        **evaluation.summary(),
         "notes": list(context.notes),
         "source": context.source,
         "config": {**context.options, **to_mapping(evaluation.config)},
@@ -143,7 +146,7 @@ def _render(
     return environment.get_template("report.html.j2").render(
         title=f"{context.source}: depth and its uncertainty",
         lead=f"{method}, {scored_sigma(context.model)}, {summary['frames']['evaluated']} frames, {summary['pixels']:,} pixels with ground truth",
-        verdict=verdict(summary),
+        verdict=summary["verdict"],
         baselines=BASELINES.values(),
         uncertainty=[compared(summary, key) for key in UNCERTAINTY_ROWS],
         depth=depth(summary),

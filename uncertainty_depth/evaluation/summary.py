@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from uncertainty_depth.evaluation.frame_table import flatten
@@ -32,56 +31,6 @@ UNCERTAINTY_ROWS = {
 }
 HIGHER_IS_BETTER = ("aurg.", "spearman")
 MARGIN = 0.01  # a figure less than this share below a baseline is no better than it
-RANKING = (
-    "ause.abs_rel",
-    "ause.rmse",
-    "ause.a1",
-    "n_merci_trimmed",
-    "n_merci",
-)  # do not depend on the scale of sigma
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """One sentence on a figure, and whether the method won."""
-
-    text: str
-    won: bool
-
-
-def verdict(summary: Mapping[str, Any]) -> list[Verdict]:
-    """One sentence per ranking figure: does the method beat both trivial baselines?"""
-    if not summary["frames"]["evaluated"]:
-        return [Verdict("no frame could be scored", False)]
-    return [_compare(key, *row(summary, key)) for key in RANKING]
-
-
-def _compare(key: str, method: float, baselines: Mapping[str, float]) -> Verdict:
-    label = UNCERTAINTY_ROWS[key][0]
-    name, best = min(
-        baselines.items(), key=lambda item: math.inf if math.isnan(item[1]) else item[1]
-    )
-    if method == best == 0:
-        return Verdict(
-            f"{label}: says nothing here, it is 0 for the method and for {BASELINES[name]}", False
-        )
-    won = method < best * (1 - MARGIN)
-    word = "beats both trivial baselines" if won else "does NOT beat the trivial baselines"
-    return Verdict(
-        f"{label}: {word} ({method:.3f}, {_distance(method, best)} {BASELINES[name]} at {best:.3f})",
-        won,
-    )
-
-
-def _distance(method: float, best: float) -> str:
-    if not (best > 0 and math.isfinite(method)):
-        return "against"
-    share = method / best - 1
-    return (
-        f"within {MARGIN:.0%} of"
-        if abs(share) <= MARGIN
-        else f"{abs(share):.0%} {'below' if share < 0 else 'above'}"
-    )
 
 
 def row(summary: Mapping[str, Any], key: str) -> tuple[float, dict[str, float]]:
@@ -108,7 +57,7 @@ def table(summary: Mapping[str, Any]) -> str:
             + "".join(f"{value:16.4f}" for value in baselines.values())
             + f"   {note}"
         )
-    return "\n".join([*lines, "", *(line.text for line in verdict(summary))])
+    return "\n".join(lines)
 
 
 def scored_sigma(model: Mapping[str, Any]) -> str:

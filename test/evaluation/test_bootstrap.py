@@ -1,0 +1,126 @@
+"""Intervals hold the truth as often as they say, in bounded memory, the same for parts merged."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uncertainty_depth.evaluation.bootstrap import (
+    ENOUGH_BLOCKS,
+    MAX_UNITS,
+    Bootstrap,
+    Interval,
+    Units,
+    block_length,
+)
+
+LAYOUT = {"sums": ((2,), "float64"), "counts": ((3,), "int32")}
+
+
+def units_of(values):
+    units = Units(LAYOUT)
+    for value in values:
+        units.add({"sums": np.array([value, 1.0]), "counts": np.array([1, 2, 3])})
+    return units
+
+
+@given(st.integers(0, 1000))
+def test_units_are_few_and_lose_no_frame(frames):
+    units = units_of(range(frames))
+    tables = units.tables()
+    assert len(units) <= MAX_UNITS
+    assert len(units) == -(-frames // units.frames_per_unit)
+    assert tables["sums"].sum(axis=0).tolist() == [frames * (frames - 1) / 2, frames]
+    assert (tables["sums"][:-1, 1] == units.frames_per_unit).all()
+    assert (np.diff(tables["sums"][:, 0] / tables["sums"][:, 1]) > 0).all(), "in order"
+
+
+@given(st.integers(0, 400), st.integers(0, 400), st.integers(0, 40))
+def test_parts_merged_and_gone_on_with_hold_every_frame_in_order(first, second, more):
+    units = units_of(range(first))
+    units.merge(units_of(range(first, first + second)))
+    for value in range(first + second, first + second + more):
+        units.add({"sums": np.array([value, 1.0]), "counts": np.array([1, 2, 3])})
+    frames = first + second + more
+    tables = units.tables()
+    assert len(units) <= MAX_UNITS
+    assert tables["counts"].sum(axis=0).tolist() == [frames, 2 * frames, 3 * frames]
+    assert tables["sums"].sum(axis=0).tolist() == [frames * (frames - 1) / 2, frames]
+    assert (tables["sums"][:, 1] <= units.frames_per_unit).all()
+    assert (np.diff(tables["sums"][:, 0] / tables["sums"][:, 1]) > 0).all()
+
+
+def test_the_memory_is_that_of_the_start():
+    units = Units(LAYOUT)
+    before = {name: table.nbytes for name, table in units._tables.items()}
+    for _ in range(3000):
+        units.add({"sums": np.ones(2), "counts": np.ones(3)})
+    assert {name: table.nbytes for name, table in units._tables.items()} == before
+
+
+def series(random, correlation, frames):
+    noise = random.standard_normal(frames)
+    values = np.empty(frames)
+    values[0] = noise[0]
+    for place in range(1, frames):
+        innovation = math.sqrt(1 - correlation**2) * noise[place]
+        values[place] = correlation * values[place - 1] + innovation
+    return values
+
+
+def fraction_held(correlation, frames, runs=200):
+    random = np.random.default_rng(0)
+    held = 0
+    for _ in range(runs):
+        tables = units_of(5 + series(random, correlation, frames)).tables()
+        bootstrap = Bootstrap(tables, tables["sums"][:, 0] / tables["sums"][:, 1])
+        sums = bootstrap.sums("sums")
+        interval = bootstrap.interval(sums[:, 0] / sums[:, 1])
+        held += interval.low <= 5 <= interval.high
+    return held / runs
+
+
+def test_an_interval_of_unlike_frames_holds_the_truth_in_95_percent_of_the_runs():
+    assert 0.9 <= fraction_held(0.0, 100) <= 0.99
+
+
+def test_blocks_make_up_for_frames_that_are_alike():
+    assert fraction_held(0.8, 300) >= 0.85, "single frames as blocks hold it in half of the runs"
+
+
+def test_blocks_are_longer_where_neighbours_are_more_alike():
+    random = np.random.default_rng(1)
+    lengths = [block_length(series(random, value, 120)) for value in (0.0, 0.6, 0.9)]
+    assert lengths == sorted(lengths)
+    assert lengths[0] == 5
+    assert lengths[2] > 10
+    assert block_length(np.full(8, 3.0)) == 2
+    assert block_length(np.array([1.0])) == 1
+
+
+def test_few_blocks_are_known_as_such_and_their_intervals_are_wide():
+    tables = units_of(np.full(12, 2.0)).tables()
+    bootstrap = Bootstrap(tables, tables["sums"][:, 0])
+    assert bootstrap.blocks < ENOUGH_BLOCKS
+    assert bootstrap.few
+    rows = bootstrap.sums("sums")[:, 0] / bootstrap.sums("sums")[:, 1]
+    interval = bootstrap.interval(rows, 2.0)
+    spread = 0.5 * 2.0 / math.sqrt(bootstrap.blocks)
+    assert (interval.low, interval.high) == pytest.approx((2 - spread, 2 + spread))
+
+
+def test_one_block_has_no_interval_of_its_own():
+    tables = units_of([3.0]).tables()
+    bootstrap = Bootstrap(tables, tables["sums"][:, 0])
+    interval = bootstrap.interval(bootstrap.sums("sums")[:, 0])
+    assert interval.value == 3.0
+    assert math.isnan(interval.low)
+    assert interval.text() == "3.000"
+
+
+def test_an_interval_is_text_with_the_number_of_digits_asked_for():
+    assert Interval(0.3104, 0.28, 0.345).text() == "0.310 (0.280 to 0.345)"
+    assert Interval(0.3104, 0.28, 0.345).text(1) == "0.3 (0.3 to 0.3)"
+    assert Interval(3e7, 1e7, 4e7).text() == "3e+07 (1e+07 to 4e+07)"

@@ -1,0 +1,213 @@
+"""No green light for a worthless depth or sigma: a table of attacks and what each of them gets."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.evaluation.verdict import judge, sentences
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.records import DepthPrediction, Skipped
+
+
+def colors(verdict):
+    return {line.name: line.color for line in verdict.lines}
+
+
+def noise(moment, spread=0.25):
+    return np.exp(moment.random.normal(0, spread, moment.truth.shape))
+
+
+def shuffled(moment):
+    return moment.random.permutation(moment.sigma.ravel()).reshape(moment.sigma.shape)
+
+
+def without_hard_pixels(moment):
+    error = np.abs(moment.depth - moment.truth)
+    hard = error > np.quantile(error, 0.95)
+    return np.where(hard, np.nan, moment.depth), moment.sigma
+
+
+def without_most(moment):
+    hard = moment.random.random(moment.truth.shape) < 0.3
+    return np.where(hard, np.nan, moment.depth), moment.sigma
+
+
+ATTACKS = {
+    # name: (depth and sigma, colours of depth, order, size)
+    "the right sigma": (lambda it: (it.depth, it.sigma), "green green green"),
+    "sigma a little large": (lambda it: (it.depth, 1.15 * it.sigma), "green green green"),
+    "sigma x 10": (lambda it: (it.depth, 10 * it.sigma), "green green red"),
+    "sigma / 10": (lambda it: (it.depth, it.sigma / 10), "green green red"),
+    "sigma x 2": (lambda it: (it.depth, 2 * it.sigma), "green green red"),
+    "sigma 0": (lambda it: (it.depth, 0 * it.sigma), "green red red"),
+    "constant sigma": (lambda it: (it.depth, np.full_like(it.sigma, 0.5)), "green red red"),
+    "sigma of the depth": (lambda it: (it.depth, 0.11 * it.depth), "green red red"),
+    "noise on the depth": (lambda it: (it.depth, 0.11 * it.depth * noise(it)), "green red red"),
+    "noise alone": (lambda it: (it.depth, 0.4 * noise(it, 1.0)), "green red red"),
+    "shuffled sigma": (lambda it: (it.depth, shuffled(it)), "green red red"),
+    "upside down": (lambda it: (it.depth, 0.1 / it.sigma), "green red red"),
+    "noise on sigma": (lambda it: (it.depth, it.sigma * noise(it)), "green green green"),
+    "NaN on hard pixels": (without_hard_pixels, "grey grey grey"),
+    "NaN on a third": (without_most, "red grey grey"),
+    "a constant depth": (lambda it: (0 * it.depth + 3.0, it.sigma), "red red red"),
+    "half the depth": (lambda it: (0.5 * it.depth, it.sigma), "red red red"),
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_each_attack_gets_what_it_deserves(name, evaluate_moments, model):
+    attack, expected = ATTACKS[name]
+    verdict = judge(evaluate_moments(attack, frames=96), model, [])
+    found = colors(verdict)
+    assert " ".join(found[line] for line in ("depth", "order", "size")) == expected, "\n".join(
+        sentences(verdict.as_dict())
+    )
+    assert found["domain"] == "green"
+    worst = "red" if "red" in expected else "grey" if "grey" in expected else "green"
+    assert verdict.color == worst
+
+
+@pytest.mark.parametrize("frames", [1, 2, 5, 9])
+def test_few_frames_are_never_green_but_what_is_wrong_beyond_doubt_is_red(
+    frames, evaluate_moments, model
+):
+    good = judge(evaluate_moments(frames=frames), model, [])
+    assert good.color == "grey"
+    assert "below 10" in good.notes[0]
+    bad = judge(evaluate_moments(lambda it: (0.15 * it.depth, it.sigma / 5), frames), model, [])
+    assert colors(bad)["depth"] == colors(bad)["size"] == bad.color == "red"
+
+
+@pytest.mark.parametrize(
+    ("change", "trained_on", "expected", "words"),
+    [
+        ({}, [], "green", ""),
+        ({"depth_range": [0.4, 4.0]}, [], "red", "outside the depth range of the model"),
+        ({"depth_range": None}, [], "grey", "depth range of the model is not known"),
+        ({"training": {}}, [], "grey", "of the training is not known"),
+        ({}, None, "green", ""),
+        ({}, ["model was trained on frames of x: its errors are smaller"], "red", "frames of x"),
+        ({}, ["model was trained on y: if they are one, its"], "grey", "if they are one"),
+    ],
+)
+def test_the_domain_is_judged_by_what_the_model_and_the_source_say(
+    change, trained_on, expected, words, evaluate_moments, model
+):
+    verdict = judge(evaluate_moments(frames=48), model | change, trained_on)
+    line = verdict.lines[-1]
+    assert (line.name, line.color) == ("domain", expected)
+    assert words in line.text
+    assert ("live run" in " ".join(verdict.notes)) == (trained_on is None)
+
+
+@pytest.mark.parametrize(
+    ("fx_per_width", "height", "expected"),
+    [
+        (0.69, 24, "green"),
+        (0.74, 24, "grey"),
+        (0.58, 24, "red"),
+        (1.2, 24, "red"),
+        (0.69, 18, "red"),
+    ],
+)
+def test_a_camera_unlike_the_training_s_is_another_domain(fx_per_width, height, expected, model):
+    evaluation = Evaluation()
+    camera = Camera(32, height, np.diag([32 * fx_per_width, 32 * fx_per_width, 1.0]))
+    truth = np.random.default_rng(0).uniform(1, 9, (height, 32)).astype(np.float32)
+    evaluation.add("0", 0, DepthPrediction(truth + 0.1, truth / 10), truth, None, camera)
+    assert judge(evaluation, model, []).lines[-1].color == expected
+
+
+def test_data_without_a_camera_cannot_be_told(model):
+    evaluation = Evaluation()
+    truth = np.full((24, 32), 3, np.float32)
+    evaluation.add("0", 0, DepthPrediction(truth + 0.1, truth / 10), truth)
+    line = judge(evaluation, model, []).lines[-1]
+    assert line.color == "grey"
+    assert "focal length / image width of these data is not known" in line.text
+
+
+def test_the_median_depth_of_training_is_a_depth_to_beat(moments_of, model):
+    """A depth that is the median map itself: no better than it, though better than a constant."""
+    truths = np.stack([moment.truth for moment in moments_of(64)])
+    slope = np.linspace(0.3, 3.0, 24)[:, None]
+    rows = np.arange(16) * 24 // 16 + 1
+    median_m = np.repeat(np.median(truths) * slope[rows], 20, axis=1)
+    evaluation = Evaluation()
+    for index, truth in enumerate(truths * slope):
+        truth = truth.astype(np.float32)
+        nearest = median_m[np.arange(24) * 16 // 24][:, np.arange(32) * 20 // 32]
+        depth = nearest.astype(np.float32)
+        evaluation.add(f"{index}", index, DepthPrediction(depth, depth / 10), truth)
+    known = model["training"] | {"median_depth_m": median_m.tolist()}
+    lines = judge(evaluation, model | {"training": known}, []).lines
+    assert lines[0].color == "red"
+    assert "the median depth of training" in lines[0].text
+    unknown = {key: value for key, value in known.items() if key != "median_depth_m"}
+    assert judge(evaluation, model | {"training": unknown}, []).lines[0].color == "green"
+
+
+def test_a_seed_never_turns_green_to_red(evaluate_moments, model):
+    """Sigma from few samples: its noise changes with the seed, its worth does not."""
+    for strength in (0.0, 0.3, 0.6):
+        seen = []
+        for seed in range(6):
+            random = np.random.default_rng(100 + seed)
+
+            def sampled(moment, random=random, strength=strength):
+                weak = moment.sigma**strength * np.median(moment.sigma) ** (1 - strength)
+                return moment.depth, weak * np.sqrt(random.chisquare(3, weak.shape) / 3)
+
+            seen.append(colors(judge(evaluate_moments(sampled, frames=40), model, [])))
+        for line in ("depth", "order", "size"):
+            assert {found[line] for found in seen} != {"green", "red"}, (strength, line)
+            assert not {"green", "red"} <= {found[line] for found in seen}, (strength, line)
+
+
+def test_a_gaussian_head_is_judged_as_a_gaussian(evaluate_moments, model):
+    def gaussian(moment):
+        return moment.truth + moment.random.normal(0, moment.sigma), moment.sigma
+
+    evaluation = evaluate_moments(gaussian, frames=96)
+    assert colors(judge(evaluation, model | {"head": "gaussian"}, []))["size"] == "green"
+    checks = judge(evaluation, model | {"head": "gaussian"}, []).lines[2].checks
+    assert {check.name.split("(")[-1].split(")")[0] for check in checks} == {"gaussian"}
+
+
+def test_the_same_frames_give_the_same_verdict_digit_for_digit(evaluate_moments, model):
+    first, second = (judge(evaluate_moments(frames=20), model, []) for _ in range(2))
+    assert first == second
+
+
+def test_nothing_scored_says_why():
+    evaluation = Evaluation()
+    evaluation.skip(Skipped(None, "no_lidar", "..."))
+    verdict = judge(evaluation, {}, [])
+    assert verdict.color == "grey"
+    assert verdict.text == "no frame could be scored: 1 no_lidar"
+    assert judge(Evaluation(), {}, []).text == "no frame could be scored: none was read"
+
+
+def test_frames_without_any_prediction_count_as_ground_truth_not_scored(evaluate_moments, model):
+    evaluation = evaluate_moments(frames=40)
+    truth = np.full((24, 32), 3, np.float32)
+    nothing = np.full_like(truth, np.nan)
+    for index in range(10):
+        evaluation.add(f"x{index}", index, DepthPrediction(nothing, nothing), truth)
+    assert evaluation.skipped == {"no_valid_pixel": 10}
+    line = judge(evaluation, model, []).lines[0]
+    assert line.color == "red"
+    assert "only 80.0% of the ground truth has a prediction" in line.text
+
+
+def test_a_verdict_is_plain_json_and_one_sentence_a_line(evaluate_moments, model):
+    verdict = judge(evaluate_moments(frames=20), model, None).as_dict()
+    again = json.loads(json.dumps(verdict))
+    assert [line["name"] for line in again["lines"]] == ["depth", "order", "size", "domain"]
+    told = sentences(again)
+    assert told[0].startswith(f"verdict: {again['color']}, ")
+    assert len(told) == 5 + len(again["notes"])
+    assert replace(judge(Evaluation(), {}, None)).as_dict()["lines"] == ()

@@ -1,0 +1,47 @@
+"""The cameras of an evaluation, by what matters to a network: focal length over width, and aspect."""
+
+from __future__ import annotations
+
+import math
+
+from uncertainty_depth.geometry.camera import Camera
+
+
+class CameraRange:
+    """Smallest and largest focal length per width, and width per height, of the frames scored.
+
+    Attributes:
+        focal_length_per_width: [min, max] of fx / width; None where no camera is known.
+        aspect: [min, max] of width / height; None before the first frame.
+        size: (width, height) of the last frame, pixels.
+    """
+
+    def __init__(self) -> None:
+        self.focal_length_per_width: list[float] | None = None
+        self.aspect: list[float] | None = None
+        self.size: tuple[int, int] | None = None
+
+    def add(self, camera: Camera | None, shape: tuple[int, ...]) -> None:
+        """Take in the camera of a frame whose maps have this shape, (H, W)."""
+        height, width = shape
+        self.size = (width, height)
+        self.aspect = _widened(self.aspect, width / height)
+        if camera is not None:
+            focal_length = float(camera.intrinsics[0, 0]) / camera.width
+            self.focal_length_per_width = _widened(self.focal_length_per_width, focal_length)
+
+    def merge(self, other: CameraRange) -> None:
+        """Take in the cameras of another evaluation."""
+        for value in other.focal_length_per_width or []:
+            self.focal_length_per_width = _widened(self.focal_length_per_width, value)
+        for value in other.aspect or []:
+            self.aspect = _widened(self.aspect, value)
+        self.size = other.size or self.size
+
+
+def _widened(limits: list[float] | None, value: float) -> list[float] | None:
+    if not math.isfinite(value):
+        return limits
+    if limits is None:
+        return [value, value]
+    return [min(limits[0], value), max(limits[1], value)]

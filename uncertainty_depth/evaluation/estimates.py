@@ -1,0 +1,219 @@
+"""The metrics of the verdict with their intervals, from the sums of units of frames."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.evaluation.bootstrap import Bootstrap, Interval, Units
+from uncertainty_depth.evaluation.unit_sums import (
+    CANDIDATES,
+    CELL_BINS,
+    DEPTH_BINS,
+    ERROR_BINS,
+    GRID,
+    LAWS,
+    LEVEL_WIDTHS,
+    LEVELS,
+    RATIO_BINS,
+    SCALARS,
+    half_widths,
+)
+from uncertainty_depth.metrics.calibration import LEVELS as AUCE_LEVELS
+from uncertainty_depth.metrics.depth import A1_FACTOR
+from uncertainty_depth.metrics.sparsification import POGGI
+
+Floats = NDArray[np.float64]
+FITTED = ("constant", "proportional_to_depth")
+
+
+class Estimates:
+    """Each method returns (1 + REPLICATES,) rows: the metric of the sample, then of each replicate.
+
+    Attributes:
+        bootstrap: what the rows are resampled by, and the intervals of any of them.
+    """
+
+    def __init__(self, units: Units) -> None:
+        self._tables = units.tables()
+        scalars = self._tables["scalars"]
+        with np.errstate(invalid="ignore"):
+            mean_error = scalars[:, SCALARS.index("error")] / scalars[:, SCALARS.index("pixels")]
+        self.bootstrap = Bootstrap(self._tables, mean_error)
+
+    def interval(self, rows: Floats, scale: float | None = None) -> Interval:
+        """The interval of a metric, see `Bootstrap.interval`."""
+        return self.bootstrap.interval(rows, scale)
+
+    @cached_property
+    def _scalars(self) -> dict[str, Floats]:
+        return dict(zip(SCALARS, self.bootstrap.sums("scalars").T, strict=True))
+
+    def total(self, name: str) -> float:
+        """One of the sums over all frames."""
+        return float(self._scalars[name][0])
+
+    def mean(self, name: str, over: str = "pixels") -> Floats:
+        """A sum per pixel."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self._scalars[name] / self._scalars[over]
+
+    def scored_fraction(self) -> Floats:
+        """Scored pixels over those with ground truth."""
+        return self.mean("pixels", "ground_truth")
+
+    # Depth.
+
+    def rmse(self) -> Floats:
+        """Root mean squared error of the depth, metres."""
+        return np.sqrt(self.mean("squared_error"))
+
+    def a1(self) -> Floats:
+        """Fraction of the pixels within a factor of 1.25."""
+        return self.mean("accurate")
+
+    def constant_rmse(self) -> Floats:
+        """The rmse of the best constant depth for it, the mean of the ground truth."""
+        return np.sqrt(np.maximum(self.mean("squared_depth") - self.mean("depth") ** 2, 0.0))
+
+    def constant_a1(self) -> Floats:
+        """The a1 of the best constant depth for it, to 1/8 of the factor of 1.25."""
+        edges = DEPTH_BINS.edges
+        bins = self.bootstrap.sums("depth_bins")
+        within = DEPTH_BINS.below(A1_FACTOR * edges) - DEPTH_BINS.below(edges / A1_FACTOR)
+        return _per_total(bins @ within.T, bins).max(axis=1)
+
+    def median_map_errors(self, median_m: Floats) -> tuple[Floats, Floats]:
+        """The a1 and rmse of a depth map that is the same for every frame.
+
+        Args:
+            median_m: `GRID` depths, metres, NaN where unknown; those cells are left out.
+
+        Returns:
+            Rows of a1 (to a part of a bin of `CELL_BINS`) and of the rmse.
+        """
+        depth = median_m.reshape(-1)
+        known = np.isfinite(depth) & (depth > 0)
+        depth = depth[known]
+        bins = self._tables["cell_bins"][:, known]
+        pixels = bins.sum(axis=2)
+        squared = self._tables["cell_squared_depth"][:, known] + pixels * depth**2
+        squared = squared - 2 * depth * self._tables["cell_depth"][:, known]
+        within = CELL_BINS.below(A1_FACTOR * depth) - CELL_BINS.below(depth / A1_FACTOR)
+        accurate = np.tensordot(bins, within, axes=2)
+        totals = np.stack([accurate, squared.sum(axis=1), pixels.sum(axis=1)], axis=1)
+        accurate_sum, squared_sum, pixel_sum = self.bootstrap.resample(totals).T
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return accurate_sum / pixel_sum, np.sqrt(squared_sum / pixel_sum)
+
+    def outside(self, low: float, high: float) -> Floats:
+        """Fraction of the ground truth outside [low, high] metres, to 3 % of the limits."""
+        bins = self.bootstrap.sums("depth_bins")
+        inside = DEPTH_BINS.below(np.array(high)) - DEPTH_BINS.below(np.array(low))
+        return np.clip(_per_total(bins @ (1 - inside), bins), 0.0, 1.0)
+
+    # Order.
+
+    def ause(self, statistic: str) -> dict[str, Floats]:
+        """Mean AUSE of the frames, of the method and each trivial baseline."""
+        areas = self.bootstrap.sums("ause")[..., POGGI.errors.index(statistic)]
+        frames = self._scalars["frames"]
+        return {name: areas[:, place] / frames for place, name in enumerate(CANDIDATES)}
+
+    # Size.
+
+    def coverage(self, law: str, level: float) -> Floats:
+        """Fraction of the errors within the interval of a level."""
+        covered = self.bootstrap.sums("covered")[:, LAWS.index(law), LEVELS.index(level)]
+        with np.errstate(invalid="ignore"):
+            return covered / self._scalars["pixels"]
+
+    def sigma_factor(self, law: str, level: float) -> Floats:
+        """What sigma has to be multiplied by to cover the fraction `level` at that level."""
+        quantiles = RATIO_BINS.quantiles(self.bootstrap.sums("ratio_bins"), level)
+        return quantiles / LEVEL_WIDTHS[law][LEVELS.index(level)]
+
+    def nll(self, law: str) -> Floats:
+        """Mean negative log likelihood, nats; +inf where a sigma of 0 is in error."""
+        rows = _nll(law, self.mean("log_sigma"), self.mean(_power_sum(law)))
+        return np.where(self._scalars["certain_errors"] > 0, np.inf, rows)
+
+    def fitted_nll(self, law: str) -> dict[str, Floats]:
+        """The same of the trivial baselines, each with its most likely scale."""
+        powers = {
+            "constant": self.mean("error" if law == "laplace" else "squared_error"),
+            "proportional_to_depth": self.mean(_power_sum(law, "depth_ratio"), "positive"),
+        }
+        logs = {
+            "constant": np.zeros_like(powers["constant"]),
+            "proportional_to_depth": self.mean("log_predicted", "positive"),
+        }
+        rows = {}
+        for name in FITTED:
+            scale = _likely_scale(law, powers[name])
+            power = powers[name] / (scale if law == "laplace" else scale**2)
+            rows[name] = _nll(law, logs[name] + np.log(scale), power)
+        return rows
+
+    def auce(self, law: str) -> Floats:
+        """Area under the calibration error curve."""
+        bins = self.bootstrap.sums("ratio_bins")
+        below = RATIO_BINS.below(half_widths(law, AUCE_LEVELS))
+        return _area_of_miscoverage(_per_total(bins @ below.T, bins))
+
+    def fitted_auce(self, law: str) -> dict[str, Floats]:
+        """The same of the trivial baselines, each with its most likely scale."""
+        widths = half_widths(law, AUCE_LEVELS)
+        constant = self.mean("error" if law == "laplace" else "squared_error")
+        depth = self.mean(_power_sum(law, "depth_ratio"), "positive")
+        bins = {"constant": "error_bins", "proportional_to_depth": "depth_ratio_bins"}
+        powers = {"constant": constant, "proportional_to_depth": depth}
+        return {
+            name: _area_of_miscoverage(
+                ERROR_BINS.fractions_below(
+                    self.bootstrap.sums(bins[name]),
+                    widths * _likely_scale(law, powers[name])[:, None],
+                )
+            )
+            for name in FITTED
+        }
+
+
+def _per_total(sums: Floats, bins: Floats) -> Floats:
+    totals = bins.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return sums / (totals if sums.ndim == 1 else totals[:, None])
+
+
+def _power_sum(law: str, ratio: str = "ratio") -> str:
+    return ratio if law == "laplace" else f"squared_{ratio}"
+
+
+def _likely_scale(law: str, mean_power: Floats) -> Floats:
+    """The factor on a sigma under which the errors are most likely."""
+    return math.sqrt(2) * mean_power if law == "laplace" else np.sqrt(mean_power)
+
+
+def _nll(law: str, mean_log_sigma: Floats, mean_power: Floats) -> Floats:
+    """From the means of `ln sigma` and of error / sigma, or its square for a Gaussian."""
+    if law == "laplace":
+        return math.log(2) / 2 + mean_log_sigma + math.sqrt(2) * mean_power
+    return math.log(2 * math.pi) / 2 + mean_log_sigma + mean_power / 2
+
+
+def _area_of_miscoverage(fractions: Floats) -> Floats:
+    """AUCE of each row of fractions covered, by the trapezoid rule."""
+    miss = np.abs(AUCE_LEVELS - fractions)
+    return (miss[:, 1:] + miss[:, :-1]) @ np.diff(AUCE_LEVELS) / 2
+
+
+def grid_of(values: object) -> Floats | None:
+    """A model's median depth as an array of `GRID`, NaN where null; None where it is no such grid."""
+    try:
+        grid = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return grid if grid.shape == GRID else None

@@ -1,0 +1,195 @@
+"""The checks behind the lines depth, order and size of the verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.evaluation.bootstrap import FEW_BLOCKS_SPREAD, Interval
+from uncertainty_depth.evaluation.estimates import Estimates, grid_of
+from uncertainty_depth.evaluation.unit_sums import LEVELS
+from uncertainty_depth.metrics.sparsification import POGGI
+
+Floats = NDArray[np.float64]
+GREEN, RED, GREY = "green", "red", "grey"
+NEGLIGIBLE = 0.01
+"""A gain below this fraction of a baseline's metric is none; below half of it, for certain."""
+SIZE_TOLERANCE = 4 / 3
+"""A sigma within this factor of the right one has the right size."""
+AUCE_TOLERANCE = 0.05
+NLL_TOLERANCE = 0.05  # nats
+SCORED_ENOUGH = 0.99
+SCORED_AT_ALL = 0.9
+BASELINE_NAMES = {
+    "constant": "a constant sigma",
+    "proportional_to_depth": "sigma proportional to depth",
+}
+STATISTIC_NAMES = {"abs_rel": "abs_rel", "rmse": "rmse (m)", "a1": "1 - a1"}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One metric judged.
+
+    Attributes:
+        name: of the metric, and what it is compared with.
+        color: green, red or grey.
+        text: a clause that says the outcome with its numbers.
+        value: the metric; None where there is none.
+        interval: 95 % interval of the metric.
+        difference: 95 % interval of metric minus reference; None where it has none.
+    """
+
+    name: str
+    color: str
+    text: str
+    value: float | None = None
+    interval: tuple[float, float] | None = None
+    difference: tuple[float, float] | None = None
+
+
+def depth_checks(estimates: Estimates, model: Mapping[str, Any]) -> list[Check]:
+    """Is the depth better than one that ignores the image?"""
+    references = {
+        "the best constant depth": (estimates.constant_a1(), estimates.constant_rmse()),
+    }
+    training = model.get("training") or {}
+    median_m = grid_of(training.get("median_depth_m"))
+    if median_m is not None:
+        references["the median depth of training"] = estimates.median_map_errors(median_m)
+    checks = scored_checks(estimates, RED)
+    for name, (a1, rmse) in references.items():
+        checks.append(_beats("a1", estimates, -estimates.a1(), -a1, name, 1.0))
+        checks.append(_beats("rmse (m)", estimates, estimates.rmse(), rmse, name, 1.0))
+    return checks
+
+
+def order_checks(estimates: Estimates) -> list[Check]:
+    """Does sigma rank the errors better than the better of the two trivial baselines?"""
+    checks = scored_checks(estimates, GREY)
+    for statistic in POGGI.errors:
+        areas = estimates.ause(statistic)
+        method = areas.pop("method")
+        best, name = _better(areas)
+        if not (method[0] or best[0]):
+            continue  # no pixel, or every one, is accurate: there is nothing to rank
+        label = f"AUSE {STATISTIC_NAMES[statistic]}"
+        checks.append(_beats(label, estimates, method, best, name, 1.0))
+    return checks
+
+
+def size_checks(estimates: Estimates, law: str) -> list[Check]:
+    """Do the intervals of sigma hold as many errors as they claim?"""
+    checks = scored_checks(estimates, GREY)
+    checks += [_coverage_check(estimates, law, level) for level in LEVELS]
+    nll, nll_name = _better(estimates.fitted_nll(law))
+    auce, auce_name = _better(estimates.fitted_auce(law))
+    name = f"NLL ({law})"
+    checks.append(
+        _no_worse(name, estimates, estimates.nll(law), nll, nll_name, NLL_TOLERANCE, 1.0)
+    )
+    name = f"AUCE ({law})"
+    checks.append(
+        _no_worse(name, estimates, estimates.auce(law), auce, auce_name, AUCE_TOLERANCE, 0.1)
+    )
+    return checks
+
+
+def scored_checks(estimates: Estimates, worst: str) -> list[Check]:
+    """A check where less than 99 % of the ground truth has a prediction; `worst` far below."""
+    interval = estimates.interval(estimates.scored_fraction())
+    if interval.value >= SCORED_ENOUGH:
+        return []
+    color = worst if interval.value < SCORED_AT_ALL else GREY
+    text = (
+        f"only {interval.value:.1%} of the ground truth has a prediction, the rest is not judged"
+    )
+    return [_check("scored fraction", color, text, interval)]
+
+
+def _better(rows: Mapping[str, Floats]) -> tuple[Floats, str]:
+    """The lower of the baselines in the sample and in each replicate, and the sample's name."""
+    name = min(rows, key=lambda each: np.nan_to_num(rows[each][0], nan=np.inf))
+    return np.fmin.reduce(list(rows.values())), BASELINE_NAMES[name]
+
+
+def _beats(
+    name: str, estimates: Estimates, method: Floats, reference: Floats, against: str, scale: float
+) -> Check:
+    """Lower is better; red where even the good end of the interval is no gain worth the name."""
+    size = abs(float(reference[0]))
+    difference = estimates.interval(method - reference, scale * size)
+    margin = NEGLIGIBLE * size
+    if difference.high < 0 and difference.low < -margin:
+        color, word = GREEN, "beats"
+    elif difference.low > -margin / 2:
+        color, word = RED, "is worse than" if difference.low > 0 else "is no better than"
+    else:
+        color, word = GREY, "cannot be told from"
+    sign = -1 if reference[0] < 0 else 1
+    interval = estimates.interval(sign * method)
+    text = f"{name} {interval.text()} {word} {against}, {sign * reference[0]:.3f}"
+    return _check(f"{name} against {against}", color, text, interval, difference)
+
+
+def _no_worse(
+    name: str,
+    estimates: Estimates,
+    method: Floats,
+    fitted: Floats,
+    against: str,
+    tolerance: float,
+    scale: float,
+) -> Check:
+    """Lower is better; a baseline whose scale is fitted to these very data need not be beaten."""
+    few = scale * max(abs(float(fitted[0])), 1.0)
+    difference = estimates.interval(method - fitted, few)
+    if difference.high < tolerance:
+        color, word = GREEN, "is as good as" if difference.high >= 0 else "beats"
+    elif difference.low > tolerance:
+        color, word = RED, "is worse than"
+    else:
+        color, word = GREY, "may be worse than"
+    interval = estimates.interval(method)
+    text = f"{name} {interval.text()} {word} {against} fitted to these data, {fitted[0]:.3f}"
+    return _check(f"{name} against {against}", color, text, interval, difference)
+
+
+def _coverage_check(estimates: Estimates, law: str, level: float) -> Check:
+    coverage = estimates.interval(estimates.coverage(law, level))
+    with np.errstate(divide="ignore"):
+        log_factor = np.log(estimates.sigma_factor(law, level))
+    spread = math.log(1 + FEW_BLOCKS_SPREAD) / FEW_BLOCKS_SPREAD
+    factor = estimates.interval(log_factor, spread)
+    limit = math.log(SIZE_TOLERANCE)
+    if -limit < factor.low and factor.high < limit:
+        color = GREEN
+    elif factor.low > limit or factor.high < -limit:
+        color = RED
+    else:
+        color = GREY
+    text = f"{level:.0%} intervals hold {coverage.value:.1%} of the errors"
+    text += f" ({coverage.low:.1%} to {coverage.high:.1%}), sigma is {_factor_text(factor)}"
+    return _check(f"coverage at {level:.0%} ({law})", color, text, coverage)
+
+
+def _factor_text(log_factor: Interval) -> str:
+    if not math.isfinite(log_factor.value):
+        return "far too small"
+    word = "small" if log_factor.value > 0 else "large"
+    low, high = sorted(math.exp(abs(each)) for each in (log_factor.low, log_factor.high))
+    if log_factor.low < 0 < log_factor.high:
+        return f"right to a factor of {high:.2f}"
+    return f"too {word} by a factor of {math.exp(abs(log_factor.value)):.2f} ({low:.2f} to {high:.2f})"
+
+
+def _check(
+    name: str, color: str, text: str, interval: Interval, difference: Interval | None = None
+) -> Check:
+    between = (difference.low, difference.high) if difference else None
+    return Check(name, color, text, interval.value, (interval.low, interval.high), between)

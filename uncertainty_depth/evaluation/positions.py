@@ -1,0 +1,60 @@
+"""Where in the image errors lie: sums over a coarse grid of cells."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.evaluation.unit_sums import (
+    CELLS,
+    GRID,
+    LAWS,
+    LEVEL_WIDTHS,
+    LEVELS,
+    FramePixels,
+)
+
+Floats = NDArray[np.float64]
+ENOUGH_PIXELS = 20
+
+
+class Positions:
+    """Pixels, errors and covered errors by cell of the image, over all frames.
+
+    Attributes:
+        pixels: `GRID` counts.
+    """
+
+    def __init__(self) -> None:
+        self.pixels = np.zeros(GRID, np.int64)
+        self._error_m = np.zeros(GRID)
+        self._covered = np.zeros((len(LAWS), len(LEVELS), *GRID), np.int64)
+
+    def add(self, pixels: FramePixels) -> None:
+        """Add the pixels scored of a frame."""
+        cells = pixels.cells
+        self.pixels += np.bincount(cells, minlength=CELLS).reshape(GRID)
+        self._error_m += np.bincount(cells, pixels.error, CELLS).reshape(GRID)
+        for place, law in enumerate(LAWS):
+            for level, width in enumerate(LEVEL_WIDTHS[law]):
+                inside = cells[pixels.ratio <= width]
+                counts = np.bincount(inside, minlength=CELLS)
+                self._covered[place, level] += counts.reshape(GRID)
+
+    def merge(self, other: Positions) -> None:
+        """Add what another evaluation has seen."""
+        self.pixels += other.pixels
+        self._error_m += other._error_m
+        self._covered += other._covered
+
+    def mean_error_m(self) -> Floats:
+        """`GRID` mean absolute errors, metres; NaN in cells with too few pixels."""
+        return self._per_pixel(self._error_m)
+
+    def coverage(self, law: str, level: float) -> Floats:
+        """`GRID` fractions of the errors within the interval of a level; NaN as above."""
+        return self._per_pixel(self._covered[LAWS.index(law), LEVELS.index(level)])
+
+    def _per_pixel(self, sums: NDArray) -> Floats:
+        enough = self.pixels >= ENOUGH_PIXELS
+        return np.where(enough, sums / np.maximum(self.pixels, 1), np.nan)

@@ -1,0 +1,153 @@
+"""Can these depths and their sigma be used? Four lines, each green, red, or grey for "cannot tell".
+
+depth   is the depth better than a depth that ignores the image;
+order   does sigma rank the errors better than a constant, or than depth itself;
+size    do the intervals of sigma hold as many errors as they claim;
+domain  are these data like those the model was trained on.
+
+Any red line makes the verdict red. A metric counts as better or worse only where the 95 % interval
+of its difference, by a block bootstrap over frames, excludes zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from uncertainty_depth.evaluation import domain, judgement
+from uncertainty_depth.evaluation.bootstrap import ENOUGH_BLOCKS
+from uncertainty_depth.evaluation.estimates import Estimates
+from uncertainty_depth.evaluation.judgement import GREEN, GREY, RED, Check
+
+if TYPE_CHECKING:
+    from uncertainty_depth.evaluation.evaluation import Evaluation
+
+FEWEST_FOR_GREEN = 5
+"""Blocks: with fewer no line is green, whatever its intervals."""
+LISTED = 2  # checks named in a line
+HEADLINES = {RED: "do not trust", GREEN: "can be trusted here", GREY: "cannot tell"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One of the four questions.
+
+    Attributes:
+        name: "depth", "order", "size" or "domain".
+        color: the worst of its checks': red, then grey, then green.
+        text: what decides it.
+        checks: everything it was judged by.
+    """
+
+    name: str
+    color: str
+    text: str
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The judgement of an evaluation.
+
+    Attributes:
+        color: red if any line is, green if all are, else grey.
+        text: the headline.
+        lines: depth, order, size, domain; none where no frame was scored.
+        blocks: how many blocks of frames the intervals come from.
+        notes: what limits the judgement.
+    """
+
+    color: str
+    text: str
+    lines: tuple[Line, ...] = ()
+    blocks: int = 0
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """As `summary.json` holds it."""
+        return asdict(self)
+
+
+def judge(
+    evaluation: Evaluation, model: Mapping[str, Any], trained_on: Sequence[str] | None
+) -> Verdict:
+    """The verdict on everything scored so far.
+
+    Args:
+        evaluation: what was scored.
+        model: the description of the predictor; empty where nothing is known of it.
+        trained_on: a sentence for each source scored that the model was trained on; None where
+            the source is not known, as in a live run.
+    """
+    if not evaluation.evaluated:
+        return Verdict(GREY, nothing_scored(evaluation))
+    estimates = Estimates(evaluation.units)
+    law = "laplace" if model.get("head") == "laplace" else "gaussian"
+    checks = {
+        "depth": judgement.depth_checks(estimates, model),
+        "order": judgement.order_checks(estimates),
+        "size": judgement.size_checks(estimates, law),
+        "domain": domain.checks(estimates, evaluation.cameras, model, trained_on),
+    }
+    lines = tuple(_line(name, found, estimates) for name, found in checks.items())
+    color = _worst([line.color for line in lines])
+    notes = tuple(_notes(evaluation, estimates, model, trained_on))
+    return Verdict(color, _headline(color, lines), lines, estimates.bootstrap.blocks, notes)
+
+
+def sentences(verdict: Mapping[str, Any]) -> list[str]:
+    """The headline, the lines and the notes of a verdict as a dict, for a terminal."""
+    headline = f"verdict: {verdict['color']}, {verdict['text']}"
+    lines = [f"  {line['color']:5}  {line['name']}: {line['text']}" for line in verdict["lines"]]
+    return [headline, *lines, *(f"  note: {note}" for note in verdict["notes"])]
+
+
+def nothing_scored(evaluation: Evaluation) -> str:
+    """Why there is nothing to judge."""
+    reasons = ", ".join(f"{count} {reason}" for reason, count in evaluation.skipped.items())
+    return f"no frame could be scored: {reasons or 'none was read'}"
+
+
+def _line(name: str, checks: Sequence[Check], estimates: Estimates) -> Line:
+    color = _worst([check.color for check in checks])
+    decisive = [check.text for check in checks if check.color == color]
+    text = "; ".join(decisive[:LISTED]) or "nothing to judge it by"
+    if len(decisive) > LISTED:
+        text += f"; and {len(decisive) - LISTED} more"
+    blocks = estimates.bootstrap.blocks
+    if color == GREEN and name != "domain" and blocks < FEWEST_FOR_GREEN:
+        color = GREY
+        text = f"too few frames to say more than that {text}"
+    return Line(name, color, text, tuple(checks))
+
+
+def _worst(colors: Sequence[str]) -> str:
+    if RED in colors:
+        return RED
+    return GREEN if colors and GREY not in colors else GREY
+
+
+def _headline(color: str, lines: Sequence[Line]) -> str:
+    names = [line.name for line in lines if line.color == color]
+    return f"{HEADLINES[color]}: {', '.join(names)}" if color != GREEN else HEADLINES[color]
+
+
+def _notes(
+    evaluation: Evaluation,
+    estimates: Estimates,
+    model: Mapping[str, Any],
+    trained_on: Sequence[str] | None,
+) -> list[str]:
+    blocks = estimates.bootstrap.blocks
+    notes = []
+    if blocks < ENOUGH_BLOCKS:
+        notes.append(
+            f"{evaluation.evaluated} frames make only {blocks} blocks of frames unlike their "
+            f"neighbours; below {ENOUGH_BLOCKS} the intervals are no more than a guess"
+        )
+    if "head" not in model:
+        notes.append("the model is not described: sigma is judged as that of a Gaussian")
+    if trained_on is None:
+        notes.append("a live run cannot tell whether the model was trained on these frames")
+    return notes
