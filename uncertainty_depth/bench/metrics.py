@@ -99,15 +99,18 @@ def table(rows: list[Row]) -> str:
     )
 
 
-AUSE, LOOP = "torch-uncertainty AUSE *", "percentile and mask per step *"
-CALIBRATION, LIKELIHOOD = "uncertainty-toolbox area *", "uncertainty-toolbox NLL *"
+AUSE = "torch-uncertainty AUSE *"
+LOOP = "percentile and mask per step *"
+CALIBRATION = "uncertainty-toolbox area *"
+LIKELIHOOD = "uncertainty-toolbox NLL *"
 TOGETHER = (AUSE, LOOP, CALIBRATION, LIKELIHOOD)
 
 
 def _cases(pixels: Pixels) -> Iterator[tuple[str, Callable[[], Any], str, Callable[[], Any]]]:
     """Name and call of ours and of the peer."""
     depth, sigma, truth = pixels
-    error, outlier = np.abs(depth - truth), (np.abs(depth - truth) > 0.1 * truth).astype(np.int64)
+    error = np.abs(depth - truth)
+    outlier = (np.abs(depth - truth) > 0.1 * truth).astype(np.int64)
     peer = torch_uncertainty_ause()
     if peer is not None:
         yield (
@@ -269,7 +272,10 @@ class Drift(NamedTuple):
 
 def feed(pixels: int) -> Drift:
     """Feed pixels to one accumulator, frame by frame, and compare its sums with sums in 80-bit floats."""
-    metrics, exact, seconds, early = OnlineMetrics(), np.zeros(3, dtype=np.longdouble), 0.0, 0.0
+    metrics = OnlineMetrics()
+    exact = np.zeros(3, dtype=np.longdouble)
+    seconds = 0.0
+    early = 0.0
     frames = -(-pixels // FRAME)
     for seed in tqdm(range(frames), desc="pixels", unit="frame"):
         frame = draw(min(FRAME, pixels - seed * FRAME), seed)
@@ -281,7 +287,9 @@ def feed(pixels: int) -> Drift:
         ]
         if seed == frames // 33:
             early = _peak_mb()
-    grown, found, means = _peak_mb() - early, metrics.compute()["depth"], exact / metrics.pixels
+    grown = _peak_mb() - early
+    found = metrics.compute()["depth"]
+    means = exact / metrics.pixels
     pairs = {
         "mae": (found["mae"], means[0]),
         "abs_rel": (found["abs_rel"], means[1]),

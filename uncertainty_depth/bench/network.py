@@ -78,8 +78,11 @@ Runs = dict[str, Callable[[], object]]
 
 
 def _mc_dropout(network: DepthNetwork, image: torch.Tensor, config: PredictorConfig) -> Runs:
-    estimator, size, keep = McDropout(network), image.shape[-2:], [torch.nn.Identity()] * 3
-    trunk, random = network.trunk(image), copy.deepcopy(network)
+    estimator = McDropout(network)
+    size = image.shape[-2:]
+    keep = [torch.nn.Identity()] * 3
+    trunk = network.trunk(image)
+    random = copy.deepcopy(network)
     random.decoder.dropouts.train()
     return {
         "mc_dropout": lambda: estimator.estimate(image, STAMP_NS, config),
@@ -96,7 +99,9 @@ def _mc_dropout(network: DepthNetwork, image: torch.Tensor, config: PredictorCon
 def _multi_epochs(network: DepthNetwork, image: torch.Tensor, config: PredictorConfig) -> Runs:
     shared = {id(network.encoder): network.encoder}
     networks = [copy.deepcopy(network, dict(shared)) for _ in range(config.samples)]
-    estimator, features, size = Ensemble(networks), network.encode(image), image.shape[-2:]
+    estimator = Ensemble(networks)
+    features = network.encode(image)
+    size = image.shape[-2:]
     return {
         "multi_epochs": lambda: estimator.estimate(image, STAMP_NS, config),
         "multi_epochs naive": lambda: _stacked([one(image).depth_m for one in networks]),
@@ -130,7 +135,8 @@ def _timed(call: Callable[[], object], device: torch.device) -> float:
 
 
 def _row(method: str, seconds: Mapping[str, np.ndarray]) -> Row:
-    taken, naive = seconds[method], seconds[f"{method} naive"]
+    taken = seconds[method]
+    naive = seconds[f"{method} naive"]
     floor = seconds[f"{method} shared"] + seconds[f"{method} rest"]
     medians = [1e3 * float(np.median(values)) for values in (taken, naive, floor)]
     return Row(method, *medians, float(np.median(taken / naive)), float(np.median(taken / floor)))

@@ -25,7 +25,8 @@ class Rates:
 
 def run(source: Source) -> Rates:
     """One pass over `source`; the prediction scored is the ground truth's neighbourhood with noise, made outside the clock."""
-    evaluation, spent = Evaluation(), {"reading": 0.0, "scoring": 0.0}
+    evaluation = Evaluation()
+    spent = {"reading": 0.0, "scoring": 0.0}
     random = np.random.default_rng(0)
     for frame in _timed(iter(source), spent):
         prediction = _prediction(frame, random)

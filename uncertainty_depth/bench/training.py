@@ -35,7 +35,8 @@ from uncertainty_depth.training.objective import Objective
 
 NETWORK = NetworkConfig(backbone="tiny", decoder_width=64)
 TRAINING = TrainingConfig(device="cpu")
-PROCESSES, MEMBERS = 2, 4
+PROCESSES = 2
+MEMBERS = 4
 
 
 class Row(NamedTuple):
@@ -127,7 +128,8 @@ class Trainee:
 
     def epoch(self) -> float:
         """Show every frame once, as `train` does."""
-        indices, silent = range(len(self.frames)), tqdm(disable=True)
+        indices = range(len(self.frames))
+        silent = tqdm(disable=True)
         return train_epoch(
             self.network, self.optimizer, self.objective, self.frames, indices, TRAINING, 0, silent
         )
@@ -166,7 +168,8 @@ def _processes(rounds: int, network: NetworkConfig, frames: int) -> list[Row]:
 def _crew(network: NetworkConfig, frames: int) -> Iterator[list[Connection]]:
     """Connections to processes that train for an epoch whenever they are told to, and then say so."""
     context = multiprocessing.get_context("spawn")
-    connections, processes = [], []
+    connections = []
+    processes = []
     for _ in range(PROCESSES):
         parent, child = context.Pipe()
         processes.append(
@@ -254,11 +257,10 @@ def _stacking(rounds: int, network: NetworkConfig, batch: int) -> Row:
         [Hourglass(network).train() for _ in range(MEMBERS)],
         network.input_size,
     )
-    images, depth_m = (
-        torch.rand(MEMBERS, batch, 3, height, width),
-        1 + 9 * torch.rand(MEMBERS, batch, 1, height, width),
-    )
-    loop, stacked = Loop(networks), Stacked(networks)
+    images = torch.rand(MEMBERS, batch, 3, height, width)
+    depth_m = 1 + 9 * torch.rand(MEMBERS, batch, 1, height, width)
+    loop = Loop(networks)
+    stacked = Stacked(networks)
     return _row(
         "loop",
         "stacked",

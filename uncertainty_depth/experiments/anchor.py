@@ -74,7 +74,8 @@ def deep_predictions(
     """Region to (R, P) mean and standard deviation in the problem's units; the network sees scaled inputs and standardised targets."""
     x, y = (np.stack(part) for part in zip(*[(x, y) for x, y, _ in data], strict=True))
     at = np.stack([np.concatenate([points["in"], points["out"]]) for _, _, points in data])
-    shift, scale = y.mean(1, keepdims=True), y.std(1, keepdims=True)
+    shift = y.mean(1, keepdims=True)
+    scale = y.std(1, keepdims=True)
     standard = (y - shift) / scale
     tensors = [
         torch.from_numpy(part).float()
@@ -132,10 +133,8 @@ def family_figure(found: dict, problems: list[RegressionProblem]) -> figures.Fig
                     np.array(found[problem.name, method][region][quantity]) for problem in problems
                 ]
                 at = [problem.level + 0.06 * (number - 3) for problem in problems]
-                mean, deviation = (
-                    [value.mean() for value in values],
-                    [value.std() for value in values],
-                )
+                mean = [value.mean() for value in values]
+                deviation = [value.std() for value in values]
                 axis.errorbar(
                     at,
                     mean,

@@ -93,7 +93,8 @@ def split_r_hat(values: NDArray) -> NDArray[np.float64]:
     """
     half = values.shape[1] // 2
     halves = np.concatenate([values[:, :half], values[:, -half:]]).astype(np.float64)
-    within, between = halves.var(1, ddof=1).mean(0), halves.mean(1).var(0, ddof=1)
+    within = halves.var(1, ddof=1).mean(0)
+    between = halves.mean(1).var(0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.sqrt(np.where(between == 0, 1.0, (half - 1) / half + between / within))
 

@@ -50,7 +50,8 @@ class SGHMC(torch.optim.Optimizer):
     def step(self) -> None:
         """One step of every parameter that has a gradient."""
         for group in self.param_groups:
-            size, kept = group["lr"] * group["scale"], 1 - group["friction"]
+            size = group["lr"] * group["scale"]
+            kept = 1 - group["friction"]
             noise = (2 * group["friction"] * size / group["data_size"]) ** 0.5
             for parameter in group["params"]:
                 if parameter.grad is None:

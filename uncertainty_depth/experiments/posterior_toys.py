@@ -129,7 +129,8 @@ def chains(
     problem: Problem, schedule: Schedule, length: int, repetitions: int
 ) -> dict[str, dict[int, NDArray[np.float32]]]:
     """Kind to M to (repetitions, M, P, out): samples of independent chains; all of both kinds run stacked."""
-    epochs, size = length * schedule.chain_unit, len(problem.inputs)
+    epochs = length * schedule.chain_unit
+    size = len(problem.inputs)
     wanted = {count: sample_epochs(epochs, count) for count in schedule.counts}
     network = problem.make(len(FRICTIONS) * repetitions, None)
     friction, scale = (
@@ -272,7 +273,8 @@ def mixing(
         floor: distances of the second half of the chains from the first; what lies below says nothing. R-hat of the energy and, as median and
         greatest over the points inside and outside, of `values`; how many samples diverged; gradients per sample.
     """
-    drawn, r_hat = pooled(posterior), split_r_hat(values)
+    drawn = pooled(posterior)
+    r_hat = split_r_hat(values)
     half = len(posterior.predictions) // 2 * posterior.predictions.shape[1]
     return {
         "floor": problem.distance(problem.predict(drawn[:half]), problem.predict(drawn[half:])),

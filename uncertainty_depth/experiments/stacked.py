@@ -34,7 +34,8 @@ class StackedMLP(nn.Module):
         noise: Sequence[nn.Module] | None = None,
     ) -> None:
         super().__init__()
-        self.members, self.activation = members, activation
+        self.members = members
+        self.activation = activation
         self.weights = nn.ParameterList(
             _uniform(members, fan_in, fan_out, fan_in)
             for fan_in, fan_out in itertools.pairwise(sizes)
@@ -139,7 +140,8 @@ def train(
         scheduler: stepped after each batch.
         label: name on the progress bar; empty shows none.
     """
-    size, rows = inputs.shape[-2], torch.arange(network.members)[:, None]
+    size = inputs.shape[-2]
+    rows = torch.arange(network.members)[:, None]
     for epoch in tqdm(
         range(1, epochs + 1), desc=label, leave=False, disable=not label, mininterval=1.0
     ):

@@ -133,7 +133,8 @@ def probability_figure(drawn: dict[str, NDArray]) -> figures.Figure:
 
 def run(output: Path, seeds: int, quick: bool) -> None:
     """Write table.md, table.csv, summary.json, kl.png, predictive.png; `seeds` ensembles, dropout networks and chains of each kind."""
-    schedule, problem = QUICK if quick else Schedule(), make_problem()
+    schedule = QUICK if quick else Schedule()
+    problem = make_problem()
     x, y = make_data()
     posterior = posterior_predictions(output, SIZES, 1, log_likelihood(y), x, GRID, schedule.hmc)
     samples = pooled(posterior)

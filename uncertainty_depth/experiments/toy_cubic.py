@@ -91,7 +91,9 @@ def fit(x: Tensor, y: Tensor, at: Tensor, settings: Settings, seed: int) -> dict
     """
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
-    datasets, members, size = len(x), settings.members, x.shape[1]
+    datasets = len(x)
+    members = settings.members
+    size = x.shape[1]
     everything = torch.arange(size).expand(members, size)
     indices = torch.cat(
         [
@@ -134,10 +136,8 @@ def predict(network: nn.Module, at: Tensor, datasets: int) -> Tensor:
 def predictions(seed: int, settings: Settings) -> dict[str, dict[str, Any]]:
     """Bias (as text) to training data and each method's predictions on `GRID` and at the training points, in the data's units."""
     data = [make_data(seed, bias, settings.points) for bias in BIASES]
-    shift, scale = (
-        np.array([y.mean() for _, y in data])[:, None],
-        np.array([y.std() for _, y in data])[:, None],
-    )
+    shift = np.array([y.mean() for _, y in data])[:, None]
+    scale = np.array([y.std() for _, y in data])[:, None]
     x, y = (np.stack(part) for part in zip(*data, strict=True))
     at = np.stack([np.concatenate([GRID, part]) for part in x])
     tensors = [
@@ -167,7 +167,8 @@ def score(seed: int, settings: Settings) -> list[dict[str, Any]]:
             )
             for method in METHODS:
                 members = found[method][:, chosen].astype(np.float64)
-                error, sigma = np.abs(members.mean(0) - points**3), members.std(0)
+                error = np.abs(members.mean(0) - points**3)
+                sigma = members.std(0)
                 for reading, trimmed in READINGS.items():
                     curve = n_merci_curve(error, sigma, ALPHAS, trimmed)
                     rows.append(
@@ -257,7 +258,8 @@ def fit_figure(found: dict[str, Any]) -> figures.Figure:
         axes.flat, METHODS.items(), figures.COLORS, strict=False
     ):
         members = found[method][:, : len(GRID)]
-        mean, sigma = members.mean(0), members.std(0)
+        mean = members.mean(0)
+        sigma = members.std(0)
         axis.fill_between(
             GRID,
             mean - 2 * sigma,
@@ -308,7 +310,8 @@ def run(output: Path, seeds: int, quick: bool) -> None:
         "toy-cubic",
     )
     curves = gather(results)
-    main, other = comparison(curves), variations(curves)
+    main = comparison(curves)
+    other = variations(curves)
     intro = f"{seeds} training sets; error on [-6, 6] against x³, bias {MAIN[0]}. Quick run: {'yes' if quick else 'no'}.\n\n"
     text = (
         intro

@@ -62,13 +62,15 @@ def make_network(members: int, noise: Sequence[nn.Module] | None) -> PairedMLP:
 
 def negative_log_likelihood(outputs: Tensor, targets: Tensor) -> Tensor:
     """(M,) mean Gaussian negative log likelihood, without its constant, of (M, B, 2) mean and log variance."""
-    mean, log_variance = outputs[..., :1], outputs[..., 1:]
+    mean = outputs[..., :1]
+    log_variance = outputs[..., 1:]
     return ((targets - mean).square() * torch.exp(-log_variance) + log_variance).mean((1, 2)) / 2
 
 
 def predictive(outputs: NDArray) -> NDArray[np.float64]:
     """Mean and total standard deviation (2, P) of (K, P, 2) sampled outputs: law of total variance (their appendix A)."""
-    mean, log_variance = outputs.astype(np.float64)[..., 0], outputs.astype(np.float64)[..., 1]
+    mean = outputs.astype(np.float64)[..., 0]
+    log_variance = outputs.astype(np.float64)[..., 1]
     variance = np.exp(np.minimum(log_variance, GREATEST_LOG_VARIANCE)).mean(0) + mean.var(0)
     return np.stack([mean.mean(0), np.sqrt(variance)])
 
@@ -138,7 +140,8 @@ def predictive_figure(drawn: dict[str, NDArray]) -> figures.Figure:
 
 def run(output: Path, seeds: int, quick: bool) -> None:
     """Write table.md, table.csv, summary.json, kl.png, predictive.png; `seeds` ensembles, dropout networks and chains of each kind."""
-    schedule, problem = QUICK if quick else Schedule(), make_problem()
+    schedule = QUICK if quick else Schedule()
+    problem = make_problem()
     x, y = make_data()
     posterior = posterior_predictions(
         output, SIZES, 2, log_likelihood(y), x, GRID[:, None], schedule.hmc

@@ -33,7 +33,8 @@ NOT_ARCHITECTURE = {
     "dtype",
     "torch_dtype",
 }
-WIDE, NARROW = (256, 512, 1024, 2048), (64, 128, 256, 512)
+WIDE = (256, 512, 1024, 2048)
+NARROW = (64, 128, 256, 512)
 SLIM: dict[str, Any] = {
     "layer_type": "basic",
     "embedding_size": 16,
@@ -207,7 +208,8 @@ def _pretrained(name: str, config: PretrainedConfig) -> nn.Module:
         raise ModelError(
             f"the weights of backbone {name} cannot be read: {_first_line(error)}"
         ) from error
-    missing, total = len(report["missing_keys"]), len(backbone.state_dict())
+    missing = len(report["missing_keys"])
+    total = len(backbone.state_dict())
     if missing > total / 2:
         raise ModelError(
             f"the weights of backbone {name} hold {total - missing} of the {total} tensors a {config.model_type} encoder needs"

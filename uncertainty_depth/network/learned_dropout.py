@@ -29,7 +29,8 @@ class ConcreteDropout(nn.Module):
         temperature: float = 0.1,
     ) -> None:
         super().__init__()
-        self.features, self.temperature = features, temperature
+        self.features = features
+        self.temperature = temperature
         self.logit = nn.Parameter(torch.full(shape, math.log(rate / (1 - rate))))
 
     @property

@@ -18,7 +18,8 @@ class DepthProBackbone(nn.Module):
 
     def __init__(self, model: PreTrainedModel) -> None:
         super().__init__()
-        self.depth_pro, self.fov_model = model.depth_pro, model.fov_model
+        self.depth_pro = model.depth_pro
+        self.fov_model = model.fov_model
         self.size = working_size(model.config)
 
     def forward(self, pixels: Tensor) -> list[Tensor]:

@@ -10,7 +10,8 @@ from transformers import PretrainedConfig, PreTrainedModel
 
 from uncertainty_depth.pretrained.depth_pro import DepthProBackbone, working_size
 
-LEAST_DEPTH_M, GREATEST_DEPTH_M = 1e-3, 80.0
+LEAST_DEPTH_M = 1e-3
+GREATEST_DEPTH_M = 80.0
 FARTHEST_M = 1e4  # of DepthPro
 FAMILIES = ("depth_anything", "depth_pro", "dpt", "glpn", "tipsv2_dpt", "zoedepth")
 STRIDE = {"depth_pro": 1, "glpn": 32, "swinv2": 32}

@@ -69,7 +69,8 @@ class PretrainedHead(nn.Module, ABC):
 
     def branches(self, trunk: HeadTrunk, dropouts: Sequence[Dropout]) -> Tensor:
         """(B, outputs, h, w) raw values. Dropouts may return more samples than they are given: the rest broadcasts."""
-        states, x = [], trunk.first
+        states = []
+        x = trunk.first
         sizes = [
             *(skip.shape[-2:] for skip in trunk.skips[1:]),
             doubled(trunk.skips[-1].shape[-2:]),

@@ -33,7 +33,8 @@ class FusionHead(PretrainedHead):
     def trunk(self, features: Features) -> HeadTrunk:
         """See `PretrainedHead`; what the residual layers make of the finer maps is the same for all samples too."""
         deepest, *finer = self._maps(features)
-        skips, size = [], deepest.shape[-2:]
+        skips = []
+        size = deepest.shape[-2:]
         for layer, each in zip(self.layers[1:], finer, strict=True):
             size = self.size_joined(size, each)
             skips.append(layer.residual_layer1(resized(each, size)))
@@ -94,7 +95,8 @@ class TipsHead(FusionHead):
 
     def __init__(self, model: PreTrainedModel, config: NetworkConfig) -> None:
         super().__init__(model, config)
-        self.decoder, self.bin_regressor = model.decoder, model.bin_regressor
+        self.decoder = model.decoder
+        self.bin_regressor = model.bin_regressor
 
     def depth(self, states: list[Tensor], trunk: HeadTrunk) -> Tensor:
         """See `PretrainedHead`."""
@@ -106,7 +108,8 @@ class ZoeHead(FusionHead):
 
     def __init__(self, model: PreTrainedModel, config: NetworkConfig) -> None:
         super().__init__(model, config)
-        self.relative_head, self.metric_head = model.relative_head, model.metric_head
+        self.relative_head = model.relative_head
+        self.metric_head = model.metric_head
 
     def depth(self, states: list[Tensor], trunk: HeadTrunk) -> Tensor:
         """See `PretrainedHead`. Logarithms of probabilities near 0 and 1 are not for bfloat16: autocast ends here."""
@@ -130,7 +133,8 @@ class GlpnHead(PretrainedHead):
             units_of(model.config),
             config,
         )
-        self.decoder, self.head = model.decoder, model.head
+        self.decoder = model.decoder
+        self.head = model.head
 
     def trunk(self, features: Features) -> HeadTrunk:
         """See `PretrainedHead`."""
@@ -167,7 +171,8 @@ class DepthProHead(PretrainedHead):
             units_of(model.config),
             config,
         )
-        self.fusion_stage, self.head = model.fusion_stage, model.head
+        self.fusion_stage = model.fusion_stage
+        self.head = model.head
 
     @property
     def layers(self) -> list[nn.Module]:

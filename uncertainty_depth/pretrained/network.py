@@ -77,11 +77,10 @@ class PretrainedDepth(DepthNetwork):
     def align(self, examples: Callable[[], tuple[Tensor, Tensor]]) -> None:
         """See `DepthNetwork`: the units are fitted, and the scale of the error starts at the median error that is then left."""
         images, targets = examples()
-        training, _ = self.training, self.eval()
-        depth_m, output = (
-            targets[:, :1],
-            resized(self.decoder(self.encode(images))[:, :1].float(), targets.shape[-2:]),
-        )
+        training = self.training
+        _ = self.eval()
+        depth_m = targets[:, :1]
+        output = resized(self.decoder(self.encode(images))[:, :1].float(), targets.shape[-2:])
         known = torch.isfinite(depth_m)
         self.decoder.units.fit(output[known], depth_m[known])
         error = (self.depth_of(output[known]) - depth_m[known]).abs() / depth_m[known]

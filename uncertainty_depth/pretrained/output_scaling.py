@@ -79,13 +79,16 @@ class InverseDepth(Units):
 
         Where that has no positive solution, each of the two makes half of the mean inverse depth.
         """
-        output, inverse = output.double(), 1.0 / depth_m.double()
-        shift_least, mean = inverse.min() * HALF, inverse.mean()
+        output = output.double()
+        inverse = 1.0 / depth_m.double()
+        shift_least = inverse.min() * HALF
+        mean = inverse.mean()
         scale = ((output - output.mean()) * (inverse - mean)).mean() / output.var(correction=0)
         shift = (mean - scale * output.mean()).clamp_min(shift_least)
         scale = (mean - shift) / output.mean()
         if not (torch.isfinite(scale) and scale > 0):
-            scale, shift = HALF * mean / output.mean().clamp_min(1e-6), HALF * mean
+            scale = HALF * mean / output.mean().clamp_min(1e-6)
+            shift = HALF * mean
         self.log_scale.data.copy_(scale.log())
         self.log_shift.data.copy_(shift.log())
 

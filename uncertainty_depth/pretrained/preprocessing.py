@@ -51,7 +51,8 @@ def normalisation(settings: Mapping[str, Any]) -> tuple[list[float], list[float]
     )
     if settings and not settings.get("do_normalize", "image_mean" in settings):
         return [0.0] * 3, [1 / greatest] * 3
-    mean, std = settings.get("image_mean", IMAGENET_MEAN), settings.get("image_std", IMAGENET_STD)
+    mean = settings.get("image_mean", IMAGENET_MEAN)
+    std = settings.get("image_std", IMAGENET_STD)
     return _of_each_channel(mean, greatest), _of_each_channel(std, greatest)
 
 

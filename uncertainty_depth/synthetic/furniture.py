@@ -34,7 +34,8 @@ class Piece:
 
 def _moved(solid: Solid, x: float, y: float, yaw: float) -> Solid:
     def move(point: tuple[float, float, float]) -> tuple[float, float, float]:
-        cosine, sine = float(np.cos(yaw)), float(np.sin(yaw))
+        cosine = float(np.cos(yaw))
+        sine = float(np.sin(yaw))
         return (
             x + cosine * point[0] - sine * point[1],
             y + sine * point[0] + cosine * point[1],
@@ -66,7 +67,8 @@ def block(
 def _legs(
     width: float, depth: float, height: float, thickness: float, look: Material
 ) -> list[Solid]:
-    x, y = (width - thickness) / 2, (depth - thickness) / 2
+    x = (width - thickness) / 2
+    y = (depth - thickness) / 2
     return [
         block(i * x, j * y, 0, thickness, thickness, height, look)
         for i in (-1, 1)
@@ -77,7 +79,8 @@ def _legs(
 def crates(rng: Random) -> Piece:
     """One to three crates, stacked askew."""
     solids: list[Solid] = []
-    z, size = 0.0, rng.uniform(0.3, 0.85)
+    z = 0.0
+    size = rng.uniform(0.3, 0.85)
     for _ in range(int(rng.choice([1, 1, 2, 3]))):
         height = size * rng.uniform(0.6, 1.2)
         solids.append(
@@ -93,7 +96,8 @@ def crates(rng: Random) -> Piece:
                 rng.uniform(-0.3, 0.3),
             )
         )
-        z, size = z + height, size * rng.uniform(0.6, 0.95)
+        z = z + height
+        size = size * rng.uniform(0.6, 0.95)
     reach = 1.25 * max(solid.half[0] for solid in solids)  # type: ignore[attr-defined]
     return Piece(solids, (reach, reach))
 
@@ -110,18 +114,17 @@ def balls(rng: Random) -> Piece:
 
 def table(rng: Random) -> Piece:
     """A table 0.73 m high with a few things on it."""
-    width, depth, height, look = (
-        rng.uniform(1.0, 1.7),
-        rng.uniform(0.6, 0.9),
-        rng.uniform(0.7, 0.76),
-        materials.furniture(rng),
-    )
+    width = rng.uniform(1.0, 1.7)
+    depth = rng.uniform(0.6, 0.9)
+    height = rng.uniform(0.7, 0.76)
+    look = materials.furniture(rng)
     solids = [
         block(0, 0, height - 0.04, width, depth, 0.04, look),
         *_legs(width, depth, height - 0.04, 0.06, look),
     ]
     for x in np.linspace(-0.35, 0.35, int(rng.integers(1, 4))) * width:
-        size, y = rng.uniform(0.06, 0.14), rng.uniform(-0.25, 0.25) * depth
+        size = rng.uniform(0.06, 0.14)
+        y = rng.uniform(-0.25, 0.25) * depth
         ball = Sphere((x, y, height + size), size, materials.thing(rng), "sphere")
         box = block(
             x,
@@ -140,7 +143,8 @@ def table(rng: Random) -> Piece:
 
 def chair(rng: Random) -> Piece:
     """A chair, its seat at 0.45 m."""
-    look, size = materials.furniture(rng), rng.uniform(0.4, 0.48)
+    look = materials.furniture(rng)
+    size = rng.uniform(0.4, 0.48)
     seat = block(0, 0, 0.42, size, size, 0.05, look)
     back = block(0, -size / 2 + 0.02, 0.47, size, 0.04, rng.uniform(0.35, 0.5), look)
     return Piece([seat, back, *_legs(size, size, 0.42, 0.045, look)], (size / 2, size / 2))
@@ -148,12 +152,10 @@ def chair(rng: Random) -> Piece:
 
 def shelf(rng: Random) -> Piece:
     """Shelves with rows of books."""
-    width, depth, height, look = (
-        rng.uniform(0.7, 1.4),
-        rng.uniform(0.26, 0.36),
-        rng.uniform(1.2, 2.1),
-        materials.furniture(rng),
-    )
+    width = rng.uniform(0.7, 1.4)
+    depth = rng.uniform(0.26, 0.36)
+    height = rng.uniform(1.2, 2.1)
+    look = materials.furniture(rng)
     sides = [block(i * (width / 2 - 0.015), 0, 0, 0.03, depth, height, look) for i in (-1, 1)]
     solids: list[Solid] = [
         *sides,
@@ -187,11 +189,9 @@ def _books(rng: Random, width: float, z: float) -> Solid:
 
 def cabinet(rng: Random) -> Piece:
     """A cupboard or chest with doors or drawers."""
-    width, depth, height = (
-        rng.uniform(0.6, 1.3),
-        rng.uniform(0.35, 0.55),
-        float(rng.choice([0.8, 1.1, 1.9])),
-    )
+    width = rng.uniform(0.6, 1.3)
+    depth = rng.uniform(0.35, 0.55)
+    height = float(rng.choice([0.8, 1.1, 1.9]))
     colour = materials.wood(rng) if rng.random() < 0.5 else materials.paint(rng)
     doors = Blocks(
         width / int(rng.integers(1, 4)),
@@ -214,7 +214,8 @@ def cabinet(rng: Random) -> Piece:
 
 def sofa(rng: Random) -> Piece:
     """A sofa or an armchair."""
-    look, width = materials.thing(rng), float(rng.choice([0.95, 1.5, 2.0]))
+    look = materials.thing(rng)
+    width = float(rng.choice([0.95, 1.5, 2.0]))
     arms = [block(i * (width / 2 - 0.1), 0, 0, 0.2, 0.85, 0.6, look) for i in (-1, 1)]
     return Piece(
         [
@@ -236,19 +237,15 @@ def pillar(rng: Random) -> Piece:
 
 def plant(rng: Random) -> Piece:
     """A pot with a bush of spheres."""
-    pot, green = (
-        rng.uniform(0.2, 0.35),
-        materials.material(
-            rng, materials.Mottled(0.02, 1.0, (0.02, 0.08, 0.02), (0.15, 0.4, 0.08)), 0.2
-        ),
+    pot = rng.uniform(0.2, 0.35)
+    green = materials.material(
+        rng, materials.Mottled(0.02, 1.0, (0.02, 0.08, 0.02), (0.15, 0.4, 0.08)), 0.2
     )
     solids: list[Solid] = [block(0, 0, 0, pot, pot, 1.1 * pot, materials.furniture(rng))]
     for _ in range(int(rng.integers(4, 8))):
-        x, y, z = (
-            rng.uniform(-0.6, 0.6) * pot,
-            rng.uniform(-0.6, 0.6) * pot,
-            rng.uniform(1.2, 3.0) * pot,
-        )
+        x = rng.uniform(-0.6, 0.6) * pot
+        y = rng.uniform(-0.6, 0.6) * pot
+        z = rng.uniform(1.2, 3.0) * pot
         solids.append(Sphere((x, y, z), rng.uniform(0.35, 0.6) * pot, green, "plant"))
     return Piece(solids, (1.2 * pot, 1.2 * pot))
 

@@ -72,7 +72,8 @@ def material(rng: Random, texture: Texture, dirt: float = 0.05) -> Material:
 
 def planks(rng: Random) -> Texture:
     """Floor boards 8 to 20 cm wide."""
-    colour, height = wood(rng), rng.uniform(0.08, 0.2)
+    colour = wood(rng)
+    height = rng.uniform(0.08, 0.2)
     return Blocks(
         rng.uniform(0.9, 1.8),
         height,
@@ -86,7 +87,8 @@ def planks(rng: Random) -> Texture:
 
 def tiles(rng: Random, smallest: float = 0.2, largest: float = 0.6) -> Texture:
     """Square tiles with joints."""
-    size, colour = rng.uniform(smallest, largest), paint(rng)
+    size = rng.uniform(smallest, largest)
+    colour = paint(rng)
     return Blocks(
         size,
         size,

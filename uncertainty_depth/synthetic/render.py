@@ -14,7 +14,9 @@ Floats = NDArray[np.float32]
 NOTHING = -1
 SOFTENING = 0.25  # square metres; keeps the irradiance beside a lamp finite
 CORNER_REACH = 0.22  # metres over which a corner brightens
-MAP_ROWS, MAP_COLUMNS = 128, 256  # directions a lamp looks in, polar angle by azimuth
+# directions a lamp looks in, polar angle by azimuth
+MAP_ROWS = 128
+MAP_COLUMNS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +38,8 @@ def cast(scene: Scene, origin: Floats, directions: Floats) -> Hits:
     Solids whose bounding sphere lies outside a ray's reach are never asked: a ray meets the sphere only if its angle to the
     centre is small enough, which one product of vectors decides for all rays.
     """
-    t, solid = (
-        np.full(directions.shape[1], np.inf, np.float32),
-        np.full(directions.shape[1], NOTHING, np.int16),
-    )
+    t = np.full(directions.shape[1], np.inf, np.float32)
+    solid = np.full(directions.shape[1], NOTHING, np.int16)
     units = directions / np.sqrt(np.einsum("ij,ij->j", directions, directions))
     offsets = scene.centres - origin
     tangents = np.sum(offsets**2, axis=1) - scene.bounds**2
@@ -53,8 +53,10 @@ def cast(scene: Scene, origin: Floats, directions: Floats) -> Hits:
             rays = np.flatnonzero(offsets[k] @ units >= np.sqrt(tangents[k]))
             enter = candidate.intersect(origin, directions.take(rays, axis=1))
             nearer = enter < t[rays]
-            rays, enter = rays[nearer], enter[nearer]
-        t[rays], solid[rays] = enter, k
+            rays = rays[nearer]
+            enter = enter[nearer]
+        t[rays] = enter
+        solid[rays] = k
     return Hits(t, solid)
 
 
@@ -95,8 +97,10 @@ class LampView:
         column = np.arctan2(offsets[1], offsets[0]) * np.float32(
             MAP_COLUMNS / (2 * np.pi)
         ) - np.float32(0.5)
-        row0, column0 = np.floor(row), np.floor(column)
-        down, right = row - row0, column - column0
+        row0 = np.floor(row)
+        column0 = np.floor(column)
+        down = row - row0
+        right = column - column0
         rows = [np.clip(row0.astype(np.int32) + k, 0, MAP_ROWS - 1) * MAP_COLUMNS for k in (0, 1)]
         columns = [(column0.astype(np.int32) + k) % MAP_COLUMNS for k in (0, 1)]
         distance = np.sqrt(np.einsum("ij,ij->j", offsets, offsets))
@@ -144,7 +148,8 @@ class Renderer:
         self, origin: Floats, directions: Floats, hits: Hits, pixel: float
     ) -> tuple[Floats, Floats, Floats]:
         """(albedo, normals, emission) at the hits, solid by solid."""
-        albedo, normals = np.zeros_like(directions), np.zeros_like(directions)
+        albedo = np.zeros_like(directions)
+        normals = np.zeros_like(directions)
         emission = np.zeros(directions.shape[1], np.float32)
         order = np.argsort(hits.solid, kind="stable")
         found, counts = np.unique(hits.solid, return_counts=True)
@@ -152,13 +157,12 @@ class Renderer:
             found, np.split(order, np.cumsum(counts)), strict=False
         ):  # the last part of the split is always empty
             if k != NOTHING:
-                along, solid = directions.take(rays, axis=1), self.scene.solids[k]
+                along = directions.take(rays, axis=1)
+                solid = self.scene.solids[k]
                 surface = solid.surface(origin[:, None] + hits.t[rays] * along, along)
                 width = np.float32(pixel) * hits.t[rays] * np.sqrt(1 + surface.slopes**2)
-                albedo[:, rays], normals[:, rays] = (
-                    solid.material.albedo(surface.uv, width),
-                    surface.normals,
-                )
+                albedo[:, rays] = solid.material.albedo(surface.uv, width)
+                normals[:, rays] = surface.normals
                 emission[rays] = solid.material.emission
         return albedo, normals, emission
 

@@ -94,7 +94,8 @@ class Wall:
     ) -> Box:
         """A box of `length` by `height` around (along, z) that stands `proud` metres out of the wall; the rest of it is inside the wall."""
         x, y = self.point(along, (proud - THICKNESS) / 2)
-        deep, half = (proud + THICKNESS) / 2, length / 2
+        deep = (proud + THICKNESS) / 2
+        half = length / 2
         return Box(
             (x, y, z),
             (half, deep, height / 2) if self.normal_y else (deep, half, height / 2),
@@ -106,7 +107,8 @@ class Wall:
 def shell(rng: Random, room: Room) -> list[Solid]:
     """Floor, ceiling and walls of a room, with skirting boards, doors, windows and pictures."""
     (x, y), (width, length) = room.centre, room.size
-    look, skirting = materials.wall(rng), materials.furniture(rng)
+    look = materials.wall(rng)
+    skirting = materials.furniture(rng)
     solids: list[Solid] = [
         Box((x, y, -0.1), (width / 2, length / 2, 0.1), materials.floor(rng), "floor"),
         Box(
@@ -144,7 +146,8 @@ def _fittings(rng: Random, wall: Wall) -> list[Solid]:
 
 
 def _door(rng: Random, wall: Wall, along: float) -> list[Solid]:
-    leaf, frame = materials.furniture(rng), materials.furniture(rng)
+    leaf = materials.furniture(rng)
+    frame = materials.furniture(rng)
     handle_x, handle_y = wall.point(along + float(rng.choice([-0.38, 0.38])), 0.09)
     return [
         wall.slab(along, 1.05, 1.04, 2.1, 0.02, frame, "door"),
@@ -154,7 +157,9 @@ def _door(rng: Random, wall: Wall, along: float) -> list[Solid]:
 
 
 def _window(rng: Random, wall: Wall, along: float) -> list[Solid]:
-    width, height, look = rng.uniform(0.8, 1.3), rng.uniform(0.9, 1.2), materials.furniture(rng)
+    width = rng.uniform(0.8, 1.3)
+    height = rng.uniform(0.9, 1.2)
+    look = materials.furniture(rng)
     sky = materials.glowing(
         materials.hsv(rng, (0.5, 0.65), (0.05, 0.4), (0.6, 0.95)), rng.uniform(0.15, 0.6)
     )
@@ -176,7 +181,8 @@ def _window(rng: Random, wall: Wall, along: float) -> list[Solid]:
 
 
 def _picture(rng: Random, wall: Wall, along: float) -> list[Solid]:
-    width, height = rng.uniform(0.4, 1.3), rng.uniform(0.4, 1.1)
+    width = rng.uniform(0.4, 1.3)
+    height = rng.uniform(0.4, 1.1)
     return [
         wall.slab(
             along,
@@ -205,7 +211,8 @@ def plan(rng: Random) -> Plan:
 
 
 def _hall(rng: Random) -> Plan:
-    width, length = rng.uniform(3.8, 10.0), rng.uniform(3.8, 13.0)
+    width = rng.uniform(3.8, 10.0)
+    length = rng.uniform(3.8, 13.0)
     angle = np.linspace(0, 2 * np.pi, 10, endpoint=False) * rng.choice([-1, 1])
     reach = rng.uniform(0.75, 1.0, (10, 1)) * (
         np.array([width, length]) / 2 - rng.uniform(0.9, 1.3)
@@ -215,7 +222,8 @@ def _hall(rng: Random) -> Plan:
 
 
 def _corridor(rng: Random) -> Plan:
-    width, length = rng.uniform(2.1, 3.2), rng.uniform(8.0, 16.0)
+    width = rng.uniform(2.1, 3.2)
+    length = rng.uniform(8.0, 16.0)
     along = np.arange(1.0, length - 1.0, 0.8)
     there, back = (
         np.stack([np.full_like(along, width / 2 + side * 0.3), along], axis=1) for side in (1, -1)
@@ -229,10 +237,14 @@ def _corridor(rng: Random) -> Plan:
 
 def _divided(rng: Random) -> Plan:
     """A room and a corridor or second room beside it; the loop goes out through one opening and back through the other."""
-    width, height = rng.uniform(7.0, 13.0), rng.uniform(2.4, 3.2)
-    near, far = rng.uniform(3.2, 6.0), rng.uniform(1.9, 4.5)
-    gap, lintel = rng.uniform(1.2, 1.7), rng.uniform(2.0, 2.2)
-    first, second = rng.uniform(1.3, 2.0), width - rng.uniform(1.3, 2.0)
+    width = rng.uniform(7.0, 13.0)
+    height = rng.uniform(2.4, 3.2)
+    near = rng.uniform(3.2, 6.0)
+    far = rng.uniform(1.9, 4.5)
+    gap = rng.uniform(1.2, 1.7)
+    lintel = rng.uniform(2.0, 2.2)
+    first = rng.uniform(1.3, 2.0)
+    second = width - rng.uniform(1.3, 2.0)
     rooms = [
         Room(0, 0, width, near, height, ("north",)),
         Room(0, near, width, near + far, height, ("south",)),
@@ -265,7 +277,8 @@ def _partition(
     solids: list[Solid] = []
     for k in range(5):
         bottom = lintel if k % 2 else 0.0
-        middle, half = (edges[k] + edges[k + 1]) / 2, (edges[k + 1] - edges[k]) / 2
+        middle = (edges[k] + edges[k + 1]) / 2
+        half = (edges[k + 1] - edges[k]) / 2
         solids.append(
             Box(
                 (middle, y, (height + bottom) / 2),
@@ -280,12 +293,11 @@ def _partition(
 def _through(
     width: float, near: float, far: float, first: float, second: float
 ) -> NDArray[np.float64]:
-    low, high = near - min(near / 2, 1.8), near + far / 2
+    low = near - min(near / 2, 1.8)
+    high = near + far / 2
     across = np.linspace(first, second, int(np.ceil((second - first) / 0.8)) + 1)
-    up, down = (
-        np.array([[first, near - 0.5], [first, near], [first, near + 0.5]]),
-        np.array([[second, near + 0.5], [second, near], [second, near - 0.5]]),
-    )
+    up = np.array([[first, near - 0.5], [first, near], [first, near + 0.5]])
+    down = np.array([[second, near + 0.5], [second, near], [second, near - 0.5]])
     there, back = (
         np.stack([xs, np.full_like(xs, y)], axis=1)
         for xs, y in ((across, high), (across[::-1], low))

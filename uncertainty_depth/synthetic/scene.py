@@ -70,11 +70,13 @@ def build(seed: int, number: int, test_objects: bool = False) -> Scene:
     rng = np.random.default_rng([seed, number])
     rooms = plan(rng)
     furnishing = Furnishing(rooms)
-    solids, lamps = list(rooms.partitions), []
+    solids = list(rooms.partitions)
+    lamps = []
     for room in rooms.rooms:
         solids += shell(rng, room)
         fixtures, lights = _ceiling_lamps(rng, room)
-        solids, lamps = solids + fixtures, lamps + lights
+        solids = solids + fixtures
+        lamps = lamps + lights
     if test_objects:
         _stand_round_objects(np.random.default_rng([seed, number, 1]), furnishing)
     _furnish(rng, furnishing)
@@ -93,7 +95,8 @@ class Furnishing:
     """Stands pieces in the rooms, clear of the path and of each other."""
 
     def __init__(self, rooms: Plan) -> None:
-        self.rooms, self.path = rooms.rooms, rooms.path
+        self.rooms = rooms.rooms
+        self.path = rooms.path
         self.solids: list[Solid] = []
         self.lamps: list[Lamp] = []
         self._taken = np.concatenate(
@@ -181,7 +184,8 @@ def _stand_round_objects(rng: Random, furnishing: Furnishing) -> None:
     """Cones, barrels and columns beside the path, where the camera sees them."""
     standing = 0
     for _ in range(200):
-        piece, angle = round_object(rng), rng.uniform(-np.pi, np.pi)
+        piece = round_object(rng)
+        angle = rng.uniform(-np.pi, np.pi)
         away = (CLEARANCE + piece.half[0] + 0.01) * rng.uniform(1, 1.8)
         x, y = furnishing.path[rng.integers(len(furnishing.path))] + away * np.array(
             [np.cos(angle), np.sin(angle)]
@@ -200,8 +204,10 @@ def _warm(rng: Random) -> tuple[float, float, float]:
 def _ceiling_lamps(rng: Random, room: Room) -> tuple[list[Solid], list[Lamp]]:
     """One or two globes under the ceiling, spread along the room's long side."""
     (x, y), size = room.centre, np.array(room.size)
-    count, long = int(np.clip(round(size.max() / rng.uniform(3, 6)), 1, 2)), int(np.argmax(size))
-    colour, power = _warm(rng), rng.uniform(0.6, 1.4)
+    count = int(np.clip(round(size.max() / rng.uniform(3, 6)), 1, 2))
+    long = int(np.argmax(size))
+    colour = _warm(rng)
+    power = rng.uniform(0.6, 1.4)
     solids: list[Solid] = []
     lamps = []
     for k in range(count):
@@ -241,7 +247,9 @@ def _globe(
 
 def _stand_lamp(rng: Random, furnishing: Furnishing, room: Room) -> None:
     """A lamp on a pole."""
-    height, look, colour = rng.uniform(1.2, 1.7), materials.furniture(rng), _warm(rng)
+    height = rng.uniform(1.2, 1.7)
+    look = materials.furniture(rng)
+    colour = _warm(rng)
     globe, lamp = _globe(0.0, 0.0, height, rng.uniform(0.12, 0.2), colour, rng.uniform(0.2, 0.5))
     pole = block(0, 0, 0, 0.03, 0.03, height - globe.radius, look, "lamp")
     foot = block(0, 0, 0, 0.3, 0.3, 0.03, look, "lamp")

@@ -12,14 +12,15 @@ from uncertainty_depth.synthetic.render import NOTHING, Floats, Hits, Renderer, 
 CAMERA_HEIGHT = 0.8  # metres above the floor
 CAMERA_PITCH = np.deg2rad(5.0)  # looking down
 FIELD_OF_VIEW = np.deg2rad(72.0)  # across
-LIDAR_HEIGHT, LIDAR_BACK = 1.05, 0.06  # metres above the floor, and behind the camera
+# metres above the floor, and behind the camera
+LIDAR_HEIGHT = 1.05
+LIDAR_BACK = 0.06
 ELEVATIONS = np.deg2rad((-28.0, 22.0))  # lowest and highest ring
 TURN = 900  # directions per turn of the LiDAR
 LIDAR_RANGE = (0.3, 12.0)  # metres
-RANGE_NOISE, LOSS = (
-    0.015,
-    0.02,
-)  # standard deviation in metres; share of returns lost at any surface
+# standard deviation in metres; share of returns lost at any surface
+RANGE_NOISE = 0.015
+LOSS = 0.02
 MIDDLE_GREY = 0.2  # mean linear brightness the automatic exposure aims at
 SAMPLES = np.array(
     [(0.375, 0.125), (-0.125, 0.375), (-0.375, -0.125), (0.125, -0.375)]
@@ -38,7 +39,8 @@ def make_camera(width: int, height: int) -> Camera:
 
 def _mount(x: float, z: float, rotation: NDArray[np.float64]) -> NDArray[np.float64]:
     transform = np.eye(4)
-    transform[:3, :3], transform[:3, 3] = rotation, (x, 0.0, z)
+    transform[:3, :3] = rotation
+    transform[:3, 3] = (x, 0.0, z)
     return transform
 
 
@@ -90,7 +92,8 @@ class CameraView:
     """
 
     def __init__(self, renderer: Renderer, camera: Camera, to_world: NDArray[np.float64]) -> None:
-        self._renderer, self._camera = renderer, camera
+        self._renderer = renderer
+        self._camera = camera
         self._origin, self._rotation = (
             to_world[:3, 3].astype(np.float32),
             to_world[:3, :3].astype(np.float32),
@@ -141,7 +144,8 @@ def expose(
         look: draws what this camera's pictures have in common: brightness, tint, vignette, blur.
     """
     height, width = radiance.shape[:2]
-    brightness, tint = look.uniform(0.65, 1.5), look.uniform(0.93, 1.07, 3).astype(np.float32)
+    brightness = look.uniform(0.65, 1.5)
+    tint = look.uniform(0.93, 1.07, 3).astype(np.float32)
     y, x = np.ogrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]
     vignette = (1 - look.uniform(0.05, 0.3) * (x * x + y * y) / 2).astype(np.float32)[..., None]
     exposure = np.float32(brightness * MIDDLE_GREY / max(np.median(radiance), 1e-4))
@@ -171,19 +175,16 @@ def scan(
         those that graze a surface or hit it far away.
     """
     rays = lidar_rays(rings)
-    directions, origin = (
-        to_world[:3, :3].astype(np.float32) @ rays,
-        to_world[:3, 3].astype(np.float32),
-    )
+    directions = to_world[:3, :3].astype(np.float32) @ rays
+    origin = to_world[:3, 3].astype(np.float32)
     hits = cast(renderer.scene, origin, directions)
     seen = np.flatnonzero((hits.t >= LIDAR_RANGE[0]) & (hits.t <= LIDAR_RANGE[1]))
-    rays, directions, hits = (
-        rays[:, seen],
-        directions[:, seen],
-        Hits(hits.t[seen], hits.solid[seen]),
-    )
+    rays = rays[:, seen]
+    directions = directions[:, seen]
+    hits = Hits(hits.t[seen], hits.solid[seen])
     reflectance, cosine = renderer.reflection(origin, directions, hits)
-    ranges, kept = hits.t, slice(None)
+    ranges = hits.t
+    kept = slice(None)
     if noise > 0:
         lost = noise * (LOSS + 0.3 * np.exp(-12 * cosine) + 0.1 * (hits.t / LIDAR_RANGE[1]) ** 4)
         ranges = hits.t + np.float32(noise * RANGE_NOISE) * rng.standard_normal(

@@ -79,15 +79,14 @@ class Box:
         inverse = np.float32(1) / np.where(np.abs(local) < TINY, TINY, local)
         middle = -_turn(origin[:, None] - _column(self.centre), -self.yaw) * inverse
         reach = _column(self.half) * np.abs(inverse)
-        enter, leave = _greatest(*(middle - reach)), -_greatest(*(-middle - reach))
+        enter = _greatest(*(middle - reach))
+        leave = -_greatest(*(-middle - reach))
         return np.where((enter <= leave) & (enter > 0), enter, np.float32(np.inf))
 
     def surface(self, points: Floats, directions: Floats) -> Surface:
         """Texture axes lie along the edges of each face."""
-        local, along = (
-            _turn(points - _column(self.centre), -self.yaw),
-            _turn(directions, -self.yaw),
-        )
+        local = _turn(points - _column(self.centre), -self.yaw)
+        along = _turn(directions, -self.yaw)
         x, y, z = np.abs(local) - _column(self.half)
         axis = np.where(x > y, np.where(x > z, 0, 2), np.where(y > z, 1, 2))
         each = np.arange(points.shape[1])
@@ -219,7 +218,8 @@ def _turn(vectors: Floats, angle: float) -> Floats:
     """(3, N) vectors turned about z."""
     if angle == 0.0:
         return vectors
-    cosine, sine = np.float32(np.cos(angle)), np.float32(np.sin(angle))
+    cosine = np.float32(np.cos(angle))
+    sine = np.float32(np.sin(angle))
     return np.stack(
         [
             cosine * vectors[0] - sine * vectors[1],

@@ -23,26 +23,29 @@ START_NS = 1_000 * SECOND_NS  # stamp of the first image
 PAUSE_NS = SECOND_NS  # between the last image of a world and the first of the next
 CLOUD_DELAY_NS = 4_000_000  # the LiDAR's stamp is this much later than the camera's
 
-IMAGE_TOPIC, INFO_TOPIC, CLOUD_TOPIC, DEPTH_TOPIC = (
-    "/camera/image",
-    "/camera/camera_info",
-    "/lidar/points",
-    "/camera/depth",
-)
-CAMERA_FRAME, LIDAR_FRAME = "camera", "lidar"
+IMAGE_TOPIC = "/camera/image"
+INFO_TOPIC = "/camera/camera_info"
+CLOUD_TOPIC = "/lidar/points"
+DEPTH_TOPIC = "/camera/depth"
+CAMERA_FRAME = "camera"
+LIDAR_FRAME = "lidar"
 STATIC_TRANSFORMS = [
     ("base_link", LIDAR_FRAME, sensors.LIDAR_TO_BASE),
     ("base_link", "camera_link", sensors.CAMERA_LINK_TO_BASE),
     ("camera_link", CAMERA_FRAME, sensors.OPTICAL_TO_CAMERA_LINK),
 ]
-LOOK, CAMERA, LIDAR = 2, 3, 4  # streams of random numbers; `scene` uses those below
+# streams of random numbers; `scene` uses those below
+LOOK = 2
+CAMERA = 3
+LIDAR = 4
 
 
 class World:
     """One world and the robot in it. Whatever it returns depends on (seed, world, frame) alone."""
 
     def __init__(self, config: SynthesisConfig, number: int) -> None:
-        self._config, self._number = config, number
+        self._config = config
+        self._number = number
         self._camera = sensors.make_camera(config.width, config.height)
         self._renderer = Renderer(scene.build(config.seed, number, config.test_objects))
 
@@ -142,7 +145,8 @@ class SyntheticSource:
 
 def _notation(config: SynthesisConfig) -> str:
     """What opens the same worlds again: always their number and seed, of the other options those that differ from the default."""
-    values, defaults = to_mapping(config), to_mapping(SynthesisConfig())
+    values = to_mapping(config)
+    defaults = to_mapping(SynthesisConfig())
     named = [
         key
         for key, value in values.items()
@@ -173,7 +177,8 @@ def synthesize(out_bag: Path | str, config: SynthesisConfig, progress: bool = Tr
 
 
 def _write(bag: BagWriter, moment: Moment, camera: sensors.Camera, dense: bool) -> None:
-    stamp_ns, view = moment.world.stamp_ns(moment.frame), moment.world.view(moment.frame)
+    stamp_ns = moment.world.stamp_ns(moment.frame)
+    view = moment.world.view(moment.frame)
     bag.image(IMAGE_TOPIC, stamp_ns, CAMERA_FRAME, moment.world.photograph(moment.frame, view))
     bag.camera_info(INFO_TOPIC, stamp_ns, CAMERA_FRAME, camera)
     if dense:

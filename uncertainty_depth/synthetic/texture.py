@@ -53,10 +53,14 @@ def cell_hash(*cells: Floats) -> Floats:
 
 def noise(u: Floats, v: Floats) -> Floats:
     """Smooth fractal noise, mean 0, unit variance, its finest detail one unit wide, repeating after 256."""
-    iu, iv = np.floor(u), np.floor(v)
-    fu, fv = u - iu, v - iv
-    column, row = iu.astype(np.int32) & 255, (iv.astype(np.int32) & 255) * _NOISE_CELLS
-    column1, row1 = (column + 1) & 255, (row + _NOISE_CELLS) & 65535
+    iu = np.floor(u)
+    iv = np.floor(v)
+    fu = u - iu
+    fv = v - iv
+    column = iu.astype(np.int32) & 255
+    row = (iv.astype(np.int32) & 255) * _NOISE_CELLS
+    column1 = (column + 1) & 255
+    row1 = (row + _NOISE_CELLS) & 65535
     low = _NOISE[row + column] * (1 - fu) + _NOISE[row + column1] * fu
     high = _NOISE[row1 + column] * (1 - fu) + _NOISE[row1 + column1] * fu
     return low * (1 - fv) + high * fv
@@ -69,7 +73,8 @@ def fade(feature: float, width: Floats) -> Floats:
 
 def mix(first: Colour, second: Colour, weight: Floats) -> Floats:
     """(3, N) colours between `first` (weight 0) and `second` (weight 1)."""
-    a, b = np.asarray(first, np.float32)[:, None], np.asarray(second, np.float32)[:, None]
+    a = np.asarray(first, np.float32)[:, None]
+    b = np.asarray(second, np.float32)[:, None]
     return a + (b - a) * weight
 
 
@@ -115,12 +120,11 @@ class Blocks:
 
     def __call__(self, uv: Floats, width: Floats) -> Floats:
         """See `Texture`."""
-        v, wv = uv[1] / np.float32(self.height), width[1] / np.float32(self.height)
+        v = uv[1] / np.float32(self.height)
+        wv = width[1] / np.float32(self.height)
         row = np.floor(v)
-        u, wu = (
-            uv[0] / np.float32(self.length) + row * np.float32(self.shift),
-            width[0] / np.float32(self.length),
-        )
+        u = uv[0] / np.float32(self.length) + row * np.float32(self.shift)
+        wu = width[0] / np.float32(self.length)
         solid = pulse(u, wu, 1 - self.joint / self.length) * pulse(
             v, wv, 1 - self.joint / self.height
         )
@@ -221,7 +225,9 @@ class Picture:
             _above(v + rng.uniform(-0.5, 0.5) * (u - 0.5), rng.uniform(0.3, 0.7), blur),
         )
         for k in range(int(rng.integers(2, 6))):
-            x, y, radius = rng.uniform(0.1, 0.9), rng.uniform(0.1, 0.9), rng.uniform(0.06, 0.3)
+            x = rng.uniform(0.1, 0.9)
+            y = rng.uniform(0.1, 0.9)
+            radius = rng.uniform(0.06, 0.3)
             distance = (
                 np.hypot(u - x, v - y)
                 if rng.random() < 0.5

@@ -39,7 +39,8 @@ class Deterministic:
     @torch.inference_mode()
     def estimate(self, image: Tensor, stamp_ns: int, config: PredictorConfig) -> Estimate:
         """See `Estimator`; neither the stamp nor the config matters."""
-        network, moments = self.networks[0], Moments()
+        network = self.networks[0]
+        moments = Moments()
         output = network(image)
         moments.add(output.depth_m, network.variance(output))
         return moments.estimate()

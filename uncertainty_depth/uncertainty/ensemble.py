@@ -43,10 +43,13 @@ class Ensemble:
     @torch.inference_mode()
     def estimate(self, image: Tensor, stamp_ns: int, config: PredictorConfig) -> Estimate:
         """See `Estimator`; nothing is random. Members run one after the other, so one pass bounds the memory whatever the chunk."""
-        moments, encoder, features = Moments(), None, ()
+        moments = Moments()
+        encoder = None
+        features = ()
         for network in self.networks[-config.samples :]:
             if network.encoder is not encoder:
-                encoder, features = network.encoder, network.encode(image)
+                encoder = network.encoder
+                features = network.encode(image)
             output = network.decode(features, image.shape[-2:])
             moments.add(output.depth_m, network.variance(output))
         return moments.estimate()

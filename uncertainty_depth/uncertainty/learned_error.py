@@ -12,7 +12,8 @@ from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.uncertainty.estimator import Place
 from uncertainty_depth.uncertainty.moments import Estimate
 
-ERROR, DEPTH = "error", "depth"
+ERROR = "error"
+DEPTH = "depth"
 
 
 class LearnedError:

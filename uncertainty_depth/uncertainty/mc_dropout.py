@@ -50,7 +50,8 @@ class McDropout:
     @torch.inference_mode()
     def estimate(self, image: Tensor, stamp_ns: int, config: PredictorConfig) -> Estimate:
         """See `Estimator`. Sample m's masks come from (seed, stamp, m) alone, whatever the chunk, device, process or order of frames."""
-        network, moments = self.networks[0], Moments()
+        network = self.networks[0]
+        moments = Moments()
         trunk = network.trunk(image)
         for start in range(0, config.samples, config.chunk):
             samples = range(start, min(start + config.chunk, config.samples))
