@@ -7,7 +7,13 @@ import pytest
 
 from uncertainty_depth import config
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.options import add_arguments, from_arguments, from_mapping, to_mapping
+from uncertainty_depth.options import (
+    add_arguments,
+    element_type,
+    from_arguments,
+    from_mapping,
+    to_mapping,
+)
 
 KINDS = [kind for kind in vars(config).values() if dataclasses.is_dataclass(kind)]
 
@@ -27,6 +33,17 @@ def test_the_command_line_without_flags_gives_the_defaults(kind):
         for item in dataclasses.fields(kind)
         if "-" not in item.metadata["help"]
     )
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_every_number_has_both_ends(kind):
+    """Nothing that is typed may ask for more memory or time than any machine has."""
+    numbers = [
+        item for item in dataclasses.fields(kind) if element_type(kind, item.name) in (int, float)
+    ]
+    for item in numbers:
+        assert item.metadata["minimum"] is not None, item.name
+        assert item.metadata["maximum"] is not None, item.name
 
 
 def test_flags_reach_the_config():

@@ -30,6 +30,10 @@ PRECISIONS = ("fp32", "fp16", "bf16")
 LOSSES = ("l1", "berhu", "log_l1", "nll")
 HEADS = ("none", "laplace", "gaussian")
 DROPOUTS = ("bernoulli", "concrete", "gaussian")
+MAX_SEED = 2**31 - 1
+MAX_COUNT = 10_000_000
+MAX_DEPTH_M = 10_000.0
+MAX_DURATION_S = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,10 @@ class RawPredictorConfig:
         maximum=1024,
     )
     seed: int = option(
-        0, "seed of the dropout methods, together with the frame's stamp", minimum=0
+        0,
+        "seed of the dropout methods, together with the frame's stamp",
+        minimum=0,
+        maximum=MAX_SEED,
     )
     device: str = option(
         "auto",
@@ -86,14 +93,20 @@ class LidarConfig:
     lidar_to_camera: tuple[float, ...] = option(
         (),
         "transform from the LiDAR to the camera optical frame: x y z qx qy qz qw, metres; empty takes tf",
+        minimum=-MAX_DEPTH_M,
+        maximum=MAX_DEPTH_M,
     )
     max_time_difference: float = option(
-        0.05, "longest time between an image and the cloud that scores it, seconds", minimum=0.0
+        0.05,
+        "longest time between an image and the cloud that scores it, seconds",
+        minimum=0.0,
+        maximum=60.0,
     )
     occlusion_tolerance: float = option(
         0.1,
         "a LiDAR point this share deeper than a nearer point around it is taken as hidden from the camera; 0 keeps all",
         minimum=0.0,
+        maximum=10.0,
     )
     occlusion_window: int = option(
         7,
@@ -123,10 +136,16 @@ class EvaluationConfig:
     """What is scored, and how."""
 
     min_depth: float = option(
-        0.1, "ground truth nearer than this is not scored, metres", minimum=0.0
+        0.1,
+        "ground truth nearer than this is not scored, metres",
+        minimum=0.0,
+        maximum=MAX_DEPTH_M,
     )
     max_depth: float = option(
-        80.0, "ground truth farther than this is not scored, metres", minimum=0.0
+        80.0,
+        "ground truth farther than this is not scored, metres",
+        minimum=0.0,
+        maximum=MAX_DEPTH_M,
     )
     alpha: float = option(
         0.95,
@@ -135,7 +154,10 @@ class EvaluationConfig:
         maximum=1.0,
     )
     depth_interval: float = option(
-        0.1, "width of the depth intervals of the per-depth figures, metres", minimum=0.01
+        0.1,
+        "width of the depth intervals of the per-depth figures, metres",
+        minimum=0.01,
+        maximum=MAX_DEPTH_M,
     )
     pictures: int = option(6, "frames shown side by side in the report", minimum=0, maximum=100)
 
@@ -145,16 +167,22 @@ class CalibrationConfig:
     """How raw sigma is calibrated."""
 
     pixels_per_frame: int = option(
-        1000, "most pixels of a frame that are used, drawn at random", minimum=1
+        1000, "most pixels of a frame that are used, drawn at random", minimum=1, maximum=MAX_COUNT
     )
     max_frames: int = option(
-        2000, "use at most this many frames of a source, evenly spread; 0 uses all", minimum=0
+        2000,
+        "use at most this many frames of a source, evenly spread; 0 uses all",
+        minimum=0,
+        maximum=MAX_COUNT,
     )
     min_depth: float = option(
-        0.1, "ground truth nearer than this is not used, metres", minimum=0.0
+        0.1, "ground truth nearer than this is not used, metres", minimum=0.0, maximum=MAX_DEPTH_M
     )
     max_depth: float = option(
-        80.0, "ground truth farther than this is not used, metres", minimum=0.0
+        80.0,
+        "ground truth farther than this is not used, metres",
+        minimum=0.0,
+        maximum=MAX_DEPTH_M,
     )
     alpha: float = option(
         0.95,
@@ -178,8 +206,9 @@ class CalibrationConfig:
         1e-3,
         "share by which held-out n-MeRCI and AUSE may rise before a kind of map is refused",
         minimum=0.0,
+        maximum=1.0,
     )
-    pixel_seed: int = option(0, "seed of the pixels drawn", minimum=0)
+    pixel_seed: int = option(0, "seed of the pixels drawn", minimum=0, maximum=MAX_SEED)
 
 
 @dataclass(frozen=True)
@@ -249,14 +278,15 @@ class TrainingConfig:
         "l1, berhu, log_l1 or nll; empty takes nll with a head, log_l1 without",
         choices=("", *LOSSES),
     )
-    epochs: int = option(150, "most passes over the training frames", minimum=1)
-    batch_size: int = option(16, "frames per step", minimum=1)
+    epochs: int = option(150, "most passes over the training frames", minimum=1, maximum=MAX_COUNT)
+    batch_size: int = option(16, "frames per step", minimum=1, maximum=65536)
     learning_rate: float = option(
         1e-3,
         "step size, the same from first to last: no schedule; of a depth model a tenth",
         minimum=0.0,
+        maximum=10.0,
     )
-    weight_decay: float = option(1e-4, "decoupled weight decay (AdamW)", minimum=0.0)
+    weight_decay: float = option(1e-4, "decoupled weight decay (AdamW)", minimum=0.0, maximum=10.0)
     snapshots: int = option(
         8,
         "weights kept for multi_epochs: one each epoch once the validation error stopped improving",
@@ -283,6 +313,7 @@ class TrainingConfig:
         30,
         "epochs without a better validation error that count as having stopped improving",
         minimum=1,
+        maximum=MAX_COUNT,
     )
     freeze_encoder: bool = option(
         False,
@@ -295,17 +326,20 @@ class TrainingConfig:
         True,
         "random flips, zoom, and changes of brightness, contrast and colour; off for DepthPro with its field of view",
     )
-    seed: int = option(0, "seed of initial weights, order, augmentation and split", minimum=0)
+    seed: int = option(
+        0, "seed of initial weights, order, augmentation and split", minimum=0, maximum=MAX_SEED
+    )
     processes: int = option(
         1,
         "networks of an ensemble trained at the same time, each in a process of its own, on the next GPU in turn; 0: one per GPU",
         minimum=0,
+        maximum=1024,
     )
     device: str = option(
         "auto", "where to train; auto takes the GPU when there is one", choices=DEVICES
     )
     max_frames: int = option(
-        0, "use at most this many frames, evenly spread; 0 uses all", minimum=0
+        0, "use at most this many frames, evenly spread; 0 uses all", minimum=0, maximum=MAX_COUNT
     )
 
 
@@ -314,17 +348,25 @@ class SynthesisConfig:
     """The synthetic world, and the robot that drives through it."""
 
     worlds: int = option(
-        4, "rooms and corridors to render, each with a drive through it", minimum=1
+        4,
+        "rooms and corridors to render, each with a drive through it",
+        minimum=1,
+        maximum=MAX_COUNT,
     )
-    frames: int = option(20, "camera frames per world", minimum=1)
-    seed: int = option(0, "worlds of different seeds differ", minimum=0)
+    frames: int = option(20, "camera frames per world", minimum=1, maximum=MAX_COUNT)
+    seed: int = option(0, "worlds of different seeds differ", minimum=0, maximum=MAX_SEED)
     test_objects: bool = option(False, "add the object class that training worlds never contain")
-    width: int = option(320, "camera image width, pixels", minimum=16)
-    height: int = option(240, "camera image height, pixels", minimum=16)
-    rate: float = option(10.0, "camera frames and LiDAR turns per second", minimum=0.1)
-    rings: int = option(32, "LiDAR rings", minimum=1)
+    width: int = option(320, "camera image width, pixels", minimum=16, maximum=8192)
+    height: int = option(240, "camera image height, pixels", minimum=16, maximum=8192)
+    rate: float = option(
+        10.0, "camera frames and LiDAR turns per second", minimum=0.1, maximum=1000.0
+    )
+    rings: int = option(32, "LiDAR rings", minimum=1, maximum=1024)
     noise: float = option(
-        1.0, "sensor noise, as a multiple of a typical camera's and LiDAR's", minimum=0.0
+        1.0,
+        "sensor noise, as a multiple of a typical camera's and LiDAR's",
+        minimum=0.0,
+        maximum=100.0,
     )
     dense: bool = option(
         False,
@@ -341,6 +383,7 @@ class DepthNodeConfig(PredictorConfig):
         0.5,
         "frames older than this when their turn comes are dropped and counted, seconds; 0 keeps all",
         minimum=0.0,
+        maximum=MAX_DURATION_S,
     )
     reliable_input: bool = option(
         True,
@@ -351,12 +394,19 @@ class DepthNodeConfig(PredictorConfig):
         1,
         "newest camera images kept while the network is busy; older ones are dropped and counted",
         minimum=1,
+        maximum=1000,
     )
     color_max_depth: float = option(
-        10.0, "depth shown as the far end of the colour scale, metres", minimum=0.01
+        10.0,
+        "depth shown as the far end of the colour scale, metres",
+        minimum=0.01,
+        maximum=MAX_DEPTH_M,
     )
     color_max_sigma: float = option(
-        1.0, "standard deviation shown as the far end of the colour scale, metres", minimum=0.001
+        1.0,
+        "standard deviation shown as the far end of the colour scale, metres",
+        minimum=0.001,
+        maximum=MAX_DEPTH_M,
     )
 
 
@@ -374,15 +424,22 @@ class EvaluatorNodeConfig(EvaluationConfig, LidarConfig):
         30,
         "predictions and clouds kept while they wait for each other; older ones are counted as unmatched",
         minimum=2,
+        maximum=1000,
     )
     output: str = option(
         "", "folder the report is written to on shutdown or ~/save; empty writes none on shutdown"
     )
     color_max_depth: float = option(
-        10.0, "depth shown as the far end of the colour scale, metres", minimum=0.01
+        10.0,
+        "depth shown as the far end of the colour scale, metres",
+        minimum=0.01,
+        maximum=MAX_DEPTH_M,
     )
     color_max_error: float = option(
-        2.0, "error shown as the far end of the colour scale, metres", minimum=0.001
+        2.0,
+        "error shown as the far end of the colour scale, metres",
+        minimum=0.001,
+        maximum=MAX_DEPTH_M,
     )
 
 
@@ -397,6 +454,7 @@ class PlayerConfig:
         0.0,
         "before the first message, wait up to so many seconds for a subscriber of every topic",
         minimum=0.0,
+        maximum=MAX_DURATION_S,
     )
     wait_for_result: str = option(
         "",
@@ -406,4 +464,5 @@ class PlayerConfig:
         10.0,
         "longest wait for a result, seconds; the frame then counts as unanswered",
         minimum=0.1,
+        maximum=MAX_DURATION_S,
     )

@@ -34,13 +34,16 @@ class FakePredictor:
     """Depth = red channel in metres, sigma = a tenth of it; waits for `gate` when that is closed."""
 
     method, device = "mc_dropout", "cpu"
+    loads = 0
 
     def __init__(self, config):
         if config.method == "multi_epochs":
             raise ModelError(f"{config.model} has no snapshots")
-        if config.component == "aleatoric":
-            raise ConfigError("component is 'aleatoric', which fake does not have")
+        if config.method == "deterministic" and config.seed == 666:
+            raise MemoryError("no room for a second network")
+        self.check(config)
         self.config, self.seen = config, []
+        FakePredictor.loads += 1
         self.gate, self.begun = threading.Event(), threading.Semaphore(0)
         self.gate.set()
         self.fail = False
@@ -53,6 +56,10 @@ class FakePredictor:
         self.seen.append((stamp, self.config))
         depth = image[..., 0].astype(np.float32)
         return DepthPrediction(depth, depth / 10)
+
+    def check(self, config):
+        if config.component == "aleatoric":
+            raise ConfigError("component is 'aleatoric', which fake does not have")
 
     def describe(self):
         return {"method": self.method, "samples": self.config.samples}
@@ -434,6 +441,42 @@ def test_a_method_the_model_lacks_is_refused(graph, start):
     assert node.config.samples == 8
     assert graph.set_parameters(NODE, method="deterministic").successful
     assert node._predictor.config.method == "deterministic"
+
+
+def test_whatever_a_change_raises_refuses_it_and_the_node_goes_on(graph, start, make):
+    node = start(seed=666)
+    before = node._predictor
+    result = graph.set_parameters(NODE, method="deterministic", samples=2, queue_size=3)
+    assert (result.successful, result.reason) == (
+        False,
+        "MemoryError: no room for a second network",
+    )
+    assert node._predictor is before
+    assert (node.config.samples, node._worker.capacity) == (8, 1)
+    depths = graph.inbox(Image, "depth/image_rect")
+    graph.publisher(Image, "image").publish(make.image(1, red()))
+    depths.wait()
+
+
+def test_another_component_is_taken_without_loading_the_model_again(graph, start):
+    node = start()
+    loads = FakePredictor.loads
+    assert graph.set_parameters(NODE, component="epistemic").successful
+    assert FakePredictor.loads == loads
+    assert node._predictor.config.component == "epistemic"
+
+
+def test_samples_that_the_component_cannot_do_with_are_refused(graph, tiny_model):
+    graph.start(DepthNode, model=str(tiny_model), component="epistemic", samples=2)
+    result = graph.set_parameters(NODE, samples=1)
+    assert not result.successful
+    assert "component is 'epistemic', which mc_dropout with samples 1" in result.reason
+
+
+def test_more_than_any_machine_has_is_refused(graph, start):
+    node = start()
+    assert not graph.set_parameters(NODE, queue_size=2**31).successful
+    assert node.config.queue_size == 1
 
 
 def test_a_component_the_model_lacks_is_refused(graph, start):

@@ -28,6 +28,8 @@ class ParametersNode(Node):
         self.parameters = NodeParameters(self, self.kind, self.prepare)
 
     def prepare(self, old, new):
+        if getattr(new, "seed", 0) == 13:
+            raise MemoryError("no room")
         if self.refused and getattr(old, self.refused) != getattr(new, self.refused):
             raise ConfigError(f"{self.refused} cannot change today")
         return lambda: self.applied.append(new)
@@ -52,7 +54,7 @@ def test_every_option_is_declared_and_described(graph, kind):
         for choice in item.metadata["choices"] or ():
             assert repr(choice) in descriptor.additional_constraints
         for bound, end in (("minimum", "from_value"), ("maximum", "to_value")):
-            if item.metadata[bound] is not None:
+            if item.metadata[bound] is not None and not isinstance(item.default, tuple):
                 (declared,) = [*descriptor.integer_range, *descriptor.floating_point_range]
                 assert getattr(declared, end) == item.metadata[bound]
 
@@ -139,6 +141,14 @@ def test_the_node_may_refuse(graph):
     result = graph.set_parameters(NODE, seed=1, samples=2)
     assert (result.successful, result.reason) == (False, "seed cannot change today")
     assert (node.parameters.config.samples, node.get_parameter("samples").value) == (8, 8)
+
+
+def test_any_exception_is_a_refusal(graph):
+    node = graph.start(ParametersNode)
+    result = graph.set_parameters(NODE, seed=13, samples=2)
+    assert (result.successful, result.reason) == (False, "MemoryError: no room")
+    assert node.parameters.config.samples == 8
+    assert graph.set_parameters(NODE, seed=1).successful
 
 
 def test_other_parameters_are_none_of_its_business(graph):

@@ -77,6 +77,16 @@ class Predictor:
         depth_m[unknown] = sigma_m[unknown] = np.nan
         return DepthPrediction(depth_m, self._sigma_map(config)(sigma_m))
 
+    def check(self, config: PredictorConfig) -> None:
+        """Raise `ConfigError` unless this model's sigma has `config.component` with its samples."""
+        known = self._estimator.components(config)
+        if config.component not in known:
+            passes, head = self._estimator.passes(config), self._estimator.networks[-1].config.head
+            raise ConfigError(
+                f"component is {config.component!r}, which {self.method} with samples {passes} and head {head!r} does not have; "
+                f"expected {' or '.join(map(repr, known))}"
+            )
+
     @property
     def calibration_key(self) -> str:
         """What the model folder keeps the calibration of this sigma under: the method, and the component where it is not the total."""
@@ -111,7 +121,7 @@ class Predictor:
         self, image: NDArray[np.uint8], stamp_ns: int, config: PredictorConfig
     ) -> NDArray[np.float32]:
         """(2, h, w) depth and sigma at the network's size."""
-        self._check_component(config)
+        self.check(config)
         small = resize_image(image, self.model.network.input_size)
         return self._estimator.estimate(
             image_tensor(small[None], self.device), stamp_ns, config
@@ -126,15 +136,6 @@ class Predictor:
             if config.calibrated
             else IDENTITY
         )
-
-    def _check_component(self, config: PredictorConfig) -> None:
-        known = self._estimator.components(config)
-        if config.component not in known:
-            passes, head = self._estimator.passes(config), self._estimator.networks[-1].config.head
-            raise ConfigError(
-                f"component is {config.component!r}, which {self.method} with samples {passes} and head {head!r} does not have; "
-                f"expected {' or '.join(map(repr, known))}"
-            )
 
     def _place(self, network: DepthNetwork) -> DepthNetwork:
         return prepare(network, self.device, self.config.precision)

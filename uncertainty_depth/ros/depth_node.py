@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import time
 import traceback
 from collections.abc import Callable
@@ -44,6 +46,19 @@ def load_predictor(config: DepthNodeConfig) -> Predictor:
     from uncertainty_depth.inference.predictor import Predictor
 
     return Predictor(config.model, config)
+
+
+def reload_predictor(config: DepthNodeConfig) -> Predictor:
+    """A second model beside the one in use; where it does not fit, its memory is given back."""
+    try:
+        return load_predictor(config)
+    except Exception as error:
+        error.__traceback__ = None  # it holds the half-loaded network
+        gc.collect()
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        raise
 
 
 class DepthNode(Node):
@@ -148,20 +163,21 @@ class DepthNode(Node):
         )
 
     def _prepare(self, old: DepthNodeConfig, new: DepthNodeConfig) -> Callable[[], None]:
-        same = (new.method, new.component) == (old.method, old.component)
-        predictor = self._predictor if same else load_predictor(new)
-        input_changed = any(
-            getattr(old, name) != getattr(new, name)
-            for name in ("queue_size", "reliable_input", "compressed_input")
-        )
+        """Check the new config with the model, which is loaded anew only for another method."""
+        predictor = self._predictor if new.method == old.method else reload_predictor(new)
+        predictor.check(new)
+        names = ("queue_size", "reliable_input", "compressed_input")
+        input_changed = any(getattr(old, name) != getattr(new, name) for name in names)
 
         def apply() -> None:
-            predictor.config = new
-            self._predictor, self._worker.capacity = predictor, new.queue_size
-            self._outputs.publish_model(predictor.describe())
             if input_changed:
-                self._images.close()
+                previous = self._images
                 self._subscribe(new)
+                previous.close()
+            predictor.config = new
+            self._predictor = predictor
+            self._worker.capacity = new.queue_size
+            self._outputs.publish_model(predictor.describe())
 
         return apply
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import sys
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
@@ -24,7 +23,6 @@ from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
 from uncertainty_depth.options import element_type, from_mapping, to_mapping
 
 ConfigT = TypeVar("ConfigT")
-LARGEST_INTEGER = 2**63 - 1
 OF_ROS = re.compile(
     r"use_sim_time|start_type_description_service|qos_overrides\..*"
 )  # declared by some distributions, or only later
@@ -33,8 +31,9 @@ OF_ROS = re.compile(
 class NodeParameters(Generic[ConfigT]):
     """A node's config, kept equal to its parameters.
 
-    `prepare(old, new)` is called before a change is accepted: it raises an `UncertaintyDepthError` to refuse it, and returns what
-    makes the change take effect, a function that cannot fail. Parameters are typed dynamically so that `1` is taken where `1.0` is due.
+    `prepare(old, new)` is called before a change is accepted. Whatever it raises refuses the change,
+    and the node goes on as it was. It returns what makes the change take effect. Parameters are
+    typed dynamically so that `1` is taken where `1.0` is due.
     """
 
     def __init__(
@@ -49,6 +48,7 @@ class NodeParameters(Generic[ConfigT]):
         self.config: ConfigT = from_mapping(
             kind, {item.name: self._declare(node, item) for item in dataclasses.fields(kind)}
         )  # type: ignore[arg-type]
+        self._logger = node.get_logger()
         self._accepted: tuple[ConfigT, Callable[[], None]] | None = None
         node.add_on_set_parameters_callback(self._on_set)
         node.add_post_set_parameters_callback(self._on_applied)
@@ -71,6 +71,12 @@ class NodeParameters(Generic[ConfigT]):
             self._accepted = (new, self._prepare(self.config, new)) if changes else None
         except UncertaintyDepthError as error:
             return SetParametersResult(successful=False, reason=str(error))
+        except (
+            Exception
+        ) as error:  # out of memory, say: an executor ends with what a callback raises
+            reason = f"{type(error).__name__}: {error}"
+            self._logger.error(f"a change of parameters failed and is refused: {reason}")
+            return SetParametersResult(successful=False, reason=reason)
         return SetParametersResult(successful=True)
 
     def _on_applied(self, _: Sequence[Parameter]) -> None:
@@ -113,20 +119,11 @@ def describe(kind: type, item: dataclasses.Field) -> ParameterDescriptor:
             f"one of {', '.join(repr(choice) for choice in choices)}"
         )
     minimum, maximum = item.metadata["minimum"], item.metadata["maximum"]
-    if minimum is None and maximum is None:
-        return descriptor
+    if minimum is None or maximum is None or isinstance(item.default, tuple):
+        return descriptor  # tools show a slider: an end that is not there would be 1.8e308
     if element_type(kind, item.name) is int:
-        low, high = (
-            -LARGEST_INTEGER if minimum is None else minimum,
-            LARGEST_INTEGER if maximum is None else maximum,
-        )
-        descriptor.integer_range = [IntegerRange(from_value=low, to_value=high)]
+        descriptor.integer_range = [IntegerRange(from_value=minimum, to_value=maximum)]
     else:
-        low, high = (
-            -sys.float_info.max if minimum is None else minimum,
-            sys.float_info.max if maximum is None else maximum,
-        )
-        descriptor.floating_point_range = [
-            FloatingPointRange(from_value=float(low), to_value=float(high))
-        ]
+        limits = FloatingPointRange(from_value=float(minimum), to_value=float(maximum))
+        descriptor.floating_point_range = [limits]
     return descriptor
