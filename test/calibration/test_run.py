@@ -367,6 +367,7 @@ def test_evaluate_says_whether_sigma_was_calibrated(model, bag, tmp_path, capsys
         "2",
         "--device",
         "cpu",
+        "--overwrite",
     ]
     for option, said in (
         ([], "calibrated sigma (isotonic 50%)"),

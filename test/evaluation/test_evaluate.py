@@ -2,6 +2,7 @@
 
 import csv
 import gc
+import signal
 import tracemalloc
 
 import numpy as np
@@ -168,8 +169,10 @@ def test_examples_are_few_and_spread_from_the_first_frame_to_near_the_last(seen,
 def test_an_interrupted_run_keeps_what_it_has():
     class Interrupted(ListSource):
         def __iter__(self):
-            yield from (frame(0), frame(1))
-            raise KeyboardInterrupt
+            yield frame(0)
+            signal.raise_signal(signal.SIGINT)
+            yield frame(1)
+            yield frame(2)
 
     evaluation = run(Interrupted([None] * 5), NoisyPredictor(), EvaluationConfig(), progress=False)
     assert evaluation.interrupted

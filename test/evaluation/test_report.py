@@ -1,7 +1,10 @@
 """A report is complete, self-contained, honest about the baselines, and never half-written."""
 
+import copy
 import json
+import pickle
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -140,3 +143,57 @@ def test_the_report_says_which_sigma_was_scored(calibration, said, tmp_path):
         report.Context("bag", described),
     )
     assert f"mc_dropout, {said}, 1 frames" in page.read_text()
+
+
+def test_a_report_that_fails_leaves_the_whole_earlier_one(tmp_path, monkeypatch):
+    folder = tmp_path / "report"
+    report.write(evaluation_of(lambda depth, error, random: depth, frames=1), folder, CONTEXT)
+    (folder / "notes of mine").write_text("keep")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(report, "_render", full)
+    with pytest.raises(SourceError, match=r"cannot be written to .*report: No space left"):
+        report.write(evaluation_of(lambda depth, error, random: depth), folder, CONTEXT)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["report"]
+
+
+def test_a_second_report_takes_the_first_ones_frames_away_and_leaves_what_is_not_its_own(tmp_path):
+    folder = tmp_path / "report"
+    report.write(evaluation_of(lambda depth, error, random: depth), folder, CONTEXT)
+    (folder / "notes of mine").write_text("keep")
+    report.write(Evaluation(), folder, CONTEXT)
+    assert not list(folder.glob("*.png"))
+    assert (folder / "notes of mine").read_text() == "keep"
+
+
+def test_an_existing_report_is_told_and_so_is_a_folder_that_cannot_be_written(tmp_path):
+    report.refuse_existing(tmp_path)
+    report.write(Evaluation(), tmp_path / "report", CONTEXT)
+    with pytest.raises(SourceError, match=r"report holds a report already.*overwrite"):
+        report.refuse_existing(tmp_path / "report")
+    with pytest.raises(SourceError, match="cannot write a report to /proc/report"):
+        report.check_folder(Path("/proc/report"))
+
+
+def test_numbers_alone_are_a_report_too(tmp_path):
+    evaluation = evaluation_of(lambda depth, error, random: depth)
+    report.write(evaluation, tmp_path / "report", CONTEXT, images=False)
+    names = {path.name for path in (tmp_path / "report").iterdir()}
+    assert names == {"summary.json", "frames.csv", "metrics.npz", "report.html"}
+
+
+def test_a_copy_in_another_process_reports_on_its_own_moment(tmp_path):
+    evaluation = evaluation_of(lambda depth, error, random: depth, frames=2)
+    moment = pickle.loads(pickle.dumps(copy.deepcopy(evaluation)))
+    random = np.random.default_rng(9)
+    later = DepthPrediction(random.uniform(1, 9, (20, 30)), random.uniform(0.1, 1, (20, 30)))
+    evaluation.add("later", 9, later, random.uniform(1, 9, (20, 30)))
+    report.write(moment, tmp_path / "report", CONTEXT)
+    summary = json.loads((tmp_path / "report" / "summary.json").read_text())
+    assert (summary["frames"]["evaluated"], summary["pixels"]) == (2, 1200)
+    assert len((tmp_path / "report" / "frames.csv").read_text().splitlines()) == 1 + 2
+    assert evaluation.summary()["pixels"] == 1800

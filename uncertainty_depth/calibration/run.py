@@ -14,7 +14,9 @@ from uncertainty_depth.calibration.sample import Sample, collect, sigma_and_erro
 from uncertainty_depth.calibration.sigma_map import IDENTITY, SigmaMap
 from uncertainty_depth.config import CalibrationConfig, EvaluationConfig
 from uncertainty_depth.data.source import Source
+from uncertainty_depth.errors import SourceError
 from uncertainty_depth.evaluation.evaluate import DepthPredictor
+from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.metrics import OnlineMetrics
 
 LEAST_SPREAD = 0.05  # standard deviation of calibrated sigma over its mean
@@ -66,10 +68,22 @@ def calibrate(
         config: what is used, and how it is split.
         progress: show bars.
 
+    The first Ctrl-C ends the reading after the frame at hand: what has been read is calibrated on.
+
     Raises:
         SourceError: a source has too few frames or pixels to calibrate on, or its sigma or errors are 0.
     """
-    samples = [collect(source, predictor, config, progress) for source in sources]
+    samples = []
+    with deferred_interrupt() as interrupt:
+        for source in sources:
+            try:
+                samples.append(collect(source, predictor, config, progress))
+            except SourceError:
+                if not (interrupt.requested and samples):
+                    raise
+            if interrupt.requested:
+                logger.warning("interrupted: fitting to what has been read; Ctrl-C again aborts")
+                break
     if len(samples) > 1:
         choice = choose(samples, config)
         trials = [

@@ -13,8 +13,9 @@ from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.evaluation.evaluate import DepthPredictor
+from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.metrics import valid_pixels
-from uncertainty_depth.records import Skipped
+from uncertainty_depth.records import Frame
 
 LEAST_FRAMES = 8
 LEAST_PIXELS = 1000
@@ -72,33 +73,38 @@ def collect(
 ) -> Sample:
     """Predict the frames of a source and keep some of the pixels that have a ground truth; memory is bounded by the two limits in `config`.
 
+    The first Ctrl-C ends it after the frame at hand; the sample is that of the frames so far.
+
     Raises:
         SourceError: fewer frames or pixels than a map can be fitted to.
     """
     random = np.random.default_rng(config.pixel_seed)
     step = -(-len(source) // config.max_frames) if config.max_frames else 1
+    step = max(step, 1)
+    bar = tqdm(source, total=len(source), unit="frame", desc=source.name, disable=not progress)
     frames = []
-    for index, record in enumerate(
-        tqdm(source, total=len(source), unit="frame", desc=source.name, disable=not progress)
-    ):
-        if index % max(step, 1) or isinstance(record, Skipped):
-            continue
-        made = predictor.predict(record.image, record.stamp_ns)
-        known = np.stack(
-            valid_pixels(
-                made.depth_m,
-                made.sigma_m,
-                record.ground_truth_m,
-                config.min_depth,
-                config.max_depth,
-            )
-        )
-        if known.shape[1]:
-            kept = random.choice(
-                known.shape[1], min(config.pixels_per_frame, known.shape[1]), replace=False
-            )
-            frames.append(known[:, kept].astype(np.float32))
+    with deferred_interrupt() as interrupt:
+        for index, record in enumerate(bar):
+            if index % step == 0 and isinstance(record, Frame):
+                pixels = _pixels(record, predictor, config, random)
+                if pixels.shape[1]:
+                    frames.append(pixels)
+            if interrupt.requested:
+                break
     return _checked(Sample(source.name, tuple(frames)))
+
+
+def _pixels(
+    frame: Frame, predictor: DepthPredictor, config: CalibrationConfig, random: np.random.Generator
+) -> NDArray[np.float32]:
+    """(3, n) predicted depth, raw sigma and true depth of some of a frame's pixels, metres."""
+    prediction = predictor.predict(frame.image, frame.stamp_ns)
+    maps = (prediction.depth_m, prediction.sigma_m, frame.ground_truth_m)
+    known = np.stack(valid_pixels(*maps, config.min_depth, config.max_depth))
+    number = min(config.pixels_per_frame, known.shape[1])
+    if not number:
+        return known
+    return known[:, random.choice(known.shape[1], number, replace=False)].astype(np.float32)
 
 
 def _checked(sample: Sample) -> Sample:

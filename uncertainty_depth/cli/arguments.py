@@ -116,6 +116,11 @@ SIGNATURES: dict[str, Signature] = {
                 help="folder for summary.json, frames.csv, plots and report.html",
             ),
             argument(
+                "--overwrite",
+                action="store_true",
+                help="replace the report that is in the folder",
+            ),
+            argument(
                 "--write-bag",
                 type=Path,
                 metavar="OUT",

@@ -28,6 +28,7 @@ from uncertainty_depth.config import (
 )
 from uncertainty_depth.errors import SourceError, UncertaintyDepthError
 from uncertainty_depth.experiments.registry import EXPERIMENTS
+from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.options import from_arguments, to_mapping
 
 Command = Callable[[argparse.Namespace], None]
@@ -79,31 +80,29 @@ def evaluate(arguments: argparse.Namespace) -> None:
 
     options = from_arguments(SourceConfig, arguments)
     source = open_source(arguments.source, options)
-    predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
     report.check_folder(arguments.output)
+    if not arguments.overwrite:
+        report.refuse_existing(arguments.output)
+    predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
     seen = trained_on(predictor.model.name, predictor.model.training, [source.name])
     _warn(seen)
-    with ExitStack() as stack:
-        sinks = (
-            [stack.enter_context(prediction_sink(arguments.write_bag))]
-            if arguments.write_bag
-            else []
+    with deferred_interrupt():  # also while the report is written
+        with ExitStack() as stack:
+            sinks = (
+                [stack.enter_context(prediction_sink(arguments.write_bag))]
+                if arguments.write_bag
+                else []
+            )
+            evaluation = run(source, predictor, from_arguments(EvaluationConfig, arguments), sinks)
+        _warn(source.notes)
+        notes = [*seen, *source.notes]
+        if evaluation.interrupted:
+            logger.warning("interrupted: writing what has been scored; Ctrl-C again aborts")
+            notes.append(f"interrupted: only the first frames of about {len(source)} were read")
+        context = report.Context(
+            arguments.source, predictor.describe(), tuple(notes), to_mapping(options), tuple(seen)
         )
-        evaluation = run(source, predictor, from_arguments(EvaluationConfig, arguments), sinks)
-    _warn(source.notes)
-    notes = [
-        *seen,
-        *source.notes,
-        *(
-            [f"interrupted: only the first frames of about {len(source)} were read"]
-            if evaluation.interrupted
-            else []
-        ),
-    ]
-    context = report.Context(
-        arguments.source, predictor.describe(), tuple(notes), to_mapping(options), tuple(seen)
-    )
-    page = report.write(evaluation, arguments.output, context)
+        page = report.write(evaluation, arguments.output, context)
     print(f"scored: {predictor.method}, {summary.scored_sigma(context.model)}")
     scores = report.summarize(evaluation, context)
     print("\n".join([summary.table(scores), "", *verdict.sentences(scores["verdict"])]))
@@ -151,13 +150,22 @@ def calibrate(arguments: argparse.Namespace) -> None:
     )
     _warn(seen)
     config = from_arguments(CalibrationConfig, arguments)
-    calibration = calibrate_sigma(sources, predictor, config)
-    notes = [*seen, *chain.from_iterable(source.notes for source in sources)]
-    _warn(notes[len(seen) :])
-    context = report.Context(tuple(arguments.source), predictor.describe(), config, tuple(notes))
-    print(report.table(calibration))
-    if arguments.output or not arguments.dry_run:
-        report.write(calibration, arguments.output or arguments.model, context)
+    with deferred_interrupt() as interrupt:
+        calibration = calibrate_sigma(sources, predictor, config)
+        notes = [*seen, *chain.from_iterable(source.notes for source in sources)]
+        if interrupt.requested:
+            notes.append("interrupted: only the first frames were read")
+        _warn(notes[len(seen) :])
+        context = report.Context(
+            tuple(arguments.source), predictor.describe(), config, tuple(notes)
+        )
+        print(report.table(calibration))
+        keeps_model = arguments.dry_run or interrupt.requested
+        if arguments.output or not keeps_model:
+            report.write(calibration, arguments.output or arguments.model, context)
+    if interrupt.requested:
+        logger.warning("the model folder is left as it was")
+        raise KeyboardInterrupt
     if not arguments.dry_run:
         set_calibration(
             arguments.model,

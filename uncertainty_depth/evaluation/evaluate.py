@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
 if TYPE_CHECKING:
@@ -36,17 +37,19 @@ def run(
 ) -> Evaluation:
     """Score every frame of a source once. `sinks` see each frame with its prediction, e.g. to write it to a bag.
 
-    Interrupted, it returns what has been scored so far, with `interrupted` set.
+    The first Ctrl-C lets the frame at hand be finished; the evaluation so far is returned with
+    `interrupted` set. A second one raises `KeyboardInterrupt`.
     """
     evaluation = Evaluation(config)
     bar = tqdm(source, total=len(source), unit="frame", desc=source.name, disable=not progress)
-    try:
+    with deferred_interrupt() as interrupt:
         for record in bar:
             figures = _score(record, predictor, evaluation, sinks)
             if figures is not None:
                 bar.set_postfix_str(f"abs_rel {figures['depth.abs_rel']:.3f}", refresh=False)
-    except KeyboardInterrupt:
-        evaluation.interrupted = True
+            if interrupt.requested:
+                evaluation.interrupted = True
+                break
     return evaluation
 
 

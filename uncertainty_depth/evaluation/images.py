@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 DEPTH_COLORS = "viridis_r"
 SIGMA_COLORS = "magma"
 MISSING_RGB = (40, 40, 40)
+SPARSE = 0.3
+MAX_ASPECT = 2.0
+"""Height over width of a panel: a map of one column must not make an image of a million rows."""
 
 
 def colorize(
@@ -29,16 +32,22 @@ def colorize(
     return np.where(known[..., None], table[levels], np.array(MISSING_RGB, np.uint8))
 
 
-def thicken(sparse: NDArray[np.floating], size: int = 3) -> NDArray[np.floating]:
-    """Draw each known pixel of a sparse map `size` pixels wide, nearer ones on top, so that LiDAR points can be seen."""
-    filled = np.where(np.isfinite(sparse), sparse, np.inf).astype(np.float32)
+def thicken(values: NDArray[np.floating], size: int = 3) -> NDArray[np.floating]:
+    """The map with the known pixels of a sparse one `size` pixels wide, so that LiDAR points can be seen.
+
+    Known pixels keep their own value; where points compete for an unknown one, the smallest wins.
+    A map that is known in more than `SPARSE` of its pixels is returned as it is.
+    """
+    known = np.isfinite(values)
+    if known.mean() > SPARSE:
+        return values
     grown = cv2.erode(
-        filled,
+        np.where(known, values, np.inf).astype(np.float32),
         np.ones((size, size), np.uint8),
         borderType=cv2.BORDER_CONSTANT,
         borderValue=float("inf"),
     )
-    return np.where(np.isfinite(grown), grown, np.nan)
+    return np.where(known, values, np.where(np.isfinite(grown), grown, np.nan))
 
 
 def example_figure(example: Example) -> Figure:
@@ -48,22 +57,19 @@ def example_figure(example: Example) -> Figure:
         example.prediction.sigma_m,
         example.ground_truth_m,
     )
-    sparse = np.isfinite(truth).mean() < 0.3
     error = np.abs(depth - truth)
-    show = thicken if sparse else (lambda values: values)
     far = _percentile(truth if np.isfinite(truth).any() else depth, 98)
     off = max(_percentile(error, 95), 1e-3)
     panels = [
-        ("ground truth (m)", show(truth), DEPTH_COLORS, far),
+        ("ground truth (m)", thicken(truth), DEPTH_COLORS, far),
         ("depth (m)", depth, DEPTH_COLORS, far),
     ]
     panels += [
         ("sigma (m)", sigma, SIGMA_COLORS, max(_percentile(sigma, 98), 1e-3)),
-        ("error (m)", show(error), SIGMA_COLORS, off),
+        ("error (m)", thicken(error), SIGMA_COLORS, off),
     ]
-    figure = Figure(
-        figsize=(16, 16 / 5 * depth.shape[0] / depth.shape[1] + 0.7), layout="constrained"
-    )
+    aspect = min(max(depth.shape[0] / depth.shape[1], 1 / MAX_ASPECT**2), MAX_ASPECT)
+    figure = Figure(figsize=(16, 16 / 5 * aspect + 0.7), layout="constrained")
     axes, scales = figure.subplots(2, 5, height_ratios=(1, 0.05))
     _show_image(axes[0], example)
     scales[0].set_axis_off()

@@ -6,7 +6,6 @@ import base64
 import io
 import json
 import math
-import os
 import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,10 +16,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
-from uncertainty_depth import __version__
+from uncertainty_depth import __version__, atomic
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.evaluation import plots
 from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.evaluation.examples import Example
 from uncertainty_depth.evaluation.images import example_figure
 from uncertainty_depth.evaluation.summary import (
     BASELINES,
@@ -31,6 +31,9 @@ from uncertainty_depth.evaluation.summary import (
 )
 from uncertainty_depth.evaluation.verdict import judge
 from uncertainty_depth.options import to_mapping
+
+OWNED = ("summary.json", "frames.csv", "metrics.npz", "report.html", "*.png")
+"""The files of a report, of any version."""
 
 
 @dataclass(frozen=True)
@@ -55,41 +58,69 @@ class Context:
 
 def check_folder(folder: Path) -> None:
     """Raise `SourceError` when a report cannot be written to `folder`; called before the long work."""
-    if folder.exists() and not folder.is_dir():
-        raise SourceError(
-            f"cannot write a report to {folder}: it is a file; expected a folder or a new path"
-        )
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        atomic.check_folder(folder)
+    except NotADirectoryError as error:
+        raise SourceError(
+            f"cannot write a report to {folder}: {error.filename} is a file; expected a folder or a new path"
+        ) from error
     except OSError as error:
         raise SourceError(f"cannot write a report to {folder}: {error.strerror}") from error
 
 
-def write(evaluation: Evaluation, folder: Path, context: Context) -> Path:
-    """Write the whole report and return the path of `report.html`. Files of an earlier report there are replaced."""
+def refuse_existing(folder: Path) -> None:
+    """Raise `SourceError` when `folder` holds a report: it may have taken hours to make."""
+    if (folder / "summary.json").exists():
+        raise SourceError(
+            f"{folder} holds a report already; expected another folder, or the option overwrite"
+        )
+
+
+def write(evaluation: Evaluation, folder: Path, context: Context, images: bool = True) -> Path:
+    """Write the report and return the path of `report.html`.
+
+    All its files take the place of an earlier report's at once. Files that no report has stay.
+
+    Args:
+        evaluation: what to report on.
+        folder: created where missing.
+        context: what the report says about where its metrics come from.
+        images: draw plots and frames; without them a report is written within a second.
+
+    Raises:
+        SourceError: it cannot be written; an earlier report is then as it was.
+    """
     check_folder(folder)
+    try:
+        with atomic.replacing_folder(folder, OWNED) as staging:
+            _write_files(evaluation, staging, context, images)
+    except OSError as error:
+        raise SourceError(
+            f"the report cannot be written to {folder}: {error.strerror or error}"
+        ) from error
+    return folder / "report.html"
+
+
+def _write_files(evaluation: Evaluation, folder: Path, context: Context, images: bool) -> None:
     summary = summarize(evaluation, context)
-    _replace(folder / "summary.json", json.dumps(_json_safe(summary), indent=2))
-    _replace(folder / "frames.csv", "".join(evaluation.table.text()))
+    (folder / "summary.json").write_text(json.dumps(_json_safe(summary), indent=2))
+    evaluation.table.write(folder / "frames.csv")
     evaluation.metrics.save(folder / "metrics.npz")
-    pictures = {name: _png(figure) for name, figure in _plots(evaluation)}
-    shown = [
-        (example, _png(example_figure(example), 80)) for example in evaluation.examples.chosen()
-    ]
-    for name, data in pictures.items():
+    plot_images: dict[str, bytes] = {}
+    shown: list[tuple[Example, bytes]] = []
+    if images:
+        plot_images = {name: _png(figure) for name, figure in _plots(evaluation)}
+        shown = [
+            (example, _png(example_figure(example), 80))
+            for example in evaluation.examples.chosen()
+        ]
+    for name, data in plot_images.items():
         (folder / f"{name}.png").write_bytes(data)
-    for earlier in folder.glob("frame_[0-9]*.png"):
-        earlier.unlink()
     for index, (_, data) in enumerate(shown):
         (folder / f"frame_{index}.png").write_bytes(data)
-    page = _render(
-        summary,
-        context,
-        pictures,
-        [(example.name, example.figures, data) for example, data in shown],
-    )
-    _replace(folder / "report.html", page)
-    return folder / "report.html"
+    examples = [(example.name, example.figures, data) for example, data in shown]
+    page = _render(summary, context, plot_images, examples)
+    (folder / "report.html").write_text(page, encoding="utf-8")
 
 
 def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
@@ -188,10 +219,3 @@ def _json_safe(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
     return value
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write whole or not at all, so that an interrupted save leaves the earlier file."""
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)

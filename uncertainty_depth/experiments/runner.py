@@ -12,6 +12,7 @@ import numpy as np
 from tqdm import tqdm
 
 from uncertainty_depth import atomic
+from uncertainty_depth.interrupt import deferred_interrupt
 
 FORMAT = 1
 
@@ -34,19 +35,21 @@ def resume(
         settings: everything a result depends on besides its name, for all names or as a function of it; a piece of other settings is computed again.
         compute: returns numbers, strings, arrays, lists and mappings of these.
         label: name on the progress bar.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C was pressed, and the piece at hand is finished and kept; a second
+            one ends it at once.
     """
     names = list(names)
     settings_of = settings if callable(settings) else lambda _: settings
-    with tqdm(names, desc=label, unit="piece") as progress:
-        return [
-            _piece(
-                folder / f"{name}.json",
-                name,
-                _plain({"format": FORMAT, **settings_of(name)}),
-                compute,
-            )
-            for name in progress
-        ]
+    results = []
+    with deferred_interrupt() as interrupt, tqdm(names, desc=label, unit="piece") as progress:
+        for name in progress:
+            settings_now = _plain({"format": FORMAT, **settings_of(name)})
+            results.append(_piece(folder / f"{name}.json", name, settings_now, compute))
+            if interrupt.requested:
+                raise KeyboardInterrupt
+    return results
 
 
 def _piece(path: Path, name: str, settings: Any, compute: Callable[[str], Any]) -> Any:

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.interrupt import held_interrupt
 from uncertainty_depth.metrics import pooled
 from uncertainty_depth.metrics.arrays import NUMPY, Array, Arrays, arrays_of
 from uncertainty_depth.metrics.bins import Bins
@@ -109,13 +110,8 @@ class OnlineMetrics:
             return None
         scores = Scores(Frame(xp, *valid))
         figures = scores.figures(self.config.alpha)
-        self._state.move(xp)
-        self._fold_numbers(scores, figures)
-        for name, window in JOINT.items():
-            self._state.widen(
-                name, window.bins.index(NUMPY, np.array(scores.spans[name]), (0.0, math.inf))
-            )
-        self._fold_tables(scores)
+        with held_interrupt():
+            self._fold(xp, scores, figures)
         return figures
 
     def merge(self, other: OnlineMetrics) -> None:
@@ -158,6 +154,15 @@ class OnlineMetrics:
         metrics._state = state
         return metrics
 
+    def _fold(self, xp: Arrays, scores: Scores, figures: dict[str, Any]) -> None:
+        """Add a frame to counts, sums and tables, which agree only once all of it is done."""
+        self._state.move(xp)
+        self._fold_numbers(scores, figures)
+        for name, window in JOINT.items():
+            span = np.array(scores.spans[name])
+            self._state.widen(name, window.bins.index(NUMPY, span, (0.0, math.inf)))
+        self._fold_tables(scores)
+
     def _fold_numbers(self, scores: Scores, figures: dict[str, Any]) -> None:
         small, frame = self._state.small, scores.frame
         small["counts"] += (frame.pixels, 1)
@@ -190,7 +195,7 @@ class OnlineMetrics:
             )
 
     def _fold_block(self, xp: Arrays, block: dict[str, Array], spans: Spans) -> None:
-        index = {name: self._fold(xp, name, block, spans[name]) for name in HISTOGRAMS}
+        index = {name: self._fold_values(xp, name, block, spans[name]) for name in HISTOGRAMS}
         rank = _coarse(xp, "error", index, JOINT_ERROR, spans)
         for name, window in JOINT.items():
             cell = _coarse(xp, name, index, window.bins, spans)
@@ -201,7 +206,7 @@ class OnlineMetrics:
             xp.add_at(self._state.tables[f"joint.{name}"], cell, 1)
         self._fold_intervals(xp, block, index, spans)
 
-    def _fold(
+    def _fold_values(
         self, xp: Arrays, name: str, block: dict[str, Array], span: tuple[float, float]
     ) -> Array:
         """Add counts and sums to the bins of one quantity; the bins are returned."""

@@ -206,6 +206,16 @@ class State:
         self.small["least_row"] += NO_ROW
         self.small["greatest_row"] -= 1
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For a copy or a pickle: everything as NumPy arrays, wherever the tables live."""
+        return {"tables": self.local(), "small": self.small}
+
+    def __setstate__(self, content: dict[str, Any]) -> None:
+        """A copy's tables live here."""
+        self.xp = NUMPY
+        self.tables = content["tables"]
+        self.small = content["small"]
+
     @property
     def nbytes(self) -> int:
         """Memory of all tables."""

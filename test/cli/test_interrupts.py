@@ -1,0 +1,98 @@
+"""Ctrl-C in real processes, at a place each process chooses itself: the frame is finished, the rest written."""
+
+import csv
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from uncertainty_depth.cli.demo import MODEL
+from uncertainty_depth.metrics import OnlineMetrics
+
+STRIKES = """
+import signal, sys
+import {module} as module
+from uncertainty_depth.cli.main import main
+original, calls = getattr({owner}, {name!r}), []
+def struck(*arguments, **options):
+    calls.append(1)
+    for _ in range({times} if len(calls) == {call} else 0):
+        signal.raise_signal(signal.SIGINT)
+    return original(*arguments, **options)
+setattr({owner}, {name!r}, struck)
+sys.exit(main(sys.argv[1:]))
+"""
+PREDICTOR = {"module": "uncertainty_depth.inference.predictor", "owner": "module.Predictor"}
+SOURCE = "synthetic:worlds=1,frames=12,width=64,height=48,rings=16"
+
+
+def strike(arguments, name="predict", call=2, times=1, **place):
+    code = STRIKES.format(**{**PREDICTOR, **place}, name=name, call=call, times=times)
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def evaluate(report, *options):
+    return ["evaluate", SOURCE, "--model", MODEL, "--output", report, "--samples", "1", *options]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        {"name": "predict"},
+        {
+            "module": "uncertainty_depth.metrics.online",
+            "owner": "module.OnlineMetrics",
+            "name": "_fold_tables",
+        },
+    ],
+)
+def test_evaluate_finishes_the_frame_and_writes_its_report(tmp_path, place):
+    done = strike(evaluate(tmp_path / "report"), **place)
+    assert done.returncode == 130, done.stderr
+    assert "Traceback" not in done.stderr
+    summary = json.loads((tmp_path / "report" / "summary.json").read_text())
+    assert summary["frames"]["evaluated"] == 2
+    assert summary["notes"] == ["interrupted: only the first frames of about 12 were read"]
+    metrics = OnlineMetrics.load(tmp_path / "report" / "metrics.npz")
+    counts = metrics._state.tables["error.count"].sum()
+    assert (metrics.frames, metrics.pixels) == (2, counts) == (2, summary["pixels"])
+    assert len(list(csv.reader((tmp_path / "report" / "frames.csv").open()))) == 1 + 2
+    assert (tmp_path / "report" / "report.html").stat().st_size > 10_000
+
+
+def test_a_second_one_aborts_and_leaves_the_earlier_report(tmp_path):
+    report = tmp_path / "report"
+    report.mkdir()
+    (report / "summary.json").write_text("earlier")
+    done = strike(evaluate(report, "--overwrite"), times=2)
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["report"]
+    assert (report / "summary.json").read_text() == "earlier"
+
+
+def test_one_while_the_report_is_written_does_not_cost_the_report(tmp_path):
+    place = {"module": "uncertainty_depth.evaluation.report", "owner": "module"}
+    done = strike(evaluate(tmp_path / "report"), "_render", call=1, **place)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "report" / "summary.json").read_text())["notes"] == []
+
+
+def test_calibrate_reports_on_what_it_has_read_and_leaves_the_model(tmp_path):
+    model = tmp_path / "model"
+    shutil.copytree(MODEL, model)
+    before = (model / "model.json").read_bytes()
+    arguments = ["calibrate", model, SOURCE, "--output", tmp_path / "report", "--samples", "2"]
+    done = strike(arguments, call=10)
+    assert done.returncode == 130, done.stderr
+    assert "the model folder is left as it was" in done.stderr
+    written = json.loads((tmp_path / "report" / "calibration.json").read_text())
+    assert written["notes"][-1] == "interrupted: only the first frames were read"
+    assert (model / "model.json").read_bytes() == before

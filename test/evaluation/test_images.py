@@ -1,0 +1,34 @@
+"""Maps as images: what is known keeps its value, and no shape of a map makes an image that fills the memory."""
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.evaluation.examples import Example
+from uncertainty_depth.evaluation.images import example_figure, thicken
+from uncertainty_depth.records import DepthPrediction
+
+MAX_PIXELS = 4e6
+
+
+def test_a_dense_map_is_drawn_as_it_is():
+    error = np.random.default_rng(0).uniform(0, 1, (30, 40)).astype(np.float32)
+    error[3, 4] = np.nan
+    np.testing.assert_array_equal(thicken(error), error)
+
+
+def test_points_of_a_sparse_map_keep_their_value_and_win_their_neighbours_by_nearness():
+    sparse = np.full((9, 9), np.nan, np.float32)
+    sparse[4, 3] = 5
+    sparse[4, 5] = 2
+    shown = thicken(sparse)
+    assert (shown[4, 3], shown[4, 5], shown[4, 4]) == (5, 2, 2)
+    assert np.isfinite(shown).sum() == 5 * 3
+
+
+@pytest.mark.parametrize("shape", [(2000, 1), (1, 2000), (1, 1), (5000, 2)])
+def test_no_shape_of_a_map_makes_a_memory_bomb(shape):
+    depth = np.full(shape, 2, np.float32)
+    example = Example("a", None, depth, DepthPrediction(depth, depth), {})
+    figure = example_figure(example)
+    width, height = figure.get_size_inches() * 80
+    assert width * height < MAX_PIXELS

@@ -1,0 +1,67 @@
+"""Ctrl-C between two frames instead of anywhere: what is half done is finished first."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+Handler = Callable[[int, FrameType | None], None]
+
+
+class Interrupt:
+    """Whether Ctrl-C has been pressed; `requested` is looked at between two frames."""
+
+    def __init__(self) -> None:
+        self.requested = False
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        """Raise the flag; once it is up, raise `KeyboardInterrupt`."""
+        if self.requested:
+            raise KeyboardInterrupt
+        self.requested = True
+
+
+@contextmanager
+def deferred_interrupt() -> Iterator[Interrupt]:
+    """Turn the first Ctrl-C into a flag; a second one raises `KeyboardInterrupt` where it strikes.
+
+    Inside another such context the flag is that one's: a loop stops, and so does what is around
+    it. Outside the main thread, which alone gets signals, the flag stays down. Whoever leaves a
+    loop because of the flag tells it: nothing is raised on leaving.
+    """
+    outer = getattr(signal.getsignal(signal.SIGINT), "__self__", None)
+    interrupt = outer if isinstance(outer, Interrupt) else Interrupt()
+    with _handler(interrupt.on_signal):
+        yield interrupt
+
+
+@contextmanager
+def held_interrupt() -> Iterator[None]:
+    """Let every Ctrl-C wait until the context is left: for a short step that must not be halved."""
+    waiting = Interrupt()
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        waiting.requested = True
+
+    with _handler(on_signal):
+        yield
+    if waiting.requested:
+        signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def _handler(handler: Handler) -> Iterator[None]:
+    """Handle SIGINT so; not where it is ignored, as in a job in the background."""
+    before = signal.getsignal(signal.SIGINT)
+    is_main_thread = threading.current_thread() is threading.main_thread()
+    if not is_main_thread or not callable(before):
+        yield
+        return
+    signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
