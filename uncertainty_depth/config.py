@@ -34,6 +34,7 @@ MAX_SEED = 2**31 - 1
 MAX_COUNT = 10_000_000
 MAX_DEPTH_M = 10_000.0
 MAX_DURATION_S = 86_400.0
+DISTORTED_IMAGES = ("rectify", "keep", "already_rectified")
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,19 @@ class LidarConfig:
 
 
 @dataclass(frozen=True)
-class SourceConfig(LidarConfig):
+class CameraConfig:
+    """What is done with the images of a camera whose lens distorts them."""
+
+    distorted_images: str = option(
+        "rectify",
+        "where the camera info has a distortion: rectify the images, keep them and project with the distortion, "
+        "or take them as already_rectified (image_proc's image_rect)",
+        choices=DISTORTED_IMAGES,
+    )
+
+
+@dataclass(frozen=True)
+class SourceConfig(LidarConfig, CameraConfig):
     """What to read from a bag; a camera or LiDAR that is alone in the bag need not be named."""
 
     image_topic: str = option("", "camera image topic; empty takes the only one")
@@ -375,7 +388,7 @@ class SynthesisConfig:
 
 
 @dataclass(frozen=True)
-class DepthNodeConfig(PredictorConfig):
+class DepthNodeConfig(PredictorConfig, CameraConfig):
     """The depth node's parameters."""
 
     model: str = option("", "model folder", read_only=True)

@@ -68,9 +68,7 @@ def test_points_project_as_the_dataset_says(drive, points_at):
         (depth > 0) & (np.rint(u) >= 0) & (np.rint(u) < 40) & (np.rint(v) >= 0) & (np.rint(v) < 24)
     )
     opened = KittiDrive(drive)
-    columns, rows, found = image_coordinates(
-        points, opened.lidar_to_camera, opened.camera(opened.image(0))
-    )
+    columns, rows, found = image_coordinates(points, opened.lidar_to_camera, opened.image(0)[1])
     assert seen.sum() > 50
     assert_array_equal(columns, np.rint(u[seen]))
     assert_array_equal(rows, np.rint(v[seen]))
@@ -159,7 +157,7 @@ def test_in_each_real_frame_at_least_14000_points_project_between_2_5_and_80_met
     assert len(drive.names) == 24
     for index in range(24):
         _, _, depth = image_coordinates(
-            drive.scan(index)[:, :3], drive.lidar_to_camera, drive.camera(drive.image(index))
+            drive.scan(index)[:, :3], drive.lidar_to_camera, drive.image(index)[1]
         )
         assert np.count_nonzero((depth >= 2.5) & (depth <= 80)) >= 14_000
 

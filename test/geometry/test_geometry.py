@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from uncertainty_depth.config import LidarConfig
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.geometry.camera import (
     Camera,
     ground_truth_from_cloud,
@@ -184,8 +185,30 @@ def test_the_option_needs_seven_numbers():
     )
 
 
-def test_a_camera_scales_with_its_image():
+def test_a_camera_scales_with_its_image_whose_borders_stay_where_they_are():
     scaled = CAMERA.scaled(64, 12)
     assert (scaled.width, scaled.height) == (64, 12)
-    assert_array_equal(scaled.intrinsics, [[40, 0, 31], [0, 11, 5.75], [0, 0, 1]])
+    assert_array_equal(scaled.intrinsics, [[40, 0, 31.5], [0, 11, 5.5], [0, 0, 1]])
     assert CAMERA.scaled(32, 24) is CAMERA
+
+
+def test_a_scaled_camera_sees_points_where_opencv_resizes_their_pixels_to():
+    point = np.array([[-0.3, 0.15, 1.0]])
+    (u, v), *_ = CAMERA.pixels(point)
+    rows, columns = np.mgrid[:24, :32]
+    spot = np.exp(-((columns - u) ** 2 + (rows - v) ** 2) / 8)
+    for size in [(16, 12), (96, 48), (64, 24)]:
+        resized = cv2.resize(spot, size, interpolation=cv2.INTER_AREA)
+        if size[0] > 32:
+            resized = cv2.resize(spot, size, interpolation=cv2.INTER_LINEAR)
+        rows, columns = np.mgrid[: size[1], : size[0]]
+        centre = [np.average(columns, weights=resized), np.average(rows, weights=resized)]
+        assert_allclose(CAMERA.scaled(*size).pixels(point)[0], centre, atol=0.02)
+
+
+def test_a_camera_info_of_another_aspect_than_the_image_is_refused_and_of_another_size_scaled():
+    assert CAMERA.for_image(64, 48).width == 64
+    assert CAMERA.for_image(11, 8).width == 11  # a third, rounded
+    with pytest.raises(MessageError, match="an image is 32x32, its camera info 32x24") as error:
+        CAMERA.for_image(32, 32)
+    assert error.value.reason == "camera_info_wrong_aspect"

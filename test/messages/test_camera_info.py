@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import cv2
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.messages.camera_info import camera_from_info
+from uncertainty_depth.geometry.camera import image_coordinates
+from uncertainty_depth.messages.camera_info import (
+    calibration_from_info,
+    camera_from_info,
+    fields_from_camera,
+)
 
 K = [500.0, 0, 320, 0, 510, 240, 0, 0, 1]
 P = [400.0, 0, 310, -40, 0, 410, 230, 0, 0, 0, 1, 0]
@@ -19,32 +25,113 @@ def info(k=K, p=P, width=640, height=480, **more):
     return SimpleNamespace(k=k, p=p, width=width, height=height, **more)
 
 
-def test_p_comes_before_k():
-    camera = camera_from_info(info())
-    assert (camera.width, camera.height) == (640, 480)
-    assert_array_equal(camera.intrinsics, [[400, 0, 310], [0, 410, 230], [0, 0, 1]])
+def whole(k=K, p=P, **more):
+    """A camera info as ROS has it."""
+    default = {"d": np.zeros(5), "r": np.eye(3).ravel(), "distortion_model": "plumb_bob"}
+    return info(k, p, **(default | more))
 
 
-def test_k_is_taken_where_p_is_zero_and_ros_1_spells_it_with_capitals():
-    ros1 = SimpleNamespace(K=np.array(K), P=np.zeros(12), width=640, height=480)
-    for message in (info(p=[0.0] * 12), ros1):
-        assert_array_equal(camera_from_info(message).intrinsics, np.reshape(K, (3, 3)))
+def test_k_is_of_the_raw_image_and_p_of_the_rectified():
+    calibration = calibration_from_info(whole())
+    assert (calibration.raw.width, calibration.raw.height) == (640, 480)
+    assert_array_equal(calibration.raw.intrinsics, np.reshape(K, (3, 3)))
+    assert_array_equal(calibration.rectified.intrinsics, [[400, 0, 310], [0, 410, 230], [0, 0, 1]])
+    assert not calibration.is_rectified
 
 
-def test_a_region_of_interest_moves_the_principal_point():
+@pytest.mark.parametrize("missing", ["k", "p"])
+def test_what_is_zero_is_taken_from_the_other_and_ros_1_spells_it_with_capitals(missing):
+    p = np.insert(np.reshape(K, (3, 3)), 3, 0, axis=1).ravel()
+    message = whole(p=p) if missing == "k" else whole()
+    setattr(message, missing, np.zeros(9 if missing == "k" else 12))
+    ros1 = SimpleNamespace(
+        K=message.k, P=message.p, R=message.r, D=message.d, width=640, height=480
+    )
+    for each in (message, ros1):
+        calibration = calibration_from_info(each)
+        assert calibration.is_rectified
+        assert_array_equal(camera_from_info(each).intrinsics, np.reshape(K, (3, 3)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"d": [0.0, 0, 0, 1e-3, 0]},
+        {"r": cv2.Rodrigues(np.array([0.0, 1e-3, 0]))[0].ravel()},
+        {"k": [400.5, 0, 310, 0, 410, 230, 0, 0, 1]},
+    ],
+)
+def test_an_image_is_rectified_where_d_is_zero_r_no_rotation_and_k_the_left_of_p(change):
+    k = [400.0, 0, 310, 0, 410, 230, 0, 0, 1]
     roi = SimpleNamespace(x_offset=100, y_offset=50, width=200, height=120)
-    camera = camera_from_info(info(roi=roi))
+    for region in ({}, {"roi": roi, "binning_x": 2, "binning_y": 2}):
+        assert calibration_from_info(whole(k, **region)).is_rectified
+        assert not calibration_from_info(whole(**({"k": k} | change | region))).is_rectified
+
+
+def test_the_fourth_column_of_p_moves_points_as_image_geometry_moves_them():
+    """A stereo pair's right camera, fx 700 px and baseline 0.12 m: 16.8 px at 5 m."""
+    k = [700.0, 0, 320, 0, 700, 240, 0, 0, 1]
+    p = [700.0, 0, 320, -84, 0, 700, 240, 7, 0, 0, 1, 0]
+    point = np.array([[0.5, -0.25, 5.0]])
+    right = camera_from_info(whole(k, p))
+    left = camera_from_info(whole(k, [700.0, 0, 320, 0, 0, 700, 240, 0, 0, 0, 1, 0]))
+    moved, fixed = (
+        camera.pixels(point + camera.frame_to_camera[:3, 3]) for camera in (right, left)
+    )
+    assert_allclose(fixed, [[0.5 / 5 * 700 + 320, -0.25 / 5 * 700 + 240]])
+    assert_allclose(moved - fixed, [[-16.8, 1.4]])
+    columns, rows, depth = image_coordinates(point, np.eye(4), right)
+    assert (columns.tolist(), rows.tolist(), depth.tolist()) == ([373], [206], [5.0])
+    assert camera_from_info(whole(k, p)).frame_to_camera[0, 3] == -0.12
+
+
+def test_a_region_of_interest_is_cut_out_and_then_binned():
+    roi = SimpleNamespace(x_offset=100, y_offset=50, width=200, height=120)
+    camera = calibration_from_info(whole(roi=roi)).rectified
     assert (camera.width, camera.height) == (200, 120)
     assert_array_equal(camera.intrinsics, [[400, 0, 210], [0, 410, 180], [0, 0, 1]])
-    whole = SimpleNamespace(x_offset=0, y_offset=0, width=0, height=0)
-    assert camera_from_info(info(roi=whole)).width == 640
+    none = SimpleNamespace(x_offset=0, y_offset=0, width=0, height=0)
+    assert calibration_from_info(whole(roi=none)).rectified.width == 640
+    binned = calibration_from_info(whole(roi=roi, binning_x=2, binning_y=4)).rectified
+    assert (binned.width, binned.height) == (100, 30)
+    # A binned pixel's centre is that of the rectangle of pixels that it joins.
+    assert_allclose(binned.intrinsics, [[200, 0, 104.75], [0, 102.5, 44.625], [0, 0, 1]])
+
+
+MODELS = {
+    "plumb_bob": [-0.28, 0.07, 0.001, -0.002, 0.003],
+    "rational_polynomial": [0.4, 0.05, 0.001, -0.0005, 0.002, 0.7, 0.12, 0.01],
+    "equidistant": [-0.02, 0.004, -0.001, 0.0002],
+}
+TURN = cv2.Rodrigues(np.array([0.01, -0.02, 0.005]))[0]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_camera_survives_its_way_through_a_message(model):
+    roi = SimpleNamespace(x_offset=100, y_offset=50, width=200, height=120)
+    for more in ({}, {"roi": roi, "binning_x": 2, "binning_y": 2}):
+        message = whole(d=MODELS[model], r=TURN.ravel(), distortion_model=model, **more)
+        calibration = calibration_from_info(message)
+        for camera in (calibration.raw, calibration.rectified):
+            again = camera_from_info(SimpleNamespace(**fields_from_camera(camera)._asdict()))
+            assert (again.width, again.height) == (camera.width, camera.height)
+            assert_array_equal(again.intrinsics, camera.intrinsics)
+            assert_array_equal(again.frame_to_camera, camera.frame_to_camera)
+            points = np.random.default_rng(0).normal([0, 0, 3], 0.5, (50, 3))
+            assert_array_equal(again.pixels(points), camera.pixels(points))
 
 
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
         (info(k=[0.0] * 9, p=[0.0] * 12), "camera_info_zero"),
-        (info(p=[np.nan] * 12, k=[np.nan] * 9), "camera_info_zero"),
+        (info(p=[np.nan] * 12), "camera_info_not_finite"),
+        (info(k=[1, 2, 0, 2, 4, 0, 0, 0, 1]), "camera_info_zero"),
+        (info(r=np.full(9, 0.5)), "camera_info_no_rotation"),
+        (info(d=[0.1, np.inf, 0, 0], distortion_model="plumb_bob"), "camera_info_not_finite"),
+        (info(d=[0.1, 0, 0, 0], distortion_model="omni"), "camera_info_unknown_distortion"),
+        (info(d=[0.1, 0], distortion_model="plumb_bob"), "camera_info_unknown_distortion"),
         (info(width=0), "camera_info_zero_size"),
         (info(height=0), "camera_info_zero_size"),
     ],

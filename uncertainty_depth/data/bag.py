@@ -22,8 +22,8 @@ from uncertainty_depth.data.recording import OpenRecording, Recording
 from uncertainty_depth.data.topics import TopicChooser, transform_topics
 from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import MessageError, SourceError
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.messages.camera_info import camera_from_info, is_distorted
+from uncertainty_depth.geometry.rectification import Rectifier
+from uncertainty_depth.messages.camera_info import calibration_from_info
 from uncertainty_depth.messages.depth_images import encoding_of
 from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.records import Frame, Skipped
@@ -34,9 +34,12 @@ QUEUE_SIZE = 64  # images and messages of ground truth held while they wait for 
 class BagSource:
     """The camera images of a bag as frames, each read exactly once, in order. A `Source`.
 
-    The camera is that of the first camera info. The image's frame_id (the camera info's where it is empty) is taken as the optical frame.
+    The camera is that of the first camera info; images that it does not call rectified are, unless
+    the option distorted_images says otherwise. The image's frame_id (the camera info's where it is
+    empty) is taken as the optical frame.
 
     Attributes:
+        rectifier: the camera, and what is done with its images; None where there is no camera info.
         topics: the names of the image, camera info and ground truth topics.
         lidar_to_camera: (4, 4) float64, of the bag's first image and cloud; None where it has none of either.
     """
@@ -66,7 +69,8 @@ class BagSource:
                 f"a registered depth image instead: {' or '.join(unused)}"
             )
         self._count = bag.topics[self.topics.image].count
-        self._camera, self._camera_frame = self._read_camera(bag)
+        self.rectifier, self._camera_frame = self._read_camera(bag)
+        self._note_camera(bag)
         self._ground_truth, self.lidar_to_camera = self._make_ground_truth(bag)
 
     def _make_ground_truth(
@@ -78,7 +82,7 @@ class BagSource:
         frame_ids = image and self._frame_id(image), message and message.header.frame_id
         if self.topics.depth_image:
             self._note_registration(*frame_ids)
-            return DepthImageGroundTruth(), None
+            return DepthImageGroundTruth(self.rectifier), None
         lidar = LidarGroundTruth(self._config, self._read_transforms(bag))
         if None in frame_ids:
             return lidar, None
@@ -135,23 +139,24 @@ class BagSource:
 
     def _frame(self, stamp_ns: int, image: Any, truth: Any | None) -> Frame:
         pixels = decode_image(image)
+        camera = None
+        if self.rectifier is not None:
+            pixels, camera = self.rectifier.image(pixels)
         if truth is None:
             within = f"{self._config.max_time_difference} s"
             raise MessageError(
                 self._ground_truth.unmatched_reason,
                 f"no {self._ground_truth.noun} within {within}",
             )
-        height, width = pixels.shape[:2]
-        camera = self._camera and self._camera.scaled(width, height)
         ground_truth_m = self._ground_truth.depth_m(
-            truth, self._frame_id(image), camera, (height, width)
+            truth, self._frame_id(image), camera, pixels.shape[:2]
         )
         return Frame(stamp_ns, pixels, camera, ground_truth_m, _seconds(stamp_ns))
 
     def _frame_id(self, image: Any) -> str:
         return image.header.frame_id or self._camera_frame
 
-    def _read_camera(self, bag: OpenRecording) -> tuple[Camera | None, str]:
+    def _read_camera(self, bag: OpenRecording) -> tuple[Rectifier | None, str]:
         if not self.topics.camera_info:
             self._recording.note(
                 f"{self.name} has no camera info: its images are taken as they are"
@@ -160,14 +165,24 @@ class BagSource:
         message = bag.first(self.topics.camera_info)
         if message is None:
             raise SourceError(f"{self.name} has no readable message on {self.topics.camera_info}")
-        if is_distorted(message) and "rect" not in self.topics.image:
-            self._recording.note(
-                f"{self.topics.image} is not rectified: LiDAR points are projected as if its lens had no distortion"
-            )
         try:
-            return camera_from_info(message), message.header.frame_id
+            calibration = calibration_from_info(message)
         except MessageError as error:
             raise SourceError(f"{self.topics.camera_info} in {self.name}: {error}") from error
+        return Rectifier(calibration, self._config.distorted_images), message.header.frame_id
+
+    def _note_camera(self, bag: OpenRecording) -> None:
+        if self.rectifier is None:
+            return
+        if not self.rectifier.calibration.is_rectified:
+            self._recording.note(f"{self.topics.camera_info} is {self.rectifier.describe()}")
+        image = bag.first(self.topics.image)
+        try:
+            height, width = decode_image(image).shape[:2] if image is not None else (0, 0)
+        except MessageError:
+            return  # counted when its turn comes
+        if note := self.rectifier.describe_size(width, height):
+            self._recording.note(f"{self.topics.image}: {note}")
 
     def _read_transforms(self, bag: OpenRecording) -> TransformTree:
         tree = TransformTree()

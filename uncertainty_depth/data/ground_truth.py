@@ -15,6 +15,7 @@ from uncertainty_depth.geometry.camera import (
     ground_truth_from_cloud,
     transform_from_option,
 )
+from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import ground_truth_from_depth_image
 
@@ -85,13 +86,18 @@ class LidarGroundTruth:
 
 
 class DepthImageGroundTruth:
-    """A depth image that is registered to the camera image."""
+    """A depth image that is registered to the camera image, and is rectified with it."""
 
     noun = "depth image"
     unmatched_reason = "no_ground_truth_image_within_max_time_difference"
+
+    def __init__(self, rectifier: Rectifier | None) -> None:
+        """`rectifier`: of the camera images; None where they are taken as they are."""
+        self._rectifier = rectifier
 
     def depth_m(
         self, message: Any, camera_frame: str, camera: Camera | None, shape: tuple[int, int]
     ) -> NDArray[np.float32]:
         """As `GroundTruth`."""
-        return ground_truth_from_depth_image(message, shape)
+        depth_m = ground_truth_from_depth_image(message, shape)
+        return depth_m if self._rectifier is None else self._rectifier.depth(depth_m)

@@ -1,4 +1,6 @@
-"""Frames from a KITTI raw drive (Geiger et al., IJRR 2013): the left colour camera `image_02` and the Velodyne scan of the same number."""
+"""Frames from a KITTI raw drive (Geiger et al., IJRR 2013): the left colour camera `image_02` and
+the Velodyne scan of the same number.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config import LidarConfig
+from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.geometry.camera import (
     Camera,
@@ -18,22 +20,25 @@ from uncertainty_depth.geometry.camera import (
     parameters_from,
     transform_from,
 )
+from uncertainty_depth.geometry.distortion import Distortion
+from uncertainty_depth.geometry.rectification import RECTIFY, Calibration, Rectifier
 from uncertainty_depth.records import Frame, Skipped
 
 
 class KittiDrive:
-    """The files of one drive: `DATE/DATE_drive_NNNN_sync`, with the calibration files in the folder of the date above it.
+    """The files of one drive: `DATE/DATE_drive_NNNN_sync`, with the calibration files in the folder
+    of the date above it. Images are rectified in most drives; one whose images have the size of the
+    sensor, S_02, is rectified here.
 
     Attributes:
         names: image file stems, in order; the scan of an image has the same stem.
         stamps_ns: time of each image.
-        size: width and height of the images, pixels.
-        intrinsics: (3, 3), the left part of P_rect_02.
+        rectifier: of the drive's images.
         lidar_to_camera: (4, 4), Velodyne to the optical frame of camera 2.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Raises `SourceError` for what is missing or malformed."""
+    def __init__(self, folder: Path, distorted_images: str = RECTIFY) -> None:
+        """`distorted_images`: the option. Raises `SourceError` for what is missing or malformed."""
         self.folder = folder
         if not folder.is_dir():
             raise SourceError(f"no such KITTI drive: {folder}")
@@ -42,24 +47,45 @@ class KittiDrive:
             raise SourceError(f"{folder} is no KITTI drive: it has no image_02/data/*.png")
         self.stamps_ns = _stamps(folder / "image_02" / "timestamps.txt", self.names)
         projection = _calibration(folder.parent / "calib_cam_to_cam.txt", "P_rect_02", (3, 4))
-        self.size = tuple(
-            int(value)
-            for value in _calibration(folder.parent / "calib_cam_to_cam.txt", "S_rect_02", (2,))
-        )
-        self.intrinsics = projection[:, :3]
         self.lidar_to_camera = lidar_to_camera(folder.parent, projection)
+        self._intrinsics = projection[:, :3]
+        self._distorted_images = distorted_images
+        self._rectifiers: dict[tuple[int, int], Rectifier] = {}
 
-    def image(self, index: int) -> NDArray[np.uint8]:
-        """(H, W, 3) uint8 RGB. Raises `MessageError` for a file that is no image."""
+    def image(self, index: int) -> tuple[NDArray[np.uint8], Camera]:
+        """The rectified image, (H, W, 3) uint8 RGB, and its camera.
+
+        Raises:
+            MessageError: for a file that is no image.
+        """
         path = self.folder / "image_02" / "data" / f"{self.names[index]}.png"
         image = cv2.imread(str(path), cv2.IMREAD_COLOR)
         if image is None:
             raise MessageError("image_undecodable", f"{path} cannot be read as an image")
-        return cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+        size = (image.shape[1], image.shape[0])
+        if size not in self._rectifiers:
+            self._rectifiers[size] = Rectifier(
+                self._camera_calibration(*size), self._distorted_images
+            )
+        return self._rectifiers[size].image(cv2.cvtColor(image, cv2.COLOR_BGR2RGB))
 
-    def camera(self, image: NDArray[np.uint8]) -> Camera:
-        """The camera at the size of `image`, which for a few drives differs from the calibration's by pixels cut off at the right and below."""
-        return Camera(image.shape[1], image.shape[0], self.intrinsics)
+    def _camera_calibration(self, width: int, height: int) -> Calibration:
+        """Of images of this size: the sensor's, or a rectified one.
+
+        In a few drives rectified images differ in size from the calibration by pixels cut off at
+        the right and below.
+        """
+        path = self.folder.parent / "calib_cam_to_cam.txt"
+        sensor_size = _calibration(path, "S_02", (2,), default=(0, 0))
+        if (width, height) != tuple(sensor_size):
+            rectified = Camera(width, height, self._intrinsics)
+            return Calibration(rectified, rectified)
+        turn = np.eye(4)
+        turn[:3, :3] = _calibration(path, "R_rect_02", (3, 3)).T
+        distortion = Distortion("plumb_bob", _calibration(path, "D_02", (5,)))
+        raw = Camera(width, height, _calibration(path, "K_02", (3, 3)), turn, distortion)
+        rectified_size = _calibration(path, "S_rect_02", (2,)).astype(int)
+        return Calibration(raw, Camera(*rectified_size.tolist(), self._intrinsics))
 
     def scan(self, index: int) -> NDArray[np.float32] | None:
         """(N, 4) float32 x y z reflectance; None where the Velodyne missed this frame, as happens in some drives.
@@ -81,11 +107,11 @@ class KittiDrive:
 class KittiSource:
     """The frames of one drive. A `Source`."""
 
-    def __init__(self, folder: Path, config: LidarConfig) -> None:
+    def __init__(self, folder: Path, config: SourceConfig) -> None:
         """Raises `SourceError` where `folder` is no KITTI raw drive."""
         self.name = f"kitti:{folder}"
         self.notes: list[str] = []
-        self._drive = KittiDrive(folder)
+        self._drive = KittiDrive(folder, config.distorted_images)
         self._config = config
 
     def __len__(self) -> int:
@@ -104,13 +130,13 @@ class KittiSource:
 
     def _frame(self, index: int) -> Frame:
         drive, name = self._drive, self._drive.names[index]
-        image, scan = drive.image(index), drive.scan(index)
+        image, camera = drive.image(index)
+        scan = drive.scan(index)
         if scan is None:
             raise MessageError(
                 "no_lidar_within_max_time_difference",
                 f"frame {name} of {drive.folder} has no Velodyne scan",
             )
-        camera = drive.camera(image)
         ground_truth_m = ground_truth_from_cloud(
             scan[:, :3], drive.lidar_to_camera, camera, self._config
         )
@@ -136,10 +162,15 @@ def lidar_to_camera(calibration: Path, projection: NDArray[np.float64]) -> NDArr
     return transform_from(*parameters_from(offset @ rectify @ velodyne))
 
 
-def _calibration(path: Path, key: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def _calibration(
+    path: Path, key: str, shape: tuple[int, ...], default: tuple[float, ...] | None = None
+) -> NDArray[np.float64]:
+    """The numbers beside `key`; `default` where the file lacks them. Raises `SourceError`."""
     if not path.exists():
         raise SourceError(f"no such KITTI calibration file: {path}")
     lines = dict(line.split(":", 1) for line in path.read_text().splitlines() if ":" in line)
+    if key not in lines and default is not None:
+        return np.array(default, dtype=np.float64)
     try:
         return np.array(lines[key].split(), dtype=np.float64).reshape(shape)
     except (KeyError, ValueError):

@@ -1,20 +1,22 @@
-"""The pinhole camera, and how LiDAR points become a sparse depth image in it.
+"""The camera, and how LiDAR points become a sparse depth image in it.
 
-Pixels: an integer coordinate is the centre of a pixel, as in OpenCV and `sensor_msgs/CameraInfo`, so a point belongs to the pixel
-that its image coordinates round to. Transforms are (4, 4) float64 and map column vectors: `lidar_to_camera @ [x, y, z, 1]`.
+Pixels: an integer coordinate is the centre of a pixel, as in OpenCV and `sensor_msgs/CameraInfo`,
+so a point belongs to the pixel that its image coordinates round to. Transforms are (4, 4) float64
+and map column vectors: `lidar_to_camera @ [x, y, z, 1]`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.geometry.distortion import Distortion
 
 if TYPE_CHECKING:
     from uncertainty_depth.config import LidarConfig
@@ -22,26 +24,80 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Camera:
-    """A rectified pinhole camera.
+    """How points in a frame fall into an image: pixel = K distortion(X / Z), X = frame_to_camera x.
+
+    The frame is the optical frame that images and camera infos name. A camera rectified by
+    calibration may stand beside its origin, as a stereo pair's right one does (Tx in P), and one
+    that is not may be turned against it (R).
 
     Attributes:
         width, height: pixels.
-        intrinsics: (3, 3) float64, [[fx, 0, cx], [0, fy, cy], [0, 0, 1]], pixels.
+        intrinsics: (3, 3) float64, K: [[fx, 0, cx], [0, fy, cy], [0, 0, 1]], pixels.
+        frame_to_camera: (4, 4) float64, metres.
+        distortion: of the lens; None for a rectified image.
     """
 
     width: int
     height: int
     intrinsics: NDArray[np.float64]
+    frame_to_camera: NDArray[np.float64] = field(default_factory=lambda: np.eye(4))
+    distortion: Distortion | None = None
 
     def scaled(self, width: int, height: int) -> Camera:
-        """This camera for its image resized to (width, height): fx and cx scale with the width, fy and cy with the height."""
+        """This camera for its image resized to (width, height).
+
+        Resizing keeps the image's borders, which are at -0.5 and size - 0.5 where an integer is the
+        centre of a pixel: u' + 0.5 = s (u + 0.5), as `cv2.resize` has it. (ROS's image_proc and
+        image_geometry multiply cx and cy by s, (s - 1) / 2 pixels beside it.)
+        """
         if (width, height) == (self.width, self.height):
             return self
-        return Camera(
-            width,
-            height,
-            np.diag([width / self.width, height / self.height, 1.0]) @ self.intrinsics,
-        )
+        sx = width / self.width
+        sy = height / self.height
+        resizing = np.array([[sx, 0, (sx - 1) / 2], [0, sy, (sy - 1) / 2], [0, 0, 1]])
+        return replace(self, width=width, height=height, intrinsics=resizing @ self.intrinsics)
+
+    def cropped(self, left: int, top: int, width: int, height: int) -> Camera:
+        """This camera for the part of its image that begins at pixel (left, top)."""
+        shift = np.array([[0, 0, left], [0, 0, top], [0, 0, 0]], dtype=np.float64)
+        return replace(self, width=width, height=height, intrinsics=self.intrinsics - shift)
+
+    def for_image(self, width: int, height: int) -> Camera:
+        """This camera for an image that shows the same view at another size.
+
+        Raises:
+            MessageError: camera_info_wrong_aspect where it cannot be the same view.
+        """
+        if abs(width * self.height - height * self.width) > max(self.width, self.height):
+            raise MessageError(
+                "camera_info_wrong_aspect",
+                f"an image is {width}x{height}, its camera info {self.width}x{self.height}: "
+                "expected the same size, or the same aspect; the intrinsics cannot be known",
+            )
+        return self.scaled(width, height)
+
+    def pixels(self, points: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Image coordinates (u, v) of points in this camera's own axes, with Z > 0.
+
+        Args:
+            points: (N, 3).
+
+        Returns:
+            (N, 2) float64; NaN where the lens does not see so far aside.
+        """
+        rays = points[:, :2] / points[:, 2:]
+        if self.distortion is not None:
+            rays = self.distortion.distorted(rays)
+        return rays @ self.intrinsics[:2, :2].T + self.intrinsics[:2, 2]
+
+    def rays(self) -> NDArray[np.float64]:
+        """The point at Z = 1 that each pixel's centre sees, (height, width, 3), own axes."""
+        columns, rows = np.meshgrid(np.arange(self.width), np.arange(self.height))
+        offsets = np.stack([columns.ravel(), rows.ravel()], axis=1) - self.intrinsics[:2, 2]
+        rays = offsets @ np.linalg.inv(self.intrinsics[:2, :2]).T
+        if self.distortion is not None:
+            rays = self.distortion.undistorted(rays)
+        return np.insert(rays, 2, 1.0, axis=1).reshape(self.height, self.width, 3)
 
 
 def transform_from(
@@ -98,12 +154,11 @@ def image_coordinates(
         lidar_to_camera: (4, 4) transform, LiDAR frame to camera optical frame.
         camera: where to project to.
     """
-    projection = camera.intrinsics @ lidar_to_camera[:3]
-    depth = points @ lidar_to_camera[2, :3] + lidar_to_camera[2, 3]
-    front = depth > 1e-3  # a NaN is not in front
-    points, depth = points[front], depth[front]
-    columns = (points @ projection[0, :3] + projection[0, 3]) / depth
-    rows = (points @ projection[1, :3] + projection[1, 3]) / depth
+    to_camera = camera.frame_to_camera @ lidar_to_camera
+    points = points @ to_camera[:3, :3].T + to_camera[:3, 3]
+    points = points[points[:, 2] > 1e-3]  # a NaN is not in front
+    columns, rows = camera.pixels(points).T
+    depth = points[:, 2]
     inside = (
         (columns >= -0.5)
         & (columns < camera.width - 0.5)

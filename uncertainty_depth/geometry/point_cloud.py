@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,20 +28,28 @@ def colored_points(
     """
     rows = np.zeros(depth_m.shape, POINT_TYPE)
     finite = np.where(np.isfinite(depth_m), depth_m, np.float32(np.nan))
-    for name, values in zip("xyz", back_projected(finite, camera), strict=True):
-        rows[name] = values
+    points = back_projected(finite, camera)
+    for axis, name in enumerate("xyz"):
+        rows[name] = points[..., axis]
     red, green, blue = (image[..., channel].astype(np.uint32) for channel in range(3))
     rows["rgb"] = (red << 16 | green << 8 | blue).view(np.float32)
     rows["uncertainty"] = sigma_m
     return rows
 
 
-def back_projected(
-    depth_m: NDArray[np.float32], camera: Camera
-) -> tuple[NDArray[np.float32], ...]:
-    """x, y, z of each pixel centre, each (H, W), metres, for a camera of the map's size."""
-    height, width = depth_m.shape
-    (fx, _, cx), (_, fy, cy), _ = camera.intrinsics
-    across = ((np.arange(width) - cx) / fx).astype(np.float32)
-    down = ((np.arange(height) - cy) / fy).astype(np.float32)
-    return depth_m * across[None, :], depth_m * down[:, None], depth_m
+def back_projected(depth_m: NDArray[np.float32], camera: Camera) -> NDArray[np.float32]:
+    """The point at each pixel's centre, (H, W, 3), metres, in the optical frame of the camera.
+
+    Args:
+        depth_m: (H, W) metres along the axis of the camera, which is of this size.
+        camera: of the map, whether its image is rectified or not.
+    """
+    points = depth_m[..., None] * _rays(camera)
+    rotation = camera.frame_to_camera[:3, :3].astype(np.float32)
+    shift = camera.frame_to_camera[:3, 3].astype(np.float32)
+    return (points - shift) @ rotation  # the transposed rotation applied to each row
+
+
+@lru_cache(maxsize=4)
+def _rays(camera: Camera) -> NDArray[np.float32]:
+    return camera.rays().astype(np.float32)

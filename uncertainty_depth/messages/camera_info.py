@@ -1,53 +1,164 @@
-"""`sensor_msgs/CameraInfo` as a pinhole camera, from rclpy and rosbags, ROS 1 and ROS 2 alike."""
+"""`sensor_msgs/CameraInfo`, from rclpy and rosbags, ROS 1 and ROS 2 alike, and its cameras.
+
+The reference is `image_geometry::PinholeCameraModel`: points of the frame that the message names
+fall into the rectified image by P = K' [I | t], fourth column included, and into the raw image by
+K, D and the inverse of R, at the same place t. The region of interest is cut out first, then pixels
+are binned. Binned pixels are scaled as in `Camera.scaled`.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.geometry.distortion import COEFFICIENT_COUNTS, Distortion
+from uncertainty_depth.geometry.rectification import Calibration
+
+MATRICES = {"k": (3, 3), "r": (3, 3), "p": (3, 4)}
+POSE_DIGITS = 12  # a pose that went through a message differs in its last bits: none may tell
 
 
-def camera_from_info(message: Any) -> Camera:
-    """The rectified camera: the left 3x3 of P where it is set, else K, moved to the region of interest where there is one.
+class CameraInfoFields(NamedTuple):
+    """The fields of a camera info that describe a camera; region and binning stay zero."""
+
+    height: int
+    width: int
+    distortion_model: str
+    d: NDArray[np.float64]
+    k: NDArray[np.float64]
+    r: NDArray[np.float64]
+    p: NDArray[np.float64]
+
+
+def calibration_from_info(message: Any) -> Calibration:
+    """The camera as its raw and its rectified image see it.
+
+    What is all zero is taken as not given: K from P and P from K, R as no rotation.
 
     Raises:
-        MessageError: camera_info_zero where neither has a focal length, camera_info_zero_size where width or height is zero.
+        MessageError: camera_info_zero where neither K nor P has a focal length,
+            camera_info_zero_size where width or height is zero, camera_info_not_finite,
+            camera_info_no_rotation for R, camera_info_unknown_distortion.
     """
-    projection, matrix = (
-        np.asarray(_field(message, name), dtype=np.float64).reshape(3, -1)[:, :3] for name in "pk"
-    )
-    intrinsics = projection if projection[0, 0] > 0 else matrix
-    if not (np.isfinite(intrinsics).all() and intrinsics[0, 0] > 0 and intrinsics[1, 1] > 0):
-        raise MessageError(
-            "camera_info_zero",
-            "a camera info has no focal length in P or K; is the camera calibrated?",
-        )
+    matrix = _matrix(message, "k")
+    projection = _matrix(message, "p")
+    intrinsics = _intrinsics(matrix if matrix[0, 0] != 0 else projection[:, :3])
+    if projection[0, 0] == 0:
+        projection = np.insert(intrinsics, 3, 0, axis=1)
+    rectified_intrinsics = _intrinsics(projection[:, :3])
     if message.width == 0 or message.height == 0:
         raise MessageError(
             "camera_info_zero_size",
             f"a camera info has size {message.width}x{message.height}; expected the image's",
         )
-    return _cropped(
-        Camera(message.width, message.height, intrinsics), getattr(message, "roi", None)
-    )
+    beside = np.eye(4)
+    beside[:3, 3] = np.linalg.solve(rectified_intrinsics, projection[:, 3])
+    turned = np.eye(4)
+    turned[:3, :3] = _rotation(message).T
+    size = (message.width, message.height)
+    rectified = Camera(*size, rectified_intrinsics, beside.round(POSE_DIGITS))
+    raw_pose = (turned @ beside).round(POSE_DIGITS)
+    raw = Camera(*size, intrinsics, raw_pose, _distortion(message))
+    return Calibration(_of_image(raw, message), _of_image(rectified, message))
 
 
-def is_distorted(message: Any) -> bool:
-    """Whether the lens of this camera distorts its raw images."""
-    return bool(np.any(np.asarray(_field(message, "d"), dtype=np.float64)))
+def camera_from_info(message: Any) -> Camera:
+    """The camera of an image that `message` describes as it is: distorted where it says so.
+
+    Raises:
+        MessageError: as `calibration_from_info` does.
+    """
+    calibration = calibration_from_info(message)
+    return calibration.rectified if calibration.is_rectified else calibration.raw
 
 
-def _field(message: Any, name: str) -> Any:
-    return (
-        getattr(message, name) if hasattr(message, name) else getattr(message, name.upper())
-    )  # ROS 1 has capitals
+def fields_from_camera(camera: Camera) -> CameraInfoFields:
+    """What a camera info of this camera's images says; `camera_from_info` is the inverse.
+
+    The rectified camera that P describes has the same intrinsics.
+    """
+    rotation = camera.frame_to_camera[:3, :3].T
+    shift = rotation @ camera.frame_to_camera[:3, 3]
+    projection = camera.intrinsics @ np.column_stack([np.eye(3), shift])
+    model = "plumb_bob" if camera.distortion is None else camera.distortion.model
+    coefficients = np.zeros(5) if camera.distortion is None else camera.distortion.coefficients
+    matrices = (camera.intrinsics.ravel(), rotation.ravel(), projection.ravel())
+    return CameraInfoFields(camera.height, camera.width, model, coefficients, *matrices)
 
 
-def _cropped(camera: Camera, roi: Any) -> Camera:
-    if roi is None or roi.width == 0 or roi.height == 0:
-        return camera
-    offset = np.array([[0, 0, roi.x_offset], [0, 0, roi.y_offset], [0, 0, 0]], dtype=np.float64)
-    return Camera(roi.width, roi.height, camera.intrinsics - offset)
+def is_uncalibrated(message: Any) -> bool:
+    """Whether K and P have no focal length: how drivers without a calibration file publish it."""
+    return not (_matrix(message, "k")[0, 0] or _matrix(message, "p")[0, 0])
+
+
+def _field(message: Any, name: str) -> NDArray[np.float64]:
+    """The values of a field, which is a capital letter in ROS 1; empty where there is none."""
+    values = getattr(message, name, getattr(message, name.upper(), ()))
+    return np.asarray(values, dtype=np.float64)
+
+
+def _matrix(message: Any, name: str) -> NDArray[np.float64]:
+    values = _field(message, name)
+    if values.size == 0:
+        return np.zeros(MATRICES[name])
+    if not np.isfinite(values).all():
+        raise MessageError(
+            "camera_info_not_finite", f"a camera info has {name.upper()} {values.tolist()}"
+        )
+    return values.reshape(MATRICES[name])
+
+
+def _intrinsics(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    focal_lengths = matrix[:2, :2]
+    if not (matrix[0, 0] > 0 and matrix[1, 1] > 0 and np.linalg.det(focal_lengths) > 0):
+        raise MessageError(
+            "camera_info_zero",
+            "a camera info has no focal length in P or K; is the camera calibrated?",
+        )
+    return np.vstack([matrix[:2], [0.0, 0.0, 1.0]])
+
+
+def _rotation(message: Any) -> NDArray[np.float64]:
+    """R, whose digits a calibration file cut off, made a rotation again; identity where it is 0."""
+    matrix = _matrix(message, "r")
+    if not matrix.any():
+        return np.eye(3)
+    if not np.allclose(matrix @ matrix.T, np.eye(3), atol=1e-3) or np.linalg.det(matrix) < 0:
+        raise MessageError(
+            "camera_info_no_rotation",
+            f"a camera info has R {matrix.tolist()}; expected a rotation",
+        )
+    left, _, right = np.linalg.svd(matrix)
+    return left @ right
+
+
+def _distortion(message: Any) -> Distortion | None:
+    coefficients = _field(message, "d")
+    if not coefficients.any():
+        return None
+    model = message.distortion_model
+    if len(coefficients) not in COEFFICIENT_COUNTS.get(model, ()):
+        raise MessageError(
+            "camera_info_unknown_distortion",
+            f"a camera info has distortion model {model!r} with {len(coefficients)} coefficients; "
+            "expected plumb_bob with 5, rational_polynomial with 8, or equidistant with 4",
+        )
+    if not np.isfinite(coefficients).all():
+        raise MessageError(
+            "camera_info_not_finite", f"a camera info has D {coefficients.tolist()}"
+        )
+    return Distortion(model, coefficients)
+
+
+def _of_image(camera: Camera, message: Any) -> Camera:
+    """The camera of the published image: of the region of interest, then binned."""
+    roi = getattr(message, "roi", None)
+    if roi is not None and roi.width and roi.height:
+        camera = camera.cropped(roi.x_offset, roi.y_offset, roi.width, roi.height)
+    across = max(1, getattr(message, "binning_x", 1))
+    down = max(1, getattr(message, "binning_y", 1))
+    return camera.scaled(max(1, camera.width // across), max(1, camera.height // down))

@@ -171,7 +171,7 @@ class LiveEvaluation:
                 "cloud_without_points", f"the cloud for frame {name} has no finite point"
             )
         height, width = prediction.depth_m.shape
-        camera = camera_from_info(self._camera_info).scaled(width, height)
+        camera = camera_from_info(self._camera_info).for_image(width, height)
         lidar_to_camera = self.extrinsics.lookup(
             depth.header.frame_id, truth.header.frame_id, truth.header.stamp
         )

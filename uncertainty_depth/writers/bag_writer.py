@@ -24,6 +24,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera, parameters_from
+from uncertainty_depth.messages.camera_info import fields_from_camera
 
 METADATA_VERSION = 8  # understood by ROS 2 Iron and later
 _IMAGE_ENCODINGS = {("u1", 3): "rgb8", ("u1", 1): "mono8", ("u2", 1): "16UC1", ("f4", 1): "32FC1"}
@@ -102,19 +103,12 @@ class BagWriter:
         )
 
     def camera_info(self, topic: str, stamp_ns: int, frame_id: str, camera: Camera) -> None:
-        """Write the camera as one without distortion."""
-        kind, matrix = (
-            "sensor_msgs/msg/CameraInfo",
-            np.asarray(camera.intrinsics, dtype=np.float64),
-        )
-        matrices = (
-            matrix.reshape(-1),
-            np.eye(3).reshape(-1),
-            np.hstack([matrix, np.zeros((3, 1))]).reshape(-1),
-        )
-        head = (_header(stamp_ns, frame_id), camera.height, camera.width, "plumb_bob", np.zeros(5))
+        """Write the camera: without distortion if it is that of rectified images."""
+        kind = "sensor_msgs/msg/CameraInfo"
+        header = _header(stamp_ns, frame_id)
         region = _new("sensor_msgs/msg/RegionOfInterest", 0, 0, 0, 0, False)
-        self.message(topic, stamp_ns, _new(kind, *head, *matrices, 0, 0, region))
+        fields = fields_from_camera(camera)
+        self.message(topic, stamp_ns, _new(kind, header, *fields, 0, 0, region))
 
     def cloud(self, topic: str, stamp_ns: int, frame_id: str, points: NDArray[Any]) -> None:
         """Write (N, 4) points, x y z in metres and intensity, or a structured array, (N,) or (H, W), of float32 fields."""

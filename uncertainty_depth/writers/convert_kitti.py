@@ -37,8 +37,10 @@ def convert(drive_dir: Path | str, out_bag: Path | str, progress: bool = True) -
 
 
 def _write_frame(writer: BagWriter, drive: KittiDrive, index: int) -> None:
-    stamp_ns, image, scan = drive.stamps_ns[index], drive.image(index), drive.scan(index)
-    writer.camera_info(CAMERA_INFO_TOPIC, stamp_ns, CAMERA_FRAME, drive.camera(image))
+    stamp_ns = drive.stamps_ns[index]
+    image, camera = drive.image(index)
+    scan = drive.scan(index)
+    writer.camera_info(CAMERA_INFO_TOPIC, stamp_ns, CAMERA_FRAME, camera)
     writer.image(IMAGE_TOPIC, stamp_ns, CAMERA_FRAME, image)
     if scan is not None:
         writer.cloud(LIDAR_TOPIC, stamp_ns, LIDAR_FRAME, scan)

@@ -1,0 +1,149 @@
+"""A camera whose lens distorts, before a world whose exact depth is known: every way to read it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from uncertainty_depth.config import EvaluationConfig, SourceConfig, SynthesisConfig
+from uncertainty_depth.data.source import open_source
+from uncertainty_depth.evaluation.evaluate import run
+from uncertainty_depth.geometry.camera import Camera, image_coordinates
+from uncertainty_depth.geometry.distortion import Distortion
+from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.synthetic import sensors
+from uncertainty_depth.synthetic.source import World
+from uncertainty_depth.writers.bag_writer import BagWriter
+
+WIDTH, HEIGHT = 640, 480
+COEFFICIENTS = np.array([-0.28, 0.07, 0.0, 0.0, 0.0])
+"""An ordinary wide lens: k1, k2, p1, p2, k3."""
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return World(SynthesisConfig(width=WIDTH, height=HEIGHT, noise=0.0), 0)
+
+
+@pytest.fixture(scope="module")
+def view(world):
+    return world.view(0)
+
+
+@pytest.fixture(scope="module")
+def raw() -> Camera:
+    ideal = sensors.make_camera(WIDTH, HEIGHT)
+    return Camera(
+        WIDTH, HEIGHT, ideal.intrinsics, distortion=Distortion("plumb_bob", COEFFICIENTS)
+    )
+
+
+@pytest.fixture(scope="module")
+def raw_image(world, view, raw):
+    """What the lens makes of the ideal image: each raw pixel from where OpenCV undistorts it to."""
+    v, u = np.mgrid[:HEIGHT, :WIDTH].astype(np.float32)
+    pixels = np.stack([u.ravel(), v.ravel()], axis=1)[:, None]
+    ideal = cv2.undistortPoints(pixels, raw.intrinsics, COEFFICIENTS, P=raw.intrinsics)
+    where = ideal.reshape(HEIGHT, WIDTH, 2)
+    return cv2.remap(world.photograph(0, view), where, None, cv2.INTER_LINEAR)
+
+
+@pytest.fixture(scope="module")
+def bag(tmp_path_factory, world, raw, raw_image) -> Path:
+    path = tmp_path_factory.mktemp("distorted") / "bag"
+    stamp_ns = world.stamp_ns(0)
+    with BagWriter(path) as writer:
+        writer.static_transforms([("camera", "lidar", sensors.LIDAR_TO_CAMERA)])
+        writer.camera_info("/camera/direct/camera_info", stamp_ns, "camera", raw)
+        writer.image("/camera/direct/image_raw", stamp_ns, "camera", raw_image)
+        writer.cloud("/lidar/points", stamp_ns, "lidar", world.cloud(0))
+    return path
+
+
+class Oracle:
+    """Predicts what is so."""
+
+    def __init__(self, depth_m: np.ndarray) -> None:
+        self._depth_m = depth_m
+
+    def predict(self, image: np.ndarray, stamp_ns: int) -> DepthPrediction:
+        return DepthPrediction(self._depth_m, np.full_like(self._depth_m, 0.1))
+
+
+def abs_rel(bag: Path, depth_m: np.ndarray, **options: str) -> float:
+    source = open_source(str(bag), SourceConfig(**options))
+    evaluation = run(source, Oracle(depth_m), EvaluationConfig(), progress=False)
+    assert evaluation.evaluated == 1
+    return evaluation.summary()["depth"]["abs_rel"]
+
+
+def test_without_its_distortion_points_land_ten_pixels_beside(world, raw):
+    points = world.cloud(0)[:, :3].astype(np.float64)
+    ideal = sensors.make_camera(WIDTH, HEIGHT)
+    in_camera = points @ sensors.LIDAR_TO_CAMERA[:3, :3].T + sensors.LIDAR_TO_CAMERA[:3, 3]
+    in_camera = in_camera[in_camera[:, 2] > 0.1]
+    pixels = raw.pixels(in_camera)
+    inside = ((pixels > -0.5) & (pixels < [WIDTH - 0.5, HEIGHT - 0.5])).all(axis=1)
+    offsets = np.linalg.norm(pixels - ideal.pixels(in_camera), axis=1)[inside]
+    assert 5 < np.median(offsets) < 30
+
+
+def test_a_raw_image_is_rectified_into_that_of_the_ideal_camera(bag, world, view):
+    source = open_source(str(bag), SourceConfig())
+    (frame,) = source
+    ideal = world.photograph(0, view).astype(int)
+    middle = np.s_[100:-100, 100:-100]
+    assert np.abs(frame.image[middle] - ideal[middle]).mean() < 2
+    assert frame.camera.distortion is None
+    assert_allclose(frame.camera.intrinsics, sensors.make_camera(WIDTH, HEIGHT).intrinsics)
+    assert source.notes == [
+        "/camera/direct/camera_info is distorted (plumb_bob): images are rectified; if they are "
+        "already, as image_proc's image_rect, set distorted_images to already_rectified"
+    ]
+
+
+@pytest.fixture(scope="module")
+def raw_depth_m(view, raw):
+    """The exact depth of each raw pixel, where the ideal image shows it; NaN elsewhere."""
+    v, u = np.mgrid[:HEIGHT, :WIDTH].astype(np.float32)
+    pixels = np.stack([u.ravel(), v.ravel()], axis=1)[:, None]
+    ideal = cv2.undistortPoints(pixels, raw.intrinsics, COEFFICIENTS, P=raw.intrinsics)
+    where = ideal.reshape(HEIGHT, WIDTH, 2)
+    return cv2.remap(view.depth_m, where, None, cv2.INTER_NEAREST, borderValue=np.nan)
+
+
+def test_a_perfect_prediction_scores_as_one_however_the_image_is_read(bag, view, raw_depth_m):
+    """LiDAR points are beside their pixel's centre by up to half a pixel: no score is 0."""
+    rectified = abs_rel(bag, view.depth_m)
+    kept = abs_rel(bag, raw_depth_m, distorted_images="keep")
+    beside = abs_rel(bag, raw_depth_m, distorted_images="already_rectified")
+    assert rectified < 0.01
+    assert kept < 0.01
+    assert beside > 5 * max(rectified, kept)
+
+
+def test_kept_images_are_untouched(bag, raw_image):
+    for option in ("keep", "already_rectified"):
+        (frame,) = open_source(str(bag), SourceConfig(distorted_images=option))
+        np.testing.assert_array_equal(frame.image, raw_image)
+        assert (frame.camera.distortion is None) == (option == "already_rectified")
+
+
+def test_kept_points_land_where_opencv_projects_them(world, raw):
+    points = world.cloud(0)[:, :3].astype(np.float64)
+    in_camera = points @ sensors.LIDAR_TO_CAMERA[:3, :3].T + sensors.LIDAR_TO_CAMERA[:3, 3]
+    in_view = np.abs(in_camera[:, :2] / in_camera[:, 2:]).max(axis=1) < 0.8
+    in_camera = in_camera[in_view & (in_camera[:, 2] > 0.1)]
+    expected, _ = cv2.projectPoints(
+        in_camera, np.zeros(3), np.zeros(3), raw.intrinsics, COEFFICIENTS
+    )
+    expected = expected.reshape(-1, 2)
+    inside = (np.rint(expected) >= 0) & (np.rint(expected) < [WIDTH, HEIGHT])
+    expected = np.rint(expected[inside.all(axis=1)])
+    columns, rows, _ = image_coordinates(in_camera, np.eye(4), raw)
+    assert len(expected) > 1000
+    np.testing.assert_array_equal(np.stack([columns, rows], axis=1), expected)

@@ -1,0 +1,144 @@
+"""What a calibration says of a camera, and its images made those of an ideal pinhole camera."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.errors import MessageError
+from uncertainty_depth.geometry.camera import Camera
+
+RECTIFY, KEEP, ALREADY_RECTIFIED = "rectify", "keep", "already_rectified"
+SAME_PIXELS = 1e-3  # difference of intrinsics that moves no point visibly
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """One calibrated camera, seen twice: both project points of the same frame.
+
+    Attributes:
+        raw: how points fall into the image that the sensor takes (K, D and R of a camera info).
+        rectified: how they fall into the rectified image (P).
+    """
+
+    raw: Camera
+    rectified: Camera
+
+    @property
+    def is_rectified(self) -> bool:
+        """Whether the image as it comes is the rectified one: no D, no R, and K is P's left 3x3."""
+        return (
+            self.raw.distortion is None
+            and (self.raw.width, self.raw.height) == (self.rectified.width, self.rectified.height)
+            and np.allclose(self.raw.intrinsics, self.rectified.intrinsics, 0, SAME_PIXELS)
+            and np.allclose(self.raw.frame_to_camera, self.rectified.frame_to_camera, 0, 1e-9)
+        )
+
+
+class Rectifier:
+    """Turns the images of one camera into those that all else works with.
+
+    Attributes:
+        calibration: what is known of the camera.
+        distorted_images: what is done with images that are not rectified: an option's value.
+    """
+
+    def __init__(self, calibration: Calibration, distorted_images: str = RECTIFY) -> None:
+        self.calibration = calibration
+        self.distorted_images = distorted_images
+        self._views = lru_cache(maxsize=2)(self._make_views)
+
+    @property
+    def rectifies(self) -> bool:
+        """Whether images are changed."""
+        return self.distorted_images == RECTIFY and not self.calibration.is_rectified
+
+    def image(self, image: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], Camera]:
+        """The image to work with and its camera; black where the raw image shows nothing.
+
+        Raises:
+            MessageError: camera_info_wrong_aspect.
+        """
+        raw, rectified = self._views(image.shape[1], image.shape[0])
+        if self.rectifies:
+            image = cv2.remap(image, *rectification_map(raw, rectified), cv2.INTER_LINEAR)
+        return image, raw if self.distorted_images == KEEP else rectified
+
+    def depth(self, depth_m: NDArray[np.float32]) -> NDArray[np.float32]:
+        """A depth image of the raw camera as `image` shows it; no depth is mixed with another.
+
+        Args:
+            depth_m: (H, W) metres along the raw camera's axis, NaN where nothing is known.
+
+        Returns:
+            (H, W) float32, metres along the rectified camera's axis, NaN where nothing is known.
+
+        Raises:
+            MessageError: camera_info_wrong_aspect.
+        """
+        raw, rectified = self._views(depth_m.shape[1], depth_m.shape[0])
+        if not self.rectifies:
+            return depth_m
+        maps = rectification_map(raw, rectified)
+        nearest = cv2.remap(
+            depth_m, *maps, cv2.INTER_NEAREST, borderMode=cv2.BORDER_CONSTANT, borderValue=np.nan
+        )
+        raw_rays = rectified.rays() @ _rectified_to_raw(raw, rectified).T
+        return (nearest / raw_rays[..., 2]).astype(np.float32)
+
+    def describe(self) -> str:
+        """What the camera info is, and what is done with the images; goes after "... is"."""
+        if self.calibration.is_rectified:
+            return "rectified: images are used as they are"
+        distortion = self.calibration.raw.distortion
+        state = f"distorted ({distortion.model})" if distortion else "not rectified (P is not K)"
+        actions = {
+            RECTIFY: "images are rectified; if they are already, as image_proc's image_rect, "
+            f"set distorted_images to {ALREADY_RECTIFIED}",
+            KEEP: "images stay as they are, points are projected with the distortion",
+            ALREADY_RECTIFIED: "images are taken as rectified, as distorted_images says",
+        }
+        return f"{state}: {actions[self.distorted_images]}"
+
+    def describe_size(self, width: int, height: int) -> str:
+        """What it means that images are of another size than their camera info; empty if not."""
+        raw = self.calibration.raw
+        if (width, height) == (raw.width, raw.height):
+            return ""
+        try:
+            raw.for_image(width, height)
+        except MessageError as error:
+            return str(error)
+        return (
+            f"images are {width}x{height}, their camera info is {raw.width}x{raw.height}: "
+            "its intrinsics are scaled"
+        )
+
+    def _make_views(self, width: int, height: int) -> tuple[Camera, Camera]:
+        raw = self.calibration.raw
+        rectified = self.calibration.rectified
+        scaled_size = (
+            round(rectified.width * width / raw.width),
+            round(rectified.height * height / raw.height),
+        )
+        return raw.for_image(width, height), rectified.scaled(*scaled_size)
+
+
+@lru_cache(maxsize=4)
+def rectification_map(raw: Camera, rectified: Camera) -> tuple[NDArray, NDArray]:
+    """Where in the raw image each pixel of the rectified one is, as `cv2.remap` takes it."""
+    rays = rectified.rays().reshape(-1, 3) @ _rectified_to_raw(raw, rectified).T
+    rays[rays[:, 2] <= 0] = np.nan  # beside or behind the raw camera
+    outside = -1e4  # far from every image, within OpenCV's 16 bits
+    pixels = np.nan_to_num(raw.pixels(rays), nan=outside).clip(outside, -outside)
+    maps = pixels.reshape(rectified.height, rectified.width, 2).astype(np.float32)
+    return cv2.convertMaps(maps, None, cv2.CV_16SC2)
+
+
+def _rectified_to_raw(raw: Camera, rectified: Camera) -> NDArray[np.float64]:
+    """(3, 3) rotation; both cameras stand at the same place."""
+    return raw.frame_to_camera[:3, :3] @ rectified.frame_to_camera[:3, :3].T
