@@ -110,14 +110,14 @@ def test_maps_carry_the_image_header_and_metres(graph, start, make):
     assert latencies.wait()[0].data > times.wait()[0].data > 0
     assert infos.messages == []
     info.publish(make.camera_info(1, 2 * WIDTH, 2 * HEIGHT, focal=50.0))
-    graph.until(lambda: node._info is not None, "camera info in the node")
+    graph.until(lambda: node._camera.info is not None, "camera info in the node")
     images.publish(make.image(1_700_000_001_000_000_000, red(), "left_optical"))
     scaled = infos.wait()[0]
     assert (scaled.width, scaled.height, scaled.k[0], scaled.p[2]) == (
         WIDTH,
         HEIGHT,
         25.0,
-        WIDTH / 2,
+        (WIDTH + 0.5) / 2 - 0.5,
     )
     assert scaled.header == depths.wait(2)[1].header
 
@@ -137,7 +137,7 @@ def test_pictures_and_points_are_made_only_for_subscribers(graph, start, make, m
     depths = graph.inbox(Image, "depth/image_rect")
     info, images = graph.publisher(CameraInfo, "camera_info"), graph.publisher(Image, "image")
     info.publish(make.camera_info(0, WIDTH, HEIGHT))
-    graph.until(lambda: node._info is not None, "camera info in the node")
+    graph.until(lambda: node._camera.info is not None, "camera info in the node")
     images.publish(make.image(1, red(4)))
     depths.wait()
     assert made == []
@@ -164,11 +164,11 @@ def test_points_wait_for_camera_info_and_ignore_an_uncalibrated_one(graph, start
     images.publish(make.image(1, red()))
     depths.wait(1)
     info.publish(CameraInfo(width=WIDTH, height=HEIGHT))
-    graph.until(lambda: node._info is not None, "camera info in the node")
+    graph.until(lambda: node._camera.info is not None, "camera info in the node")
     images.publish(make.image(2, red()))
     depths.wait(2)
     info.publish(make.camera_info(3, WIDTH, HEIGHT))
-    graph.until(lambda: node._info.k[0] > 0, "calibrated camera info")
+    graph.until(lambda: node._camera.info.k[0] > 0, "calibrated camera info")
     images.publish(make.image(3, red()))
     assert [stamp_ns(message.header) for message in points.wait(1)] == [3]
 

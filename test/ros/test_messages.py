@@ -12,6 +12,7 @@ pytest.importorskip("sensor_msgs.msg", reason="ROS 2 is not installed")
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
+from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.point_cloud import colored_points
 from uncertainty_depth.messages.camera_info import camera_from_info
 from uncertainty_depth.messages.clouds import cloud_points
@@ -71,38 +72,33 @@ def test_data_is_one_array_of_bytes():
     assert len(data) == 4 * 480 * 640
 
 
-def test_camera_info_scales_as_documented(make):
-    info = make.camera_info(5, 640, 480)
-    info.k = np.array([500.0, 0, 321, 0, 510, 241, 0, 0, 1])
-    info.p = np.array([400.0, 0, 322, -30, 0, 410, 242, -7, 0, 0, 1, 0])
-    info.d = [0.1, -0.2, 0.001, 0.002, 0.0]
-    header = make.header(9, "left_optical")
-    scaled = camera_info_message(info, header, 320, 120)
-    assert (scaled.width, scaled.height, scaled.header) == (320, 120, header)
-    np.testing.assert_allclose(scaled.k, [250, 0, 160.5, 0, 127.5, 60.25, 0, 0, 1])
-    np.testing.assert_allclose(scaled.p, [200, 0, 161, -15, 0, 102.5, 60.5, -1.75, 0, 0, 1, 0])
-    assert list(scaled.d) == list(info.d)
-    np.testing.assert_array_equal(scaled.r, info.r)
-    assert info.width == 640  # the original is untouched
-
-
-def test_camera_info_of_the_same_size_is_copied_exactly(make):
+def test_the_camera_info_of_a_rectified_camera_is_sent_as_it_came(make):
     info = make.camera_info(5, 641, 479, focal=519.2891)
-    same = camera_info_message(info, info.header, 641, 479)
-    assert same == info
+    info.p[3] = -30.0
+    message = camera_info_message(camera_from_info(info), make.header(9, "left_optical"))
+    message = deserialize_message(serialize_message(message), CameraInfo)
+    assert message.header == make.header(9, "left_optical")
+    for name in ("width", "height", "distortion_model", "d", "binning_x", "roi"):
+        assert getattr(message, name) == getattr(info, name)
+    for name in "kr":
+        np.testing.assert_array_equal(getattr(message, name), getattr(info, name))
+    np.testing.assert_allclose(message.p, info.p, rtol=1e-11)
 
 
-def test_camera_info_with_a_region_of_interest(make):
+def test_a_camera_info_with_a_region_of_interest_is_sent_as_that_of_the_image(make):
     info = make.camera_info(0, 640, 480)
     info.roi.x_offset, info.roi.y_offset, info.roi.width, info.roi.height = 100, 50, 320, 240
-    ours = camera_from_info(camera_info_message(info, info.header, 160, 120))
-    np.testing.assert_allclose(ours.intrinsics, camera_from_info(info).scaled(160, 120).intrinsics)
+    camera = camera_from_info(info).scaled(160, 120)
+    sent = camera_info_message(camera, info.header)
+    assert (sent.width, sent.height, sent.roi.width) == (160, 120, 0)
+    np.testing.assert_array_equal(camera_from_info(sent).intrinsics, camera.intrinsics)
 
 
-def test_camera_info_that_knows_nothing_stays_that_way(make):
-    scaled = camera_info_message(CameraInfo(), make.header(1), 320, 240)
-    assert (scaled.width, scaled.height) == (320, 240)
-    assert not np.any(scaled.k)
+def test_an_uncalibrated_camera_stays_that_way(make):
+    sent = camera_info_message(Camera(320, 240, np.zeros((3, 3))), make.header(1))
+    assert (sent.width, sent.height) == (320, 240)
+    assert not np.any(sent.k)
+    assert not np.any(sent.p)
 
 
 def test_points_project_back_to_their_pixels(make):

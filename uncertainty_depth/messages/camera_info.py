@@ -95,6 +95,15 @@ def is_uncalibrated(message: Any) -> bool:
     return not (_matrix(message, "k")[0, 0] or _matrix(message, "p")[0, 0])
 
 
+def description_key(message: Any) -> tuple[Any, ...]:
+    """All of a camera info but its header, to compare: drivers repeat it with every image."""
+    roi = message.roi
+    region = (roi.x_offset, roi.y_offset, roi.width, roi.height)
+    matrices = tuple(_field(message, name).tobytes() for name in "dkrp")
+    binning = (message.binning_x, message.binning_y)
+    return (message.width, message.height, message.distortion_model, *matrices, *binning, *region)
+
+
 def _field(message: Any, name: str) -> NDArray[np.float64]:
     """The values of a field, which is a capital letter in ROS 1; empty where there is none."""
     values = getattr(message, name, getattr(message, name.upper(), ()))

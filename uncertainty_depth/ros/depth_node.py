@@ -22,6 +22,7 @@ from uncertainty_depth.ros.depth_outputs import DepthOutputs
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
 from uncertainty_depth.ros.input_watch import InputWatch
 from uncertainty_depth.ros.messages import age_s, stamp_ns
+from uncertainty_depth.ros.node_camera import NodeCamera
 from uncertainty_depth.ros.parameters import NodeParameters
 from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
 from uncertainty_depth.ros.watched_input import WatchedInput
@@ -77,7 +78,8 @@ class DepthNode(Node):
             raise ConfigError(
                 "the parameter model is empty; expected a model folder, e.g. --ros-args -p model:=/path/to/model"
             )
-        self.health, self._info = Health(), None
+        self.health = Health()
+        self._camera = NodeCamera(self)
         self._outputs, self._qos = DepthOutputs(self), SubscriptionQos(self)
         self._predictor = load_predictor(self.config)
         self._worker = Worker(
@@ -92,10 +94,10 @@ class DepthNode(Node):
             self._qos,
             CameraInfo,
             "camera_info",
-            self._on_info,
+            self._camera.add,
             sensor_qos(1, False),
             once=True,
-            purpose="points and the camera infos of the maps",
+            purpose="rectified images, points and the camera infos of the maps",
         )
         self._qos.declare([topic for _, topic in INPUTS.values()], image_qos(self.config))
         self._subscribe(self.config)
@@ -121,9 +123,6 @@ class DepthNode(Node):
             self, self.health, self._qos, message_type, topic, self._on_image, image_qos(config)
         )
 
-    def _on_info(self, message: CameraInfo) -> None:
-        self._info = message
-
     def _on_image(self, message: Image | CompressedImage) -> None:
         self.health.count("received")
         self._worker.put(message)
@@ -148,9 +147,9 @@ class DepthNode(Node):
                 "stale",
                 f"an image was {age:.3f} s old, more than max_frame_age {config.max_frame_age} s{hint}",
             )
-        image = decode_image(message)
+        image, camera = self._camera.view(decode_image(message), config.distorted_images)
         prediction = self._predictor.predict(image, stamp_ns(message.header))
-        self._outputs.publish(prediction, image, message.header, self._info, config)
+        self._outputs.publish(prediction, image, message.header, camera, config)
         latency_ms = age_s(self, message.header) * 1e3
         self._outputs.publish_times(latency_ms, (time.perf_counter() - start) * 1e3)
         self.health.count("processed")
@@ -187,7 +186,7 @@ class DepthNode(Node):
             "method": self._predictor.method,
             "device": self._predictor.device,
             "samples": self.config.samples,
-            "camera_info": self._info is not None,
+            "camera_info": self._camera.info is not None,
             "image_publishers": self.count_publishers(self._images.name),
             "depth_subscribers": self._outputs.depth.get_subscription_count(),
             "uncertainty_subscribers": self._outputs.sigma.get_subscription_count(),

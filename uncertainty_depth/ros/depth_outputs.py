@@ -15,8 +15,8 @@ from std_msgs.msg import Float64, Header, String
 
 from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, colorize
+from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.point_cloud import colored_points
-from uncertainty_depth.messages.camera_info import camera_from_info
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros.messages import camera_info_message, image_message, points_message
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS, OVERRIDABLE
@@ -48,15 +48,22 @@ class DepthOutputs:
         prediction: DepthPrediction,
         image: NDArray[np.uint8],
         header: Header,
-        info: CameraInfo | None,
+        camera: Camera | None,
         config: DepthNodeConfig,
     ) -> None:
-        """Publish a prediction under the camera image's header; camera info and points wait until the camera's is known."""
-        height, width = prediction.depth_m.shape
-        scaled = None if info is None else camera_info_message(info, header, width, height)
-        if scaled is not None:  # before the maps: who waits for a map has its camera info by then
+        """Publish a prediction and its camera under the camera image's header.
+
+        Args:
+            prediction: maps of shape (H, W).
+            image: (H, W, 3) uint8 RGB, what the prediction is of.
+            header: of the camera image.
+            camera: of `image`; None, no camera info and no points are published.
+            config: the parameters of now.
+        """
+        if camera is not None:  # before the maps: who waits for a map has its camera info by then
+            info = camera_info_message(camera, header)
             for publisher in self._infos:
-                publisher.publish(scaled)
+                publisher.publish(info)
         self.depth.publish(image_message(prediction.depth_m, header))
         self.sigma.publish(image_message(prediction.sigma_m, header))
         self._publish_color(
@@ -65,10 +72,9 @@ class DepthOutputs:
         self._publish_color(
             self._sigma_color, prediction.sigma_m, config.color_max_sigma, SIGMA_COLORS, header
         )
-        if scaled is not None and scaled.k[0] > 0 and self._points.get_subscription_count():
-            points = colored_points(
-                prediction.depth_m, prediction.sigma_m, image, camera_from_info(scaled)
-            )
+        calibrated = camera is not None and camera.intrinsics[0, 0] > 0
+        if calibrated and self._points.get_subscription_count():
+            points = colored_points(prediction.depth_m, prediction.sigma_m, image, camera)
             self._points.publish(points_message(points, header))
 
     def publish_model(self, description: Mapping[str, Any]) -> None:

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2, PointField
 from std_msgs.msg import Header
 
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.messages.camera_info import fields_from_camera
+
 if TYPE_CHECKING:
     from rclpy.node import Node
 
@@ -47,30 +50,10 @@ def byte_array(values: NDArray) -> array:
     return data
 
 
-def camera_info_message(info: CameraInfo, header: Header, width: int, height: int) -> CameraInfo:
-    """The camera info of an image cut to the region of interest and resized to `width` x `height`, under the image's own header.
-
-    K0, K2, P0, P2, P3 scale with the width, K4, K5, P5, P6 with the height; a camera info without a size is not scaled.
-    """
-    roi = info.roi
-    left, top, across, down = roi.x_offset, roi.y_offset, roi.width, roi.height
-    if across == 0 or down == 0:
-        left, top, across, down = 0, 0, info.width, info.height
-    sx, sy = (width / across, height / down) if across and down else (1.0, 1.0)
-    moved = np.array([[sx, 0, -left * sx], [0, sy, -top * sy], [0, 0, 1]])
-    result = CameraInfo(
-        header=header,
-        width=width,
-        height=height,
-        distortion_model=info.distortion_model,
-        d=info.d,
-        r=info.r,
-    )
-    result.k, result.p = (
-        (moved @ info.k.reshape(3, 3)).reshape(-1),
-        (moved @ info.p.reshape(3, 4)).reshape(-1),
-    )
-    return result
+def camera_info_message(camera: Camera, header: Header) -> CameraInfo:
+    """The camera info of this camera's images: neither region of interest nor binning remain."""
+    fields = fields_from_camera(camera)._asdict()
+    return CameraInfo(header=header, **(fields | {"d": fields["d"].tolist()}))
 
 
 def points_message(points: NDArray[np.void], header: Header) -> PointCloud2:

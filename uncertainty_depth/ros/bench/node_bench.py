@@ -42,7 +42,7 @@ def _measure(method: str, samples: int, repetitions: int) -> str:
         node = DepthNode(
             context=context, parameter_overrides=_parameters(Path(folder), method, samples)
         )
-        node._on_info(CameraInfo(width=CAMERA[0], height=CAMERA[1]))
+        node._camera.add(CameraInfo(width=CAMERA[0], height=CAMERA[1]))
         message = _camera_image()
         calls = {
             "node": lambda: node._predict(message),

@@ -1,0 +1,85 @@
+"""The camera of the images that a node receives, by the newest camera info."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.node import Node
+from sensor_msgs.msg import CameraInfo
+
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.geometry.rectification import Rectifier
+from uncertainty_depth.messages.camera_info import (
+    calibration_from_info,
+    description_key,
+    is_uncalibrated,
+)
+
+FIRST_INFO_TIMEOUT_S = 1.0
+
+
+class NodeCamera:
+    """Rectifies images. Camera infos come on the executor's thread, images on a worker's.
+
+    Attributes:
+        info: the newest camera info; None before the first.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self.info: CameraInfo | None = None
+        self._node = node
+        self._topic = node.resolve_topic_name("camera_info")
+        self._came = threading.Event()
+        self._waits = True
+        self._key: tuple[Any, ...] = ()
+        self._rectifier: Rectifier | None = None
+
+    def add(self, message: CameraInfo) -> None:
+        """Take a camera info; the newest counts."""
+        self.info = message
+        self._came.set()
+
+    def view(
+        self, image: NDArray[np.uint8], distorted_images: str
+    ) -> tuple[NDArray[np.uint8], Camera | None]:
+        """The image to work with and its camera, without focal length where it is uncalibrated.
+
+        The first image waits shortly for the camera info that comes beside it. Where nobody
+        publishes one, images are taken as they are and the camera is None.
+
+        Raises:
+            MessageError: where the camera info cannot be understood or is not of such an image.
+        """
+        self._wait_for_first_info()
+        info = self.info
+        if info is None:
+            return image, None
+        if is_uncalibrated(info):
+            height, width = image.shape[:2]
+            return image, Camera(width, height, np.zeros((3, 3)))
+        return self._latest_rectifier(info, distorted_images, image).image(image)
+
+    def _wait_for_first_info(self) -> None:
+        if self.info is None and self._waits and self._node.count_publishers(self._topic):
+            self._came.wait(FIRST_INFO_TIMEOUT_S)
+            self._waits = False
+
+    def _latest_rectifier(
+        self, info: CameraInfo, distorted_images: str, image: NDArray[np.uint8]
+    ) -> Rectifier:
+        """Made anew, and described in the log, only where camera info or option have changed."""
+        key = (distorted_images, *description_key(info))
+        if key != self._key or self._rectifier is None:
+            self._rectifier = Rectifier(calibration_from_info(info), distorted_images)
+            self._key = key
+            self._log(self._rectifier, image)
+        return self._rectifier
+
+    def _log(self, rectifier: Rectifier, image: NDArray[np.uint8]) -> None:
+        logger = self._node.get_logger()
+        logger.info(f"{self._topic} is {rectifier.describe()}")
+        if note := rectifier.describe_size(image.shape[1], image.shape[0]):
+            logger.warning(note)
