@@ -197,10 +197,10 @@ def test_messages_that_cannot_be_deserialised_are_counted(tmp_path, write_frame,
 
 
 def test_whatever_a_frame_raises_is_a_counted_skip(write_bag, monkeypatch):
-    def fail(self, x, y):
+    def fail(self, points):
         raise ZeroDivisionError("nobody foresaw this")
 
-    monkeypatch.setattr("uncertainty_depth.geometry.camera.Camera.scaled", fail)
+    monkeypatch.setattr("uncertainty_depth.geometry.camera.Camera.pixels", fail)
     records = list(BagSource(write_bag(), CONFIG))
     assert reasons(records) == {"unreadable": 5}
     assert "s cannot be read: ZeroDivisionError: nobody foresaw this" in records[0].message

@@ -179,8 +179,8 @@ class BagSource:
         image = bag.first(self.topics.image)
         try:
             height, width = decode_image(image).shape[:2] if image is not None else (0, 0)
-        except MessageError:
-            return  # counted when its turn comes
+        except Exception:  # whatever is wrong with it is counted when its turn comes
+            return
         if note := self.rectifier.describe_size(width, height):
             self._recording.note(f"{self.topics.image}: {note}")
 
