@@ -174,6 +174,7 @@ def test_scoring_frames_that_the_model_was_trained_on_is_said(
                     str(model),
                     "--output",
                     str(tmp_path),
+                    "--overwrite",
                     "--pictures",
                     "0",
                 ]

@@ -88,6 +88,24 @@ class PredictorConfig(RawPredictorConfig):
 
 
 @dataclass(frozen=True)
+class ColorConfig:
+    """How depth and sigma are coloured: fixed scales, so that images can be compared."""
+
+    color_max_depth: float = option(
+        10.0,
+        "depth shown as the far end of the colour scale, metres",
+        minimum=0.01,
+        maximum=MAX_DEPTH_M,
+    )
+    color_max_sigma: float = option(
+        1.0,
+        "standard deviation shown as the far end of the colour scale, metres",
+        minimum=0.001,
+        maximum=MAX_DEPTH_M,
+    )
+
+
+@dataclass(frozen=True)
 class LidarConfig:
     """How a LiDAR cloud becomes ground truth in a camera image."""
 
@@ -388,7 +406,7 @@ class SynthesisConfig:
 
 
 @dataclass(frozen=True)
-class DepthNodeConfig(PredictorConfig, CameraConfig):
+class DepthNodeConfig(PredictorConfig, CameraConfig, ColorConfig):
     """The depth node's parameters."""
 
     model: str = option("", "model folder", read_only=True)
@@ -408,18 +426,6 @@ class DepthNodeConfig(PredictorConfig, CameraConfig):
         "newest camera images kept while the network is busy; older ones are dropped and counted",
         minimum=1,
         maximum=1000,
-    )
-    color_max_depth: float = option(
-        10.0,
-        "depth shown as the far end of the colour scale, metres",
-        minimum=0.01,
-        maximum=MAX_DEPTH_M,
-    )
-    color_max_sigma: float = option(
-        1.0,
-        "standard deviation shown as the far end of the colour scale, metres",
-        minimum=0.001,
-        maximum=MAX_DEPTH_M,
     )
 
 
@@ -442,6 +448,7 @@ class EvaluatorNodeConfig(EvaluationConfig, LidarConfig):
     output: str = option(
         "", "folder the report is written to on shutdown or ~/save; empty writes none on shutdown"
     )
+    overwrite: bool = option(False, "replace the report that is in output from an earlier run")
     color_max_depth: float = option(
         10.0,
         "depth shown as the far end of the colour scale, metres",

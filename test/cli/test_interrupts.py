@@ -3,39 +3,13 @@
 import csv
 import json
 import shutil
-import subprocess
-import sys
 
 import pytest
 
 from uncertainty_depth.cli.demo import MODEL
 from uncertainty_depth.metrics import OnlineMetrics
 
-STRIKES = """
-import signal, sys
-import {module} as module
-from uncertainty_depth.cli.main import main
-original, calls = getattr({owner}, {name!r}), []
-def struck(*arguments, **options):
-    calls.append(1)
-    for _ in range({times} if len(calls) == {call} else 0):
-        signal.raise_signal(signal.SIGINT)
-    return original(*arguments, **options)
-setattr({owner}, {name!r}, struck)
-sys.exit(main(sys.argv[1:]))
-"""
-PREDICTOR = {"module": "uncertainty_depth.inference.predictor", "owner": "module.Predictor"}
 SOURCE = "synthetic:worlds=1,frames=12,width=64,height=48,rings=16"
-
-
-def strike(arguments, name="predict", call=2, times=1, **place):
-    code = STRIKES.format(**{**PREDICTOR, **place}, name=name, call=call, times=times)
-    return subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def evaluate(report, *options):
@@ -53,7 +27,7 @@ def evaluate(report, *options):
         },
     ],
 )
-def test_evaluate_finishes_the_frame_and_writes_its_report(tmp_path, place):
+def test_evaluate_finishes_the_frame_and_writes_its_report(strike, tmp_path, place):
     done = strike(evaluate(tmp_path / "report"), **place)
     assert done.returncode == 130, done.stderr
     assert "Traceback" not in done.stderr
@@ -67,7 +41,7 @@ def test_evaluate_finishes_the_frame_and_writes_its_report(tmp_path, place):
     assert (tmp_path / "report" / "report.html").stat().st_size > 10_000
 
 
-def test_a_second_one_aborts_and_leaves_the_earlier_report(tmp_path):
+def test_a_second_one_aborts_and_leaves_the_earlier_report(strike, tmp_path):
     report = tmp_path / "report"
     report.mkdir()
     (report / "summary.json").write_text("earlier")
@@ -78,14 +52,14 @@ def test_a_second_one_aborts_and_leaves_the_earlier_report(tmp_path):
     assert (report / "summary.json").read_text() == "earlier"
 
 
-def test_one_while_the_report_is_written_does_not_cost_the_report(tmp_path):
+def test_one_while_the_report_is_written_does_not_cost_the_report(strike, tmp_path):
     place = {"module": "uncertainty_depth.evaluation.report", "owner": "module"}
     done = strike(evaluate(tmp_path / "report"), "_render", call=1, **place)
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "report" / "summary.json").read_text())["notes"] == []
 
 
-def test_calibrate_reports_on_what_it_has_read_and_leaves_the_model(tmp_path):
+def test_calibrate_reports_on_what_it_has_read_and_leaves_the_model(strike, tmp_path):
     model = tmp_path / "model"
     shutil.copytree(MODEL, model)
     before = (model / "model.json").read_bytes()

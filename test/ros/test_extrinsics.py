@@ -38,14 +38,23 @@ class Buffer:
         return SimpleNamespace(transform=transform)
 
 
+class TransformListener:
+    """tf2's: the node keeps its subscriptions until it is told to let go."""
+
+    def __init__(self, buffer, node):
+        self.buffer, self.node = buffer, node
+        node.append(buffer)
+
+    def unregister(self):
+        self.node.remove(self.buffer)
+
+
 @pytest.fixture
 def tf2(monkeypatch):
     module = ModuleType("tf2_ros")
-    module.TransformException, module.Buffer, module.TransformListener = (
-        TransformException,
-        Buffer,
-        lambda buffer, node: node.append(buffer),
-    )
+    module.TransformException = TransformException
+    module.Buffer = Buffer
+    module.TransformListener = TransformListener
     monkeypatch.setitem(sys.modules, "tf2_ros", module)
 
 
@@ -88,3 +97,10 @@ def test_a_missing_transform_skips_the_frame(tf2, make):
     with pytest.raises(MessageError, match="no transform from 'radar' to 'camera'") as caught:
         extrinsics.lookup("camera", "radar", make.header(1).stamp)
     assert caught.value.reason == "no_extrinsics"
+
+
+def test_a_listener_that_is_closed_leaves_nothing_with_the_node(tf2):
+    node = []
+    for _ in range(3):
+        create_extrinsics(node, (), False).close()
+    assert node == []

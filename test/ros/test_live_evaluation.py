@@ -272,15 +272,27 @@ def test_colours_may_change_without_a_new_start_but_what_is_scored_may_not(ready
     add_prediction(ready, make, 100 * MS)
     add_cloud(ready, make, 100 * MS)
     add_prediction(ready, make, 200 * MS)
-    assert (
-        ready.reconfigure(
-            EvaluatorNodeConfig(color_max_depth=3.0, occlusion_window=9), ready.extrinsics
-        )
-        == []
-    )
+    changes = {"color_max_depth": 3.0, "occlusion_window": 9, "pictures": 2, "queue_size": 5}
+    ready.reconfigure(EvaluatorNodeConfig(**changes), ready.extrinsics)
     assert (ready.evaluation.evaluated, ready.waiting) == (1, 1)
     add_cloud(ready, make, 200 * MS)
     assert (ready.evaluation.evaluated, ready.waiting) == (2, 0)
     ready.reconfigure(EvaluatorNodeConfig(max_depth=20.0), ready.extrinsics)
     assert ready.evaluation.evaluated == 0
     assert ready.evaluation.config.max_depth == 20.0
+
+
+def test_whatever_a_pair_raises_is_a_counted_frame(ready, make, monkeypatch):
+    def fail(*_):
+        raise OverflowError("Python int too large to convert to C long")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("uncertainty_depth.ros.live_evaluation.cloud_points", fail)
+        add_prediction(ready, make, 100 * MS)
+        (result,) = add_cloud(ready, make, 100 * MS)
+    assert result.reason == "failed"
+    assert "OverflowError: Python int too large" in result.message
+    add_prediction(ready, make, 200 * MS)
+    add_cloud(ready, make, 200 * MS)
+    assert ready.evaluation.frames() == {"read": 2, "evaluated": 1, "skipped": {"failed": 1}}
+    assert ready.waiting == 0

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from uncertainty_depth import __version__
 from uncertainty_depth.config import (
     CalibrationConfig,
+    ColorConfig,
     EvaluationConfig,
     NetworkConfig,
     PlayerConfig,
@@ -130,7 +131,7 @@ SIGNATURES: dict[str, Signature] = {
         "my_bag --model my_model --output my_report",
     ),
     "predict": Signature(
-        (PredictorConfig,),
+        (PredictorConfig, ColorConfig),
         (
             argument("images", type=Path, nargs="+", help="image files"),
             argument("--model", type=Path, required=True, help="model folder"),

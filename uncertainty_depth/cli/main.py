@@ -18,6 +18,7 @@ from uncertainty_depth import atomic
 from uncertainty_depth.cli.arguments import build_parser
 from uncertainty_depth.config import (
     CalibrationConfig,
+    ColorConfig,
     EvaluationConfig,
     NetworkConfig,
     PlayerConfig,
@@ -30,6 +31,7 @@ from uncertainty_depth.errors import SourceError, UncertaintyDepthError
 from uncertainty_depth.experiments.registry import EXPERIMENTS
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.options import from_arguments, to_mapping
+from uncertainty_depth.records import Skipped
 
 Command = Callable[[argparse.Namespace], None]
 logger = logging.getLogger(__name__)
@@ -124,8 +126,16 @@ def predict(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.inference.predictor import Predictor
 
     predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
-    for path in predict_files(predictor, arguments.images, arguments.output):
-        print(path)
+    colors = from_arguments(ColorConfig, arguments)
+    unreadable = []
+    for result in predict_files(predictor, arguments.images, arguments.output, colors):
+        if isinstance(result, Skipped):
+            unreadable.append(result.message)
+        else:
+            print(result)
+    if unreadable:
+        count = f"{len(unreadable)} of {len(arguments.images)} images"
+        raise SourceError(f"{count} could not be read: {'; '.join(unreadable)}")
 
 
 def calibrate(arguments: argparse.Namespace) -> None:

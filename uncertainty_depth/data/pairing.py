@@ -29,13 +29,14 @@ class Pairer:
     two interleave. Where a stream's time jumps back (a bag that loops) what waits is decided with what is there, and pairing starts anew.
 
     Attributes:
+        queue_size: how many references, and clouds, wait at most; may be set at any time.
         counts: references `paired` and `unmatched` (every reference is one of them once flushed), those `pushed_out` of a full queue
             before a later cloud came, `clouds_unmatched`, and the backward jumps in time of each stream.
     """
 
     def __init__(self, max_time_difference_s: float, queue_size: int) -> None:
         self._tolerance_ns = round(max_time_difference_s * 1e9)
-        self._queue_size = queue_size
+        self.queue_size = queue_size
         self._references: deque[tuple[int, Any]] = deque()
         self._clouds: deque[_Cloud] = deque()  # in order of arrival
         self._newest_reference: int | None = None
@@ -62,7 +63,7 @@ class Pairer:
         self._newest_reference = max(stamp_ns, self._newest_reference or stamp_ns)
         self._references.append((stamp_ns, item))
         outcomes += self._decide_ready()
-        overflow = max(0, len(self._references) - self._queue_size)
+        overflow = max(0, len(self._references) - self.queue_size)
         self.counts["pushed_out"] += overflow
         return outcomes + self._decide(overflow)
 
@@ -75,7 +76,7 @@ class Pairer:
             self._newest_cloud = None
         self._newest_cloud = max(stamp_ns, self._newest_cloud or stamp_ns)
         self._clouds.append(_Cloud(stamp_ns, item))
-        if len(self._clouds) > self._queue_size:
+        while len(self._clouds) > self.queue_size:
             self._forget_cloud()
         return outcomes + self._decide_ready()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,10 @@ class Example:
     prediction: DepthPrediction
     figures: Mapping[str, float]
 
+    def __deepcopy__(self, _: dict[int, Any]) -> Example:
+        """Its arrays do not change: a copy of an evaluation shares them."""
+        return self
+
 
 class Examples:
     """At most `2 * wanted` frames spread evenly over a run of unknown length: every k-th, k doubling whenever it is full."""
@@ -28,6 +33,13 @@ class Examples:
     def __init__(self, wanted: int) -> None:
         self._wanted, self._stride, self._seen = wanted, 1, 0
         self._kept: list[Example] = []
+
+    def resize(self, wanted: int) -> None:
+        """Want another number from now on; frames kept already stay spread as they are."""
+        self._wanted = wanted
+        while len(self._kept) > 2 * wanted:
+            self._kept = self._kept[::2] if wanted else []
+            self._stride *= 2
 
     def offer(self, make: Callable[[], Example]) -> None:
         """Keep `make()` if its turn has come; it is not called otherwise."""

@@ -6,9 +6,9 @@ import csv
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from uncertainty_depth.errors import SourceError
 
@@ -22,10 +22,20 @@ class FrameRows:
     Attributes:
         path: of the table's file.
         size: bytes that are these rows.
+        owner: keeps a temporary file alive after its table is gone; in this process alone.
     """
 
     path: Path
     size: int
+    owner: TextIO | None = field(default=None, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without the owner, which cannot leave the process."""
+        return FrameRows, (self.path, self.size)
+
+    def __deepcopy__(self, _: dict[int, Any]) -> FrameRows:
+        """Rows do not change."""
+        return self
 
     def write(self, path: Path) -> None:
         """Copy the rows to a CSV file, in pieces: memory does not grow with the frames."""
@@ -81,7 +91,7 @@ class FrameTable:
     def rows(self) -> FrameRows:
         """What the table holds now."""
         self._file.flush()
-        return FrameRows(self._path, os.fstat(self._file.fileno()).st_size)
+        return FrameRows(self._path, os.fstat(self._file.fileno()).st_size, self._file)
 
     def write(self, path: Path) -> None:
         """Copy what the table holds now to a CSV file."""
@@ -99,8 +109,11 @@ class FrameTable:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Its rows of now: a file that is written to cannot be copied."""
-        rows = self.rows()
-        return FrameRows, (rows.path, rows.size)
+        return self.rows().__reduce__()
+
+    def __deepcopy__(self, _: dict[int, Any]) -> FrameRows:
+        """Its rows of now."""
+        return self.rows()
 
 
 def flatten(figures: Mapping[str, Any], prefix: str = "") -> dict[str, float]:

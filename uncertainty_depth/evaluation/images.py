@@ -50,6 +50,11 @@ def thicken(values: NDArray[np.floating], size: int = 3) -> NDArray[np.floating]
     return np.where(known, values, np.where(np.isfinite(grown), grown, np.nan))
 
 
+def panel_aspect(shape: tuple[int, ...]) -> float:
+    """Height over width of a panel that shows a map of this shape, (H, W, ...), within limits."""
+    return min(max(shape[0] / shape[1], 1 / MAX_ASPECT**2), MAX_ASPECT)
+
+
 def example_figure(example: Example) -> Figure:
     """Image, ground truth, depth, sigma and error of one frame, side by side, each with its colour scale in metres."""
     depth, sigma, truth = (
@@ -68,8 +73,7 @@ def example_figure(example: Example) -> Figure:
         ("sigma (m)", sigma, SIGMA_COLORS, max(_percentile(sigma, 98), 1e-3)),
         ("error (m)", thicken(error), SIGMA_COLORS, off),
     ]
-    aspect = min(max(depth.shape[0] / depth.shape[1], 1 / MAX_ASPECT**2), MAX_ASPECT)
-    figure = Figure(figsize=(16, 16 / 5 * aspect + 0.7), layout="constrained")
+    figure = Figure(figsize=(16, 16 / 5 * panel_aspect(depth.shape) + 0.7), layout="constrained")
     axes, scales = figure.subplots(2, 5, height_ratios=(1, 0.05))
     _show_image(axes[0], example)
     scales[0].set_axis_off()

@@ -120,7 +120,7 @@ def _write_files(evaluation: Evaluation, folder: Path, context: Context, images:
         (folder / f"frame_{index}.png").write_bytes(data)
     examples = [(example.name, example.figures, data) for example, data in shown]
     page = _render(summary, context, plot_images, examples)
-    (folder / "report.html").write_text(page, encoding="utf-8")
+    (folder / "report.html").write_bytes(page.encode("utf-8", "replace"))
 
 
 def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:

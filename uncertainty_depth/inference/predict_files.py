@@ -1,4 +1,4 @@
-"""Depth and sigma of image files, written beside a picture of both."""
+"""Depth and sigma of image files, written beside an image of both."""
 
 from __future__ import annotations
 
@@ -8,34 +8,65 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from uncertainty_depth import atomic
+from uncertainty_depth.config import ColorConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.evaluation.evaluate import DepthPredictor
-from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, colorize
-from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, panel_aspect
+from uncertainty_depth.interrupt import deferred_interrupt
+from uncertainty_depth.records import DepthPrediction, Skipped
+
+DPI = 110
 
 
 def predict_files(
-    predictor: DepthPredictor, images: Iterable[Path], output: Path
-) -> Iterator[Path]:
-    """Write `STEM_depth.tiff` and `STEM_sigma.tiff` (32-bit float, metres) and `STEM_picture.png` for each image; yield the picture's path.
+    predictor: DepthPredictor, images: Iterable[Path], output: Path, colors: ColorConfig
+) -> Iterator[Path | Skipped]:
+    """Write the maps of each image file, and an image to look at.
+
+    `STEM_depth.tiff` and `STEM_sigma.tiff` hold 32-bit floats, metres; `STEM_picture.png` shows
+    both. The first Ctrl-C ends it after the image at hand.
+
+    Yields:
+        The path of `STEM_picture.png`, or `Skipped` for a file that is missing or no image.
 
     Raises:
-        SourceError: for a file that is missing or no image, and before anything is written where a result would replace an image or another result.
+        SourceError: before anything is written, where a result would replace an image or another
+            result.
+        OSError: a result cannot be written.
+        KeyboardInterrupt: Ctrl-C was pressed.
     """
     paths = list(images)
     _refuse_overwriting(paths, output)
     output.mkdir(parents=True, exist_ok=True)
-    for index, path in enumerate(tqdm(paths, unit="image")):
-        image = read_rgb(path)
-        prediction = predictor.predict(image, index)
-        cv2.imwrite(str(output / f"{path.stem}_depth.tiff"), prediction.depth_m)
-        cv2.imwrite(str(output / f"{path.stem}_sigma.tiff"), prediction.sigma_m)
-        picture = output / f"{path.stem}_picture.png"
-        cv2.imwrite(str(picture), cv2.cvtColor(side_by_side(image, prediction), cv2.COLOR_RGB2BGR))
-        yield picture
+    with deferred_interrupt() as interrupt:
+        for index, path in enumerate(tqdm(paths, unit="image")):
+            if interrupt.requested:
+                raise KeyboardInterrupt
+            try:
+                image = read_rgb(path)
+            except SourceError as error:
+                yield Skipped(None, "unreadable_image", str(error))
+                continue
+            prediction = predictor.predict(image, index)
+            yield _write(output / path.stem, image, prediction, colors)
+
+
+def _write(
+    stem: Path, image: NDArray[np.uint8], prediction: DepthPrediction, colors: ColorConfig
+) -> Path:
+    maps = {"depth": prediction.depth_m, "sigma": prediction.sigma_m}
+    for name, values in maps.items():
+        _, content = cv2.imencode(".tiff", values)
+        atomic.write_bytes(stem.with_name(f"{stem.name}_{name}.tiff"), content.tobytes())
+    path = stem.with_name(f"{stem.name}_picture.png")
+    with atomic.replacing(path) as temporary:
+        prediction_figure(image, prediction, colors).savefig(temporary, format="png", dpi=DPI)
+    return path
 
 
 def _refuse_overwriting(paths: list[Path], output: Path) -> None:
@@ -57,22 +88,41 @@ def _refuse_overwriting(paths: list[Path], output: Path) -> None:
 
 
 def read_rgb(path: Path) -> NDArray[np.uint8]:
-    """An image file as (H, W, 3) uint8 RGB."""
+    """An image file as (H, W, 3) uint8 RGB.
+
+    Raises:
+        SourceError: it is missing, or no image that can be read.
+    """
     if path.is_dir():
         raise SourceError(f"{path} is a folder; expected image files")
     if not path.is_file():
         raise SourceError(f"no such image: {path}")
-    image = cv2.imread(str(path), cv2.IMREAD_COLOR)
+    try:
+        image = cv2.imread(str(path), cv2.IMREAD_COLOR)
+    except cv2.error as error:  # more pixels than OpenCV decodes
+        raise SourceError(f"{path} cannot be decoded: {error.err}") from error
     if image is None:
         raise SourceError(f"{path} is not an image that OpenCV can read")
     return cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
 
 
-def side_by_side(image: NDArray[np.uint8], prediction: DepthPrediction) -> NDArray[np.uint8]:
-    """Image, depth and sigma in one row, (H, 3 W, 3) uint8 RGB; each map's scale ends at its 98th percentile."""
-    maps = ((prediction.depth_m, DEPTH_COLORS), (prediction.sigma_m, SIGMA_COLORS))
-    drawn = [
-        colorize(values, max(float(np.nanpercentile(values, 98)), 1e-6), colors)
-        for values, colors in maps
-    ]
-    return np.concatenate([image, *drawn], axis=1)
+def prediction_figure(
+    image: NDArray[np.uint8], prediction: DepthPrediction, colors: ColorConfig
+) -> Figure:
+    """Image, depth and sigma side by side, each map with its colour bar in metres."""
+    figure = Figure(figsize=(15, 5 * panel_aspect(image.shape) + 0.8), layout="constrained")
+    axes = figure.subplots(1, 3)
+    axes[0].imshow(image)
+    axes[0].set_title("image")
+    panels = (
+        ("depth (m)", prediction.depth_m, DEPTH_COLORS, colors.color_max_depth),
+        ("standard deviation (m)", prediction.sigma_m, SIGMA_COLORS, colors.color_max_sigma),
+    )
+    for axis, (title, values, color_map, maximum) in zip(axes[1:], panels, strict=True):
+        shown = axis.imshow(values, cmap=color_map, vmin=0, vmax=maximum, interpolation="nearest")
+        figure.colorbar(shown, ax=axis, orientation="horizontal", extend="max", aspect=40)
+        axis.set_title(title)
+    for axis in axes:
+        axis.set_xticks([])
+        axis.set_yticks([])
+    return figure

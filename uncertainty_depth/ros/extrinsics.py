@@ -20,6 +20,10 @@ class Extrinsics(Protocol):
         """(4, 4) transform at the cloud's stamp; `MessageError` "no_extrinsics" where there is none."""
         ...
 
+    def close(self) -> None:
+        """Stop listening."""
+        ...
+
 
 class FixedExtrinsics:
     """The transform that was given, whatever the frames are called."""
@@ -35,6 +39,9 @@ class FixedExtrinsics:
     def lookup(self, camera_frame: str, lidar_frame: str, stamp: Any) -> NDArray[np.float64]:
         """The transform."""
         return self._transform
+
+    def close(self) -> None:
+        """Nothing was listened to."""
 
 
 class TfExtrinsics:
@@ -67,6 +74,10 @@ class TfExtrinsics:
         shift, turn = found.transform.translation, found.transform.rotation
         return transform_from(shift.x, shift.y, shift.z, turn.x, turn.y, turn.z, turn.w)
 
+    def close(self) -> None:
+        """End the subscriptions of /tf and /tf_static, which the node would keep for ever."""
+        self._listener.unregister()
+
 
 class NoExtrinsics:
     """For ground truth that comes as an image."""
@@ -74,6 +85,9 @@ class NoExtrinsics:
     def lookup(self, camera_frame: str, lidar_frame: str, stamp: Any) -> NDArray[np.float64]:
         """There is none."""
         raise MessageError("no_extrinsics", "ground truth comes as images: there is no LiDAR")
+
+    def close(self) -> None:
+        """Nothing was listened to."""
 
 
 def create_extrinsics(

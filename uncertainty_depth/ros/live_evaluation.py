@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,12 @@ from uncertainty_depth.records import DepthPrediction, Skipped
 from uncertainty_depth.ros.exact_pairs import ExactPairs, Unmatched
 from uncertainty_depth.ros.extrinsics import Extrinsics
 
-RUN_OPTIONS = [item.name for item in fields(EvaluationConfig)] + [
+logger = logging.getLogger(__name__)
+RUN_OPTIONS = [item.name for item in fields(EvaluationConfig) if item.name != "pictures"] + [
     "max_time_difference",
-    "queue_size",
     "use_ground_truth_image",
 ]
+"""A score under another value of these is another score."""
 UNMATCHED_REASONS = ("depth_without_uncertainty", "uncertainty_without_depth")
 
 
@@ -59,16 +61,22 @@ class LiveEvaluation:
         self._without_camera: deque[Outcome] = deque()
         self._undecided = 0
 
-    def reconfigure(
-        self, config: EvaluatorNodeConfig, extrinsics: Extrinsics
-    ) -> list[Scored | Skipped]:
-        """Take new options. What is scored may only change between runs: a change of it, or of the pairing, starts anew."""
-        changed = any(getattr(config, name) != getattr(self.config, name) for name in RUN_OPTIONS)
-        results = self.finish() if changed else []
-        self.config, self.extrinsics = config, extrinsics
-        if changed:
+    def starts_anew(self, config: EvaluatorNodeConfig) -> bool:
+        """Whether scores under these options cannot be joined with those so far."""
+        return any(getattr(config, name) != getattr(self.config, name) for name in RUN_OPTIONS)
+
+    def reconfigure(self, config: EvaluatorNodeConfig, extrinsics: Extrinsics) -> None:
+        """Take new options. Where `starts_anew`, scores and what waits are forgotten: `finish` first."""
+        starts_anew = self.starts_anew(config)
+        self.config = config
+        self.extrinsics = extrinsics
+        if starts_anew:
             self.reset()
-        return results
+            return
+        self._pairs.queue_size = config.queue_size
+        self._pairer.queue_size = config.queue_size
+        self.evaluation.config = replace(self.evaluation.config, pictures=config.pictures)
+        self.evaluation.examples.resize(config.pictures)
 
     @property
     def waiting(self) -> int:
@@ -133,6 +141,12 @@ class LiveEvaluation:
             return self._score(*outcome)
         except MessageError as error:
             return self._skip(Skipped(outcome.stamp_ns, error.reason, str(error)))
+        except (
+            Exception
+        ) as error:  # whatever a hostile message raises costs one frame, not the run
+            logger.exception("a frame failed")
+            sentence = f"frame {frame_name(outcome.stamp_ns)}: {type(error).__name__}: {error}"
+            return self._skip(Skipped(outcome.stamp_ns, "failed", sentence))
 
     def _score(self, stamp_ns: int, maps: tuple[Any, Any], truth: Any | None) -> Scored | Skipped:
         depth, sigma = maps

@@ -15,6 +15,7 @@ from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, colorize, thicken
 from uncertainty_depth.evaluation.plots import sparsification_figure
+from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.ros.live_evaluation import Scored
 from uncertainty_depth.ros.messages import image_message
 from uncertainty_depth.ros.qos import OUTPUT_QOS, OVERRIDABLE
@@ -40,10 +41,9 @@ class ScoreOutputs:
             for name in ("sparsification", "error", "ground_truth")
         )
 
-    def publish(self, scored: Scored, evaluation: Evaluation, config: EvaluatorNodeConfig) -> None:
+    def publish_frame(self, scored: Scored, config: EvaluatorNodeConfig) -> None:
         """Publish what a scored frame brought."""
         _publish(self._frame, topic_values(scored.figures))
-        _publish(self._all, topic_values(flatten(evaluation.summary())))
         error = np.abs(scored.prediction.depth_m - scored.ground_truth_m)
         if self._error.get_subscription_count():
             self._error.publish(
@@ -57,12 +57,18 @@ class ScoreOutputs:
             )
             self._ground_truth.publish(image_message(picture, scored.header))
 
-    def publish_sparsification(self, evaluation: Evaluation) -> None:
-        """Publish the sparsification plot over all frames."""
-        if self._sparsification.get_subscription_count() and evaluation.evaluated:
-            message = image_message(
-                drawn(sparsification_figure(evaluation.metrics.curves())), Image().header
-            )
+    @property
+    def pooled_wanted(self) -> bool:
+        """Whether anybody looks at what is made of all frames."""
+        publishers = (self._sparsification, *self._all.values())
+        return any(publisher.get_subscription_count() for publisher in publishers)
+
+    def publish_pooled(self, metrics: OnlineMetrics) -> None:
+        """Publish the metrics of all frames so far, and the sparsification plot where it is looked at."""
+        _publish(self._all, topic_values(flatten(metrics.compute())))
+        if self._sparsification.get_subscription_count():
+            image = drawn(sparsification_figure(metrics.curves()))
+            message = image_message(image, Image().header)
             message.header.stamp = self._node.get_clock().now().to_msg()
             self._sparsification.publish(message)
 

@@ -19,7 +19,7 @@ from rosbags.interfaces import (
     QosReliability,
     QosTime,
 )
-from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from uncertainty_depth.errors import SourceError
@@ -49,7 +49,7 @@ def _header(stamp_ns: int, frame_id: str) -> Any:
 
 
 class BagWriter:
-    """Context manager that writes a new rosbag2 folder; left with an exception, it takes the unfinished folder away."""
+    """Context manager that writes a new rosbag2 folder, its chunks compressed (zstd); left with an exception, it takes the unfinished folder away."""
 
     def __init__(self, path: Path | str) -> None:
         """Raises `SourceError` where `path` exists: nothing is overwritten."""
@@ -59,6 +59,7 @@ class BagWriter:
         self._writer = Writer(
             self.path, version=METADATA_VERSION, storage_plugin=StoragePlugin.MCAP
         )
+        self._writer.set_compression(CompressionMode.STORAGE, CompressionFormat.ZSTD)
         self._connections: dict[str, Any] = {}
         self._static_transforms: list[Any] = []
 

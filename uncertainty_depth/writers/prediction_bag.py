@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,8 @@ from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.writers.bag_writer import BagWriter
 
 FRAME_ID = "camera"
+MAX_POINTS = 100_000
+"""Of a cloud: the maps hold every pixel, and points of all of them were half of the bag."""
 
 
 @contextmanager
@@ -37,11 +40,8 @@ def prediction_sink(path: Path) -> Iterator[Sink]:
             if frame.camera is not None:
                 for topic in ("/camera_info", "/depth/camera_info", "/uncertainty/camera_info"):
                     bag.camera_info(topic, frame.stamp_ns, FRAME_ID, frame.camera)
-                bag.cloud(
-                    "/points",
-                    frame.stamp_ns,
-                    FRAME_ID,
-                    colored_points(depth, sigma, frame.image, frame.camera),
-                )
+                points = colored_points(depth, sigma, frame.image, frame.camera)
+                step = math.ceil(math.sqrt(points.size / MAX_POINTS))
+                bag.cloud("/points", frame.stamp_ns, FRAME_ID, points[::step, ::step])
 
         yield write

@@ -88,6 +88,8 @@ def _node(name: str, source: BagSource, model: Path, output: Path) -> list[str]:
             "-p",
             f"output:={output}",
             "-p",
+            "overwrite:=true",
+            "-p",
             f"lidar_to_camera:=[{extrinsics}]",
             "-r",
             f"lidar/points:={topics.lidar}",

@@ -1,0 +1,76 @@
+"""`predict` in real processes: one bad image of many, a disk without room, Ctrl-C, and images to look at."""
+
+import resource
+import subprocess
+import sys
+
+import cv2
+import numpy as np
+import pytest
+
+from uncertainty_depth.cli.demo import MODEL
+from uncertainty_depth.config import ColorConfig
+from uncertainty_depth.inference.predict_files import prediction_figure
+from uncertainty_depth.records import DepthPrediction
+
+
+@pytest.fixture
+def photos(tmp_path):
+    paths = [tmp_path / f"{name}.png" for name in "abc"]
+    for path in paths:
+        cv2.imwrite(str(path), np.full((30, 40, 3), 99, np.uint8))
+    return paths
+
+
+def predict(photos, output, *options, **process):
+    arguments = ["predict", *photos, "--model", MODEL, "--output", output, "--samples", "1"]
+    return subprocess.run(
+        [sys.executable, "-m", "uncertainty_depth.cli.main", *map(str, arguments), *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        **process,
+    )
+
+
+def test_one_unreadable_image_of_many_is_named_and_counted(photos, tmp_path):
+    photos[1].write_bytes(b"no image")
+    done = predict(photos, tmp_path / "maps")
+    assert done.returncode == 1
+    assert done.stdout.split() == [str(tmp_path / "maps" / f"{name}_picture.png") for name in "ac"]
+    last = done.stderr.strip().splitlines()[-1]
+    assert "1 of 3 images could not be read" in last
+    assert str(photos[1]) in last
+    assert cv2.imread(str(tmp_path / "maps" / "c_depth.tiff"), -1).dtype == np.float32
+
+
+def test_a_disk_without_room_is_named_and_nothing_half_written_stays(photos, tmp_path):
+    """A limit on the size of files stands in for the disk: the same call fails in the same way."""
+    maps = tmp_path / "maps"
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))  # noqa: E731
+    done = predict(photos, maps, preexec_fn=limit)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert f"{maps / 'a_depth.tiff'}: File too large" in done.stderr.splitlines()[-1]
+    assert list(maps.iterdir()) == []
+
+
+def test_ctrl_c_finishes_the_image(strike, photos, tmp_path):
+    maps = tmp_path / "maps"
+    arguments = ["predict", *photos, "--model", MODEL, "--output", maps, "--samples", "1"]
+    done = strike(arguments, call=2)
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
+    assert sorted(path.name for path in maps.glob("*.png")) == ["a_picture.png", "b_picture.png"]
+
+
+def test_images_have_a_colour_bar_a_unit_and_the_scale_that_is_asked_for():
+    depth = np.full((30, 40), 3, np.float32)
+    colors = ColorConfig(color_max_depth=20.0, color_max_sigma=0.5)
+    figure = prediction_figure(
+        np.zeros((30, 40, 3), np.uint8), DepthPrediction(depth, depth / 10), colors
+    )
+    shown = {axes.get_title(): axes.images[0] for axes in figure.axes if axes.get_title()}
+    assert shown["depth (m)"].get_clim() == (0, 20)
+    assert shown["standard deviation (m)"].get_clim() == (0, 0.5)
+    assert all(shown[name].colorbar for name in ("depth (m)", "standard deviation (m)"))

@@ -1,0 +1,63 @@
+"""What `depth/model` says about the model, made safe for a report: anybody may publish there."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from uncertainty_depth.errors import MessageError
+
+MAX_CHARACTERS = 100_000
+MAX_DEPTH = 8
+
+
+def model_description(text: str) -> dict[str, Any]:
+    """The JSON object in `text`, plain and bounded.
+
+    Raises:
+        MessageError: "model_description", for a text that is no JSON object, too long or too deep.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise MessageError(
+            "model_description",
+            f"depth/model has {len(text)} characters; expected at most {MAX_CHARACTERS}",
+        )
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise MessageError(
+            "model_description", f"depth/model says {text[:80]!r}; expected a JSON object"
+        ) from error
+    if not isinstance(content, dict) or _depth(content) > MAX_DEPTH:
+        raise MessageError(
+            "model_description",
+            f"depth/model says {text[:80]!r}; expected a JSON object of at most {MAX_DEPTH} levels",
+        )
+    calibration = content.get("calibration")
+    if not isinstance(calibration, (str, type(None))):
+        content["calibration"] = json.dumps(calibration)
+    return _encodable(content)
+
+
+def _depth(value: Any) -> int:
+    """How many levels of objects and lists; counted level by level, a deep one cannot overflow."""
+    level = [value]
+    depth = 0
+    while level:
+        depth += 1
+        nested = [part for part in level if isinstance(part, (dict, list))]
+        level = []
+        for part in nested:
+            level.extend(part.values() if isinstance(part, dict) else part)
+    return depth
+
+
+def _encodable(value: Any) -> Any:
+    """With "?" for each half of a surrogate pair: no file can hold one."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_encodable(part) for part in value]
+    return value
