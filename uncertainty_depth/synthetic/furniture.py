@@ -162,7 +162,7 @@ def shelf(rng: Random) -> Piece:
         block(0, -depth / 2 + 0.01, 0, width, 0.02, height, look),
         block(0, 0, height - 0.03, width, depth, 0.03, look),
     ]
-    for z in np.arange(0.05, height - 0.3, rng.uniform(0.3, 0.42)):
+    for z in np.arange(0.05, height - 0.3, rng.uniform(0.3, 0.42)).tolist():
         solids.append(block(0, 0, z, width, depth, 0.025, look))
         if rng.random() < 0.75:
             solids.append(_books(rng, width, z + 0.025))

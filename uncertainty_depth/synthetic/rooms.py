@@ -201,7 +201,7 @@ class Plan:
     """Rooms, the walls between them, and the closed path of a robot that keeps clear of both."""
 
     rooms: list[Room]
-    partitions: list[Solid]
+    partitions: list[Box]
     path: NDArray[np.float64]
 
 
@@ -264,7 +264,7 @@ def _partition(
     openings: tuple[float, float],
     gap: float,
     lintel: float,
-) -> list[Solid]:
+) -> list[Box]:
     look = materials.wall(rng)
     edges = [
         0.0,
@@ -274,7 +274,7 @@ def _partition(
         openings[1] + gap / 2,
         width,
     ]
-    solids: list[Solid] = []
+    solids: list[Box] = []
     for k in range(5):
         bottom = lintel if k % 2 else 0.0
         middle = (edges[k] + edges[k + 1]) / 2

@@ -70,8 +70,8 @@ def build(seed: int, number: int, test_objects: bool = False) -> Scene:
     rng = np.random.default_rng([seed, number])
     rooms = plan(rng)
     furnishing = Furnishing(rooms)
-    solids = list(rooms.partitions)
-    lamps = []
+    solids: list[Solid] = list(rooms.partitions)
+    lamps: list[Lamp] = []
     for room in rooms.rooms:
         solids += shell(rng, room)
         fixtures, lights = _ceiling_lamps(rng, room)
@@ -99,13 +99,11 @@ class Furnishing:
         self.path = rooms.path
         self.solids: list[Solid] = []
         self.lamps: list[Lamp] = []
-        self._taken = np.concatenate(
-            [
-                _outline(solid.centre[0], solid.centre[1], *solid.half[:2], 0.0)
-                for solid in rooms.partitions
-            ]
-            or [np.empty((0, 2))]
-        )  # type: ignore[attr-defined]
+        outlines = [
+            _outline(wall.centre[0], wall.centre[1], wall.half[0], wall.half[1], 0.0)
+            for wall in rooms.partitions
+        ]
+        self._taken = np.concatenate([np.empty((0, 2)), *outlines])
 
     def stand(self, piece: Piece, x: float, y: float, yaw: float) -> bool:
         """Stand the piece there if there is room for it."""

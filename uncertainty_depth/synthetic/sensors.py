@@ -73,7 +73,7 @@ def camera_rays(camera: Camera, u: NDArray, v: NDArray) -> Floats:
 def lidar_rays(rings: int) -> Floats:
     """Unit directions of one turn in the LiDAR's frame, (3, rings * TURN), x ahead, z up."""
     up, around = np.meshgrid(
-        np.linspace(*ELEVATIONS, rings), np.arange(TURN) * 2 * np.pi / TURN, indexing="ij"
+        np.linspace(ELEVATIONS[0], ELEVATIONS[1], rings), np.arange(TURN) * 2 * np.pi / TURN, indexing="ij"
     )
     return (
         np.stack([np.cos(up) * np.cos(around), np.cos(up) * np.sin(around), np.sin(up)])
@@ -148,7 +148,7 @@ def expose(
     tint = look.uniform(0.93, 1.07, 3).astype(np.float32)
     y, x = np.ogrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]
     vignette = (1 - look.uniform(0.05, 0.3) * (x * x + y * y) / 2).astype(np.float32)[..., None]
-    exposure = np.float32(brightness * MIDDLE_GREY / max(np.median(radiance), 1e-4))
+    exposure = np.float32(brightness * MIDDLE_GREY / max(float(np.median(radiance)), 1e-4))
     light = (
         cv2.GaussianBlur(np.minimum(radiance * exposure, 4), (3, 3), look.uniform(0.3, 0.6))
         * vignette
@@ -184,7 +184,7 @@ def scan(
     hits = Hits(hits.t[seen], hits.solid[seen])
     reflectance, cosine = renderer.reflection(origin, directions, hits)
     ranges = hits.t
-    kept = slice(None)
+    kept: NDArray[np.bool_] = np.ones(len(ranges), bool)
     if noise > 0:
         lost = noise * (LOSS + 0.3 * np.exp(-12 * cosine) + 0.1 * (hits.t / LIDAR_RANGE[1]) ** 4)
         ranges = hits.t + np.float32(noise * RANGE_NOISE) * rng.standard_normal(

@@ -33,15 +33,15 @@ class Surface:
 
 
 class Solid(Protocol):
-    """A convex solid.
+    """A convex solid."""
 
-    Attributes:
-        material: what it looks like.
-        label: object class.
-    """
+    @property
+    def material(self) -> Material:
+        """What it looks like."""
 
-    material: Material
-    label: str
+    @property
+    def label(self) -> str:
+        """Object class."""
 
     @property
     def centre(self) -> tuple[float, float, float]:

@@ -40,7 +40,8 @@ def pulse(x: Floats, width: Floats, duty: float) -> Floats:
         whole = np.floor(at)
         return whole * np.float32(duty) + np.minimum(at - whole, np.float32(duty))
 
-    return (integral(x + width / 2) - integral(x - width / 2)) / width
+    half = width * np.float32(0.5)
+    return (integral(x + half) - integral(x - half)) / width
 
 
 def cell_hash(*cells: Floats) -> Floats:
