@@ -73,7 +73,9 @@ def camera_rays(camera: Camera, u: NDArray, v: NDArray) -> Floats:
 def lidar_rays(rings: int) -> Floats:
     """Unit directions of one turn in the LiDAR's frame, (3, rings * TURN), x ahead, z up."""
     up, around = np.meshgrid(
-        np.linspace(ELEVATIONS[0], ELEVATIONS[1], rings), np.arange(TURN) * 2 * np.pi / TURN, indexing="ij"
+        np.linspace(ELEVATIONS[0], ELEVATIONS[1], rings),
+        np.arange(TURN) * 2 * np.pi / TURN,
+        indexing="ij",
     )
     return (
         np.stack([np.cos(up) * np.cos(around), np.cos(up) * np.sin(around), np.sin(up)])
