@@ -57,7 +57,7 @@ setup(
         "numpy>=1.26",
         "scipy>=1.10",
         "scikit-learn>=1.3",
-        "opencv-python-headless>=4.8",
+        "opencv-python-headless>=4.6",
         "rosbags>=0.10.10",
         "rosbags-image>=0.10",
         "mcap>=1.1",
