@@ -7,6 +7,7 @@ import shutil
 import cv2
 import numpy as np
 import pytest
+import yaml
 from numpy.testing import assert_array_equal
 from rosbags.convert.converter import convert
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
@@ -64,16 +65,6 @@ def as_ros1(bag):
     return _converted(bag, "ros1.bag", typestore=store)
 
 
-def as_split_bag(bag):
-    """Two files, as a recorder makes them that splits by size: the second knows nothing of the first."""
-    twin = shutil.copytree(bag, bag.parent / "split")
-    first = next(twin.glob("*.mcap"))
-    first.rename(twin / "part_9.mcap")
-    shutil.copy(twin / "part_9.mcap", twin / "part_10.mcap")
-    (twin / "metadata.yaml").unlink()
-    return twin
-
-
 def _converted(bag, name, storage="sqlite3", typestore=None, compress=None, mode="none"):
     filters = dict.fromkeys(
         ("exclude_topics", "include_topics", "exclude_msgtypes", "include_msgtypes"), ()
@@ -125,10 +116,78 @@ def test_every_format_gives_the_same_frames_each_time(
     assert_array_equal(first.camera.intrinsics, camera.intrinsics)
 
 
-def test_a_bag_of_several_files_is_read_in_their_order_and_a_jump_back_in_time_is_said(
-    write_bag, image_at, points_at, lidar_to_camera, camera
+def write_parts(folder, parts, write_frame, lidar_to_camera):
+    """One MCAP per part, side by side: what to leave out of each of its frames, and their numbers."""
+    folder.mkdir()
+    for name, (leave_out, indices) in parts.items():
+        with BagWriter(folder.parent / name) as writer:
+            if "cloud" not in leave_out:
+                writer.static_transforms([("camera", "lidar", lidar_to_camera)])
+            for index in indices:
+                write_frame(writer, index, leave_out)
+        (folder.parent / name / f"{name}.mcap").rename(folder / f"{name}.mcap")
+    return folder
+
+
+PARTS = {
+    "by sensor": {"a_camera": ("cloud", range(80)), "b_lidar": ("image info", range(80))},
+    "by size": {"part_9": ("", range(40)), "part_10": ("", range(40, 80))},
+    "in another order": {"z": ("", range(40)), "a": ("", range(40, 80))},
+}
+
+
+@pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS.keys())
+def test_files_side_by_side_are_merged_by_time(
+    parts, tmp_path, write_frame, image_at, points_at, lidar_to_camera, camera
 ):
-    source = BagSource(as_split_bag(write_bag()), CONFIG)
+    """More frames than the queue of the pairing holds: read one file after the other, they are lost."""
+    folder = write_parts(tmp_path / "log", parts, write_frame, lidar_to_camera)
+    source = BagSource(folder, CONFIG)
+    assert len(source) == 80
+    check_frames(source, range(80), image_at, points_at, lidar_to_camera, camera)
+    assert source.notes == []
+
+
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+def test_a_split_rosbag2_is_merged_by_time_and_says_which_files_it_does_not_list(
+    storage, tmp_path, write_frame, write_bag, image_at, points_at, lidar_to_camera, camera
+):
+    parts = {"b_camera": ("cloud", range(80)), "a_lidar": ("image info", range(80))}
+    folder = write_parts(tmp_path / "log", parts, write_frame, lidar_to_camera)
+    whole = write_bag("whole", frames=80)
+    suffix = "mcap"
+    if storage == "sqlite3":
+        suffix = "db3"
+        whole = _converted(whole, "whole_sqlite")
+        for file in list(folder.glob("*.mcap")):
+            next(_converted(file, f"as_{file.stem}").glob("*.db3")).rename(
+                file.with_suffix(".db3")
+            )
+            file.unlink()
+    metadata = yaml.safe_load((whole / "metadata.yaml").read_text())
+    names = [f"{name}.{suffix}" for name in parts]
+    metadata["rosbag2_bagfile_information"]["relative_file_paths"] = names
+    (folder / "metadata.yaml").write_text(yaml.safe_dump(metadata))
+    shutil.copy(folder / names[0], folder / f"copy.{suffix}")
+    source = BagSource(folder, CONFIG)
+    check_frames(source, range(80), image_at, points_at, lidar_to_camera, camera)
+    (note,) = source.notes
+    assert note.startswith(f"copy.{suffix}: not read, for ")
+
+
+def test_a_jump_back_in_time_is_said(
+    tmp_path, write_frame, image_at, points_at, lidar_to_camera, camera
+):
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
+        write = writer._writer.write
+        writer._writer.write = lambda connection, stamp_ns, data: write(
+            connection, next(ascending), data
+        )
+        ascending = iter(range(10**9, 2 * 10**9))
+        for index in [*range(5), *range(5)]:
+            write_frame(writer, index)
+    source = BagSource(tmp_path / "bag", CONFIG)
     assert len(source) == 10
     check_frames(source, [*range(5), *range(5)], image_at, points_at, lidar_to_camera, camera)
     assert any("time jumped back" in note for note in source.notes)

@@ -13,6 +13,7 @@ from rosbags.rosbag2 import Reader
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.data.bag import BagSource
+from uncertainty_depth.data.mcap_file import read_summary
 from uncertainty_depth.data.recording import Recording
 from uncertainty_depth.data.source import open_source
 from uncertainty_depth.errors import SourceError
@@ -276,6 +277,13 @@ def test_a_file_cut_at_any_byte_is_read_as_far_as_it_goes(write_bag, tmp_path, c
     assert (counts[0], counts[-1]) == (0, 7)
 
 
+def flip(file, position: int, size: int = 1) -> None:
+    content = bytearray(file.read_bytes())
+    for place in range(position, position + size):
+        content[place] ^= 0xFF
+    file.write_bytes(content)
+
+
 def test_a_damaged_chunk_is_left_out_of_a_truncated_file_and_said(write_bag, tmp_path):
     whole = rewrite(write_bag(frames=6), tmp_path / "whole.mcap", chunked=True)
     content = bytearray(whole.read_bytes()[:-8])
@@ -285,18 +293,75 @@ def test_a_damaged_chunk_is_left_out_of_a_truncated_file_and_said(write_bag, tmp
     source = BagSource(whole, CONFIG)
     records = list(source)
     assert len(records) == len(source) < 6
-    assert any("damaged chunks" in note for note in source.notes)
+    assert any("1 damaged chunk " in note for note in source.notes)
 
 
-def test_reading_that_breaks_off_in_an_indexed_file_is_said(write_bag, tmp_path):
-    whole = rewrite(write_bag(frames=6), tmp_path / "whole.mcap", chunked=True)
-    content = bytearray(whole.read_bytes())
-    content[len(content) * 2 // 3 : len(content) * 2 // 3 + 200] = bytes(200)
-    whole.write_bytes(content)
+@pytest.mark.parametrize("compression", list(CompressionType))
+def test_a_flipped_byte_in_a_chunk_loses_its_messages_alone_and_each_is_counted(
+    write_bag, tmp_path, compression
+):
+    whole = rewrite(write_bag(frames=6), tmp_path / "whole.mcap", True, compression=compression)
+    chunks = sorted(index.chunk_start_offset for index in read_summary(whole).chunk_indexes)
+    assert len(chunks) > 6
+    for number in (2, 3, 5):
+        flip(whole, chunks[number] + 200)
     source = BagSource(whole, CONFIG)
-    records = list(source)
-    assert 0 < len(records) < len(source) == 6
-    assert any("stopped early" in note for note in source.notes)
+    for _ in range(2):
+        records = list(source)
+        assert len(records) == len(source) == 6
+        counts = reasons(records)
+        assert counts["image_message_lost"] > 0
+        assert counts["frame"] > 0
+        damage = [note for note in source.notes if "damaged chunk" in note]
+        assert damage == [
+            "whole.mcap has 3 damaged chunks (their checksums are wrong, or they do not "
+            "decompress): their messages are lost"
+        ]
+
+
+def test_any_flipped_byte_of_a_file_with_checksums_is_seen(write_bag, tmp_path):
+    """In the chunks, the index and the data section; what is not, changes no message."""
+    whole = rewrite(write_bag(frames=2), tmp_path / "whole.mcap", chunked=True)
+    content = whole.read_bytes()
+    sound = messages_of(whole)
+    rng = np.random.default_rng(0)
+    for position in rng.integers(0, len(content), 150):
+        whole.write_bytes(content)
+        flip(whole, int(position))
+        try:
+            recording = Recording(whole)
+            with recording.open() as bag:
+                messages = [(record.topic, record.data) for record in bag.records(bag.topics)]
+        except SourceError:
+            continue
+        assert recording.notes or messages == sound, position
+
+
+@pytest.mark.parametrize("chunked", [True, False], ids=["chunks without checksums", "no chunks"])
+def test_the_checksum_of_all_data_tells_where_no_chunk_has_its_own(write_bag, tmp_path, chunked):
+    whole = rewrite(write_bag(frames=6), tmp_path / "whole.mcap", chunked, data_checksum=True)
+    assert messages_of(whole, notes=[])
+    flip(whole, len(whole.read_bytes()) // 3)
+    recording = Recording(whole)
+    with recording.open() as bag:
+        list(bag.records(bag.topics))
+    assert any("the checksum of its data is wrong" in note for note in recording.notes)
+
+
+def test_a_damaged_index_is_not_used_and_said(write_bag, tmp_path):
+    whole = rewrite(write_bag(frames=6), tmp_path / "whole.mcap", chunked=True)
+    sound = messages_of(whole)
+    flip(whole, len(whole.read_bytes()) - 150, 4)
+    note = "whole.mcap has a damaged index (its checksum is wrong): it is read from the beginning"
+    assert sorted(messages_of(whole, notes=[note])) == sorted(sound)
+
+
+def messages_of(file, notes=None) -> list:
+    recording = Recording(file)
+    with recording.open() as bag:
+        messages = [(record.topic, record.data) for record in bag.records(bag.topics)]
+    assert notes is None or recording.notes == notes
+    return messages
 
 
 def test_an_mcap_without_index_is_read_in_its_order_even_where_recording_times_descend(
@@ -348,15 +413,28 @@ def write_many(tmp_path, write_frame, lidar_to_camera):
     return write
 
 
-def rewrite(bag, path, chunked: bool, jitter_ns: int = 0):
-    """The same messages through the reference MCAP writer, with or without chunks; times of recording in disorder if told so."""
+def rewrite(
+    bag,
+    path,
+    chunked: bool,
+    jitter_ns: int = 0,
+    compression: CompressionType = CompressionType.LZ4,
+    data_checksum: bool = False,
+):
+    """The same messages through the reference MCAP writer, with or without chunks.
+
+    Times of recording are in disorder by up to `jitter_ns`. With `data_checksum` the data section has
+    a checksum, and the chunks have none.
+    """
     rng = np.random.default_rng(0)
     with path.open("wb") as file, Reader(bag) as reader:
         kinds = IndexType.ALL if chunked else IndexType.NONE
         writer = Writer(
             file,
             chunk_size=4000,
-            compression=CompressionType.LZ4,
+            compression=CompressionType.NONE if data_checksum else compression,
+            enable_crcs=not data_checksum,
+            enable_data_crcs=data_checksum,
             use_chunking=chunked,
             index_types=kinds,
         )

@@ -107,8 +107,10 @@ class BagSource:
         """Every camera image once, as a frame or as the reason why it cannot be scored."""
         pairer = Pairer(self._config.max_time_difference, QUEUE_SIZE)
         damaged = 0
+        images = 0
         with self._recording.open() as bag:
             for topic, message in bag.messages([self.topics.image, self.topics.ground_truth]):
+                images += topic == self.topics.image
                 if message is not None:
                     add = pairer.add_reference if topic == self.topics.image else pairer.add_cloud
                     yield from self._frames(add(_stamp_ns(message), message))
@@ -121,7 +123,17 @@ class BagSource:
                 else:
                     damaged += 1
         yield from self._frames(pairer.flush())
+        if bag.is_damaged:
+            yield from self._lost_images(self._count - images)
         self._note_counts(pairer.counts, damaged)
+
+    def _lost_images(self, count: int) -> Iterator[Skipped]:
+        for _ in range(count):
+            yield Skipped(
+                None,
+                "image_message_lost",
+                f"an image message on {self.topics.image} lies in a damaged part of the bag",
+            )
 
     def _frames(self, outcomes: Iterable[Outcome]) -> Iterator[Frame | Skipped]:
         for outcome in outcomes:

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+import heapq
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rosbags import rosbag1, rosbag2
+from rosbags import rosbag1
 from rosbags.interfaces import ConnectionExtRosbag1, QosDurability
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from uncertainty_depth.data.mcap_stream import (
-    StreamedMcap,
-    begins_as_mcap,
-    is_truncated,
-    read_summary,
-)
+from uncertainty_depth.data.mcap_file import McapFile
+from uncertainty_depth.data.storage_files import StorageFiles
 from uncertainty_depth.errors import SourceError
-
-SUFFIXES = (".mcap", ".db3", ".bag")
 
 
 class Topic(NamedTuple):
@@ -56,7 +50,11 @@ class Recording:
             raise SourceError(f"no such bag: {path}")
         self.path = path
         self.notes: list[str] = []
-        self._make_readers = _reader_makers(path)
+        self._losses: dict[Path, list[str]] = {}
+        files = StorageFiles(path)
+        self._make_readers = files.makers
+        for sentence in files.notes:
+            self.note(sentence)
 
     @contextmanager
     def open(self) -> Iterator[OpenRecording]:
@@ -67,7 +65,7 @@ class Recording:
             except Exception as error:  # rosbags lets those of sqlite3, YAML, struct ... through
                 raise SourceError(f"{self.path} cannot be read as a bag: {error}") from error
             for reader in readers:
-                self._note_losses(reader)
+                self.note_losses(reader)
             yield OpenRecording(readers, self)
 
     def note(self, sentence: str) -> None:
@@ -75,19 +73,17 @@ class Recording:
         if sentence not in self.notes:
             self.notes.append(sentence)
 
-    def _note_losses(self, reader: Any) -> None:
-        if not isinstance(reader, StreamedMcap):
+    def note_losses(self, reader: Any) -> None:
+        """Keep what is known so far to be lost of an MCAP file, instead of what was known before."""
+        if not isinstance(reader, McapFile):
             return
-        count = sum(connection.msgcount for connection in reader.connections)
-        if is_truncated(reader.path):
-            size = reader.path.stat().st_size
-            self.note(
-                f"{reader.path.name} is truncated: {count} messages were recovered from its {size} bytes, the rest is lost"
-            )
-        if reader.damaged_chunks:
-            self.note(
-                f"{reader.path.name} has {reader.damaged_chunks} damaged chunks: their messages are lost"
-            )
+        sentences = _losses(reader)
+        for earlier in self._losses.get(reader.path, []):
+            if earlier not in sentences:
+                self.notes.remove(earlier)
+        for sentence in sentences:
+            self.note(sentence)
+        self._losses[reader.path] = sentences
 
 
 class OpenRecording:
@@ -95,11 +91,13 @@ class OpenRecording:
 
     Attributes:
         topics: name to `Topic`.
+        is_damaged: whether messages were met that cannot be read from the storage.
     """
 
     def __init__(self, readers: Sequence[Any], recording: Recording) -> None:
         self._readers = readers
         self._recording = recording
+        self.is_damaged = False
         self.topics: dict[str, Topic] = {}
         for connection in (connection for reader in readers for connection in reader.connections):
             earlier = self.topics.get(connection.topic, Topic(connection.msgtype, 0))
@@ -114,9 +112,9 @@ class OpenRecording:
             yield record.topic, _deserialized(record.data, record.kind, record.is_ros1)
 
     def records(self, topics: Collection[str]) -> Iterator[Record]:
-        """Each message on `topics` as it lies in the bag."""
-        for reader in self._readers:
-            yield from self._records_of(reader, topics)
+        """Each message on `topics` as it lies in the bag; those of several files by their log times."""
+        streams = [self._records_of(reader, topics) for reader in self._readers]
+        yield from heapq.merge(*streams, key=lambda record: record.log_ns)
 
     def first(self, topic: str) -> Any | None:
         """The first message on `topic` that can be read, None where there is none."""
@@ -134,13 +132,16 @@ class OpenRecording:
             try:
                 connection, log_ns, data = next(records)
             except StopIteration:
-                return
+                break
             except (
                 Exception
             ) as error:  # a damaged file: what was read so far counts, the loss is said
                 self._recording.note(f"reading {self._recording.path} stopped early: {error}")
-                return
+                self.is_damaged = True
+                break
             yield Record(connection.topic, connection.msgtype, log_ns, data, is_ros1)
+        self._recording.note_losses(reader)
+        self.is_damaged |= bool(getattr(reader, "damaged_chunks", ()))
 
 
 def _is_latched(connection: Any) -> bool:
@@ -171,41 +172,20 @@ def _typestore(is_ros1: bool) -> Any:
     return store
 
 
-def _reader_makers(path: Path) -> list[Callable[[], Any]]:
-    """One reader for a whole rosbag2, or one per file where its metadata is missing or a file is cut."""
-    if not path.is_dir():
-        return [_file_reader_maker(path)]
-    files = sorted(
-        (item for item in path.iterdir() if item.suffix in SUFFIXES), key=_natural_order
-    )
-    if (path / "metadata.yaml").exists() and not any(_needs_stream(file) for file in files):
-        return [partial(rosbag2.Reader, path)]
-    if not files:
-        raise SourceError(
-            f"{path} is no bag: it has no metadata.yaml and no file that ends in {', '.join(SUFFIXES)}"
-        )
-    return [_file_reader_maker(file) for file in files]
-
-
-def _file_reader_maker(path: Path) -> Callable[[], Any]:
-    if path.suffix not in SUFFIXES:
-        raise SourceError(
-            f"{path} is no bag: expected a rosbag2 folder, or a file that ends in {', '.join(SUFFIXES)}"
-        )
-    if _needs_stream(path):
-        streamed = StreamedMcap(path)  # what it learnt of the file is kept
-        return lambda: streamed
-    return partial(rosbag1.Reader if path.suffix == ".bag" else rosbag2.Reader, path)
-
-
-def _needs_stream(path: Path) -> bool:
-    """Whether an MCAP has no chunk index: it was cut, or written for speed. rosbags reads such a file only where its times ascend."""
-    if path.suffix != ".mcap" or not begins_as_mcap(path):
-        return False
-    summary = read_summary(path)
-    return summary is None or not summary.chunk_indexes
-
-
-def _natural_order(path: Path) -> list[int | str]:
-    """bag_10.mcap after bag_9.mcap."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)]
+def _losses(file: McapFile) -> list[str]:
+    """A sentence on each way in which an MCAP file is damaged."""
+    name = file.path.name
+    messages = sum(connection.msgcount for connection in file.connections)
+    chunks = len(file.damaged_chunks)
+    sentences = {
+        f"{name} is truncated: {messages} messages were recovered from its "
+        f"{file.path.stat().st_size} bytes, the rest is lost": file.is_truncated,
+        f"{name} has a damaged index (its checksum is wrong): it is read from the beginning": (
+            file.has_damaged_index
+        ),
+        f"{name} has {chunks} damaged {'chunk' if chunks == 1 else 'chunks'} (their checksums are "
+        "wrong, or they do not decompress): their messages are lost": chunks,
+        f"{name} is damaged: the checksum of its data is wrong, and nothing tells which message "
+        "is": file.has_damaged_data,
+    }
+    return [sentence for sentence, holds in sentences.items() if holds]

@@ -1,0 +1,96 @@
+"""Which files hold a recording, and what reads each: a rosbag2 folder, files side by side, one file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path, PurePath
+from typing import Any
+
+import yaml
+from rosbags import rosbag1, rosbag2
+
+from uncertainty_depth.data.mcap_file import McapFile
+from uncertainty_depth.errors import SourceError
+
+SUFFIXES = (".mcap", ".db3", ".bag")
+METADATA = "metadata.yaml"
+
+
+class StorageFiles:
+    """The readers of a bag: one for each of its files, so that they can be merged by time.
+
+    Attributes:
+        makers: each opens a file anew.
+        notes: sentences about files that are left out.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Raises `SourceError` where `path` is no bag."""
+        self.notes: list[str] = []
+        self.makers: list[Callable[[], Any]]
+        if not path.is_dir():
+            self.makers = [_maker(path)]
+            return
+        files = sorted((item for item in path.iterdir() if _is_storage(item)), key=_natural_order)
+        if not (path / METADATA).exists():
+            if not files:
+                raise SourceError(
+                    f"{path} is no bag: it has no {METADATA} and no file that ends in "
+                    f"{', '.join(SUFFIXES)}"
+                )
+            self.makers = [_maker(file) for file in files]
+            return
+        self._read_folder(path, files)
+
+    def _read_folder(self, path: Path, files: list[Path]) -> None:
+        listed = _listed_files(path / METADATA)
+        if not listed:
+            self.makers = [partial(rosbag2.Reader, path)]
+            return
+        self.makers = [_maker(path / name) for name in listed]
+        if others := [file.name for file in files if file.name not in listed]:
+            self.notes.append(
+                f"{', '.join(others)}: not read, for {path / METADATA} does not list it"
+            )
+
+
+def _listed_files(metadata: Path) -> list[str]:
+    """The files that the metadata lists, where each can be read by itself; else none.
+
+    rosbags reads the others through the metadata: bags of compressed files or messages, and of
+    versions and storages that it refuses with a sentence.
+    """
+    try:
+        information = yaml.safe_load(metadata.read_text())["rosbag2_bagfile_information"]
+        names = [PurePath(name).name for name in information["relative_file_paths"]]
+        is_compressed = information.get("compression_mode", "").lower() in ("file", "message")
+        is_known = int(information["version"]) <= 9
+    except (yaml.YAMLError, OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
+    if is_compressed or not is_known:
+        return []
+    readable = all(_is_storage(metadata.parent / name) for name in names)
+    return names if readable else []
+
+
+def _is_storage(path: Path) -> bool:
+    return path.suffix in SUFFIXES and path.is_file()
+
+
+def _maker(path: Path) -> Callable[[], Any]:
+    if path.suffix not in SUFFIXES:
+        raise SourceError(
+            f"{path} is no bag: expected a rosbag2 folder, or a file that ends in "
+            f"{', '.join(SUFFIXES)}"
+        )
+    if path.suffix == ".mcap":
+        file = McapFile(path)  # what it learnt of the file is kept
+        return lambda: file
+    return partial(rosbag1.Reader if path.suffix == ".bag" else rosbag2.Reader, path)
+
+
+def _natural_order(path: Path) -> list[int | str]:
+    """bag_10.mcap after bag_9.mcap."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)]
