@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,19 +12,22 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
+from mcap.writer import Writer
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.serialization import deserialize_message
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
+from std_msgs.msg import Header
 
 from uncertainty_depth.config import PlayerConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.images import decode_image
-from uncertainty_depth.ros.messages import stamp_ns
+from uncertainty_depth.ros.messages import image_message, stamp_ns
 from uncertainty_depth.ros.player import bag_publisher
-from uncertainty_depth.ros.player.bag_publisher import header_stamp_ns, message_class
+from uncertainty_depth.ros.player.bag_publisher import header_stamp_ns
+from uncertainty_depth.ros.player.interfaces import message_class
 from uncertainty_depth.ros.player.player import play
 from uncertainty_depth.writers.bag_writer import BagWriter
 
@@ -259,7 +265,161 @@ def test_stamp_of_serialized_messages(bag, make):
     assert deserialize_message(data, Image).header == message.header
 
 
-@pytest.mark.parametrize("name", ["no_such_msgs/msg/Thing", "sensor_msgs/msg/NoSuchThing"])
-def test_message_types_that_are_not_installed(name):
+@pytest.mark.parametrize(
+    "name",
+    [
+        "no_such_msgs/msg/Thing",
+        "sensor_msgs/msg/NoSuchThing",
+        "innocent/msg/Image",
+        "innocent.msg/Image",
+        "sensor_msgs/srv/SetCameraInfo",
+        "sensor_msgs/msg/../Image",
+        "sensor_msgs/msg/Image; x",
+        "__main__/msg/Image",
+        "os/msg/Path",
+        "",
+        "Image",
+    ],
+)
+def test_nothing_but_an_installed_interface_is_imported(name, tmp_path, monkeypatch):
+    """Another module is not, though its name and files look like a message's: a bag is a stranger's file."""
+    (tmp_path / "innocent" / "msg").mkdir(parents=True)
+    for module in ("__init__", "msg/__init__", "msg/_image"):
+        path = tmp_path / "innocent" / f"{module}.py"
+        path.write_text("raise AssertionError('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ImportError):
         message_class(name)
+
+
+@pytest.mark.parametrize("name", ["sensor_msgs/msg/PointCloud2", "sensor_msgs/PointCloud2"])
+def test_a_message_type_of_ros_1_and_ros_2_is_its_class(name):
+    assert message_class(name) is PointCloud2
+
+
+def write_odd_bag(path, topics):
+    """An MCAP with an image on each of the topics, under whatever type, with whatever bytes."""
+    with path.open("wb") as file:
+        writer = Writer(file)
+        writer.start("ros2", "test")
+        for topic, (type_name, data) in topics.items():
+            schema = writer.register_schema(type_name, "ros2msg", b"")
+            channel = writer.register_channel(topic, "cdr", schema)
+            writer.add_message(channel, START_NS, data, START_NS)
+        writer.finish()
+
+
+def image_bytes():
+    from rclpy.serialization import serialize_message
+
+    return bytes(serialize_message(image_message(picture(0), Header())))
+
+
+@pytest.mark.parametrize(
+    ("topic", "type_name", "reason"),
+    [
+        ("/velodyne/3d_points", "sensor_msgs/msg/PointCloud2", "must not start with a number"),
+        ("/camera/the image", "sensor_msgs/msg/Image", "no topic of such a name"),
+        ("", "sensor_msgs/msg/Image", "no topic of such a name"),
+        ("/t\u00fcr", "sensor_msgs/msg/Image", "no topic of such a name"),
+        ("/antigravity", "antigravity/msg/Image", "not installed"),
+        ("/service", "std_srvs/srv/Trigger", "no message type"),
+    ],
+)
+def test_a_topic_that_ros_2_cannot_have_is_left_out_with_its_reason(
+    graph, tmp_path, topic, type_name, reason
+):
+    odd = {
+        topic: (type_name, image_bytes()),
+        "/camera/image": ("sensor_msgs/msg/Image", image_bytes()),
+    }
+    write_odd_bag(tmp_path / "odd.mcap", odd)
+    inbox = graph.inbox(Image, "/camera/image", matched=False)
+    result = played(tmp_path / "odd.mcap")
+    assert inbox.wait(1)
+    assert result.sent == {"/camera/image": 1}
+    assert reason in result.skipped[topic]
+
+
+@pytest.mark.parametrize("data", [b"", b"\0\1\0\0", b"\xff" * 11, bytes(40)])
+def test_a_damaged_message_ends_nothing(tmp_path, data):
+    odd = {"/camera/image": ("sensor_msgs/msg/Image", data)}
+    write_odd_bag(tmp_path / "odd.mcap", odd)
+    result = played(
+        tmp_path / "odd.mcap",
+        wait_for_subscribers=0.0,
+        wait_for_result="/depth/image_rect",
+        result_timeout=0.1,
+    )
+    assert result.sent.total() + result.unsendable.total() == 1
+
+
+def test_a_time_that_no_clock_can_have_is_played_without_one(tmp_path):
+    image = image_bytes()
+    with (tmp_path / "late.mcap").open("wb") as file:
+        writer = Writer(file)
+        writer.start("ros2", "test")
+        schema = writer.register_schema("sensor_msgs/msg/Image", "ros2msg", b"")
+        channel = writer.register_channel("/camera/image", "cdr", schema)
+        writer.add_message(channel, 2**63, image, 2**63)
+        writer.finish()
+    result = played(tmp_path / "late.mcap", wait_for_subscribers=0.0, clock=True)
+    assert result.sent == {"/camera/image": 1}
+
+
+def test_messages_of_ros_1_that_ros_2_has_no_counterpart_of_are_counted(tmp_path, monkeypatch):
+    from uncertainty_depth.data.recording import OpenRecording, Record
+
+    record = Record("/camera/image", "sensor_msgs/msg/Image", START_NS, b"\1\2", is_ros1=True)
+    write_odd_bag(tmp_path / "bag.mcap", {"/camera/image": ("sensor_msgs/msg/Image", b"")})
+    monkeypatch.setattr(OpenRecording, "records", lambda self, topics: iter([record]))
+    result = played(tmp_path / "bag.mcap", wait_for_subscribers=0.0)
+    assert (dict(result.sent), dict(result.unsendable)) == ({}, {"/camera/image": 1})
+
+
+def test_files_side_by_side_are_played_in_the_order_of_their_times(tmp_path, monkeypatch):
+    folder = tmp_path / "log"
+    folder.mkdir()
+    for name, topic in (("a", "/camera/image"), ("b", "/rear/image")):
+        with BagWriter(tmp_path / name) as writer:
+            for index in range(FRAMES):
+                writer.image(topic, START_NS + index * STEP_NS, "camera", picture(index))
+        (tmp_path / name / f"{name}.mcap").rename(folder / f"{name}.mcap")
+    order = []
+    monkeypatch.setattr(
+        bag_publisher.BagPublisher, "send", lambda self, topic, log_ns, data: order.append(topic)
+    )
+    played(folder, wait_for_subscribers=0.0)
+    assert order == ["/camera/image", "/rear/image"] * FRAMES
+
+
+def test_what_was_sent_is_told_before_ros_is_left(bag, monkeypatch):
+    events = []
+    leave = bag_publisher.BagPublisher.__exit__
+
+    def exit_last(self, *error):
+        events.append("left")
+        leave(self, *error)
+
+    monkeypatch.setattr(bag_publisher.BagPublisher, "__exit__", exit_last)
+    config = PlayerConfig(rate=SPEED)
+    play(bag, config, progress=False, at_end=lambda played: events.append(played.sent.total()))
+    assert events == [3 * FRAMES, "left"]
+
+
+def test_the_command_ends_though_the_middleware_hangs(bag, tmp_path):
+    """Leaving ROS is made to hang with the interpreter's lock held, as Fast DDS does it."""
+    script = tmp_path / "hang.py"
+    script.write_text(
+        "import ctypes, sys\n"
+        "from uncertainty_depth.cli import main\n"
+        "from uncertainty_depth.ros.player import bag_publisher\n"
+        "bag_publisher.BagPublisher.__exit__ = lambda *_: ctypes.PyDLL(None).sleep(1000)\n"
+        "main.TEARDOWN_S = 0.5\n"
+        f"sys.exit(main.main(['play', {str(bag)!r}, '--rate', '100', '--json', sys.argv[1]]))\n"
+    )
+    command = [sys.executable, str(script), str(tmp_path / "played.json")]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert f"{FRAMES} /camera/image" in result.stdout
+    assert json.loads((tmp_path / "played.json").read_text())["sent"]["/camera/image"] == FRAMES
+    assert result.returncode == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import logging
 import sys
@@ -11,10 +12,10 @@ from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tqdm.contrib.logging import logging_redirect_tqdm
 
-from uncertainty_depth import atomic
 from uncertainty_depth.cli.arguments import build_parser
 from uncertainty_depth.config import (
     CalibrationConfig,
@@ -33,6 +34,10 @@ from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.options import from_arguments, to_mapping
 from uncertainty_depth.records import Skipped
 
+if TYPE_CHECKING:
+    from uncertainty_depth.ros.player.bag_publisher import Played
+
+TEARDOWN_S = 10.0
 Command = Callable[[argparse.Namespace], None]
 logger = logging.getLogger(__name__)
 
@@ -238,15 +243,26 @@ def play(arguments: argparse.Namespace) -> None:
     """Publish a bag into ROS 2, where there is no `ros2 bag play`."""
     from uncertainty_depth.ros.player.player import play as play_bag
 
-    played = play_bag(arguments.bag, from_arguments(PlayerConfig, arguments))
-    print("sent " + ", ".join(f"{count} {topic}" for topic, count in sorted(played.sent.items())))
-    if arguments.json:
-        account = {
-            "sent": dict(played.sent),
-            "skipped": played.skipped,
-            "unanswered": played.unanswered,
-        }
-        atomic.write_text(arguments.json, json.dumps(account, indent=2))
+    def tell(played: Played) -> None:
+        sent = ", ".join(f"{count} {topic}" for topic, count in sorted(played.sent.items()))
+        print(f"sent {sent or 'nothing'}", flush=True)
+        for topic, count in sorted(played.unsendable.items()):
+            logger.warning("%d messages on %s cannot be published", count, topic)
+        if arguments.json:
+            account = {
+                "sent": dict(played.sent),
+                "skipped": played.skipped,
+                "unsendable": dict(played.unsendable),
+                "unanswered": played.unanswered,
+            }
+            arguments.json.write_text(json.dumps(account, indent=2))
+        # The middleware can hang while it is left, and then holds the interpreter's lock.
+        faulthandler.dump_traceback_later(TEARDOWN_S, exit=True)
+
+    try:
+        play_bag(arguments.bag, from_arguments(PlayerConfig, arguments), at_end=tell)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def bench(arguments: argparse.Namespace) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 import signal
 import struct
@@ -16,7 +15,9 @@ from types import TracebackType
 import rclpy
 from rclpy.context import Context
 from rclpy.duration import Duration
+from rclpy.exceptions import InvalidTopicNameException
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -26,20 +27,31 @@ from sensor_msgs.msg import Image
 
 from uncertainty_depth.config import PlayerConfig
 from uncertainty_depth.data.recording import Topic
+from uncertainty_depth.ros.player.interfaces import message_class
 from uncertainty_depth.ros.player.pace import Pace
 
 CLOCK_PERIOD_S = 0.025
 IMAGE_TYPES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 DEPTH = 10
+CDR_STAMP_END = 12  # bytes
+CLOCK_RANGE_NS = (-(2**31) * 1_000_000_000, 2**31 * 1_000_000_000)  # of builtin_interfaces/Time
 ACKNOWLEDGED_WITHIN = Duration(seconds=10)
 logger = logging.getLogger(__name__)
 
 
 @dataclass
 class Played:
-    """What was published: messages by topic, topics left out with the reason, camera images nobody answered in time."""
+    """What was published.
+
+    Attributes:
+        sent: messages by topic.
+        skipped: topics left out, with the reason.
+        unsendable: messages by topic that are damaged, or that ROS 2 has no counterpart of.
+        unanswered: camera images whose result did not come in time.
+    """
 
     sent: Counter[str] = field(default_factory=Counter)
+    unsendable: Counter[str] = field(default_factory=Counter)
     skipped: dict[str, str] = field(default_factory=dict)
     unanswered: int = 0
 
@@ -80,6 +92,12 @@ class BagPublisher:
             )
         except ImportError as error:
             self.played.skipped[name] = f"message type {topic.kind} is not installed ({error})"
+        except InvalidTopicNameException as error:
+            problem = " ".join(str(error).split())
+            self.played.skipped[name] = f"ROS 2 has no topic of such a name ({problem})"
+        except Exception as error:  # whatever else the middleware refuses, the others are played
+            problem = " ".join(str(error).split()) or type(error).__name__
+            self.played.skipped[name] = f"it cannot be published ({problem})"
         return name in self._publishers
 
     def __enter__(self) -> BagPublisher:
@@ -131,10 +149,15 @@ class BagPublisher:
         """Publish a message's CDR bytes when it is due; with `wait_for_result`, an image then waits for its result."""
         self._check_interrupt()
         self._wait_until_due(log_ns)
-        self._publishers[topic].publish(data)
+        try:
+            self._publishers[topic].publish(data)
+        except rclpy_implementation.RCLError:
+            self.played.unsendable[topic] += 1
+            return
         self.played.sent[topic] += 1
-        if self._config.wait_for_result and topic in self._images:
-            self._wait_for_result(header_stamp_ns(data))
+        stamp_ns = header_stamp_ns(data)
+        if self._config.wait_for_result and topic in self._images and stamp_ns is not None:
+            self._wait_for_result(stamp_ns)
 
     def _wait_until_due(self, log_ns: int) -> None:
         while (seconds := self._pace.due_in(log_ns)) > 0:
@@ -143,7 +166,7 @@ class BagPublisher:
         self._publish_clock(log_ns)
 
     def _publish_clock(self, time_ns: int) -> None:
-        if self._clock is not None:
+        if self._clock is not None and CLOCK_RANGE_NS[0] <= time_ns < CLOCK_RANGE_NS[1]:
             message = Clock()
             message.clock.sec, message.clock.nanosec = divmod(time_ns, 1_000_000_000)
             self._clock.publish(message)
@@ -176,17 +199,13 @@ class BagPublisher:
         self._pace.restart()
 
 
-def message_class(name: str) -> type:
-    """The Python class of "package/msg/Type"; ImportError where it is not installed."""
-    package, _, kind = name.replace("/", ".").rpartition(".")
-    try:
-        return getattr(importlib.import_module(package), kind)
-    except AttributeError as error:
-        raise ImportError(f"{package} has no {kind}") from error
+def header_stamp_ns(data: bytes) -> int | None:
+    """The stamp of a serialized message that begins with a header; None where it is too short for one.
 
-
-def header_stamp_ns(data: bytes) -> int:
-    """The stamp of a serialized message that begins with a header: CDR's four bytes, then seconds and nanoseconds."""
+    CDR's four bytes, then seconds and nanoseconds.
+    """
+    if len(data) < CDR_STAMP_END:
+        return None
     seconds, nanoseconds = struct.unpack_from("<iI" if data[1] & 1 else ">iI", data, 4)
     return seconds * 1_000_000_000 + nanoseconds
 

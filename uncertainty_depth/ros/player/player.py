@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,13 +21,19 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def play(bag: Path, config: PlayerConfig | None = None, progress: bool = True) -> Played:
+def play(
+    bag: Path,
+    config: PlayerConfig | None = None,
+    progress: bool = True,
+    at_end: Callable[[Played], None] = lambda played: None,
+) -> Played:
     """Publish a bag in the order and at the pace it was recorded, as the bytes lie in it.
 
     Args:
         bag: a rosbag2, or a ROS 1 bag, whose messages are converted on the way.
         config: pace, clock, and what to wait for.
         progress: show a bar.
+        at_end: told what was published, interrupted or not, before ROS is left: that can hang.
 
     Raises:
         RosMissingError: without ROS 2.
@@ -44,11 +51,14 @@ def play(bag: Path, config: PlayerConfig | None = None, progress: bool = True) -
                 f"{bag} holds no topic whose message type is installed here; it has {', '.join(messages.topics) or 'none at all'}"
             )
         publisher.wait_for_subscribers()
-        _play_once(messages, publisher, bag.name, progress)
-        while config.loop:
+        try:
             _play_once(messages, publisher, bag.name, progress)
-        for note in recording.notes:
-            logger.warning("%s", note)
+            while config.loop:
+                _play_once(messages, publisher, bag.name, progress)
+        finally:
+            for note in recording.notes:
+                logger.warning("%s", note)
+            at_end(publisher.played)
         return publisher.played
 
 
@@ -63,5 +73,12 @@ def _play_once(
         desc=name,
         disable=not progress,
     ):
-        publisher.send(record.topic, record.log_ns, convert(record))
+        try:
+            data = convert(record)
+        except (
+            Exception
+        ):  # rosbags' converter raises whatever a damaged or unknown message leads to
+            publisher.played.unsendable[record.topic] += 1
+            continue
+        publisher.send(record.topic, record.log_ns, data)
     publisher.finish_round()
