@@ -6,6 +6,7 @@ import dataclasses
 import re
 
 import pytest
+import yaml
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
@@ -14,6 +15,7 @@ from rclpy.node import Node
 
 from uncertainty_depth.config import DepthNodeConfig, EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.options import to_mapping
 from uncertainty_depth.ros.parameters import NodeParameters
 
 NODE = "/parameters_node"
@@ -87,6 +89,24 @@ def test_lists_of_numbers(graph):
     assert node.parameters.config.lidar_to_camera == (0.0, 1.0, 2.0, 0.0, 0.0, 0.0, 1.0)
     assert graph.set_parameters(NODE, lidar_to_camera=[1, 0, 0, 0, 0, 0, 1]).successful
     assert node.parameters.config.lidar_to_camera == (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+
+
+def test_a_dump_of_the_parameters_can_be_started_from(graph, tmp_path):
+    """As `ros2 param dump` writes them: a list without a value is []."""
+    node = graph.start(EvaluatorParametersNode, output="reports")
+    values = {name: node.get_parameter(name).value for name in to_mapping(node.kind())}
+    plain = {
+        key: list(value) if key == "lidar_to_camera" else value for key, value in values.items()
+    }
+    file = tmp_path / "dump.yaml"
+    file.write_text(yaml.dump({"/parameters_node": {"ros__parameters": plain}}))
+    assert "lidar_to_camera: []" in file.read_text()
+    graph.stop(node)
+    again = graph.start(EvaluatorParametersNode, ["--params-file", str(file)])
+    assert again.parameters.config == node.parameters.config
+    assert graph.set_parameters(NODE, lidar_to_camera=[0.0] * 6 + [1.0]).successful
+    assert graph.set_parameters(NODE, lidar_to_camera=[]).successful
+    assert again.parameters.config.lidar_to_camera == ()
 
 
 @pytest.mark.parametrize(

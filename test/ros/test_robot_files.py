@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,16 +28,13 @@ def test_parameter_files_hold_legal_parameters(name):
     ).items()
     values = content["ros__parameters"]
     assert namespace == "/**"
-    assert values.pop("use_sim_time") is False
-    config = from_mapping(KINDS[name], values)
-    assert all(getattr(config, key) != getattr(KINDS[name](), key) for key in values), (
-        "only what differs from the defaults"
-    )
+    assert "use_sim_time" not in values  # it would undo what a parent launch file sets
+    from_mapping(KINDS[name], values)
 
 
 @pytest.fixture
 def unknown(graph, capfd):
-    """Starts a node on parameters and gives the unknown ones that it warned of; what its config makes of the values does not matter here."""
+    """Starts a node on parameters and gives the unknown ones that it warned of."""
     from rclpy.executors import SingleThreadedExecutor
     from rclpy.node import Node
 
@@ -128,42 +128,64 @@ def description():
     return load
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "topics"),
-    [
-        ("depth", DepthNodeConfig, {"image", "camera_info"}),
-        (
-            "evaluate",
-            EvaluatorNodeConfig,
-            {"depth", "uncertainty", "depth_camera_info", "lidar", "ground_truth"},
-        ),
-    ],
-)
-def test_every_parameter_is_a_launch_argument(description, name, kind, topics):
-    arguments = {each.name for each in description(name).get_launch_arguments()}
-    common = {"namespace", "params_file", "use_sim_time", "rviz", "frame", "transports"}
-    assert arguments == {item.name for item in dataclasses.fields(kind)} | topics | common
+COMMON = {"namespace", "use_sim_time", "transports", "rviz", "frame", "tf", "tf_static"}
+SHARED = {"queue_size", "reliable_input", "color_max_depth", "params_file", "respawn"}
+CAMERA = {"image", "camera_info"}
+PREDICTION = {"depth", "uncertainty", "depth_camera_info", "lidar", "ground_truth"}
 
 
-def test_an_empty_argument_leaves_the_parameter_file_alone(description):
+def own_arguments(launch_file):
+    """What the arguments of one node's launch file are called."""
+    if launch_file == "depth":
+        return {item.name for item in dataclasses.fields(DepthNodeConfig)} | SHARED | CAMERA
+    options = {item.name for item in dataclasses.fields(EvaluatorNodeConfig)} | SHARED
+    return {f"evaluator_{name}" if name in SHARED else name for name in options} | PREDICTION
+
+
+@pytest.mark.parametrize("launch_file", ["depth", "evaluate", "robot"])
+def test_every_parameter_is_a_launch_argument(description, launch_file):
+    arguments = [each.name for each in description(launch_file).get_launch_arguments()]
+    nodes = ["depth", "evaluate"] if launch_file == "robot" else [launch_file]
+    expected = COMMON.union(*(own_arguments(node) for node in nodes))
+    assert sorted(arguments) == sorted(expected)
+
+
+def test_no_argument_of_one_node_is_one_of_the_other(description):
+    """One bringup may include both files: launch hands every argument on to the next."""
+    assert own_arguments("depth").isdisjoint(own_arguments("evaluate"))
+
+
+@pytest.fixture
+def context(description):
+    """Gives the context of a launch file where nothing but `given` is given, and its node."""
     from launch import LaunchContext
+    from uncertainty_depth.ros import launching
+
+    def make(launch_file, **given):
+        context = LaunchContext()
+        for argument in description(launch_file).get_launch_arguments():
+            context.launch_configurations[argument.name] = ""
+        context.launch_configurations.update(given)
+        return context, {"depth": launching.DEPTH, "evaluate": launching.EVALUATOR}[launch_file]
+
+    return make
+
+
+def test_an_empty_argument_leaves_the_parameter_file_alone(context):
     from uncertainty_depth.ros.launching import given_parameters
 
-    context = LaunchContext()
-    for argument in description("depth").get_launch_arguments():
-        context.launch_configurations[argument.name] = ""
-    assert given_parameters(DepthNodeConfig, context) == {}
-    context.launch_configurations.update(
-        {
-            "samples": "4",
-            "max_frame_age": "1",
-            "reliable_input": "true",
-            "model": "007",
-            "use_sim_time": "true",
-        }
+    empty, node = context("depth")
+    assert given_parameters(node, empty) == {}
+    full, _ = context(
+        "depth",
+        samples="4",
+        max_frame_age="1",
+        reliable_input="true",
+        model="007",
+        use_sim_time="true",
     )
-    given = given_parameters(DepthNodeConfig, context)
-    assert given.pop("model").evaluate(context) == "007"  # a path, not a number
+    given = given_parameters(node, full)
+    assert given.pop("model").evaluate(full) == "007"  # a path, not a number
     assert given == {
         "samples": 4,
         "max_frame_age": 1,
@@ -172,44 +194,51 @@ def test_an_empty_argument_leaves_the_parameter_file_alone(description):
     }
 
 
-def test_the_lidar_pose_may_be_given_with_blanks_or_as_a_list(description):
-    from launch import LaunchContext
+@pytest.mark.parametrize("text", ["0.1 0 0 0 0 0 1", "[0.1, 0, 0, 0, 0, 0, 1]"])
+def test_the_lidar_pose_may_be_given_with_blanks_or_as_a_list(context, text):
     from uncertainty_depth.ros.launching import given_parameters
 
-    context = LaunchContext()
-    for argument in description("evaluate").get_launch_arguments():
-        context.launch_configurations[argument.name] = ""
-    for text in ("0.1 0 0 0 0 0 1", "[0.1, 0, 0, 0, 0, 0, 1]"):
-        context.launch_configurations["lidar_to_camera"] = text
-        assert given_parameters(EvaluatorNodeConfig, context) == {
-            "lidar_to_camera": [0.1, 0, 0, 0, 0, 0, 1]
-        }
+    given, node = context("evaluate", lidar_to_camera=text)
+    assert given_parameters(node, given) == {"lidar_to_camera": [0.1, 0, 0, 0, 0, 0, 1]}
+
+
+def test_arguments_of_both_nodes_reach_the_one_they_name(context):
+    from uncertainty_depth.ros.launching import given_parameters
+
+    given, node = context("evaluate", evaluator_queue_size="9", queue_size="2")
+    assert given_parameters(node, given) == {"queue_size": 9}
+
+
+def test_transports_are_set_only_where_asked_for(context):
+    from uncertainty_depth.ros.launching import set_transports
+
+    unset, _ = context("depth")
+    assert set_transports(unset) == []
+    asked, _ = context("depth", transports="LARGE_DATA")
+    (action,) = set_transports(asked)
+    action.execute(asked)
+    assert asked.environment["FASTDDS_BUILTIN_TRANSPORTS"] == "LARGE_DATA"
 
 
 @pytest.mark.parametrize(("launch_file", "name"), [("depth", "depth"), ("evaluate", "evaluator")])
 def test_launch_files_give_no_parameter_the_node_lacks(
-    description, unknown, monkeypatch, launch_file, name
+    context, unknown, monkeypatch, launch_file, name
 ):
     """With every argument given."""
-    from launch.actions import OpaqueFunction
     from launch_ros.utilities import evaluate_parameters, normalize_parameters
 
-    from launch import LaunchContext
     from uncertainty_depth.ros import launching
 
     monkeypatch.setattr(launching, "Node", lambda **options: SimpleNamespace(**options))
-    entities, context, kind = description(launch_file).entities, LaunchContext(), KINDS[name]
-    context.launch_configurations.update(
-        {item.name: given(item) for item in dataclasses.fields(kind)}
-    )
-    context.launch_configurations.update(
-        params_file=str(ROOT / "config" / f"{name}.yaml"), use_sim_time="false"
-    )
-    (start,) = (
-        each for each in entities[-1].get_sub_entities() if isinstance(each, OpaqueFunction)
-    )
-    (node,) = start.execute(context)
-    file, parameters = evaluate_parameters(context, normalize_parameters(node.parameters))
+    kind = KINDS[name]
+    made, node = context(launch_file)
+    for item in dataclasses.fields(kind):
+        made.launch_configurations[node.argument(item.name)] = given(item)
+    params_file = str(ROOT / "config" / f"{name}.yaml")
+    made.launch_configurations[node.argument("params_file")] = params_file
+    made.launch_configurations["use_sim_time"] = "false"
+    (started,) = launching.start_node(made, node)
+    file, parameters = evaluate_parameters(made, normalize_parameters(started.parameters))
     assert parameters.keys() == {item.name for item in dataclasses.fields(kind)} | {"use_sim_time"}
     assert unknown(kind, ["--params-file", str(file)], **parameters) == []
 
@@ -219,3 +248,67 @@ def given(item):
     if item.metadata["choices"]:
         return item.metadata["choices"][-1]
     return {"": "somewhere", (): "0 0 0 0 0 0 1"}.get(item.default, str(item.default))
+
+
+LAUNCH = """
+import sys
+from launch import LaunchDescription, LaunchService
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+
+arguments = [text.split(":=", 1) for text in sys.argv[2:]]
+source = PythonLaunchDescriptionSource(sys.argv[1])
+service = LaunchService()
+include = IncludeLaunchDescription(source, launch_arguments=arguments)
+service.include_launch_description(LaunchDescription([include]))
+sys.exit(service.run())
+"""
+
+
+@pytest.fixture
+def launch(description, tmp_path):
+    """Runs a launch file with the package installed, with these programs as its nodes."""
+
+    def run(name, *arguments, **programs):
+        index = tmp_path / "share" / "ament_index" / "resource_index" / "packages"
+        scripts = tmp_path / "lib" / "uncertainty_depth"
+        share = tmp_path / "share" / "uncertainty_depth"
+        for folder in (index, scripts, share):
+            folder.mkdir(parents=True)
+        (index / "uncertainty_depth").touch()
+        (share / "config").symlink_to(ROOT / "config")
+        for program, text in programs.items():
+            (scripts / program).write_text(f"#!/bin/sh\n{text}\n")
+            (scripts / program).chmod(0o755)
+        prefixes = f"{tmp_path}:{os.environ.get('AMENT_PREFIX_PATH', '')}"
+        return subprocess.run(
+            [sys.executable, "-c", LAUNCH, ROOT / "launch" / f"{name}.launch.py", *arguments],
+            env={**os.environ, "AMENT_PREFIX_PATH": prefixes},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.mark.parametrize(("code", "expected"), [(3, 1), (0, 0)])
+def test_launch_ends_with_a_node_and_tells_its_failure(launch, code, expected):
+    """The other node is stopped as Ctrl-C does: it writes its report."""
+    ended = launch(
+        "robot",
+        depth_node=f"sleep 1; exit {code}",
+        evaluator_node="trap 'echo report; exit 0' INT; while :; do sleep .1; done",
+    )
+    assert ended.returncode == expected, ended.stderr
+    assert "report" in ended.stdout + ended.stderr
+    if code:
+        assert "depth_node-1 ended with exit code 3" in ended.stdout + ended.stderr
+
+
+def test_nothing_is_started_where_rviz_is_asked_for_and_missing(launch):
+    ended = launch("depth", "rviz:=true", depth_node="echo started")
+    assert ended.returncode == 1
+    assert "rviz2 is not installed" in ended.stdout + ended.stderr
+    assert "started" not in ended.stdout + ended.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from typing import Any
 
 from rclpy.clock import Clock, ClockType
@@ -112,11 +113,13 @@ def other_topics(node: Node, each: WatchedInput) -> str:
     ours = {name for name, _ in own}
     expected = type_name(each.message_type)
     known = node.get_topic_names_and_types()
-    topics = sorted(name for name, types in known if expected in types and name not in ours)
-    remaps = [f"-r {each.topic}:={name}" for name in topics if node.count_publishers(name)]
+    topics = [name for name, types in known if expected in types and name not in ours]
+    published = [name for name in topics if node.count_publishers(name)]
+    similar = get_close_matches(each.name, published, SUGGESTIONS, cutoff=0.0)
+    remaps = [f"-r {each.topic}:={name}" for name in similar]
     if not remaps:
         return f"no topic of type {expected} is published: is the driver running?"
-    return f"remap the node to one that is published: {', '.join(remaps[:SUGGESTIONS])}"
+    return f"remap the node to one that is published: {' or '.join(remaps)}"
 
 
 def losses(each: WatchedInput) -> str:

@@ -1,4 +1,4 @@
-"""ROS parameters declared from a config dataclass, checked as a whole, and applied all together or not at all."""
+"""ROS parameters of a config dataclass, checked as a whole, applied all together or not at all."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ OF_ROS = re.compile(
 class NodeParameters(Generic[ConfigT]):
     """A node's config, kept equal to its parameters.
 
-    `prepare(old, new)` is called before a change is accepted. Whatever it raises refuses the change,
-    and the node goes on as it was. It returns what makes the change take effect. Parameters are
-    typed dynamically so that `1` is taken where `1.0` is due.
+    `prepare(old, new)` is called before a change is accepted. Whatever it raises refuses the
+    change, and the node goes on as it was. It returns what makes the change take effect.
+    Parameters are typed dynamically so that `1` is taken where `1.0` is due.
     """
 
     def __init__(
@@ -44,6 +44,11 @@ class NodeParameters(Generic[ConfigT]):
     ) -> None:
         self._kind, self._prepare = kind, prepare
         self._names = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
+        self._lists = {
+            item.name
+            for item in dataclasses.fields(kind)  # type: ignore[arg-type]
+            if isinstance(item.default, tuple)
+        }
         warn_of_unknown(node, self._names)
         self.config: ConfigT = from_mapping(
             kind, {item.name: self._declare(node, item) for item in dataclasses.fields(kind)}
@@ -54,18 +59,24 @@ class NodeParameters(Generic[ConfigT]):
         node.add_post_set_parameters_callback(self._on_applied)
 
     def _declare(self, node: Node, item: dataclasses.Field) -> Any:
+        default = plain(item.default)
         try:
-            return plain(
-                node.declare_parameter(
-                    item.name, plain(item.default), describe(self._kind, item)
-                ).value
-            )
+            given = node.declare_parameter(item.name, default, describe(self._kind, item)).value
         except (InvalidParameterValueException, InvalidParameterTypeException) as error:
             raise ConfigError(f"parameter {item.name}: {error}") from error
+        return self._value(item.name, given)
+
+    def _value(self, name: str, given: Any) -> Any:
+        """A value as plain Python. ROS reads `[]`, as `ros2 param dump` writes it, as no value."""
+        return [] if given is None and name in self._lists else plain(given)
 
     def _on_set(self, parameters: Sequence[Parameter]) -> SetParametersResult:
         self._accepted = None
-        changes = {each.name: plain(each.value) for each in parameters if each.name in self._names}
+        changes = {
+            each.name: self._value(each.name, each.value)
+            for each in parameters
+            if each.name in self._names
+        }
         try:
             new = from_mapping(self._kind, {**to_mapping(self.config), **changes})
             self._accepted = (new, self._prepare(self.config, new)) if changes else None
@@ -86,7 +97,7 @@ class NodeParameters(Generic[ConfigT]):
 
 
 def warn_of_unknown(node: Node, names: Iterable[str]) -> None:
-    """Log each parameter that was given but is not among `names` or declared already. It may be meant for another node: no error."""
+    """Log each given parameter that is not declared; it may be meant for another node."""
     known = {*names, *node.get_parameters_by_prefix("")}
     given = getattr(
         node, "_parameter_overrides", {}

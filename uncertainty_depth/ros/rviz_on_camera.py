@@ -1,0 +1,48 @@
+"""Start RViz with the camera's frame as its fixed frame, which only the first map tells."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import rclpy
+from rclpy.executors import ExternalShutdownException
+from rclpy.task import Future
+from sensor_msgs.msg import Image
+
+TOPIC = "depth/image_rect"
+
+
+def main() -> int:
+    """Wait for a map where `--frame` is empty, then become RViz; returns if stopped before."""
+    from ament_index_python.packages import get_package_prefix
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--frame", default="", help="fixed frame; empty: that of the first map")
+    options, rviz_arguments = parser.parse_known_args()
+    try:
+        frame = options.frame or frame_of_first_map()
+    except (KeyboardInterrupt, ExternalShutdownException):
+        return 0
+    rviz = Path(get_package_prefix("rviz2")) / "lib" / "rviz2" / "rviz2"
+    os.execv(rviz, [str(rviz), "-f", frame, *rviz_arguments])
+
+
+def frame_of_first_map() -> str:
+    """The frame of the first depth map that comes; ROS arguments may remap its topic."""
+    rclpy.init(args=sys.argv)
+    try:
+        node = rclpy.create_node("rviz_on_camera")
+        frame: Future = Future()
+        node.create_subscription(
+            Image, TOPIC, lambda message: frame.set_result(message.header.frame_id), 1
+        )
+        node.get_logger().info(
+            f"RViz opens with the first map on {node.resolve_topic_name(TOPIC)}"
+        )
+        rclpy.spin_until_future_complete(node, frame)
+        return frame.result()
+    finally:
+        rclpy.try_shutdown()
