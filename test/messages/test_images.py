@@ -232,3 +232,38 @@ def test_depth_images_are_metres_with_nan_for_none(big_endian, padding):
     millimetres = np.array([[500, 0], [65535, 80]], np.uint16)
     expected = np.array([[0.5, np.nan], [65.535, 0.08]], np.float32)
     assert_array_equal(decode_depth(message(millimetres, "16UC1", padding, big_endian)), expected)
+
+
+BROKEN_BRIDGE = """
+import ctypes
+
+
+class CvBridge:
+    def imgmsg_to_cv2(self, message, encoding):
+        ctypes.string_at(0)
+"""
+
+
+def test_a_cv_bridge_that_ends_the_process_is_not_taken(tmp_path, monkeypatch):
+    """As one built for another NumPy: it is imported, and the first image is a segmentation fault."""
+    pytest.importorskip("sensor_msgs", reason="ROS 2 is not installed")
+    (tmp_path / "cv_bridge" / "boost").mkdir(parents=True)
+    (tmp_path / "cv_bridge" / "__init__.py").write_text(BROKEN_BRIDGE)
+    (tmp_path / "cv_bridge" / "boost" / "cv_bridge_boost.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert not images.cv_bridge_works()
+    images.to_rgb.cache_clear()
+    assert images.to_rgb() is images.rosbags_to_rgb
+    images.to_rgb.cache_clear()
+
+
+def test_a_cv_bridge_that_works_is_taken(tmp_path, monkeypatch):
+    pytest.importorskip("sensor_msgs", reason="ROS 2 is not installed")
+    text = "import numpy as np\n\n\n" + BROKEN_BRIDGE.replace(
+        "ctypes.string_at(0)", "return np.array([[message.data[::-1]]])"
+    )
+    (tmp_path / "cv_bridge" / "boost").mkdir(parents=True)
+    (tmp_path / "cv_bridge" / "__init__.py").write_text(text)
+    (tmp_path / "cv_bridge" / "boost" / "cv_bridge_boost.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert images.cv_bridge_works()

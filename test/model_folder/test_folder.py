@@ -224,6 +224,8 @@ def test_a_newer_format(model):
             "holds no trained member yet; expected at least one: train --resume goes on with a training that was stopped",
         ),
         ({"members": ["a", "z"]}, "z.safetensors is missing; model.json names it"),
+        ({"members": ["../model/a"]}, "names member '../model/a'; expected a file name"),
+        ({"members": ["/etc/a"]}, "names member '/etc/a'; expected a file name"),
         ({"members": "a"}, "has members = 'a'; expected a list"),
         ({"network": {"colour": "red"}}, "describes no network: unknown option 'colour'"),
         (
@@ -297,6 +299,13 @@ def test_a_member_with_a_tensor_too_many(model):
 def test_a_member_with_a_tensor_of_another_shape(model):
     change_tensors(model, lambda tensors: tensors.update({"decoder.final.bias": torch.zeros(3)}))
     assert refused(model, "a").endswith("tensor decoder.final.bias has shape (3,), expected (2,)")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_member_whose_training_diverged(model, value):
+    bias = torch.tensor([0.0, value])
+    change_tensors(model, lambda tensors: tensors.update({"decoder.final.bias": bias}))
+    assert "has NaN or infinity in tensor decoder.final.bias" in refused(model, "a")
 
 
 def test_a_member_of_a_wider_network(model):

@@ -157,6 +157,23 @@ def test_pictures_and_points_are_made_only_for_subscribers(graph, start, make, m
     assert sorted(made) == ["colorize", "colorize", "points_message"]
 
 
+def test_a_frame_whose_points_fail_is_published_and_not_counted_as_dropped(
+    graph, start, make, monkeypatch
+):
+    node = start()
+
+    def fail(*_):
+        raise ValueError("no points today")
+
+    monkeypatch.setattr(node._outputs, "publish_views", fail)
+    depths, images = graph.inbox(Image, "depth/image_rect"), graph.publisher(Image, "image")
+    images.publish(make.image(1, red()))
+    depths.wait()
+    graph.until(lambda: node.health.counts().get("views_failed") == 1, "the failure counted")
+    assert node.health.counts()["processed"] == 1
+    assert dropped(node) == {}
+
+
 def test_points_wait_for_camera_info_and_ignore_an_uncalibrated_one(graph, start, make):
     node = start()
     points, depths = graph.inbox(PointCloud2, "points"), graph.inbox(Image, "depth/image_rect")

@@ -26,6 +26,9 @@ class Buffer:
 
     asked = None
 
+    def __init__(self, node):
+        self.node = node  # clears it when /clock jumps back
+
     def lookup_transform(self, target, source, time, timeout):
         Buffer.asked = (target, source, time.nanoseconds, timeout.nanoseconds)
         if source != "lidar":

@@ -148,6 +148,51 @@ def test_what_cannot_work_is_one_sentence_and_exit_code_1(start_node, node, argu
     assert len([line for line in process.output.strip().splitlines() if "[rcl]" not in line]) == 1
 
 
+def test_a_wrong_model_folder_is_said_before_torch_is_imported(start):
+    without_torch = f"import sys; sys.modules['torch'] = None; {COMMAND.format('depth_node')}"
+    node = start("-c", without_torch, "--ros-args", "-p", "model:=/no/such/model")
+    assert node.end() == 1
+    assert "model folder /no/such/model does not exist" in node.output
+
+
+SLOW_START = """
+import sys, time
+from uncertainty_depth.ros import depth_node, main
+
+def load_predictor(config):
+    print("loading", flush=True)
+    time.sleep(600)
+
+depth_node.load_predictor = load_predictor
+sys.exit(main.depth_node())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_node_that_still_loads_its_model(start, tiny_model, number):
+    node = start("-c", SLOW_START, "--ros-args", "-p", f"model:={tiny_model}")
+    node.wait_for_output("loading")
+    assert node.end(number) == 0
+    assert "Traceback" not in node.output
+
+
+STUCK = """
+import threading
+from uncertainty_depth.ros.teardown import exit_if_stuck, take_down
+
+take_down(threading.Event().wait)
+print("the counts")
+exit_if_stuck(0)
+threading.Event().wait()
+"""
+
+
+def test_a_middleware_that_hangs_does_not_keep_the_process(start):
+    process = start("-c", STUCK)
+    assert process.end() == 0
+    assert process.output == "the counts\n"
+
+
 def test_a_node_starts_with_what_launch_passes_and_names_a_misspelt_parameter(
     start_node, tiny_model, tmp_path
 ):

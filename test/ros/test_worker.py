@@ -112,6 +112,16 @@ def test_failing_item_is_counted_and_the_next_one_works(caplog):
     assert dropped == [(1, "failed")]
 
 
+def test_stop_may_leave_an_item_that_takes_too_long():
+    slow = Slow()
+    worker = Worker(slow, lambda *_: None)
+    worker.put(0)
+    assert slow.begun.acquire(timeout=DEADLINE_S)
+    assert not worker.stop(timeout_s=0.01)
+    slow.go.release()
+    assert worker.stop()
+
+
 def test_stop_finishes_the_item_in_hand_and_drops_the_rest():
     slow, dropped = Slow(), []
 

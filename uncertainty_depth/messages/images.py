@@ -6,6 +6,10 @@ through cv_bridge where the ROS distribution has it and through rosbags-image el
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -33,6 +37,16 @@ COLOR_ENCODINGS: dict[str, tuple[int, int, str]] = {
     "8UC3": (1, 3, "bgr8"),
     "8UC4": (1, 4, "bgra8"),
 }
+
+
+CV_BRIDGE_TRIAL_S = 30.0
+CV_BRIDGE_TRIAL = """
+from cv_bridge import CvBridge
+from cv_bridge.boost import cv_bridge_boost
+from sensor_msgs.msg import Image
+image = Image(height=1, width=1, encoding="bgr8", step=3, data=b"\\x01\\x02\\x03")
+assert CvBridge().imgmsg_to_cv2(image, "rgb8").tolist() == [[[3, 2, 1]]]
+"""
 
 
 @dataclass(frozen=True)
@@ -134,9 +148,26 @@ def _unconvertible(message: Any, error: Exception) -> MessageError:
 
 @cache
 def to_rgb() -> Callable[[Any], NDArray[np.uint8]]:
-    """The back end of this installation. A cv_bridge whose compiled part does not load (another NumPy, ROS 1) is not taken."""
+    """The back end of this installation: cv_bridge where it works, rosbags-image elsewhere."""
+    has_bridge = importlib.util.find_spec("cv_bridge") is not None
+    return cv_bridge_to_rgb if has_bridge and cv_bridge_works() else rosbags_to_rgb
+
+
+def cv_bridge_works() -> bool:
+    """Whether cv_bridge converts one pixel, tried in a process of its own.
+
+    One that was built for another NumPy is imported without complaint and ends the process with
+    the first image; one of ROS 1 cannot be imported.
+    """
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
-        from cv_bridge.boost import cv_bridge_boost  # noqa: F401
-    except (ImportError, AttributeError):
-        return rosbags_to_rgb
-    return cv_bridge_to_rgb
+        trial = subprocess.run(
+            [sys.executable, "-c", CV_BRIDGE_TRIAL],
+            env=environment,
+            capture_output=True,
+            timeout=CV_BRIDGE_TRIAL_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return trial.returncode == 0

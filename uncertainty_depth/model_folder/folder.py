@@ -164,7 +164,7 @@ def write_member(folder: Path | str, name: str, network: DepthNetwork) -> Path:
         ModelError: the name is no file name, or the frozen encoder is another than the one the folder holds.
     """
     folder = Path(folder)
-    if not re.fullmatch(r"[\w-][\w.-]*", name) or name == ENCODER:
+    if not is_member_name(name):
         raise ModelError(
             f"member name {name!r} cannot be used; expected letters, digits, '.', '_', '-', and not {ENCODER!r}"
         )
@@ -176,6 +176,11 @@ def write_member(folder: Path | str, name: str, network: DepthNetwork) -> Path:
         )
         state = {key: value for key, value in state.items() if key.startswith("decoder.")}
     return write_tensors(folder / f"{name}.safetensors", state)
+
+
+def is_member_name(name: str) -> bool:
+    """Whether a member may be called so: a file name in the model folder, not a path out of it."""
+    return re.fullmatch(r"[\w-][\w.-]*", name) is not None and name != ENCODER
 
 
 def _note_architecture(folder: Path, name: str, network: DepthNetwork) -> None:
@@ -258,6 +263,11 @@ def read(folder: Path | str) -> ModelFolder:
         raise ModelError(
             f"{path} holds no trained member yet; expected at least one: train --resume goes on with a training that was stopped"
         )
+    for name in members:
+        if not is_member_name(name):
+            raise ModelError(
+                f"{path / 'model.json'} names member {name!r}; expected a file name in the folder"
+            )
     for name in (*members, *([ENCODER] if content["shared_encoder"] else [])):
         if not (path / f"{name}.safetensors").is_file():
             raise ModelError(f"{path / f'{name}.safetensors'} is missing; model.json names it")

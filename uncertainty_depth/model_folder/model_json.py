@@ -9,6 +9,7 @@ from typing import Any
 
 from uncertainty_depth import atomic
 from uncertainty_depth.errors import ModelError
+from uncertainty_depth.model_location import check_location
 from uncertainty_depth.network.architectures import ARCHITECTURES
 
 FORMAT = 1
@@ -35,11 +36,8 @@ def read_json(folder: Path) -> dict[str, Any]:
     Raises:
         ModelError: the folder or the file is missing, broken, of a newer format or of another architecture.
     """
+    check_location(folder)
     path = folder / "model.json"
-    if not folder.is_dir():
-        raise ModelError(f"model folder {folder} does not exist")
-    if not path.is_file():
-        raise ModelError(f"{folder} is no model folder: it has no model.json")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:

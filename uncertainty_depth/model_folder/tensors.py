@@ -28,7 +28,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def check_tensors(path: Path, tensors: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
-    """Raise `ModelError` for the first tensor that is missing, unknown or of another shape than expected."""
+    """Raise `ModelError` for the first tensor that is not as expected, or not finite."""
     for name in (*expected, *tensors):
         if name not in tensors:
             raise ModelError(
@@ -42,6 +42,11 @@ def check_tensors(path: Path, tensors: dict[str, Tensor], expected: dict[str, Te
             found, wanted = tuple(tensors[name].shape), tuple(expected[name].shape)
             raise ModelError(
                 f"{path} is of another architecture than model.json: tensor {name} has shape {found}, expected {wanted}"
+            )
+        if not bool(tensors[name].isfinite().all()):
+            raise ModelError(
+                f"{path} has NaN or infinity in tensor {name}: its training diverged; "
+                "train again with a smaller learning rate"
             )
 
 

@@ -7,17 +7,22 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
 from rclpy.context import Context
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+from std_msgs.msg import Header
 
 from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.errors import ConfigError, MessageError
-from uncertainty_depth.messages.images import decode_image
+from uncertainty_depth.messages.images import decode_image, to_rgb
+from uncertainty_depth.model_location import check_location
 from uncertainty_depth.ros.depth_outputs import DepthOutputs
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
 from uncertainty_depth.ros.input_watch import InputWatch
@@ -25,13 +30,17 @@ from uncertainty_depth.ros.messages import age_s, stamp_ns
 from uncertainty_depth.ros.node_camera import NodeCamera
 from uncertainty_depth.ros.parameters import NodeParameters
 from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
+from uncertainty_depth.ros.teardown import take_down
 from uncertainty_depth.ros.watched_input import WatchedInput
 from uncertainty_depth.ros.worker import Worker
 
 if TYPE_CHECKING:
+    from uncertainty_depth.geometry.camera import Camera
     from uncertainty_depth.inference.predictor import Predictor
+    from uncertainty_depth.records import DepthPrediction
 
 LOG_EVERY_S = 5.0
+FINISH_S = 2.0
 DDS_DEPTH = 10
 """What the middleware keeps at least: bursts come whole, and the worker counts those it cannot keep."""
 INPUTS = {False: (Image, "image"), True: (CompressedImage, "image/compressed")}
@@ -44,6 +53,7 @@ def image_qos(config: DepthNodeConfig) -> QoSProfile:
 
 def load_predictor(config: DepthNodeConfig) -> Predictor:
     """The model, ready. torch is imported only here: a wrong parameter is said at once, and a missing torch in one sentence."""
+    check_location(Path(config.model))
     from uncertainty_depth.inference.predictor import Predictor
 
     return Predictor(config.model, config)
@@ -82,6 +92,7 @@ class DepthNode(Node):
         self._camera = NodeCamera(self)
         self._outputs, self._qos = DepthOutputs(self), SubscriptionQos(self)
         self._predictor = load_predictor(self.config)
+        to_rgb()  # before the first image: a cv_bridge is tried in a process of its own
         self._worker = Worker(
             self._process, lambda _, reason: self.health.drop(reason), self.config.queue_size
         )
@@ -149,11 +160,29 @@ class DepthNode(Node):
             )
         image, camera = self._camera.view(decode_image(message), config.distorted_images)
         prediction = self._predictor.predict(image, stamp_ns(message.header))
-        self._outputs.publish(prediction, image, message.header, camera, config)
+        self._outputs.publish(prediction, message.header, camera)
         latency_ms = age_s(self, message.header) * 1e3
         self._outputs.publish_times(latency_ms, (time.perf_counter() - start) * 1e3)
         self.health.count("processed")
         self.health.latency(latency_ms)
+        self._publish_views(prediction, image, message.header, camera)
+
+    def _publish_views(
+        self,
+        prediction: DepthPrediction,
+        image: NDArray[np.uint8],
+        header: Header,
+        camera: Camera | None,
+    ) -> None:
+        """Points and colour images: the maps are out, so that no failure here drops their frame."""
+        try:
+            self._outputs.publish_views(prediction, image, header, camera, self.config)
+        except Exception as error:
+            self.health.count("views_failed")
+            if self.context.ok():
+                self.get_logger().warning(
+                    f"points or colour images failed: {error}", throttle_duration_sec=LOG_EVERY_S
+                )
 
     def _drop(self, reason: str, sentence: str) -> None:
         self.health.drop(reason)
@@ -193,7 +222,8 @@ class DepthNode(Node):
         }
 
     def close(self) -> str:
-        """Finish the frame in hand, count what waits as dropped, and go; returns what is worth telling."""
-        self._worker.stop()
-        self.destroy_node()
+        """Finish the frame in hand, if that is soon, and go; returns the counts of all frames."""
+        if not self._worker.stop(FINISH_S):
+            self.health.drop("shutdown")
+        take_down(self.destroy_node)
         return ", ".join(f"{count} {name}" for name, count in self.health.counts().items())

@@ -46,19 +46,15 @@ class DepthOutputs:
     def publish(
         self,
         prediction: DepthPrediction,
-        image: NDArray[np.uint8],
         header: Header,
         camera: Camera | None,
-        config: DepthNodeConfig,
     ) -> None:
         """Publish a prediction and its camera under the camera image's header.
 
         Args:
             prediction: maps of shape (H, W).
-            image: (H, W, 3) uint8 RGB, what the prediction is of.
             header: of the camera image.
-            camera: of `image`; None, no camera info and no points are published.
-            config: the parameters of now.
+            camera: of the maps; None, no camera info is published.
         """
         if camera is not None:  # before the maps: who waits for a map has its camera info by then
             info = camera_info_message(camera, header)
@@ -66,6 +62,24 @@ class DepthOutputs:
                 publisher.publish(info)
         self.depth.publish(image_message(prediction.depth_m, header))
         self.sigma.publish(image_message(prediction.sigma_m, header))
+
+    def publish_views(
+        self,
+        prediction: DepthPrediction,
+        image: NDArray[np.uint8],
+        header: Header,
+        camera: Camera | None,
+        config: DepthNodeConfig,
+    ) -> None:
+        """Publish colour images and points, where somebody subscribes to them.
+
+        Args:
+            prediction: maps of shape (H, W).
+            image: (H, W, 3) uint8 RGB, what the prediction is of.
+            header: of the camera image.
+            camera: of `image`; None, no points are published.
+            config: the parameters of now.
+        """
         self._publish_color(
             self._depth_color, prediction.depth_m, config.color_max_depth, DEPTH_COLORS, header
         )

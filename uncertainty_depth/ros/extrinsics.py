@@ -52,7 +52,8 @@ class TfExtrinsics:
         import tf2_ros
 
         self._errors = tf2_ros.TransformException
-        self._buffer = tf2_ros.Buffer()
+        # with its node the buffer is cleared when /clock jumps back; else old transforms stay
+        self._buffer = tf2_ros.Buffer(node=node)
         self._listener = tf2_ros.TransformListener(self._buffer, node)
 
     def lookup(self, camera_frame: str, lidar_frame: str, stamp: Any) -> NDArray[np.float64]:

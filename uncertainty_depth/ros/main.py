@@ -18,6 +18,7 @@ from uncertainty_depth.ros.command_line import (
     refuse_ignored,
 )
 from uncertainty_depth.ros.requirements import require_ros
+from uncertainty_depth.ros.teardown import exit_if_stuck, take_down
 
 
 def depth_node(args: Sequence[str] | None = None) -> int:
@@ -44,10 +45,12 @@ def run(command: NodeCommand, args: Sequence[str] | None) -> int:
         refuse_ignored(command, arguments)
         spin(command, arguments)
     except KeyboardInterrupt:
+        exit_if_stuck(0)
         return 0
     except UncertaintyDepthError as error:
         print(f"{command.name}: {error}", file=sys.stderr)
         return 1
+    exit_if_stuck(0)
     return 0
 
 
@@ -60,12 +63,13 @@ def spin(command: NodeCommand, arguments: Sequence[str]) -> None:
         getattr(importlib.import_module(f"uncertainty_depth.ros.{command.name}"), command.kind),
         None,
     )
-    initialize(arguments)
+    started = initialize(arguments)
     try:
         executor = (
             node_class.create_executor()
         )  # before the node: it cannot be made once a signal has come
         node = node_class()
+        started.set()
         executor.add_node(node)
         executor.spin()
     except ExternalShutdownException:
@@ -75,24 +79,30 @@ def spin(command: NodeCommand, arguments: Sequence[str]) -> None:
             raise
     finally:
         if node is not None:
-            print(node.close())
-        rclpy.try_shutdown()
+            print(node.close(), flush=True)
+        take_down(rclpy.try_shutdown)
 
 
-def initialize(arguments: Sequence[str]) -> None:
-    """Initialize ROS so that SIGINT and SIGTERM shut its context down and do nothing else.
+def initialize(arguments: Sequence[str]) -> threading.Event:
+    """Initialize ROS so that SIGINT and SIGTERM shut its context down.
 
-    An exception raised by a signal could come anywhere, in the middle of writing the report too. rclpy calls Python's handlers after its
-    own, so these must be harmless.
+    Set the event that is returned once the node has started. Before, a signal also raises
+    KeyboardInterrupt: there is nothing to lose, and loading a model takes long. After, it does not:
+    that could come anywhere, in the middle of writing the report too. rclpy calls Python's handlers
+    after its own.
     """
     import rclpy
 
-    stopped = threading.Event()
+    started = threading.Event()
+
+    def on_signal(*_: object) -> None:
+        if not started.is_set():
+            raise KeyboardInterrupt
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopped.set())
+        signal.signal(number, on_signal)
     try:
         rclpy.init(args=arguments)
     except Exception as error:  # rclpy has one exception per kind of bad argument
         raise ConfigError(f"ROS arguments cannot be used: {error}") from error
-    if stopped.is_set():  # between the two
-        rclpy.shutdown()
+    return started

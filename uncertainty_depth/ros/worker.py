@@ -63,8 +63,11 @@ class Worker(Generic[Item]):
         """As `call`, for a job whose result nobody waits for: its exception is logged."""
         self.call(job).add_done_callback(_log_failure)
 
-    def stop(self) -> None:
-        """Finish the item in hand and the jobs already called for, drop what waits, and end the thread."""
+    def stop(self, timeout_s: float | None = None) -> bool:
+        """Finish the item in hand and the jobs already called for, drop what waits, end the thread.
+
+        Returns whether it ended within `timeout_s`; None waits for it.
+        """
         with self._changed:
             self._stopping = True
             waiting = list(self._items)
@@ -72,7 +75,8 @@ class Worker(Generic[Item]):
             self._changed.notify()
         for item in waiting:
             self._dropped(item, "shutdown")
-        self._thread.join()
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
 
     def waiting(self) -> int:
         """How many items wait."""

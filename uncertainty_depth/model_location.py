@@ -1,0 +1,15 @@
+"""Where a model folder is; imports no torch, so that a wrong path is said at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from uncertainty_depth.errors import ModelError
+
+
+def check_location(folder: Path) -> None:
+    """Raise `ModelError` where there is no model folder at this path."""
+    if not folder.is_dir():
+        raise ModelError(f"model folder {folder} does not exist")
+    if not (folder / "model.json").is_file():
+        raise ModelError(f"{folder} is no model folder: it has no model.json")
