@@ -409,7 +409,7 @@ class SynthesisConfig:
 class DepthNodeConfig(PredictorConfig, CameraConfig, ColorConfig):
     """The depth node's parameters."""
 
-    model: str = option("", "model folder", read_only=True)
+    model: str = option("", "model folder; demo: the shipped one", read_only=True)
     max_frame_age: float = option(
         0.5,
         "frames older than this when their turn comes are dropped and counted, seconds; 0 keeps all",

@@ -1,5 +1,7 @@
 """The command line as a person meets it: real processes, one sentence per error, nothing lost."""
 
+import json
+import os
 import subprocess
 import sys
 
@@ -174,3 +176,37 @@ def test_a_ros_command_without_ros_says_what_to_install(tmp_path):
     assert done.returncode == 1
     assert "ROS 2" in done.stderr
     assert "uncertainty_depth[ros]" in done.stderr
+
+
+def test_demo_names_the_shipped_model_unless_a_model_lies_there(tmp_path):
+    done = call("info", "demo", cwd=tmp_path, env=os.environ | {"PYTHONPATH": os.getcwd()})
+    assert done.returncode == 0, done.stderr
+    assert "input_size" in done.stdout
+    done = call(
+        "calibrate", "demo", "no_bag", cwd=tmp_path, env=os.environ | {"PYTHONPATH": os.getcwd()}
+    )
+    assert done.returncode == 1
+    assert "shipped with the package" in done.stderr
+
+
+def test_resume_alone_goes_on_with_what_the_training_was_started_with(monkeypatch, tmp_path):
+    begun = {
+        "network": {"backbone": "tiny", "input_size": [64, 48]},
+        "training": {
+            "source": "synthetic:worlds=1,frames=2",
+            "options": {"method": "mc_dropout", "epochs": 3, "loss": "l1"},
+        },
+    }
+    (tmp_path / "model.json").write_text(json.dumps(begun))
+    calls = []
+    monkeypatch.setattr(
+        "uncertainty_depth.training.train", lambda *given, **options: calls.append(given)
+    )
+    assert main(["train", "--output", str(tmp_path), "--resume"]) == 0
+    source, _, network, training = calls[0]
+    assert source.name.startswith("synthetic:worlds=1,frames=2")
+    assert (network.backbone, network.input_size) == ("tiny", (64, 48))
+    assert (training.method, training.epochs, training.loss) == ("mc_dropout", 3, "l1")
+    assert main(["train", "--output", str(tmp_path), "--resume", "--epochs", "5"]) == 0
+    assert calls[1][3].epochs == 5
+    assert main(["train", "--output", str(tmp_path / "new"), "--resume"]) == 1

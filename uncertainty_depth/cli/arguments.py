@@ -58,14 +58,16 @@ SIGNATURES: dict[str, Signature] = {
     "train": Signature(
         (NetworkConfig, TrainingConfig, SourceConfig),
         (
-            argument("source", help=SOURCE),
+            argument(
+                "source", nargs="?", help=f"{SOURCE}; --resume takes that of the start by default"
+            ),
             argument(
                 "--output", type=Path, required=True, metavar="MODEL", help="model folder to write"
             ),
             argument(
                 "--resume",
                 action="store_true",
-                help="go on with an interrupted training in the same folder",
+                help="go on with an interrupted training in the same folder, with the options of its start",
             ),
         ),
         "my_bag --output my_model --backbone microsoft/resnet-50 --depth-range 0.5 80",
@@ -108,7 +110,9 @@ SIGNATURES: dict[str, Signature] = {
         (PredictorConfig, EvaluationConfig, SourceConfig),
         (
             argument("source", help=SOURCE),
-            argument("--model", type=Path, required=True, help="model folder"),
+            argument(
+                "--model", type=Path, required=True, help="model folder; demo: the shipped one"
+            ),
             argument(
                 "--output",
                 type=Path,
@@ -134,7 +138,9 @@ SIGNATURES: dict[str, Signature] = {
         (PredictorConfig, ColorConfig),
         (
             argument("images", type=Path, nargs="+", help="image files"),
-            argument("--model", type=Path, required=True, help="model folder"),
+            argument(
+                "--model", type=Path, required=True, help="model folder; demo: the shipped one"
+            ),
             argument(
                 "--output", type=Path, required=True, metavar="DIR", help="folder for the maps"
             ),

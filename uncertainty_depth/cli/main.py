@@ -28,11 +28,12 @@ from uncertainty_depth.config import (
     SynthesisConfig,
     TrainingConfig,
 )
-from uncertainty_depth.errors import SourceError, UncertaintyDepthError
+from uncertainty_depth.errors import ConfigError, SourceError, UncertaintyDepthError
 from uncertainty_depth.experiments.registry import EXPERIMENTS
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.options import from_arguments, to_mapping
 from uncertainty_depth.records import Skipped
+from uncertainty_depth.shipped_model import model_path
 
 if TYPE_CHECKING:
     from uncertainty_depth.ros.player.bag_publisher import Played
@@ -48,13 +49,20 @@ def train(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.pretrained.own_options import own_options_of
     from uncertainty_depth.training import train as train_model
     from uncertainty_depth.training.plan import without_effect
+    from uncertainty_depth.training.record import read_begun
 
-    source = open_source(arguments.source, from_arguments(SourceConfig, arguments))
+    before = read_begun(arguments.output) if arguments.resume else None
+    if arguments.source is None and before is None:
+        raise ConfigError("SOURCE is missing; only --resume takes that of the training it resumes")
+    notation = arguments.source or before.source
+    source = open_source(notation, from_arguments(SourceConfig, arguments))
+    started_with = before.options if before else {}
     own = own_options_of(
-        from_arguments(NetworkConfig, arguments),
-        from_arguments(TrainingConfig, arguments),
-        vars(arguments),
+        from_arguments(NetworkConfig, arguments, started_with),
+        from_arguments(TrainingConfig, arguments, started_with),
+        {**started_with, **vars(arguments)},
     )
+    own |= started_with
     network, training = (
         from_arguments(NetworkConfig, arguments, own),
         from_arguments(TrainingConfig, arguments, own),
@@ -152,6 +160,10 @@ def calibrate(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.inference.predictor import Predictor
     from uncertainty_depth.model_folder.folder import set_calibration
 
+    if not arguments.dry_run and model_path(arguments.model) != arguments.model:
+        raise ConfigError(
+            f"{arguments.model} is shipped with the package; expected a copy of {model_path(arguments.model)}, or --dry-run"
+        )
     sources = [
         open_source(source, from_arguments(SourceConfig, arguments)) for source in arguments.source
     ]
@@ -213,7 +225,7 @@ def info(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.data.recording import Recording
     from uncertainty_depth.geometry.camera import parameters_from
 
-    if (arguments.bag / "model.json").is_file():
+    if (model_path(arguments.bag) / "model.json").is_file():
         print(_described(arguments.bag))
         return
     with Recording(arguments.bag).open() as recording:

@@ -26,6 +26,7 @@ from uncertainty_depth.network.architectures import ARCHITECTURES, make_network
 from uncertainty_depth.network.backbone import backbone_from_mapping
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.options import from_mapping, to_mapping
+from uncertainty_depth.shipped_model import model_path
 
 ENCODER = "encoder"
 BEFORE = {"last_activation": "relu"}
@@ -246,12 +247,12 @@ def set_calibration(
 
 
 def read(folder: Path | str) -> ModelFolder:
-    """The model in `folder`, checked as far as is possible without its weights.
+    """The model in `folder` (see `model_path`), checked as far as is possible without its weights.
 
     Raises:
         ModelError: the folder or a file is missing, `model.json` is broken, of a newer format or of another architecture, or there are no members.
     """
-    path = Path(folder)
+    path = model_path(folder)
     content = read_json(path)
     network = _read_network(path, content["network"])
     if content["method"] not in METHODS:

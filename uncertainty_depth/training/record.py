@@ -110,6 +110,7 @@ class Before:
         options: of the network and of the training.
         fingerprint: of the frames; empty where an earlier version has written none.
         finished: whether all its networks are trained.
+        source: name of what it is trained on.
         has_domain: whether it says what the training data were like; earlier versions did not.
     """
 
@@ -117,6 +118,16 @@ class Before:
     fingerprint: str
     finished: bool
     has_domain: bool
+    source: str = ""
+
+
+def read_begun(folder: Path) -> Before | None:
+    """The training in `folder`, None where none has written anything yet.
+
+    Raises:
+        ModelError: `model.json` is damaged or names no options.
+    """
+    return read(folder) if (folder / "model.json").exists() else None
 
 
 def read(folder: Path) -> Before:
@@ -133,6 +144,7 @@ def read(folder: Path) -> Before:
             training.get("fingerprint", ""),
             training.get("finished", False),
             all(key in training for key in domain.KEYS),
+            training.get("source", ""),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelError(
