@@ -65,7 +65,7 @@ class Rectifier:
         """
         raw, rectified = self._views(image.shape[1], image.shape[0])
         if self.rectifies:
-            image = cv2.remap(image, *rectification_map(raw, rectified), cv2.INTER_LINEAR)
+            image = cv2.remap(image, rectification_map(raw, rectified), None, cv2.INTER_LINEAR)
         return image, raw if self.distorted_images == KEEP else rectified
 
     def depth(self, depth_m: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -83,10 +83,8 @@ class Rectifier:
         raw, rectified = self._views(depth_m.shape[1], depth_m.shape[0])
         if not self.rectifies:
             return depth_m
-        maps = rectification_map(raw, rectified)
-        nearest = cv2.remap(
-            depth_m, *maps, cv2.INTER_NEAREST, borderMode=cv2.BORDER_CONSTANT, borderValue=np.nan
-        )
+        pixels = rectification_map(raw, rectified)
+        nearest = cv2.remap(depth_m, pixels, None, cv2.INTER_NEAREST, borderValue=np.nan)
         raw_rays = rectified.rays() @ _rectified_to_raw(raw, rectified).T
         return (nearest / raw_rays[..., 2]).astype(np.float32)
 
@@ -129,14 +127,13 @@ class Rectifier:
 
 
 @lru_cache(maxsize=4)
-def rectification_map(raw: Camera, rectified: Camera) -> tuple[NDArray, NDArray]:
-    """Where in the raw image each pixel of the rectified one is, as `cv2.remap` takes it."""
+def rectification_map(raw: Camera, rectified: Camera) -> NDArray[np.float32]:
+    """Where in the raw image each pixel of the rectified one is: (height, width, 2), u and v."""
     rays = rectified.rays().reshape(-1, 3) @ _rectified_to_raw(raw, rectified).T
     rays[rays[:, 2] <= 0] = np.nan  # beside or behind the raw camera
     outside = -1e4  # far from every image, within OpenCV's 16 bits
     pixels = np.nan_to_num(raw.pixels(rays), nan=outside).clip(outside, -outside)
-    maps = pixels.reshape(rectified.height, rectified.width, 2).astype(np.float32)
-    return cv2.convertMaps(maps, None, cv2.CV_16SC2)
+    return pixels.reshape(rectified.height, rectified.width, 2).astype(np.float32)
 
 
 def _rectified_to_raw(raw: Camera, rectified: Camera) -> NDArray[np.float64]:

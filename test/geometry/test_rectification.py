@@ -1,0 +1,177 @@
+"""Lens models, rectification and back projection against OpenCV and naive loops."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from uncertainty_depth.errors import MessageError
+from uncertainty_depth.geometry.camera import Camera, image_coordinates
+from uncertainty_depth.geometry.distortion import Distortion
+from uncertainty_depth.geometry.point_cloud import back_projected
+from uncertainty_depth.geometry.rectification import Calibration, Rectifier
+
+MODELS = {
+    "plumb_bob": np.array([-0.28, 0.07, 0.001, -0.002, 0.003]),
+    "rational_polynomial": np.array([0.4, 0.05, 0.001, -0.0005, 0.002, 0.7, 0.12, 0.01]),
+    "equidistant": np.array([-0.02, 0.004, -0.001, 0.0002]),
+}
+K = np.array([[90.0, 0, 78.3], [0, 92.0, 61.1], [0, 0, 1]])
+NEW_K = np.array([[80.0, 0, 80.0], [0, 81.0, 60.0], [0, 0, 1]])
+R = cv2.Rodrigues(np.array([0.02, -0.03, 0.01]))[0]
+SIZE = (160, 120)
+
+
+def calibration(model: str) -> Calibration:
+    turned = np.eye(4)
+    turned[:3, :3] = R.T
+    raw = Camera(*SIZE, K, turned, Distortion(model, MODELS[model]))
+    return Calibration(raw, Camera(*SIZE, NEW_K))
+
+
+def opencv_map(model: str) -> tuple[np.ndarray, np.ndarray]:
+    module = cv2.fisheye if model == "equidistant" else cv2
+    return module.initUndistortRectifyMap(K, MODELS[model], R, NEW_K, SIZE, cv2.CV_32FC1)
+
+
+def opencv_pixels(model: str, points: np.ndarray) -> np.ndarray:
+    project = cv2.projectPoints
+    if model == "equidistant":
+        project = lambda p, r, t, k, d: cv2.fisheye.projectPoints(p[:, None], r, t, k, d)  # noqa: E731
+    rotation = cv2.Rodrigues(R.T)[0]
+    return project(points, rotation, np.zeros((3, 1)), K, MODELS[model])[0].reshape(-1, 2)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_points_fall_into_the_raw_image_where_opencv_projects_them(model):
+    points = np.random.default_rng(0).normal([0, 0, 4], [1.2, 0.9, 0.3], (500, 3))
+    camera = calibration(model).raw
+    in_camera = points @ camera.frame_to_camera[:3, :3].T
+    expected = opencv_pixels(model, points)
+    assert_allclose(camera.pixels(in_camera), expected, atol=1e-9)
+    columns, rows, depth = image_coordinates(points, np.eye(4), camera)
+    inside = ((np.rint(expected) >= 0) & (np.rint(expected) < SIZE)).all(axis=1)
+    assert inside.sum() > 300
+    assert_array_equal(np.stack([columns, rows], axis=1), np.rint(expected[inside]))
+    assert_allclose(depth, (points @ R)[inside, 2])
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_an_image_is_rectified_as_opencv_does_it(model):
+    image = cv2.GaussianBlur(
+        np.random.default_rng(1).integers(0, 256, (*SIZE[::-1], 3), np.uint8), (5, 5), 1.5
+    )
+    expected = cv2.remap(image, *opencv_map(model), cv2.INTER_LINEAR)
+    rectified, camera = Rectifier(calibration(model)).image(image)
+    assert camera.distortion is None
+    assert_array_equal(camera.intrinsics, NEW_K)
+    assert np.abs(rectified.astype(int) - expected).max() <= 3  # the map has 1/32 px
+    assert np.abs(rectified.astype(int) - image).mean() > 3
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_point_is_on_the_same_spot_of_the_raw_and_the_rectified_image(model):
+    """What the two cameras of a calibration say agrees: a dot drawn raw is where P puts it."""
+    cameras = calibration(model)
+    point = np.array([[0.4, -0.3, 2.0]])
+    (column,), (row,), _ = image_coordinates(point, np.eye(4), cameras.raw)
+    image = np.zeros((*SIZE[::-1], 3), np.uint8)
+    image[row, column] = 255
+    rectified, camera = Rectifier(cameras).image(image)
+    rows, columns = np.mgrid[: SIZE[1], : SIZE[0]]
+    weights = rectified[..., 0].astype(float)
+    spot = np.average(columns, weights=weights), np.average(rows, weights=weights)
+    assert_allclose(spot, camera.pixels(point)[0], atol=1.0)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_pixels_and_their_depth_go_back_to_their_points(model):
+    cameras = calibration(model)
+    beside = np.eye(4)
+    beside[:3, 3] = [-0.12, 0.01, 0]
+    for camera in (
+        cameras.raw,
+        cameras.rectified,
+        Camera(*SIZE, K, cameras.raw.frame_to_camera @ beside, cameras.raw.distortion),
+    ):
+        depth_m = np.random.default_rng(2).uniform(1, 9, SIZE[::-1]).astype(np.float32)
+        points = back_projected(depth_m, camera).reshape(-1, 3).astype(np.float64)
+        in_camera = points @ camera.frame_to_camera[:3, :3].T + camera.frame_to_camera[:3, 3]
+        assert_allclose(in_camera[:, 2], depth_m.ravel(), rtol=1e-5)
+        rows, columns = np.mgrid[: SIZE[1], : SIZE[0]]
+        expected = np.stack([columns.ravel(), rows.ravel()], axis=1)
+        assert_allclose(camera.pixels(in_camera), expected, atol=2e-3)
+
+
+def test_a_depth_image_is_rectified_without_mixing_depths_and_along_the_new_axis():
+    """A plane seen by the raw camera, pixel by pixel, against the same plane seen by the other."""
+    cameras = calibration("plumb_bob")
+    normal = np.array([0.2, -0.1, 1.0])  # of the plane normal . x = 3, in the frame
+
+    def seen(camera: Camera) -> np.ndarray:
+        in_frame = camera.rays() @ camera.frame_to_camera[:3, :3]
+        return (3 / (in_frame @ normal)).astype(np.float32)
+
+    depth_m = seen(cameras.raw)
+    expected = seen(cameras.rectified)
+    rectified = Rectifier(cameras).depth(depth_m)
+    known = np.isfinite(rectified)
+    assert 0.8 < known.mean() <= 1
+    assert_allclose(rectified[known], expected[known], rtol=5e-3)  # half a pixel of a slope
+    sparse = np.where(np.arange(SIZE[0]) % 3 == 0, depth_m, np.float32(np.nan))
+    still_known = Rectifier(cameras).depth(sparse)
+    assert 0.25 < np.isfinite(still_known).sum() / known.sum() < 0.4
+    kept = np.isfinite(still_known)
+    assert_array_equal(still_known[kept], rectified[kept])
+    assert_array_equal(Rectifier(cameras, "keep").depth(depth_m), depth_m)
+
+
+def test_a_polynomial_that_folds_back_shows_nothing_from_beyond_its_turn():
+    """R(1 - 0.3 r^2) rises up to r = 1.054 and falls to 0 at r = 1.826: there lies the axis."""
+    folded = Distortion("plumb_bob", np.array([-0.3, 0, 0, 0]))
+    assert folded.max_radius == pytest.approx(np.sqrt(1 / 0.9))
+    camera = Camera(*SIZE, K, distortion=folded)
+    points = np.array([[1.826, 0, 1], [1.826 * 0.5, 0, 1], [0, 9.0, 1]])
+    columns, *_ = image_coordinates(points, np.eye(4), camera)
+    assert_array_equal(columns, [round(0.913 * (1 - 0.3 * 0.913**2) * 90 + 78.3)])
+    wide = Rectifier(Calibration(camera, Camera(*SIZE, np.diag([20.0, 20, 1]) + K * 0)))
+    image, _ = wide.image(np.full((*SIZE[::-1], 3), 255, np.uint8))
+    assert not image[30:, 30:].any()  # rays beyond r = 1.5
+
+
+@pytest.mark.parametrize(
+    ("model", "coefficients", "limit"),
+    [
+        ("plumb_bob", [-0.28, 0.07, 0, 0], np.inf),
+        ("rational_polynomial", [0, 0, 0, 0, 0, -1.0, 0, 0], 1.0),  # a pole
+        ("equidistant", [0, 0, 0, 0], np.inf),
+        ("equidistant", [-1 / 3, 0, 0, 0], np.tan(1.0)),
+    ],
+)
+def test_how_far_aside_a_lens_sees(model, coefficients, limit):
+    assert Distortion(model, np.array(coefficients, float)).max_radius == pytest.approx(limit)
+
+
+def test_images_that_are_rectified_are_passed_on_untouched_and_those_of_another_aspect_refused():
+    camera = Camera(*SIZE, K)
+    rectifier = Rectifier(Calibration(camera, Camera(*SIZE, K + 1e-5)))
+    image = np.zeros((*SIZE[::-1], 3), np.uint8)
+    assert rectifier.image(image)[0] is image
+    assert not rectifier.rectifies
+    with pytest.raises(MessageError, match="an image is 120x120, its camera info 160x120"):
+        rectifier.image(np.zeros((120, 120, 3), np.uint8))
+
+
+def test_an_image_of_half_the_size_is_rectified_by_the_scaled_cameras():
+    image = cv2.GaussianBlur(
+        np.random.default_rng(3).integers(0, 256, (*SIZE[::-1], 3), np.uint8), (9, 9), 3
+    )
+    rectifier = Rectifier(calibration("plumb_bob"))
+    half = cv2.resize(image, (80, 60), interpolation=cv2.INTER_AREA)
+    first_rectified = cv2.resize(rectifier.image(image)[0], (80, 60), interpolation=cv2.INTER_AREA)
+    first_halved, camera = rectifier.image(half)
+    assert (camera.width, camera.height) == (80, 60)
+    middle = np.s_[5:-5, 5:-5]
+    assert np.abs(first_halved[middle].astype(int) - first_rectified[middle]).mean() < 1
