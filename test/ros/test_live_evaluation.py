@@ -11,6 +11,9 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.evaluation.frame_table import flatten
+from uncertainty_depth.geometry.camera import ground_truth_from_cloud
+from uncertainty_depth.geometry.rectification import Rectifier
+from uncertainty_depth.messages.camera_info import calibration_from_info, camera_from_info
 from uncertainty_depth.ros.extrinsics import FixedExtrinsics
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
 
@@ -296,3 +299,65 @@ def test_whatever_a_pair_raises_is_a_counted_frame(ready, make, monkeypatch):
     add_cloud(ready, make, 200 * MS)
     assert ready.evaluation.frames() == {"read": 2, "evaluated": 1, "skipped": {"failed": 1}}
     assert ready.waiting == 0
+
+
+LENS = [-0.28, 0.07, 0.0, 0.0, 0.0]
+
+
+def distorted(make, stamp=0):
+    info = make.camera_info(stamp, WIDTH, HEIGHT)
+    info.d = LENS
+    return info
+
+
+def test_maps_of_raw_images_are_scored_with_the_distortion_and_that_is_said(make):
+    evaluation = live()
+    evaluation.add_camera_info(distorted(make))
+    add_prediction(evaluation, make, 100 * MS)
+    (scored,) = add_cloud(evaluation, make, 100 * MS)
+    camera = camera_from_info(distorted(make))
+    assert camera.distortion is not None
+    expected = ground_truth_from_cloud(
+        make.points_on_plane(), np.eye(4), camera, EvaluatorNodeConfig()
+    )
+    np.testing.assert_array_equal(scored.ground_truth_m, expected)
+    assert evaluation.camera_notes == [
+        "depth/camera_info is distorted (plumb_bob): images stay as they are, points are projected "
+        "with the distortion"
+    ]
+
+
+def test_a_raw_ground_truth_image_is_rectified_where_the_maps_are(make):
+    depth_m = np.random.default_rng(4).uniform(3, 5, (HEIGHT, WIDTH)).astype(np.float32)
+    truths = []
+    for maps_info, truth_info in [
+        (make.camera_info(0, WIDTH, HEIGHT), distorted(make)),
+        (distorted(make), distorted(make)),
+        (make.camera_info(0, WIDTH, HEIGHT), None),
+    ]:
+        evaluation = live(use_ground_truth_image=True)
+        evaluation.add_camera_info(maps_info)
+        if truth_info is not None:
+            evaluation.add_ground_truth_info(truth_info)
+        add_prediction(evaluation, make, 100 * MS)
+        (scored,) = evaluation.add_ground_truth(make.image(100 * MS, depth_m))
+        truths.append(scored.ground_truth_m)
+    rectifier = Rectifier(calibration_from_info(distorted(make)))
+    np.testing.assert_array_equal(truths[0], rectifier.depth(depth_m))
+    assert not np.array_equal(truths[0], depth_m)
+    np.testing.assert_array_equal(truths[1], depth_m)
+    np.testing.assert_array_equal(truths[2], depth_m)
+
+
+def test_maps_of_another_aspect_than_their_camera_info_are_counted_and_of_another_size_said(make):
+    evaluation = live()
+    evaluation.add_camera_info(make.camera_info(0, 2 * WIDTH, 2 * HEIGHT))
+    add_prediction(evaluation, make, 100 * MS)
+    add_cloud(evaluation, make, 100 * MS)
+    assert evaluation.camera_notes == [
+        "depth/image_rect: images are 32x24, their camera info is 64x48: its intrinsics are scaled"
+    ]
+    evaluation.add_camera_info(make.camera_info(0, 2 * WIDTH, HEIGHT))
+    add_prediction(evaluation, make, 200 * MS)
+    add_cloud(evaluation, make, 200 * MS)
+    assert skipped(evaluation) == {"camera_info_wrong_aspect": 1}

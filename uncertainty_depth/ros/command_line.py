@@ -71,6 +71,7 @@ subscribed topics:
   depth/model                  std_msgs/String                  which model made them, for the report
   lidar/points                 sensor_msgs/PointCloud2          ground truth; the nearest stamp within max_time_difference
   ground_truth/image           sensor_msgs/Image                instead of lidar/points, with use_ground_truth_image
+  ground_truth/camera_info     sensor_msgs/CameraInfo           rectifies ground_truth/image where it is raw
   /tf                          tf2_msgs/TFMessage               pose of the LiDAR, where lidar_to_camera is empty
   /tf_static                   tf2_msgs/TFMessage               the same
 

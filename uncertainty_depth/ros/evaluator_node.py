@@ -99,6 +99,9 @@ class EvaluatorNode(Node):
         self._subscribe(
             CameraInfo, "depth/camera_info", live.add_camera_info, sensor_qos(depth, True)
         )
+        topic = "ground_truth/camera_info"
+        qos = self._qos.overridden(topic, sensor_qos(1, False))
+        self.create_subscription(CameraInfo, topic, live.add_ground_truth_info, qos)
         self.create_subscription(String, "depth/model", self._on_model, LATCHED_QOS)
 
     def _subscribe_ground_truth(self, config: EvaluatorNodeConfig) -> Subscription:
@@ -132,8 +135,11 @@ class EvaluatorNode(Node):
             self.get_logger().warning(f"{error}: the report will not name the model")
 
     def _take(self, step: Step) -> None:
+        noted = len(self._live.camera_notes)
         for result in step():
             self._tell(result)
+        for note in self._live.camera_notes[noted:]:
+            self.get_logger().warning(note)
 
     def _tell(self, result: Scored | Skipped) -> None:
         self.health.count(
@@ -217,7 +223,8 @@ class EvaluatorNode(Node):
             if name not in ("paired", "unmatched"):
                 counts[f"pairing: {name}"] = count
         counts["waiting"] = self._live.waiting
-        return tuple(f"{name.replace('_', ' ')}: {n}" for name, n in counts.items() if n)
+        losses = (f"{name.replace('_', ' ')}: {n}" for name, n in counts.items() if n)
+        return (*self._live.camera_notes, *losses)
 
     def _losses(self) -> dict[str, int]:
         counts = self.health.counts()

@@ -16,12 +16,12 @@ from uncertainty_depth.data.pairing import Outcome, Pairer
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
-from uncertainty_depth.messages.camera_info import camera_from_info
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import decode_depth, ground_truth_from_depth_image
 from uncertainty_depth.records import DepthPrediction, Skipped
 from uncertainty_depth.ros.exact_pairs import ExactPairs, Unmatched
 from uncertainty_depth.ros.extrinsics import Extrinsics
+from uncertainty_depth.ros.map_camera import MapCamera
 
 logger = logging.getLogger(__name__)
 RUN_OPTIONS = [item.name for item in fields(EvaluationConfig) if item.name != "pictures"] + [
@@ -50,7 +50,7 @@ class LiveEvaluation:
 
     def __init__(self, config: EvaluatorNodeConfig, extrinsics: Extrinsics) -> None:
         self.config, self.extrinsics = config, extrinsics
-        self._camera_info: Any = None
+        self._camera = MapCamera()
         self.reset()
 
     def reset(self) -> None:
@@ -88,10 +88,19 @@ class LiveEvaluation:
         """What the pairing of predictions with ground truth counted."""
         return self._pairer.counts
 
+    @property
+    def camera_notes(self) -> list[str]:
+        """What the camera infos said that whoever reads the scores should know."""
+        return self._camera.notes
+
     def add_camera_info(self, message: Any) -> list[Scored | Skipped]:
         """The camera of the predictions; the latest one counts."""
-        self._camera_info = message
+        self._camera.info = message
         return list(self._results([]))
+
+    def add_ground_truth_info(self, message: Any) -> None:
+        """The camera of ground truth images; the latest one counts, and none need come."""
+        self._camera.ground_truth_info = message
 
     def add_depth(self, message: Any) -> list[Scored | Skipped]:
         """A depth image."""
@@ -126,7 +135,7 @@ class LiveEvaluation:
     ) -> Iterator[Scored | Skipped]:
         """Score what was decided; before the first camera info, at most `keep` frames (the queue's size) wait for it."""
         self._without_camera.extend(outcomes)
-        if self._camera_info is None and not self.config.use_ground_truth_image:
+        if self._camera.info is None and not self.config.use_ground_truth_image:
             ready = max(
                 0, len(self._without_camera) - (self.config.queue_size if keep is None else keep)
             )
@@ -174,8 +183,10 @@ class LiveEvaluation:
         self, truth: Any, depth: Any, prediction: DepthPrediction, name: str
     ) -> NDArray[np.float32]:
         if self.config.use_ground_truth_image:
-            return ground_truth_from_depth_image(truth, prediction.depth_m.shape)
-        if self._camera_info is None:
+            return self._camera.as_maps(
+                ground_truth_from_depth_image(truth, prediction.depth_m.shape)
+            )
+        if self._camera.info is None:
             raise MessageError(
                 "no_camera_info", f"no camera info has come when frame {name} was scored"
             )
@@ -185,7 +196,7 @@ class LiveEvaluation:
                 "cloud_without_points", f"the cloud for frame {name} has no finite point"
             )
         height, width = prediction.depth_m.shape
-        camera = camera_from_info(self._camera_info).for_image(width, height)
+        camera = self._camera.camera(width, height)
         lidar_to_camera = self.extrinsics.lookup(
             depth.header.frame_id, truth.header.frame_id, truth.header.stamp
         )
