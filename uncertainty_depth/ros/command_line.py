@@ -39,7 +39,7 @@ Turn camera images into depth maps and their standard deviation, with the networ
 subscribed topics:
   image                        sensor_msgs/Image                camera images
   image/compressed             sensor_msgs/CompressedImage      instead of image, with compressed_input
-  camera_info                  sensor_msgs/CameraInfo           of the same camera; points and outgoing camera infos need it
+  camera_info                  sensor_msgs/CameraInfo           of the same camera; rectified images, points and outgoing camera infos need it
 
 published topics:
   depth/image_rect             sensor_msgs/Image                depth, 32FC1, metres along the optical axis, NaN = no value

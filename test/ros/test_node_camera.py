@@ -1,0 +1,186 @@
+"""The depth node's camera: raw images are rectified, and the camera infos say so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+
+from sensor_msgs.msg import CameraInfo, Image, PointCloud2
+
+from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig, SourceConfig
+from uncertainty_depth.data.bag import BagSource
+from uncertainty_depth.evaluation.evaluate import run
+from uncertainty_depth.geometry.rectification import Rectifier
+from uncertainty_depth.messages.camera_info import calibration_from_info, camera_from_info
+from uncertainty_depth.messages.clouds import cloud_points
+from uncertainty_depth.messages.depth_images import decode_depth
+from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.ros import depth_node
+from uncertainty_depth.ros.depth_node import DepthNode
+from uncertainty_depth.ros.extrinsics import FixedExtrinsics
+from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
+from uncertainty_depth.ros.messages import camera_info_message, image_message
+from uncertainty_depth.writers.bag_writer import BagWriter
+
+WIDTH, HEIGHT = 64, 48
+IDENTITY = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+
+
+class RedIsDepth:
+    """Depth = red channel in decimetres, and 3 m more; sigma = a tenth of it."""
+
+    method, device = "mc_dropout", "cpu"
+
+    def __init__(self, config=None):
+        self.config = config
+
+    def predict(self, image, stamp_ns):
+        depth_m = 3 + image[..., 0].astype(np.float32) / 10
+        return DepthPrediction(depth_m, depth_m / 10)
+
+    def check(self, config):
+        """Every option goes."""
+
+    def describe(self):
+        return {}
+
+
+@pytest.fixture
+def start(graph, monkeypatch):
+    monkeypatch.setattr(depth_node, "load_predictor", RedIsDepth)
+    return lambda **parameters: graph.start(
+        DepthNode, **{"model": "fake", "max_frame_age": 0.0, **parameters}
+    )
+
+
+@pytest.fixture
+def image():
+    columns = np.arange(WIDTH, dtype=np.uint8) * 3
+    return np.repeat(np.tile(columns, (HEIGHT, 1))[..., None], 3, axis=2)
+
+
+@pytest.fixture
+def raw_info(make):
+    info = make.camera_info(0, WIDTH, HEIGHT)
+    info.d = [-0.28, 0.07, 0.001, -0.002, 0.0]
+    info.p[0] = info.p[5] = 36.0
+    info.p[3] = -4.32
+    return info
+
+
+def rectify(image, info):
+    return Rectifier(calibration_from_info(info)).image(image)[0]
+
+
+def test_the_first_image_waits_for_its_camera_info_and_is_rectified(
+    graph, start, make, image, raw_info
+):
+    start()
+    depths = graph.inbox(Image, "depth/image_rect")
+    infos = [graph.inbox(CameraInfo, f"{name}/camera_info") for name in ("depth", "uncertainty")]
+    info, images = graph.publisher(CameraInfo, "camera_info"), graph.publisher(Image, "image")
+    images.publish(make.image(1, image, "left_optical"))
+    info.publish(raw_info)
+    expected = RedIsDepth().predict(rectify(image, raw_info), 1).depth_m
+    np.testing.assert_array_equal(decode_depth(depths.wait()[0]), expected)
+    for inbox in infos:
+        sent = inbox.wait()[0]
+        assert sent.header.frame_id == "left_optical"
+        assert not np.any(sent.d)
+        np.testing.assert_array_equal(sent.r.reshape(3, 3), np.eye(3))
+        np.testing.assert_array_equal(sent.k.reshape(3, 3), raw_info.p.reshape(3, 4)[:, :3])
+        np.testing.assert_allclose(sent.p, raw_info.p, rtol=1e-11)
+        assert calibration_from_info(sent).is_rectified
+
+
+def test_the_points_are_those_of_the_rectified_camera_in_the_frame_of_the_image(
+    graph, start, make, image, raw_info
+):
+    start()
+    points = graph.inbox(PointCloud2, "points")
+    info, images = graph.publisher(CameraInfo, "camera_info"), graph.publisher(Image, "image")
+    info.publish(raw_info)
+    images.publish(make.image(1, image))
+    cloud = cloud_points(points.wait()[0]).astype(np.float64)
+    u, v, w = raw_info.p.reshape(3, 4) @ np.vstack([cloud.T, np.ones(len(cloud))])
+    rows, columns = np.mgrid[:HEIGHT, :WIDTH]
+    np.testing.assert_allclose(u / w, columns.ravel(), atol=1e-3)
+    np.testing.assert_allclose(v / w, rows.ravel(), atol=1e-3)
+
+
+def test_images_may_be_kept_raw_and_this_may_change_in_a_run(graph, start, make, image, raw_info):
+    start(distorted_images="keep")
+    depths, infos = (
+        graph.inbox(Image, "depth/image_rect"),
+        graph.inbox(CameraInfo, "depth/camera_info"),
+    )
+    info, images = graph.publisher(CameraInfo, "camera_info"), graph.publisher(Image, "image")
+    info.publish(raw_info)
+    images.publish(make.image(1, image))
+    np.testing.assert_array_equal(
+        decode_depth(depths.wait()[0]), RedIsDepth().predict(image, 1).depth_m
+    )
+    sent = infos.wait()[0]
+    np.testing.assert_array_equal(sent.d, raw_info.d)
+    points = np.random.default_rng(0).normal([0, 0, 4], 0.5, (50, 3))
+    np.testing.assert_array_equal(
+        camera_from_info(sent).pixels(points), camera_from_info(raw_info).pixels(points)
+    )
+    assert graph.set_parameters("/depth_node", distorted_images="rectify").successful
+    images.publish(make.image(2, image))
+    expected = RedIsDepth().predict(rectify(image, raw_info), 2).depth_m
+    np.testing.assert_array_equal(decode_depth(depths.wait(2)[1]), expected)
+
+
+def test_an_image_that_its_camera_info_cannot_be_of_is_dropped_and_counted(
+    graph, start, make, image, raw_info
+):
+    node = start()
+    info, images = graph.publisher(CameraInfo, "camera_info"), graph.publisher(Image, "image")
+    raw_info.width = 2 * WIDTH
+    info.publish(raw_info)
+    images.publish(make.image(1, image))
+    graph.until(
+        lambda: node.health.counts().get("dropped.camera_info_wrong_aspect") == 1, "a counted drop"
+    )
+
+
+@pytest.mark.parametrize("distorted_images", ["rectify", "keep", "already_rectified"])
+def test_live_equals_offline_in_every_digit_for_a_distorted_camera(
+    tmp_path, make, image, raw_info, distorted_images
+):
+    """A bag read offline against the same images through the node's camera and the evaluator's."""
+    calibration = calibration_from_info(raw_info)
+    points = make.points_on_plane(2000, spread=2.5)
+    points[:, 2] += points[:, 0] / 3
+    stamp_ns = 1_000_000_000
+    with BagWriter(tmp_path / "bag") as writer:
+        fields = {name: getattr(raw_info, name) for name in ("k", "r", "p")}
+        write = writer.message
+
+        def exact(topic, stamp, message):
+            if topic == "/camera/camera_info":
+                for name, values in fields.items():
+                    getattr(message, name)[:] = values
+            write(topic, stamp, message)
+
+        writer.message = exact
+        writer.camera_info("/camera/camera_info", stamp_ns, "camera", calibration.raw)
+        writer.image("/camera/image_raw", stamp_ns, "camera", image)
+        writer.cloud("/lidar/points", stamp_ns, "lidar", np.insert(points, 3, 0, axis=1))
+    config = SourceConfig(lidar_to_camera=IDENTITY, distorted_images=distorted_images)
+    offline = run(BagSource(tmp_path / "bag", config), RedIsDepth(), EvaluationConfig(), (), False)
+
+    live = LiveEvaluation(EvaluatorNodeConfig(), FixedExtrinsics(IDENTITY))
+    used, camera = Rectifier(calibration, distorted_images).image(image)
+    prediction = RedIsDepth().predict(used, stamp_ns)
+    header = make.header(stamp_ns)
+    live.add_camera_info(camera_info_message(camera, header))
+    live.add_depth(image_message(prediction.depth_m, header))
+    live.add_sigma(image_message(prediction.sigma_m, header))
+    (scored,) = live.add_ground_truth(make.cloud(points, stamp_ns))
+    assert isinstance(scored, Scored)
+    assert offline.evaluated == 1
+    assert live.evaluation.summary() == offline.summary()
