@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import EvaluationConfig, SourceConfig, SynthesisConfig
 from uncertainty_depth.data.source import open_source
 from uncertainty_depth.evaluation.evaluate import run
@@ -149,3 +150,9 @@ def test_kept_points_land_where_opencv_projects_them(world, raw):
     columns, rows, _ = image_coordinates(in_camera, np.eye(4), raw)
     assert len(expected) > 1000
     np.testing.assert_array_equal(np.stack([columns, rows], axis=1), expected)
+
+
+def test_info_says_that_a_camera_is_distorted_and_what_is_done(bag, capsys):
+    assert main(["info", str(bag)]) == 0
+    said = capsys.readouterr().out
+    assert "/camera/direct/camera_info is distorted (plumb_bob): images are rectified" in said

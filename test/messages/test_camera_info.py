@@ -130,6 +130,7 @@ def test_a_camera_survives_its_way_through_a_message(model):
         (info(k=[1, 2, 0, 2, 4, 0, 0, 0, 1]), "camera_info_zero"),
         (info(r=np.full(9, 0.5)), "camera_info_no_rotation"),
         (info(d=[0.1, np.inf, 0, 0], distortion_model="plumb_bob"), "camera_info_not_finite"),
+        (info(d=[1e300, 0, 0, 0], distortion_model="plumb_bob"), "camera_info_not_finite"),
         (info(d=[0.1, 0, 0, 0], distortion_model="omni"), "camera_info_unknown_distortion"),
         (info(d=[0.1, 0], distortion_model="plumb_bob"), "camera_info_unknown_distortion"),
         (info(width=0), "camera_info_zero_size"),

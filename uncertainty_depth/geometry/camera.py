@@ -76,6 +76,7 @@ class Camera:
             )
         return self.scaled(width, height)
 
+    @np.errstate(all="ignore")  # far aside a lens's polynomial overflows, and is not used
     def pixels(self, points: NDArray[np.floating]) -> NDArray[np.float64]:
         """Image coordinates (u, v) of points in this camera's own axes, with Z > 0.
 
