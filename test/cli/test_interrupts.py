@@ -23,7 +23,7 @@ def evaluate(report, *options):
         {
             "module": "uncertainty_depth.metrics.online",
             "owner": "module.OnlineMetrics",
-            "name": "_fold_tables",
+            "name": "_fold_errors",
         },
     ],
 )

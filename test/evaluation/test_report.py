@@ -66,7 +66,11 @@ def test_summary_json_holds_what_readers_rely_on(written):
         == summary["uncertainty"]["aurg"].keys()
         == {"abs_rel", "rmse", "a1"}
     )
-    assert summary["baselines"].keys() == {"constant", "proportional_to_depth"}
+    assert summary["baselines"].keys() == {
+        "constant",
+        "proportional_to_depth",
+        "proportional_to_depth_noisy",
+    }
     assert wanted <= summary["baselines"]["constant"].keys()
     assert summary["model"] == {"method": "mc_dropout"}
     assert summary["config"]["alpha"] == 0.95

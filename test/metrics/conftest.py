@@ -1,10 +1,10 @@
-"""Pixels made by the tests, as NumPy arrays, torch tensors, and tensors on a GPU where there is one."""
+"""Pixels made by the tests, as NumPy arrays and as torch tensors."""
 
 import numpy as np
 import pytest
 import torch
 
-KINDS = ["numpy", "torch", "cuda"]
+KINDS = ["numpy", "torch"]
 
 
 def draw(
@@ -36,7 +36,4 @@ def convert(request):
     """Turns NumPy arrays into arrays of one kind."""
     if request.param == "numpy":
         return np.asarray
-    if request.param == "cuda" and not torch.cuda.is_available():
-        pytest.skip("no GPU")
-    device = "cuda" if request.param == "cuda" else "cpu"
-    return lambda values: torch.as_tensor(np.asarray(values), device=device)
+    return lambda values: torch.as_tensor(np.asarray(values))

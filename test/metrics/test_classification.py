@@ -67,10 +67,13 @@ def test_entropy_sparsification_removes_the_least_certain_first(classes, convert
     result = entropy_sparsification(convert(probabilities), convert(labels), variant)
     wrong = (probabilities.argmax(1) != labels).astype(float)
     order = np.argsort(-(probabilities * np.log(probabilities)).sum(1))
-    expected = (
-        np.array([wrong[order][: int((1.0 - f) * len(wrong))].mean() for f in result.fractions])
-        / wrong.mean()
-    )
+    numbers = [
+        int((1.0 - f) * len(wrong))
+        if variant == "gustafsson"
+        else (100 - step) * len(wrong) // 100
+        for step, f in enumerate(result.fractions)
+    ]
+    expected = np.array([wrong[order][:number].mean() for number in numbers]) / wrong.mean()
     np.testing.assert_allclose(result.sparsification, expected, rtol=1e-9)
     assert 0 < result.ause < 1
     assert result.aurg > 0

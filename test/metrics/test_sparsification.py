@@ -51,10 +51,12 @@ def naive_kept_number(depth, sigma, ground_truth, error):
     fractions = (
         np.arange(start=0.0, stop=1.0, step=0.01) if error == "rmse" else np.arange(100) / 100
     )
+    numbers = [
+        int((1.0 - f) * len(values)) if error == "rmse" else (100 - step) * len(values) // 100
+        for step, f in enumerate(fractions)
+    ]
     curves = [
-        np.array(
-            [reduce(values[np.argsort(key)][: int((1.0 - f) * len(values))]) for f in fractions]
-        )
+        np.array([reduce(values[np.argsort(key)][:number]) for number in numbers])
         for key in (sigma, values)
     ]
     return fractions, curves[0] / curves[0][0], curves[1] / curves[1][0], np.ones(100)

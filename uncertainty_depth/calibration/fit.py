@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.calibration.sigma_map import IDENTITY, SigmaMap, affine
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.metrics.arrays import NUMPY
-from uncertainty_depth.metrics.calibration import HALF_WIDTHS, LEVELS, area_of_miscoverage
+from uncertainty_depth.metrics.calibration import area_of_miscoverage
+from uncertainty_depth.metrics.distributions import HALF_WIDTHS, LEVELS
 from uncertainty_depth.metrics.merci import error_ratio
 
 Floats = NDArray[np.float64]
@@ -112,8 +112,8 @@ def coverage_scale(sigma: Floats, error: Floats) -> float:
     Raises:
         SourceError: no factor is positive and finite.
     """
-    ratios = np.sort(error_ratio(NUMPY, error, sigma))
-    factors = ratios[np.ceil(LEVELS * len(ratios)).astype(int) - 1] / HALF_WIDTHS
+    ratios = np.sort(error_ratio(error, sigma))
+    factors = ratios[np.ceil(LEVELS * len(ratios)).astype(int) - 1] / HALF_WIDTHS["gaussian"]
     factors = factors[np.isfinite(factors) & (factors > 0)]
     if not factors.size:
         raise SourceError(
@@ -121,7 +121,7 @@ def coverage_scale(sigma: Floats, error: Floats) -> float:
         )
     areas = [
         area_of_miscoverage(
-            np.searchsorted(ratios, factor * HALF_WIDTHS, side="right") / len(ratios)
+            np.searchsorted(ratios, factor * HALF_WIDTHS["gaussian"], side="right") / len(ratios)
         )
         for factor in factors
     ]

@@ -19,7 +19,7 @@ from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.evaluation.summary import HIGHER_IS_BETTER, MARGIN, UNCERTAINTY_ROWS
 from uncertainty_depth.experiments.runner import write_json
 from uncertainty_depth.metrics import OnlineMetrics
-from uncertainty_depth.metrics.calibration import LEVELS
+from uncertainty_depth.metrics.distributions import LEVELS
 from uncertainty_depth.options import to_mapping
 
 COLUMNS = ("auce", "nll", "n_merci", "n_merci_trimmed", "ause.rmse")

@@ -20,10 +20,10 @@ from uncertainty_depth.evaluation.unit_sums import (
     LEVELS,
     RATIO_BINS,
     SCALARS,
-    half_widths,
 )
-from uncertainty_depth.metrics.calibration import LEVELS as AUCE_LEVELS
 from uncertainty_depth.metrics.depth import A1_FACTOR
+from uncertainty_depth.metrics.distributions import HALF_WIDTHS
+from uncertainty_depth.metrics.distributions import LEVELS as AUCE_LEVELS
 from uncertainty_depth.metrics.sparsification import POGGI
 
 Floats = NDArray[np.float64]
@@ -161,12 +161,12 @@ class Estimates:
     def auce(self, law: str) -> Floats:
         """Area under the calibration error curve."""
         bins = self.bootstrap.sums("ratio_bins")
-        below = RATIO_BINS.below(half_widths(law, AUCE_LEVELS))
+        below = RATIO_BINS.below(HALF_WIDTHS[law])
         return _area_of_miscoverage(_per_total(bins @ below.T, bins))
 
     def fitted_auce(self, law: str) -> dict[str, Floats]:
         """The same of the trivial baselines, each with its most likely scale."""
-        widths = half_widths(law, AUCE_LEVELS)
+        widths = HALF_WIDTHS[law]
         constant = self.mean("error" if law == "laplace" else "squared_error")
         depth = self.mean(_power_sum(law, "depth_ratio"), "positive")
         bins = {"constant": "error_bins", "proportional_to_depth": "depth_ratio_bins"}

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.evaluation.log_bins import LogBins
 from uncertainty_depth.metrics.depth import A1_FACTOR
+from uncertainty_depth.metrics.distributions import DISTRIBUTIONS
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.records import DepthPrediction
 
@@ -63,14 +64,7 @@ LAYOUT: dict[str, tuple[tuple[int, ...], str]] = {
 the pixels scored; `cell_...` are keyed by the cell of `GRID` that a pixel lies in."""
 
 
-def half_widths(law: str, levels: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Half width of the central interval of each level, in standard deviations of the law."""
-    from uncertainty_depth.metrics.calibration import half_widths as gaussian_half_widths
-
-    return gaussian_half_widths(levels) if law == "gaussian" else -np.log1p(-levels) / math.sqrt(2)
-
-
-LEVEL_WIDTHS = {law: half_widths(law, np.array(LEVELS)) for law in LAWS}
+LEVEL_WIDTHS = {law: DISTRIBUTIONS[law].half_widths(LEVELS) for law in LAWS}
 
 
 @lru_cache(maxsize=4)

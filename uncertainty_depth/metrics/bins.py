@@ -1,7 +1,8 @@
 """Logarithmic bins keyed by the top bits of a float64: `2^bits` bins of equal width in each octave.
 
-Binning is a shift of the float's own bits, so it is exact, fast and the same on every machine. The first bin holds everything below the first octave
-and stands for 0, the last everything from the last octave on.
+Binning is a shift of the float's own bits, so it is exact, fast and the same on every machine. The
+first bin holds everything below the first octave and stands for 0, the last everything from the
+last octave on.
 """
 
 from __future__ import annotations
@@ -12,14 +13,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.metrics.arrays import Array, Arrays, Floats
+from uncertainty_depth.metrics.arrays import Floats, Integers
 
-MANTISSA_BITS, EXPONENT_OFFSET = 52, 1023
-TIE_SHARE, TIE_CONTRAST = 1 / 512, 4
-"""A bin with more than this share of all pixels, and this many times more than either neighbour, is taken for one group of equal keys; within the
-others keys are taken to be spread evenly."""
-
-Counts = NDArray[np.int64]
+MANTISSA_BITS = 52
+EXPONENT_OFFSET = 1023
+EMPTY = -1.0
+"""Mark of a bin without a value, see `join_single_values`; NaN marks a bin with several."""
 
 
 @dataclass(frozen=True)
@@ -38,27 +37,28 @@ class Bins:
 
     @property
     def number(self) -> int:
-        """How many bins, the two open ones included."""
+        """Number of bins, the two open ones included."""
         return ((self.high - self.low) << self.bits) + 2
 
-    def holds(self, span: tuple[float, float]) -> bool:
-        """Whether values of this span, least and greatest, need neither of the open bins."""
-        return span[0] >= 2.0**self.low and span[1] < 2.0**self.high
-
-    def index(self, xp: Arrays, values: Array, span: tuple[float, float]) -> Array:
-        """Bin of each float64 >= 0, +inf included; `span` are the least and the greatest value."""
+    def index(self, values: Floats) -> Integers:
+        """Bin of each float64 >= 0, +inf included."""
         first = (EXPONENT_OFFSET + self.low) << self.bits
-        index = xp.bits(values) >> (MANTISSA_BITS - self.bits)
+        index = values.view(np.int64) >> (MANTISSA_BITS - self.bits)
         index -= first - 1
-        return index if self.holds(span) else xp.limit_(index, self.number - 1)
+        return np.clip(index, 0, self.number - 1, out=index)
 
-    def coarse(self, xp: Arrays, index: Array, wanted: Bins, span: tuple[float, float]) -> Array:
+    def coarse(self, index: Integers, wanted: Bins) -> Integers:
         """Bin in `wanted`, of fewer bits, of what lies in a bin of these."""
         shift = self.bits - wanted.bits
-        # The first octave moved to where it is in `wanted`, in these bins: one sum before the shift does for both.
+        # One sum moves to the first octave of `wanted` and makes the shift count from 1.
         coarse = index + (((self.low - wanted.low) << self.bits) + (1 << shift) - 1)
         coarse >>= shift
-        return coarse if wanted.holds(span) else xp.limit_(coarse, wanted.number - 1)
+        return np.clip(coarse, 0, wanted.number - 1, out=coarse)
+
+    def coarse_counts(self, counts: Integers, wanted: Bins) -> Integers:
+        """The counts in the bins of `wanted`, of fewer bits."""
+        places = self.coarse(np.arange(self.number), wanted)
+        return np.bincount(places, counts, wanted.number).astype(counts.dtype)
 
     @cached_property
     def edges(self) -> Floats:
@@ -68,33 +68,39 @@ class Bins:
         return np.concatenate(([0.0], inner, [2.0**self.high, np.inf]))
 
     def order_statistics(
-        self, counts: Counts, numbers: Counts, extremes: tuple[float, float]
+        self, counts: NDArray, numbers: Integers, extremes: tuple[float, float]
     ) -> Floats:
-        """Approximate order statistics, counted from 1, of what was binned; never outside the known extremes. Off by at most a bin's width."""
+        """Approximate order statistics, counted from 1; off by at most a bin's width.
+
+        Args:
+            counts: (number,) pixels in each bin.
+            numbers: which order statistics.
+            extremes: minimum and maximum value that was binned.
+        """
         total = np.cumsum(counts)
-        place = np.searchsorted(total, numbers, side="left")
-        share = (numbers - (total[place] - counts[place]) - 0.5) / counts[place]
-        width = np.where(
-            np.isfinite(self.edges[place + 1]), self.edges[place + 1] - self.edges[place], np.inf
-        )
-        with np.errstate(invalid="ignore"):
-            values = np.where(place == 0, 0.0, self.edges[place] + share * width)
+        place = np.minimum(np.searchsorted(total, numbers, side="left"), self.number - 1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            fraction = (numbers - (total[place] - counts[place]) - 0.5) / counts[place]
+            width = self.edges[place + 1] - self.edges[place]
+            values = np.where(place == 0, 0.0, self.edges[place] + fraction * width)
         return np.where(numbers == total[-1], extremes[1], np.clip(values, *extremes))
 
-    def below(self, counts: Counts, values: Floats) -> Floats:
-        """Approximately how many lie at or below each value. Off by at most the pixels of one bin."""
+    def below(self, counts: Integers, values: Floats) -> Floats:
+        """Approximately how many lie at or below each value; off by at most one bin's pixels."""
         index = np.clip(np.searchsorted(self.edges, values, side="right") - 1, 0, self.number - 1)
         before = np.concatenate(([0], np.cumsum(counts)))
         with np.errstate(invalid="ignore"):
-            share = (values - self.edges[index]) / (self.edges[index + 1] - self.edges[index])
-        return before[index] + np.nan_to_num(share) * counts[index]
+            width = self.edges[index + 1] - self.edges[index]
+            fraction = np.nan_to_num((values - self.edges[index]) / width)
+        return before[index] + fraction * counts[index]
 
 
 @dataclass(frozen=True)
 class Window:
-    """Rows of a table that holds the bins seen so far as finely as its size allows, whatever their order of coming.
+    """Rows of a table that holds the bins seen so far as finely as its size allows.
 
-    Bin b lies in row `(b >> shift) mod rows`, with the least shift at which the bins from the least to the greatest one seen fit.
+    Bin b lies in row `(b >> shift) mod rows`, with the smallest shift at which all bins between the
+    lowest and the highest one seen have a row. So tables filled in any order are equal.
 
     Attributes:
         bins: the finest bins, and the range beyond which they are not told apart.
@@ -104,46 +110,84 @@ class Window:
     bins: Bins
     rows: int
 
-    def shift(self, span: Counts) -> int:
-        """For the least and the greatest bin seen."""
-        return next(
-            shift
-            for shift in range(64)
-            if int(span[1] >> shift) - int(span[0] >> shift) < self.rows
-        )
+    def shift(self, span: Integers) -> int:
+        """For the lowest and the highest bin seen."""
+        low, high = map(int, span)
+        return next(s for s in range(64) if (high >> s) - (low >> s) < self.rows)
 
-    def ordered(self, table: NDArray, span: Counts) -> NDArray:
+    def row(self, index: Integers, span: Integers) -> Integers:
+        """Row of each bin."""
+        return (index >> self.shift(span)) & (self.rows - 1)
+
+    def ordered(self, table: NDArray, span: Integers) -> NDArray:
         """The rows in the order of their bins."""
         return table[self._coarse(span) & (self.rows - 1)]
 
-    def widened(self, table: NDArray, span: Counts, wider: Counts) -> NDArray:
+    def row_limits(self, counts: Integers, span: Integers) -> tuple[Floats, Floats]:
+        """Lower and upper limit of what the rows hold, in their order, (rows,) each.
+
+        Args:
+            counts: pixels in each bin; the limits are those of the bins that are not empty.
+            span: the lowest and the highest bin seen.
+        """
+        filled = np.flatnonzero(counts)
+        row = (filled >> self.shift(span)) - self._coarse(span)[0]
+        starts = np.flatnonzero(np.diff(row, prepend=-1))
+        ends = np.append(starts[1:], len(row)) - 1
+        lower = np.zeros(len(self._coarse(span)))
+        upper = np.zeros(len(self._coarse(span)))
+        lower[row[starts]] = self.bins.edges[filled[starts]]
+        upper[row[starts]] = self.bins.edges[filled[ends] + 1]
+        return lower, upper
+
+    def widened(self, table: NDArray, span: Integers, wider: Integers) -> NDArray:
         """The table for a wider span."""
-        result, steps = np.zeros_like(table), self.shift(wider) - self.shift(span)
-        np.add.at(
-            result, (self._coarse(span) >> steps) & (self.rows - 1), self.ordered(table, span)
-        )
+        result = np.zeros_like(table)
+        steps = self.shift(wider) - self.shift(span)
+        row = (self._coarse(span) >> steps) & (self.rows - 1)
+        np.add.at(result, row, self.ordered(table, span))
         return result
 
-    def _coarse(self, span: Counts) -> Counts:
+    def _coarse(self, span: Integers) -> Integers:
         low, high = span >> self.shift(span)
         return np.arange(low, high + 1)
 
 
-def first_sums(counts: Counts, sums: NDArray, numbers: Floats | Counts) -> Floats:
-    """Sum over the first `numbers` pixels of a histogram, a bin that is cut counting in proportion."""
+def first_bin_sums(counts: NDArray, sums: NDArray, numbers: NDArray) -> Floats:
+    """Sum over the first `numbers` pixels of a histogram; a cut bin counts in proportion."""
     total = np.cumsum(counts)
     place = np.minimum(np.searchsorted(total, numbers, side="left"), len(counts) - 1)
-    share = (numbers - (total[place] - counts[place])) / np.maximum(counts[place], 1)
-    return np.concatenate(([0.0], np.cumsum(sums, dtype=np.float64)))[place] + share * sums[place]
+    fraction = (numbers - (total[place] - counts[place])) / np.maximum(counts[place], 1)
+    before = np.concatenate(([0.0], np.cumsum(sums, dtype=np.float64)))
+    return before[place] + fraction * sums[place]
 
 
-def kept_with_ties(counts: Counts, fractions: Floats) -> Counts:
-    """How many are left at each fraction when equals of the percentile stay (`poggi`): whole bins where a bin is a group of equals."""
+def kept_with_ties(counts: Integers, fractions: Floats, single: Floats) -> Integers:
+    """How many pixels are left at each fraction when equals of the percentile stay (`poggi`).
+
+    Args:
+        counts: pixels in each bin.
+        fractions: removed.
+        single: the value of each bin whose pixels are all equal, NaN elsewhere: such a bin is kept
+            whole; of another one as many as if none were equal.
+    """
     pixels = counts.sum()
     numbers = pixels - np.ceil(fractions * (pixels - 1)).astype(np.int64)
     total = np.cumsum(counts)
     place = np.searchsorted(total, numbers, side="left")
-    padded = np.concatenate(([0], counts, [0]))
-    neighbours = np.maximum(padded[place], padded[place + 2])
-    equal = (counts[place] > TIE_SHARE * pixels) & (counts[place] > TIE_CONTRAST * neighbours)
-    return np.where(equal, total[place], numbers)
+    return np.where(np.isnan(single[place]), numbers, total[place])
+
+
+def single_values(bins: Bins, ascending: Floats) -> tuple[Integers, Floats]:
+    """The bins that hold sorted values, and of each the value if all are equal, NaN otherwise."""
+    index = bins.index(ascending)
+    starts = np.flatnonzero(np.diff(index, prepend=-1))
+    ends = np.append(starts[1:], len(index)) - 1
+    first = ascending[starts]
+    return index[starts], np.where(first == ascending[ends], first, np.nan)
+
+
+def join_single_values(first: Floats, second: Floats) -> Floats:
+    """The single value of bins whose values are put together: NaN as soon as two differ."""
+    same = (second == EMPTY) | (first == second)
+    return np.where(first == EMPTY, second, np.where(same, first, np.nan))

@@ -1,139 +1,137 @@
-"""Does sigma have the right size, and the right order: coverage, AUCE, negative log likelihood, rank correlation, Gaussian divergence."""
+"""The size and the order of sigma: coverage, AUCE, likelihood, rank correlation, divergence."""
 
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from uncertainty_depth.metrics import checks
-from uncertainty_depth.metrics.arrays import Array, Arrays, Floats
+from uncertainty_depth.metrics import checks, distributions
+from uncertainty_depth.metrics.arrays import Floats, Integers, average_ranks, trapezoid
+from uncertainty_depth.metrics.distributions import LEVELS, Distribution
 from uncertainty_depth.metrics.merci import error_ratio
 
-LEVELS: Floats = np.arange(1, 100) / 100
-"""Confidence levels of the reliability curve: 0.01 ... 0.99."""
 
-
-def half_widths(levels: Floats) -> Floats:
-    """Half width of the central Gaussian interval of each level, in standard deviations."""
-    return np.array([NormalDist().inv_cdf((1 + level) / 2) for level in levels])
-
-
-HALF_WIDTHS = half_widths(LEVELS)
-
-
-def coverage(error: Array, sigma: Array, p: float | Floats) -> float | Floats:
-    """Share of the pixels whose error lies within the central Gaussian interval of probability p: `e <= Phi^-1((1 + p) / 2) sigma`.
+def coverage(
+    error: ArrayLike, sigma: ArrayLike, p: float | Floats, distribution: str = "gaussian"
+) -> float | Floats:
+    """Fraction of the pixels whose error lies within the central interval of probability p.
 
     Args:
         error: (N,) absolute errors, metres.
         sigma: (N,) standard deviations, metres, zero allowed.
         p: a level in (0, 1), or an array of them.
+        distribution: "gaussian", interval `Phi^-1((1 + p) / 2) sigma`, or "laplace",
+            `-ln(1 - p) sigma / sqrt(2)`.
 
     Returns:
-        A share for each level, NaN for N = 0. The comparison is made on `e / sigma`, so that one sort serves every level.
+        A fraction for each level, NaN for N = 0. The comparison is made on `error / sigma`, so that
+        one sort serves every level.
 
     Raises:
-        ValueError: wrong shapes, a negative or non-finite value, a level out of range.
+        ValueError: wrong shapes, a negative or non-finite value, a level out of range, an unknown
+            distribution.
     """
     levels = np.atleast_1d(np.asarray(p, dtype=np.float64))
     if not ((levels > 0) & (levels < 1)).all():
         raise ValueError(f"p is {p!r}; expected levels strictly between 0 and 1")
-    xp, (error, sigma) = checks.flat(error=error, sigma=sigma)
+    law = distributions.named(distribution)
+    error, sigma = checks.flat(error=error, sigma=sigma)
     checks.at_least_zero(error=error, sigma=sigma)
-    shares = covered(xp, xp.sort(error_ratio(xp, error, sigma)), half_widths(levels)) / np.float64(
-        len(error) or math.nan
-    )
-    return shares if np.ndim(p) else float(shares[0])
+    ascending_ratio = np.sort(error_ratio(error, sigma))
+    covered = covered_pixels(ascending_ratio, law.half_widths(levels))
+    fractions = covered / np.float64(len(error) or math.nan)
+    return fractions if np.ndim(p) else float(fractions[0])
 
 
-def covered(xp: Arrays, ascending_ratio: Array, widths: Floats) -> np.ndarray:
-    """How many of the sorted ratios e / sigma lie within each half width."""
-    return xp.positions(ascending_ratio, widths, "right")
+def covered_pixels(ascending_ratio: Floats, half_widths: Floats) -> Integers:
+    """Number of the sorted ratios `error / sigma` within each half width."""
+    return np.searchsorted(ascending_ratio, half_widths, side="right")
 
 
-def auce(error: Array, sigma: Array) -> float:
-    """Area under the calibration error curve `|p - coverage(p)|`, p = 0.01 ... 0.99, trapezoid: 0 is calibrated.
+def auce(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> float:
+    """Area under the calibration error curve `|p - coverage(p)|`, p = 0.01 ... 0.99; 0 is best.
 
-    Gustafsson, Danelljan and Schon, "Evaluating Scalable Bayesian Deep Learning Methods for Robust Computer Vision", CVPRW 2020. Arguments and
-    errors as in `coverage`; NaN for N = 0.
+    Gustafsson, Danelljan and Schon, "Evaluating Scalable Bayesian Deep Learning Methods for Robust
+    Computer Vision", CVPRW 2020, is the Gaussian one. A perfectly calibrated Laplace sigma has
+    0.074 there, and 0 with distribution="laplace".
+
+    Arguments and errors as in `coverage`; trapezoid rule; NaN for N = 0.
     """
-    return area_of_miscoverage(coverage(error, sigma, LEVELS))
+    return area_of_miscoverage(coverage(error, sigma, LEVELS, distribution))
 
 
-def area_of_miscoverage(shares: Floats) -> float:
-    """AUCE from the shares covered at `LEVELS`."""
-    return trapezoid(np.abs(LEVELS - shares), LEVELS)
+def area_of_miscoverage(fractions: Floats) -> float:
+    """AUCE from the fractions covered at `LEVELS`."""
+    return trapezoid(np.abs(LEVELS - fractions), LEVELS)
 
 
-def trapezoid(values: Floats, positions: Floats) -> float:
-    """Integral by the trapezoid rule."""
-    return float(((values[1:] + values[:-1]) * np.diff(positions)).sum() / 2)
+def nll(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> float:
+    """Mean negative log likelihood of the errors, nats.
 
-
-def nll(error: Array, sigma: Array) -> float:
-    """Mean negative log likelihood of the errors under a zero-mean Gaussian of variance `sigma^2`, nats: `ln(2 pi s^2) / 2 + e^2 / (2 s^2)`.
-
-    A zero sigma is a certain claim: +inf as soon as one such pixel is in error; -inf where all of them are right.
-    Arguments and errors as in `coverage`; NaN for N = 0.
+    Gaussian: `ln(2 pi s^2) / 2 + e^2 / (2 s^2)`. Laplace: `ln(sqrt(2) s) + sqrt(2) e / s`.
+    A zero sigma is a certain claim: +inf as soon as one such pixel is in error; -inf where all of
+    them are right. Arguments and errors as in `coverage`; NaN for N = 0.
     """
-    xp, (error, sigma) = checks.flat(error=error, sigma=sigma)
+    law = distributions.named(distribution)
+    error, sigma = checks.flat(error=error, sigma=sigma)
     checks.at_least_zero(error=error, sigma=sigma)
-    return gaussian_nll(len(error), *nll_sums(xp, sigma, error_ratio(xp, error, sigma)))
+    ratio = error_ratio(error, sigma)
+    return law.mean_nll(len(error), log_sum(sigma), power_sum(ratio, law))
 
 
-def nll_sums(xp: Arrays, sigma: Array, ratio: Array) -> tuple[float, float]:
-    """Sums of `ln sigma` and of `(e / sigma)^2`: all that the likelihood needs. -inf and +inf with a zero sigma."""
-    with np.errstate(divide="ignore", over="ignore"):
-        return float(xp.lib.log(sigma).sum()), float(ratio @ ratio)
+def log_sum(sigma: Floats) -> float:
+    """Sum of `ln sigma`; -inf with a zero sigma."""
+    with np.errstate(divide="ignore"):
+        return float(np.log(sigma).sum())
 
 
-def gaussian_nll(pixels: int, log_sigma: float, squared_ratio: float) -> float:
-    """The mean from its sums; an infinite penalty outweighs an infinite reward."""
-    if not pixels:
-        return math.nan
-    if math.isinf(squared_ratio):
-        return math.inf
-    return math.log(2 * math.pi) / 2 + (log_sigma + squared_ratio / 2) / pixels
+def power_sum(ratio: Floats, law: Distribution) -> float:
+    """Sum of `(error / sigma)^power` of a distribution."""
+    with np.errstate(over="ignore"):
+        return float(ratio @ ratio if law.power == 2 else ratio.sum())
 
 
-def spearman(sigma: Array, error: Array) -> float:
-    """Spearman's rank correlation of sigma and error, equals sharing the mean of their ranks; NaN where either is constant and for N = 0.
+def spearman(sigma: ArrayLike, error: ArrayLike) -> float:
+    """Spearman's rank correlation of sigma and error, in [-1, 1]; ties get the mean of their ranks.
 
     Args:
         sigma: (N,) standard deviations.
-        error: (N,) absolute errors. The measure is symmetric in the two.
+        error: (N,) absolute errors. The metric is symmetric in the two.
+
+    Returns:
+        The correlation; NaN where either is constant, and for N = 0.
 
     Raises:
         ValueError: wrong shapes, a non-finite value.
     """
-    xp, (sigma, error) = checks.flat(sigma=sigma, error=error)
+    sigma, error = checks.flat(sigma=sigma, error=error)
     if not len(sigma):
         return math.nan
-    order, ascending = xp.ordered(sigma)
-    return correlation(
-        xp.average_ranks(ascending), ranks_in_place(xp, *xp.ordered(error)).take(order)
-    )
+    return correlation(ranks(sigma), ranks(error))
 
 
-def ranks_in_place(xp: Arrays, order: Array, ascending: Array) -> Array:
-    """Centred ranks of the elements where they were before they were sorted."""
-    ranks = xp.lib.empty_like(ascending)
-    ranks[order] = xp.average_ranks(ascending)
-    return ranks
+def ranks(values: Floats, order: Integers | None = None) -> Floats:
+    """Centred ranks of the values, where these stand; `order` is their argsort where it is known."""
+    order = np.argsort(values) if order is None else order
+    result = np.empty(len(values))
+    result[order] = average_ranks(values[order])
+    return result
 
 
-def correlation(first: Array, second: Array) -> float:
+def correlation(first: Floats, second: Floats) -> float:
     """Correlation of two centred arrays; NaN where one is constant."""
     spread = math.sqrt(float(first @ first) * float(second @ second))
     return float(first @ second) / spread if spread else math.nan
 
 
-def kl_divergence(mean_p: Array, sigma_p: Array, mean_q: Array, sigma_q: Array) -> float:
+def kl_divergence(
+    mean_p: ArrayLike, sigma_p: ArrayLike, mean_q: ArrayLike, sigma_q: ArrayLike
+) -> float:
     """Mean Kullback-Leibler divergence KL(p || q) of Gaussians p from Gaussians q, nats.
 
-    `ln(sigma_q / sigma_p) + (sigma_p^2 + (mean_p - mean_q)^2) / (2 sigma_q^2) - 1/2`, averaged over the elements.
+    `ln(sigma_q / sigma_p) + (sigma_p^2 + (mean_p - mean_q)^2) / (2 sigma_q^2) - 1/2`.
 
     Args:
         mean_p: (N,) means of p.
@@ -142,16 +140,32 @@ def kl_divergence(mean_p: Array, sigma_p: Array, mean_q: Array, sigma_q: Array) 
         sigma_q: (N,) positive standard deviations of q.
 
     Returns:
-        The mean; NaN for N = 0.
+        The mean over the elements; NaN for N = 0.
 
     Raises:
         ValueError: wrong shapes, a non-finite value, a sigma that is not positive.
     """
-    xp, (mean_p, sigma_p, mean_q, sigma_q) = checks.flat(
+    mean_p, sigma_p, mean_q, sigma_q = checks.flat(
         mean_p=mean_p, sigma_p=sigma_p, mean_q=mean_q, sigma_q=sigma_q
     )
     checks.above_zero(sigma_p=sigma_p, sigma_q=sigma_q)
     if not len(mean_p):
         return math.nan
-    spread, shift = sigma_p / sigma_q, (mean_p - mean_q) / sigma_q
-    return float(((spread * spread + shift * shift - 1) / 2 - xp.lib.log(spread)).mean())
+    spread = sigma_p / sigma_q
+    shift = (mean_p - mean_q) / sigma_q
+    return float(((spread * spread + shift * shift - 1) / 2 - np.log(spread)).mean())
+
+
+def correlation_of_counts(joint: Floats) -> float:
+    """Rank correlation of two quantities from their joint histogram; a bin's pixels are ties."""
+    rows = _shared_ranks(joint.sum(axis=1))
+    columns = _shared_ranks(joint.sum(axis=0))
+    row_variance = float(rows**2 @ joint.sum(axis=1))
+    column_variance = float(columns**2 @ joint.sum(axis=0))
+    spread = math.sqrt(row_variance * column_variance)
+    return float(rows @ joint @ columns) / spread if spread else math.nan
+
+
+def _shared_ranks(counts: Floats) -> Floats:
+    """Centred rank that the pixels of each bin share."""
+    return np.cumsum(counts) - (counts - 1) / 2 - (counts.sum() + 1) / 2

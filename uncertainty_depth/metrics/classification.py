@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from uncertainty_depth.metrics import checks
-from uncertainty_depth.metrics.arrays import Array, Arrays, arrays_of
+from uncertainty_depth.metrics.arrays import Floats, Integers
 from uncertainty_depth.metrics.sparsification import (
     VARIANTS,
     Sparsification,
@@ -20,7 +21,7 @@ BLOCK = 1 << 16
 """Rows at a time: what they make stays in the cache."""
 
 
-def ece(probabilities: Array, labels: Array, bins: int = 15) -> float:
+def ece(probabilities: ArrayLike, labels: ArrayLike, bins: int = 10) -> float:
     """Expected calibration error of the predicted class: mean over the pixels of `|accuracy - confidence|` of their confidence bin.
 
     Guo, Pleiss, Sun and Weinberger, "On Calibration of Modern Neural Networks", ICML 2017, equation 3: `bins` equal intervals, closed on the right.
@@ -38,52 +39,43 @@ def ece(probabilities: Array, labels: Array, bins: int = 15) -> float:
     """
     if not isinstance(bins, (int, np.integer)) or bins < 1:
         raise ValueError(f"bins is {bins!r}; expected an integer of at least 1")
-    xp, given, labels = _checked(probabilities, labels)
+    given, labels = _checked(probabilities, labels)
     if not len(given):
         return math.nan
-    gaps = xp.zeros(
-        (int(bins) + 1,), "float64"
-    )  # the first is that of a confidence of 0, which rounding alone could give
+    gaps = np.zeros(int(bins))
     for start in range(0, len(given), BLOCK):
-        confidence, predicted = _most_likely(xp, given[start : start + BLOCK])
-        index = xp.integers(xp.lib.ceil(confidence * bins))
-        gaps += xp.sums_of(
-            index, xp.floats(predicted == labels[start : start + BLOCK]) - confidence, len(gaps)
-        )
-    return float(abs(gaps).sum()) / len(given)
+        confidence, predicted = _most_likely(given[start : start + BLOCK])
+        bin_of = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
+        hit = predicted == labels[start : start + BLOCK]
+        gaps += np.bincount(bin_of, hit - confidence, len(gaps))
+    return float(np.abs(gaps).sum()) / len(given)
 
 
-def brier(probabilities: Array, labels: Array) -> float:
+def brier(probabilities: ArrayLike, labels: ArrayLike) -> float:
     """Brier score (1950): mean of `sum_c (p_c - [label = c])^2`, in [0, 2]; for the (N,) form of two classes the customary half of that, `(p -
     label)^2`.
 
     Arguments and errors as in `ece`; NaN for N = 0.
     """
-    xp, table, labels = _checked(probabilities, labels)
+    table, labels = _checked(probabilities, labels)
     if not len(table):
         return math.nan
     if table.ndim == 1:
         gap = table - labels
         return float(gap @ gap) / len(gap)
-    rows = (
-        xp.lib.arange(len(table))
-        if xp.lib is np
-        else xp.lib.arange(len(table), device=table.device)
-    )
-    hit = table[rows, labels]
+    hit = table[np.arange(len(table)), labels]
     return float((table * table).sum() - 2 * hit.sum()) / len(table) + 1
 
 
-def entropy(probabilities: Array) -> Array:
+def entropy(probabilities: ArrayLike) -> Floats:
     """Shannon entropy of each row, nats: (N, C) probabilities to (N,); 0 ln 0 is 0."""
-    xp = arrays_of(probabilities)
-    table = xp.floats(probabilities)
+    table = checks.floats("probabilities", probabilities)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return -xp.lib.where(table > 0, table * xp.lib.log(table), 0.0).sum(1)
+        return -np.where(table > 0, table * np.log(table), 0.0).sum(1)
 
 
 def entropy_sparsification(
-    probabilities: Array, labels: Array, variant: str = "poggi"
+    probabilities: ArrayLike, labels: ArrayLike, variant: str = "poggi"
 ) -> Sparsification:
     """Sparsification of a classifier: the share of wrong classes among the rest when those of the highest entropy are removed.
 
@@ -102,33 +94,27 @@ def entropy_sparsification(
         ValueError: as in `ece`, or an unknown variant.
     """
     convention = VARIANTS[checks.choice("variant", variant, tuple(VARIANTS))]
-    xp, given, labels = _checked(probabilities, labels)
-    table = xp.lib.stack((1 - given, given), 1) if given.ndim == 1 else given
-    wrong = xp.floats(_most_likely(xp, table)[1] != labels)
-    removal = removal_curve(xp, convention, "error_rate", entropy(table), wrong)
+    given, labels = _checked(probabilities, labels)
+    table = np.stack((1 - given, given), 1) if given.ndim == 1 else given
+    wrong = (_most_likely(table)[1] != labels).astype(np.float64)
+    removal = removal_curve(convention, "error_rate", entropy(table), wrong)
     return curves(
-        convention, "error_rate", removal, oracle_curve(xp, convention, "error_rate", wrong, wrong)
+        convention, "error_rate", removal, oracle_curve(convention, "error_rate", wrong, wrong)
     )
 
 
-def _most_likely(xp: Arrays, table: Array) -> tuple[Array, Array]:
+def _most_likely(table: Floats) -> tuple[Floats, Integers]:
     """Probability of the most likely class, and this class; of equals the first."""
     if table.ndim == 1:
         other = 1 - table
-        return xp.lib.maximum(table, other), table > other
-    if xp.lib is np:
-        return table.max(axis=1), table.argmax(axis=1)
-    largest = table.max(dim=1)
-    return largest.values, largest.indices
+        return np.maximum(table, other), table > other
+    return table.max(axis=1), table.argmax(axis=1)
 
 
-def _checked(probabilities: Array, labels: Array) -> tuple[Arrays, Array, Array]:
+def _checked(probabilities: ArrayLike, labels: ArrayLike) -> tuple[Floats, Integers]:
     """Probabilities, (N, C) or (N,), and labels as integers."""
-    xp = arrays_of(probabilities, labels)
-    table, labels = (
-        checks.floats(xp, "probabilities", probabilities),
-        checks.floats(xp, "labels", labels),
-    )
+    table = checks.floats("probabilities", probabilities)
+    labels = checks.floats("labels", labels)
     if table.ndim not in (1, 2):
         raise ValueError(
             f"probabilities has shape {tuple(table.shape)}; expected (N, C), or (N,) for two classes"
@@ -139,10 +125,10 @@ def _checked(probabilities: Array, labels: Array) -> tuple[Arrays, Array, Array]
         )
     if len(table):
         _check_values(table, labels)
-    return xp, table, xp.integers(labels)
+    return table, labels.astype(np.int64)
 
 
-def _check_values(table: Array, labels: Array) -> None:
+def _check_values(table: Floats, labels: Floats) -> None:
     if not (float(table.min()) >= 0 and float(table.max()) <= 1):
         raise ValueError(
             f"probabilities contains values from {float(table.min()):g} to {float(table.max()):g}; expected [0, 1]"

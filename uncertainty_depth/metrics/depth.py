@@ -1,4 +1,8 @@
-"""Errors of depth (Eigen, Puhrsch and Fergus, "Depth Map Prediction from a Single Image using a Multi-Scale Deep Network", NeurIPS 2014)."""
+"""Errors of depth.
+
+Eigen, Puhrsch and Fergus, "Depth Map Prediction from a Single Image using a Multi-Scale Deep
+Network", NeurIPS 2014.
+"""
 
 from __future__ import annotations
 
@@ -6,58 +10,79 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from uncertainty_depth.metrics import checks
-from uncertainty_depth.metrics.arrays import Array, Arrays, arrays_of
+from uncertainty_depth.metrics.arrays import Floats
 
 DEPTH_ERRORS = ("mae", "abs_rel", "sq_rel", "rmse", "rmse_log", "silog", "a1", "a2", "a3")
 A1_FACTOR = 1.25
 
 
+def scorable(ground_truth: NDArray, min_depth: float, max_depth: float) -> NDArray[np.bool_]:
+    """Where there is ground truth: finite, positive and in `[min_depth, max_depth]`, metres.
+
+    A ground truth of 0 stands for "none".
+    """
+    at_least = ground_truth >= min_depth if min_depth > 0 else ground_truth > 0
+    return at_least & (ground_truth <= max_depth)
+
+
 def valid_pixels(
-    depth: Array, sigma: Array, ground_truth: Array, min_depth: float, max_depth: float
-) -> tuple[Array, Array, Array]:
-    """The pixels that are scored, flat: all three finite, `sigma >= 0`, and ground truth positive and in `[min_depth, max_depth]`.
+    depth: ArrayLike,
+    sigma: ArrayLike,
+    ground_truth: ArrayLike,
+    min_depth: float,
+    max_depth: float,
+) -> tuple[NDArray, NDArray, NDArray]:
+    """The pixels that are scored, flat: `scorable` ones with a finite depth and a sigma >= 0.
 
     Args:
         depth: predicted depth of any shape, metres.
         sigma: predicted standard deviation of the same shape, metres.
         ground_truth: of the same shape, metres, NaN where unknown.
-        min_depth: least ground truth that is scored, metres. A ground truth of 0 stands for "none" and is never scored.
-        max_depth: greatest ground truth that is scored, metres.
+        min_depth: minimum ground truth that is scored, metres.
+        max_depth: maximum ground truth that is scored, metres.
 
     Raises:
-        ValueError: the shapes differ.
+        ValueError: the shapes differ, or an argument is no array of numbers.
     """
-    xp = arrays_of(depth, sigma, ground_truth)
-    arrays = [
-        value if hasattr(value, "reshape") else np.asarray(value)
-        for value in (depth, sigma, ground_truth)
-    ]
-    for name, value in zip(("sigma", "ground_truth"), arrays[1:], strict=True):
-        if tuple(value.shape) != tuple(arrays[0].shape):
+    pixels = pixels_with_ground_truth(depth, sigma, ground_truth, min_depth, max_depth)
+    return predicted_pixels(*pixels)
+
+
+def pixels_with_ground_truth(
+    depth: ArrayLike,
+    sigma: ArrayLike,
+    ground_truth: ArrayLike,
+    min_depth: float,
+    max_depth: float,
+) -> tuple[NDArray, NDArray, NDArray]:
+    """The `scorable` pixels, flat, with or without a prediction; arguments as in `valid_pixels`."""
+    named = {"depth": depth, "sigma": sigma, "ground_truth": ground_truth}
+    arrays = {name: checks.numbers_of(name, values) for name, values in named.items()}
+    for name, values in arrays.items():
+        if values.shape != arrays["depth"].shape:
             raise ValueError(
-                f"{name} has shape {tuple(value.shape)}; expected {tuple(arrays[0].shape)}, that of depth"
+                f"{name} has shape {values.shape}; expected {arrays['depth'].shape}, that of depth"
             )
-    depth, sigma, ground_truth = (value.reshape(-1) for value in arrays)
-    # Ground truth first: from a LiDAR it is sparse, and NaN compares false.
-    scored = ground_truth >= min_depth if min_depth > 0 else ground_truth > 0
-    scored &= ground_truth <= max_depth
-    if not bool(scored.all()):
-        depth, sigma, ground_truth = (
-            value[xp.lib.where(scored)[0]] for value in (depth, sigma, ground_truth)
-        )
-    finite = xp.lib.isfinite(depth) & xp.lib.isfinite(sigma) & (sigma >= 0)
-    return (
-        (depth, sigma, ground_truth)
-        if bool(finite.all())
-        else (depth[finite], sigma[finite], ground_truth[finite])
-    )
+    chosen = np.flatnonzero(scorable(arrays["ground_truth"].reshape(-1), min_depth, max_depth))
+    return tuple(values.reshape(-1)[chosen] for values in arrays.values())
+
+
+def predicted_pixels(
+    depth: NDArray, sigma: NDArray, ground_truth: NDArray
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Of flat pixels those with a finite depth and a finite sigma that is not negative."""
+    predicted = np.isfinite(depth) & np.isfinite(sigma) & (sigma >= 0)
+    if predicted.all():
+        return depth, sigma, ground_truth
+    return depth[predicted], sigma[predicted], ground_truth[predicted]
 
 
 @dataclass(frozen=True, eq=False)
 class PixelErrors:
-    """Every error of every pixel, (N,) float64 each; computed once and shared by all that is scored.
+    """Every error of every pixel, (N,) float64 each.
 
     Attributes:
         absolute: `|d - g|`, metres.
@@ -69,31 +94,39 @@ class PixelErrors:
         positive_depth: `max(d, 0)`, metres.
     """
 
-    absolute: Array
-    squared: Array
-    relative: Array
-    log: Array
-    factor: Array
-    inaccurate: Array
-    positive_depth: Array
+    absolute: Floats
+    squared: Floats
+    relative: Floats
+    log: Floats
+    factor: Floats
+    inaccurate: Floats
+    positive_depth: Floats
 
     @classmethod
-    def of(cls, xp: Arrays, depth: Array, ground_truth: Array) -> PixelErrors:
+    def of(cls, depth: Floats, ground_truth: Floats) -> PixelErrors:
         """From float64 depth and positive ground truth."""
-        absolute = abs(depth - ground_truth)
+        absolute = np.abs(depth - ground_truth)
+        positive = np.maximum(depth, 0.0)
         with np.errstate(divide="ignore"):
-            positive = depth.clip(min=0.0) if len(depth) and float(depth.min()) < 0 else depth
             quotient = positive / ground_truth
-            factor = xp.lib.maximum(quotient, ground_truth / positive)
-            log = xp.lib.log(quotient)
-        relative, inaccurate = absolute / ground_truth, xp.floats(factor >= A1_FACTOR)
-        return cls(absolute, absolute * absolute, relative, log, factor, inaccurate, positive)
+            factor = np.maximum(quotient, ground_truth / positive)
+            log = np.log(quotient)
+        return cls(
+            absolute=absolute,
+            squared=absolute * absolute,
+            relative=absolute / ground_truth,
+            log=log,
+            factor=factor,
+            inaccurate=(factor >= A1_FACTOR).astype(np.float64),
+            positive_depth=positive,
+        )
 
 
-def depth_sums(xp: Arrays, errors: PixelErrors) -> dict[str, float]:
+def depth_sums(errors: PixelErrors) -> dict[str, float]:
     """The sums that `depth_means` needs: what an accumulator keeps."""
     counts = {
-        f"a{power}": float(xp.count(errors.factor < A1_FACTOR**power)) for power in (1, 2, 3)
+        f"a{power}": float(np.count_nonzero(errors.factor < A1_FACTOR**power))
+        for power in (1, 2, 3)
     }
     return {
         "mae": float(errors.absolute.sum()),
@@ -121,33 +154,34 @@ def depth_means(sums: dict[str, float], pixels: int) -> dict[str, float]:
     return {name: named[name] for name in DEPTH_ERRORS}
 
 
-def depth_errors(depth: Array, ground_truth: Array) -> dict[str, float]:
-    """The depth errors of Eigen et al.: mae, sq_rel and rmse in metres, abs_rel, rmse_log and silog (natural log), and the shares a1, a2, a3.
+def depth_errors(depth: ArrayLike, ground_truth: ArrayLike) -> dict[str, float]:
+    """The depth errors of Eigen et al.
 
-    `silog` is the standard deviation of `ln d - ln g`. A depth that is not positive has no logarithm: it makes `rmse_log` and `silog` infinite, and
-    is within no factor of the truth.
+    mae, rmse in metres; abs_rel, sq_rel; rmse_log and silog (natural logarithm), silog being the
+    standard deviation of `ln d - ln g`; the fractions a1, a2, a3. A depth that is not positive has
+    no logarithm: it makes rmse_log and silog infinite, and is within no factor of the truth.
 
     Args:
         depth: (N,) predicted depth, metres.
         ground_truth: (N,) positive, metres.
 
     Returns:
-        The nine figures by name; all NaN for N = 0.
+        The nine metrics by name; all NaN for N = 0.
 
     Raises:
         ValueError: wrong shapes, a non-finite value, ground truth that is not positive.
     """
-    xp, (depth, ground_truth) = checks.flat(depth=depth, ground_truth=ground_truth)
+    depth, ground_truth = checks.flat(depth=depth, ground_truth=ground_truth)
     checks.above_zero(ground_truth=ground_truth)
-    errors = PixelErrors.of(xp, depth, ground_truth)
-    return exact_depth_errors(errors, depth_sums(xp, errors))
+    errors = PixelErrors.of(depth, ground_truth)
+    return exact_depth_errors(errors, depth_sums(errors))
 
 
 def exact_depth_errors(errors: PixelErrors, sums: dict[str, float]) -> dict[str, float]:
-    """As `depth_errors`, from the pixels' errors and their sums; the variance in two passes, free of cancellation."""
+    """`depth_errors` from the pixels' errors and sums; the variance in two passes, not cancelling."""
     pixels = len(errors.absolute)
-    figures = depth_means(sums, pixels)
-    if math.isfinite(figures["silog"]):
+    metrics = depth_means(sums, pixels)
+    if math.isfinite(metrics["silog"]):
         centred = errors.log - sums["log"] / pixels
-        figures["silog"] = math.sqrt(float(centred @ centred) / pixels)
-    return figures
+        metrics["silog"] = math.sqrt(float(centred @ centred) / pixels)
+    return metrics

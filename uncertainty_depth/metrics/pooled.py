@@ -1,337 +1,332 @@
-"""Figures and curves of everything seen, read off the state of `OnlineMetrics`."""
+"""Metrics of everything seen, read off the state of `OnlineMetrics`."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from uncertainty_depth.metrics import calibration
-from uncertainty_depth.metrics.arrays import Floats
-from uncertainty_depth.metrics.bins import Bins, first_sums, kept_with_ties
+from uncertainty_depth.metrics.arrays import Floats, Integers
+from uncertainty_depth.metrics.baselines import CANDIDATES
+from uncertainty_depth.metrics.bins import first_bin_sums, kept_with_ties
+from uncertainty_depth.metrics.calibration import correlation_of_counts
 from uncertainty_depth.metrics.depth import depth_means
+from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, HALF_WIDTHS
 from uncertainty_depth.metrics.frame import (
-    BASELINES,
     STATISTICS,
-    constant_nll,
-    likely_scale,
-    named_figures,
-    no_figures,
-    scaled_nll,
+    by_statistic,
+    candidate_nll,
+    no_metrics,
+    size_metrics,
 )
-from uncertainty_depth.metrics.intervals import ENOUGH_PIXELS
-from uncertainty_depth.metrics.merci import ALPHAS, normalised, order_number, rescaled_mean
+from uncertainty_depth.metrics.merci import normalised, order_number, rescaled_mean
 from uncertainty_depth.metrics.sparsification import POGGI, poggi_areas, statistic
-from uncertainty_depth.metrics.sparsification import curves as finished
 from uncertainty_depth.metrics.state import (
-    EXTREMES,
-    HISTOGRAMS,
-    JOINT,
+    CANDIDATE_SUMS,
+    DEPTH_SUMS,
+    ERROR,
+    ERROR_SUMS,
     JOINT_ERROR,
-    SCALARS,
-    Intervals,
+    JOINT_SIGMA,
+    RATIO,
+    RATIO_SUMS,
     State,
 )
+from uncertainty_depth.metrics.withdrawal import withdrawn_counts
 
-SUM_OF = {"abs_rel": "relative", "rmse": "squared", "a1": "inaccurate"}
-CANDIDATES = ("method", *BASELINES)
+SUMS_OF = {"abs_rel": "relative", "rmse": "squared", "a1": "inaccurate"}
 
 
-@dataclass(frozen=True, eq=False)
-class Pooled:
-    """A state with at least one pixel, as NumPy arrays."""
+class PooledErrors:
+    """The errors of a state with at least one pixel."""
 
-    tables: dict[str, np.ndarray]
-    small: dict[str, np.ndarray]
+    def __init__(self, state: State) -> None:
+        self.tables = state.tables
+        self.pixels = int(self.tables["counts"][0])
+        sums = self.tables["depth_sums"].tolist()
+        self.sums = dict(zip(DEPTH_SUMS, sums, strict=True))
+        self.mae = self.sums["mae"] / self.pixels
 
-    @property
-    def pixels(self) -> int:
-        """Pixels seen."""
-        return int(self.small["counts"][0])
+    def order_numbers(self, alphas: Floats) -> Integers:
+        """Number of pixels that cover each fraction."""
+        return np.array([order_number(alpha, self.pixels) for alpha in alphas])
 
-    def total(self, name: str) -> float:
-        """A sum over all pixels."""
-        return float(self.small["sums"][SCALARS.index(name)])
+    def order_statistics(self, numbers: Integers) -> Floats:
+        """Order statistics of the error, counted from 1."""
+        extremes = float(self.tables["error.least"][0]), float(self.tables["error.greatest"][0])
+        return ERROR.order_statistics(self.tables["error.count"], numbers, extremes)
 
-    def order_statistics(self, name: str, numbers: np.ndarray) -> Floats:
-        """Order statistics of the error or a ratio."""
-        extremes = tuple(
-            float(self.small[side][EXTREMES.index(name)]) for side in ("least", "greatest")
-        )
-        return HISTOGRAMS[name][0].order_statistics(
-            self.tables[f"{name}.count"], numbers, extremes
-        )
+    @cached_property
+    def coarse_counts(self) -> Integers:
+        """Pixels in the bins of `ERROR_SUMS`."""
+        return ERROR.coarse_counts(self.tables["error.count"], ERROR_SUMS)
 
-    def n_merci(self, candidate: str, alphas: Floats, trimmed: bool) -> Floats:
-        """n-MeRCI at each alpha."""
-        numbers = np.array([order_number(alpha, self.pixels) for alpha in alphas])
-        if candidate == "constant":
-            return self._constant_n_merci(numbers, trimmed)
-        name, key = ("ratio", "sigma") if candidate == "method" else ("depth_ratio", "depth")
-        factor = self.order_statistics(name, numbers)
-        if not trimmed:
-            return normalised(
-                factor,
-                self.mean_sigma(candidate),
-                self.total("mae") / self.pixels,
-                self.order_statistics("error", numbers),
-            )
-        counts = self.tables[f"{name}.count"]
-        sigma, error = (
-            first_sums(counts, self.tables[f"{name}.{item}"], numbers) / numbers
-            for item in (key, "error")
-        )
-        return normalised(factor, sigma, error, self._largest_kept(name, numbers))
-
-    def _largest_kept(self, name: str, numbers: np.ndarray) -> Floats:
-        """Largest error among the pixels with the smallest ratios; that of the bin which is cut counts if most of it is kept."""
-        counts, largest = (
-            self.tables[f"{name}.count"],
-            np.maximum.accumulate(self.tables[f"{name}.max_error"]),
-        )
-        total = np.cumsum(counts)
-        place = np.searchsorted(total, numbers)
-        mostly = 2 * (total[place] - numbers) < counts[place]
-        return np.where(mostly, largest[place], largest[np.maximum(place - 1, 0)])
-
-    def _constant_n_merci(self, numbers: np.ndarray, trimmed: bool) -> Floats:
-        """1, or NaN where all the errors that count are equal."""
-        largest, counts = self.order_statistics("error", numbers), self.tables["error.count"]
-        if not trimmed:
-            return normalised(largest, 1.0, self.total("mae") / self.pixels, largest)
-        first = self.order_statistics("error", np.ones_like(numbers))
-        return np.where(
-            (largest == first) | (np.searchsorted(np.cumsum(counts), numbers) == 0), math.nan, 1.0
-        )
-
-    def mean_sigma(self, candidate: str) -> float:
-        """Mean of the method's sigma, or of the depth."""
-        return (
-            float(self.small["sigma_sums" if candidate == "method" else "depth_sums"][0])
-            / self.pixels
-        )
-
-    def merci(self, candidate: str, alpha: float) -> float:
-        """The rescaled mean."""
-        numbers = np.array([order_number(alpha, self.pixels)])
-        if candidate == "constant":
-            return float(self.order_statistics("error", numbers)[0])
-        name = "ratio" if candidate == "method" else "depth_ratio"
-        return float(
-            rescaled_mean(self.order_statistics(name, numbers), self.mean_sigma(candidate))[0]
-        )
-
-    def removal(self, candidate: str) -> Floats:
-        """Raw pooled removal curve of each statistic, (3, K)."""
-        return np.stack([self._removal(candidate, name) for name in STATISTICS])
+    def first_sums(self, table: str, numbers: Integers) -> Floats:
+        """Sums, from a table in the bins of `ERROR_SUMS`, over the smallest errors."""
+        return first_bin_sums(self.coarse_counts, self.tables[table], numbers)
 
     @cached_property
     def oracles(self) -> Floats:
         """Raw pooled oracle curve of each statistic, (3, K)."""
-        return np.stack([self._oracle(name) for name in STATISTICS])
+        return np.stack([self._abs_rel_oracle(), self._rmse_oracle(), self._a1_oracle()])
 
-    def _removal(self, candidate: str, name: str) -> Floats:
-        key = {"method": "sigma", "proportional_to_depth": "depth"}.get(candidate)
-        counts = self.tables[f"{key or 'sigma'}.count"]
-        kept = (
-            np.full(len(POGGI.fractions), self.pixels)
-            if key is None
-            else kept_with_ties(counts, POGGI.fractions)
-        )
-        return statistic(
-            name, first_sums(counts, self.tables[f"{key or 'sigma'}.{SUM_OF[name]}"], kept) / kept
-        )
+    def _abs_rel_oracle(self) -> Floats:
+        counts = self.tables["relative.count"]
+        kept = kept_with_ties(counts, POGGI.fractions, self.tables["relative.single"])
+        return first_bin_sums(counts, self.tables["relative.relative"], kept) / kept
 
-    def _oracle(self, name: str) -> Floats:
-        key = {"abs_rel": "relative", "rmse": "error", "a1": "factor"}[name]
-        counts = self.tables[f"{key}.count"]
-        kept = kept_with_ties(counts, POGGI.fractions)
-        if name == "a1":
-            return np.maximum(kept - self.total("a1"), 0) / kept
-        return statistic(
-            name, first_sums(counts, self.tables[f"{key}.{SUM_OF[name]}"], kept) / kept
-        )
+    def _rmse_oracle(self) -> Floats:
+        counts = self.tables["error.count"]
+        kept = kept_with_ties(counts, POGGI.fractions, self.tables["error.single"])
+        return np.sqrt(first_bin_sums(counts, self.tables["error.squared"], kept) / kept)
 
-    def scale(self, candidate: str) -> float:
-        """Most likely scale of a baseline; the method is taken as it is."""
-        if candidate == "method":
-            return 1.0
-        if candidate == "constant":
-            return math.sqrt(self.total("squared") / self.pixels)
-        return likely_scale(*map(float, self.small["depth_sums"][3:]))
+    def _a1_oracle(self) -> Floats:
+        counts = self.tables["factor.count"]
+        kept = kept_with_ties(counts, POGGI.fractions, self.tables["factor.single"])
+        return np.maximum(kept - self.sums["a1"], 0) / kept
 
-    def covered(self, candidate: str) -> Floats:
-        """Share covered at each level."""
-        if candidate == "method":
-            return self.small["covered"] / self.pixels
-        name = "error" if candidate == "constant" else "depth_ratio"
-        return (
-            HISTOGRAMS[name][0].below(
-                self.tables[f"{name}.count"], calibration.HALF_WIDTHS * self.scale(candidate)
-            )
-            / self.pixels
-        )
 
-    def nll(self, candidate: str) -> float:
-        """Mean negative log likelihood."""
-        if candidate == "constant":
-            return constant_nll(self.pixels, self.scale(candidate))
-        _, log_sum, squared = self.small["sigma_sums" if candidate == "method" else "depth_sums"][
-            :3
+class PooledCandidate:
+    """The predicted sigma, or a baseline that is proportional to a map, of everything seen."""
+
+    def __init__(self, name: str, errors: PooledErrors) -> None:
+        self.name = name
+        self.errors = errors
+        self.tables = {
+            key.removeprefix(f"{name}."): table
+            for key, table in errors.tables.items()
+            if key.startswith(f"{name}.")
+        }
+        sums = self.tables["sums"].tolist()
+        self.sums = dict(zip(CANDIDATE_SUMS, sums, strict=True))
+        self.mean_sigma = self.sums["sigma"] / errors.pixels
+
+    def ratios(self, numbers: Integers, counts: np.ndarray | None = None) -> Floats:
+        """Order statistics of `error / sigma`, counted from 1, of all pixels or of `counts`."""
+        counts = self.tables["ratio.count"] if counts is None else counts
+        extremes = float(self.tables["ratio.least"][0]), float(self.tables["ratio.greatest"][0])
+        return RATIO[self.name].order_statistics(counts, numbers, extremes)
+
+    def plain(self, alphas: Floats) -> Floats:
+        """n-MeRCI over all pixels at each alpha."""
+        numbers = self.errors.order_numbers(alphas)
+        largest = self.errors.order_statistics(numbers)
+        return normalised(self.ratios(numbers), self.mean_sigma, self.errors.mae, largest)
+
+    def withdrawn(self, alphas: Floats) -> Floats:
+        """n-MeRCI without the pixels with the largest errors, at each alpha."""
+        return np.array([self._withdrawn(alpha) for alpha in alphas])
+
+    def _withdrawn(self, alpha: float) -> float:
+        errors = self.errors
+        kept = order_number(alpha, errors.pixels)
+        number = np.array([order_number(alpha, kept)])
+        limit = float(errors.order_statistics(np.array([kept]))[0])
+        above = withdrawn_counts(
+            self.joint, self.sigma_limits, JOINT_ERROR.edges, errors.pixels - kept, limit,
+            RATIO[self.name].edges,
+        )  # fmt: skip
+        counts = self.tables["ratio.count"]
+        remaining = np.maximum.accumulate(np.maximum(np.cumsum(counts) - above, 0.0))
+        factor = self.ratios(number, np.diff(remaining, prepend=0.0))
+        mean_sigma = _one(self._sigma_of_smallest_errors(np.array([kept]))) / kept
+        mae = _one(errors.first_sums("error.absolute", np.array([kept]))) / kept
+        return float(normalised(factor, mean_sigma, mae, errors.order_statistics(number))[0])
+
+    def _sigma_of_smallest_errors(self, numbers: Integers) -> Floats:
+        return first_bin_sums(self.errors.coarse_counts, self.tables["error.sigma"], numbers)
+
+    def trimmed(self, alphas: Floats) -> Floats:
+        """n-MeRCI without the pixels with the largest error / sigma, at each alpha."""
+        numbers = self.errors.order_numbers(alphas)
+        bins = RATIO[self.name]
+        counts = bins.coarse_counts(self.tables["ratio.count"], RATIO_SUMS[self.name])
+        mean_sigma = first_bin_sums(counts, self.tables["ratio.sigma"], numbers) / numbers
+        mae = first_bin_sums(counts, self.tables["ratio.error"], numbers) / numbers
+        total = np.cumsum(counts)
+        place = np.searchsorted(total, numbers)
+        largest = np.maximum.accumulate(self.tables["ratio.max_error"])
+        mostly_kept = 2 * (total[place] - numbers) < counts[place]
+        max_error = np.where(mostly_kept, largest[place], largest[np.maximum(place - 1, 0)])
+        return normalised(self.ratios(numbers), mean_sigma, mae, max_error)
+
+    def merci(self, alpha: float) -> float:
+        """Mean length of the error bars."""
+        factor = self.ratios(self.errors.order_numbers(np.array([alpha])))
+        return _one(rescaled_mean(factor, self.mean_sigma))
+
+    @cached_property
+    def removal(self) -> Floats:
+        """Raw pooled removal curve of each statistic, (3, K)."""
+        counts = self.tables["sigma.count"]
+        kept = kept_with_ties(counts, POGGI.fractions, self.tables["sigma.single"])
+        means = [
+            first_bin_sums(counts, self.tables[f"sigma.{SUMS_OF[name]}"], kept) / kept
+            for name in STATISTICS
         ]
-        return scaled_nll(self.pixels, float(log_sum), float(squared), self.scale(candidate))
+        return np.stack([statistic(*pair) for pair in zip(STATISTICS, means, strict=True)])
 
-    def spearman(self, candidate: str) -> float:
-        """Rank correlation from the joint histogram."""
-        if candidate == "constant":
-            return math.nan
-        name, place = ("sigma", 0) if candidate == "method" else ("depth", 1)
-        span = np.array([self.small[f"{side}_row"][place] for side in ("least", "greatest")])
-        joint = (
-            JOINT[name]
-            .ordered(self.tables[f"joint.{name}"].reshape(-1, JOINT_ERROR.number), span)
-            .astype(np.float64)
+    def scale(self, distribution: str) -> float:
+        """The factor on sigma at which its size is judged: the most likely one of a baseline."""
+        if self.name == "method":
+            return 1.0
+        return DISTRIBUTIONS[distribution].likely_scale(
+            self.sums[distribution], self.sums["finite"]
         )
-        rows, columns = (_middle_ranks(joint.sum(axis)) for axis in (1, 0))
-        spread = math.sqrt(float(rows**2 @ joint.sum(1)) * float(columns**2 @ joint.sum(0)))
-        return float(rows @ joint @ columns) / spread if spread else math.nan
 
-    def figures(self, candidate: str, alpha: float) -> dict[str, Any]:
-        """The mapping under "uncertainty"; per-image figures are the mean over the frames."""
-        plain, trimmed = (
-            float(self.n_merci(candidate, np.array([alpha]), kind)[0]) for kind in (False, True)
-        )
-        areas, shares = poggi_areas(self.removal(candidate), self.oracles), self.covered(candidate)
-        figures = named_figures(
-            plain,
-            trimmed,
-            self.merci(candidate, alpha),
-            areas,
-            shares,
-            self.spearman(candidate),
-            self.nll(candidate),
-        )
-        means = self.small["areas"][CANDIDATES.index(candidate)] / self.small["counts"][1]
-        figures["ause"], figures["aurg"] = (
-            dict(zip(STATISTICS, map(float, row), strict=True)) for row in means
-        )
-        return figures
+    @cached_property
+    def covered(self) -> dict[str, Floats]:
+        """Fraction covered at each level, by distribution; exact for the predicted sigma."""
+        pixels = self.errors.pixels
+        if self.name == "method":
+            return dict(zip(DISTRIBUTIONS, self.tables["covered"] / pixels, strict=True))
+        bins = RATIO[self.name]
+        counts = self.tables["ratio.count"]
+        return {
+            name: bins.below(counts, widths * self.scale(name)) / pixels
+            for name, widths in HALF_WIDTHS.items()
+        }
+
+    def nll(self, distribution: str) -> float:
+        """Mean negative log likelihood."""
+        scale = self.scale(distribution)
+        return candidate_nll(self.errors.pixels, self.sums, distribution, scale)
+
+    @cached_property
+    def joint(self) -> Integers:
+        """Pixels by sigma (rows, ascending) and error (columns)."""
+        span = self.tables["joint_span"][0]
+        return JOINT_SIGMA[self.name].ordered(self.tables["joint"], span)
+
+    @cached_property
+    def sigma_limits(self) -> tuple[Floats, Floats]:
+        """Lower and upper limit of the rows of `joint`, metres."""
+        span = self.tables["joint_span"][0]
+        return JOINT_SIGMA[self.name].row_limits(self.tables["sigma.count"], span)
+
+    @property
+    def spearman(self) -> float:
+        """Rank correlation of sigma and error, from their joint histogram."""
+        return correlation_of_counts(self.joint.astype(np.float64))
 
 
-def _middle_ranks(counts: Floats) -> Floats:
-    """Centred rank that the pixels of each bin share."""
-    return np.cumsum(counts) - (counts - 1) / 2 - (counts.sum() + 1) / 2
+class PooledConstant:
+    """A constant sigma of everything seen; its ratios are the errors, and nothing can be removed."""
+
+    name = "constant"
+    spearman = math.nan
+
+    def __init__(self, errors: PooledErrors) -> None:
+        self.errors = errors
+        self.sums = {
+            "log_sigma": 0.0,
+            "finite": float(errors.pixels),
+            "gaussian": errors.sums["squared"],
+            "laplace": errors.sums["mae"],
+        }
+
+    def plain(self, alphas: Floats) -> Floats:
+        """n-MeRCI over all pixels: 1, or NaN where the errors that count are equal."""
+        largest = self.errors.order_statistics(self.errors.order_numbers(alphas))
+        return normalised(largest, 1.0, self.errors.mae, largest)
+
+    def withdrawn(self, alphas: Floats) -> Floats:
+        """n-MeRCI without the pixels with the largest errors."""
+        kept = self.errors.order_numbers(alphas)
+        pairs = zip(alphas, kept, strict=True)
+        return self._one_unless_equal(np.array([order_number(*pair) for pair in pairs]))
+
+    def trimmed(self, alphas: Floats) -> Floats:
+        """n-MeRCI without the pixels with the largest error / sigma."""
+        return self._one_unless_equal(self.errors.order_numbers(alphas))
+
+    def _one_unless_equal(self, numbers: Integers) -> Floats:
+        largest = self.errors.order_statistics(numbers)
+        smallest = self.errors.order_statistics(np.ones_like(numbers))
+        return np.where((largest == smallest) | (largest == 0), math.nan, 1.0)
+
+    def merci(self, alpha: float) -> float:
+        """Mean length of the error bars."""
+        return _one(self.errors.order_statistics(self.errors.order_numbers(np.array([alpha]))))
+
+    @property
+    def removal(self) -> Floats:
+        """Raw pooled removal curve of each statistic, (3, K)."""
+        return np.repeat(self.errors.oracles[:, :1], len(POGGI.fractions), axis=1)
+
+    def scale(self, distribution: str) -> float:
+        """The most likely sigma, metres."""
+        return DISTRIBUTIONS[distribution].likely_scale(
+            self.sums[distribution], self.errors.pixels
+        )
+
+    @property
+    def covered(self) -> dict[str, Floats]:
+        """Fraction covered at each level, by distribution."""
+        counts = self.errors.tables["error.count"]
+        return {
+            name: ERROR.below(counts, widths * self.scale(name)) / self.errors.pixels
+            for name, widths in HALF_WIDTHS.items()
+        }
+
+    def nll(self, distribution: str) -> float:
+        """Mean negative log likelihood."""
+        scale = self.scale(distribution)
+        return candidate_nll(self.errors.pixels, self.sums, distribution, scale)
+
+
+Candidate = PooledCandidate | PooledConstant
+
+
+def _one(values: Floats) -> float:
+    return float(values.reshape(-1)[0])
+
+
+def candidates(errors: PooledErrors) -> dict[str, Candidate]:
+    """The predicted sigma and the baselines, by name."""
+    return {
+        name: PooledConstant(errors) if name == "constant" else PooledCandidate(name, errors)
+        for name in CANDIDATES
+    }
+
+
+def candidate_metrics(candidate: Candidate, alpha: float) -> dict[str, Any]:
+    """The mapping under "uncertainty"; per-image metrics are the mean over the frames."""
+    errors = candidate.errors
+    alphas = np.array([alpha])
+    frames = errors.tables["counts"][1]
+    ause, aurg = errors.tables["areas"][CANDIDATES.index(candidate.name)] / frames
+    ause_pooled, aurg_pooled = poggi_areas(candidate.removal, errors.oracles)
+    return {
+        "n_merci": _one(candidate.plain(alphas)),
+        "n_merci_withdrawn": _one(candidate.withdrawn(alphas)),
+        "n_merci_trimmed": _one(candidate.trimmed(alphas)),
+        "merci": candidate.merci(alpha),
+        "ause": by_statistic(ause),
+        "aurg": by_statistic(aurg),
+        "ause_pooled": by_statistic(ause_pooled),
+        "aurg_pooled": by_statistic(aurg_pooled),
+        **size_metrics(candidate.covered, {name: candidate.nll(name) for name in DISTRIBUTIONS}),
+        "spearman": candidate.spearman,
+    }
 
 
 def summary(state: State, alpha: float) -> dict[str, Any]:
     """The nested mapping that `summary.json` holds."""
-    pooled = Pooled(state.local(), state.small)
-    if not pooled.pixels:
-        return no_figures()
+    pixels, _, known_pixels = state.tables["counts"].tolist()
+    scored_fraction = pixels / known_pixels if known_pixels else math.nan
+    if not pixels:
+        return no_metrics(scored_fraction)
+    errors = PooledErrors(state)
+    metrics = {
+        name: candidate_metrics(candidate, alpha) for name, candidate in candidates(errors).items()
+    }
     return {
-        "pixels": pooled.pixels,
-        "depth": depth_means(
-            dict(zip(SCALARS, map(float, state.small["sums"]), strict=True)), pooled.pixels
-        ),
-        "uncertainty": pooled.figures("method", alpha),
-        "baselines": {name: pooled.figures(name, alpha) for name in BASELINES},
+        "pixels": pixels,
+        "scored_fraction": scored_fraction,
+        "depth": depth_means(errors.sums, pixels),
+        "uncertainty": metrics.pop("method"),
+        "baselines": metrics,
     }
-
-
-def curves(state: State, intervals: Intervals, alpha: float) -> dict[str, Any]:
-    """What the plots draw, as plain arrays, for the method and each baseline ("method", "constant", "proportional_to_depth": the candidates).
-
-    Returns:
-        "alpha", "pixels", "variant", and by name of the plot
-
-        - "sparsification": statistic -> {"fractions", "oracle", "random", candidate -> curve, "ause": candidate -> area};
-        - "n_merci": {"alphas", "tail", "plain" and "trimmed": candidate -> curve}; "tail" is where the largest error covered exceeds the mean error;
-        - "reliability": {"levels", candidate -> share covered};
-        - "intervals": {"edges", "pixels", "mae", "n_merci", "enough"}, of the method.
-
-        Only "pixels" and "variant" when no pixel was seen.
-    """
-    pooled = Pooled(state.local(), state.small)
-    if not pooled.pixels:
-        return {"pixels": 0, "variant": POGGI.title}
-    removed = {candidate: pooled.removal(candidate) for candidate in CANDIDATES}
-    numbers = np.array([order_number(value, pooled.pixels) for value in ALPHAS])
-    return {
-        "pixels": pooled.pixels,
-        "alpha": alpha,
-        "variant": POGGI.title,
-        "sparsification": {
-            name: _statistic_curves(removed, pooled.oracles, row, name)
-            for row, name in enumerate(STATISTICS)
-        },
-        "n_merci": {
-            "alphas": ALPHAS,
-            "tail": pooled.order_statistics("error", numbers)
-            > pooled.total("mae") / pooled.pixels,
-            "plain": {
-                candidate: pooled.n_merci(candidate, ALPHAS, False) for candidate in CANDIDATES
-            },
-            "trimmed": {
-                candidate: pooled.n_merci(candidate, ALPHAS, True) for candidate in CANDIDATES
-            },
-        },
-        "reliability": {
-            "levels": calibration.LEVELS,
-            **{candidate: pooled.covered(candidate) for candidate in CANDIDATES},
-        },
-        "intervals": interval_curves(pooled, intervals, alpha),
-    }
-
-
-def _statistic_curves(
-    removed: dict[str, Floats], oracles: Floats, row: int, name: str
-) -> dict[str, Any]:
-    curves = {
-        candidate: finished(POGGI, name, removed[candidate][row], oracles[row])
-        for candidate in CANDIDATES
-    }
-    method = curves["method"]
-    drawn = {candidate: curve.sparsification for candidate, curve in curves.items()}
-    ause = {candidate: curve.ause for candidate, curve in curves.items()}
-    return {
-        "fractions": method.fractions,
-        "oracle": method.oracle,
-        "random": method.random,
-        **drawn,
-        "ause": ause,
-    }
-
-
-def interval_curves(pooled: Pooled, intervals: Intervals, alpha: float) -> dict[str, Any]:
-    """Figures per depth interval; NaN where an interval is empty."""
-    tables = {
-        name: pooled.tables[f"interval.{name}_bins"].reshape(intervals.number, -1)
-        for name in ("error", "ratio")
-    }
-    count = tables["error"].sum(axis=1)
-    with np.errstate(invalid="ignore"):
-        mae, sigma = (pooled.tables[f"interval.{name}"] / count for name in ("error", "sigma"))
-    merci = np.full(len(count), math.nan)
-    for place in np.flatnonzero(count):
-        numbers = np.array([order_number(alpha, int(count[place]))])
-        largest, factor = (
-            _one(bins, tables[name][place], numbers)
-            for name, bins in (("error", intervals.error), ("ratio", intervals.ratio))
-        )
-        merci[place] = float(normalised(factor, sigma[place], mae[place], largest))
-    return {
-        "edges": intervals.edges,
-        "pixels": count,
-        "mae": mae,
-        "n_merci": merci,
-        "enough": ENOUGH_PIXELS,
-    }
-
-
-def _one(bins: Bins, counts: np.ndarray, numbers: np.ndarray) -> float:
-    filled = np.flatnonzero(counts)
-    extremes = float(bins.edges[filled[0]]), float(bins.edges[filled[-1] + 1])
-    return float(bins.order_statistics(counts, numbers, extremes)[0])

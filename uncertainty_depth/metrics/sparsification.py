@@ -22,14 +22,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from uncertainty_depth.metrics import checks
-from uncertainty_depth.metrics.arrays import Array, Arrays, Floats
-from uncertainty_depth.metrics.calibration import trapezoid
+from uncertainty_depth.metrics.arrays import Floats, Integers, first_sums, trapezoid
 from uncertainty_depth.metrics.depth import A1_FACTOR, PixelErrors
-
-Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,9 +113,9 @@ class Sparsification:
 
 
 def sparsification(
-    depth: Array,
-    sigma: Array,
-    ground_truth: Array,
+    depth: ArrayLike,
+    sigma: ArrayLike,
+    ground_truth: ArrayLike,
     error: str | None = None,
     variant: str = "poggi",
 ) -> Sparsification:
@@ -143,21 +140,19 @@ def sparsification(
         if error is None
         else checks.choice(f"error for variant {variant!r}", error, convention.errors)
     )
-    xp, (depth, sigma, ground_truth) = checks.flat(
-        depth=depth, sigma=sigma, ground_truth=ground_truth
-    )
+    depth, sigma, ground_truth = checks.flat(depth=depth, sigma=sigma, ground_truth=ground_truth)
     checks.at_least_zero(sigma=sigma)
     checks.above_zero(ground_truth=ground_truth)
-    values = statistic_values(PixelErrors.of(xp, depth, ground_truth), name)
+    values = statistic_values(PixelErrors.of(depth, ground_truth), name)
     return curves(
         convention,
         name,
-        removal_curve(xp, convention, name, sigma, values[0]),
-        oracle_curve(xp, convention, name, *values),
+        removal_curve(convention, name, sigma, values[0]),
+        oracle_curve(convention, name, *values),
     )
 
 
-def statistic_values(errors: PixelErrors, name: str) -> tuple[Array, Array]:
+def statistic_values(errors: PixelErrors, name: str) -> tuple[Floats, Floats]:
     """What a statistic averages, and what its oracle ranks by: the same, but for a1, which averages `factor >= 1.25` and ranks by the factor."""
     if name == "a1":
         return errors.inaccurate, errors.factor
@@ -184,42 +179,43 @@ def poggi_areas(removal: Floats, oracle: Floats) -> tuple[Floats, Floats]:
     return (removal - oracle) @ weights, removal[..., 0] - removal @ weights
 
 
-def removal_curve(xp: Arrays, convention: Variant, name: str, key: Array, values: Array) -> Floats:
+def removal_curve(convention: Variant, name: str, key: Floats, values: Floats) -> Floats:
     """Statistic of the pixels that are left when those with the greatest key are removed."""
     if not len(key):
         return np.full(len(convention.fractions), math.nan)
-    return Ranking(xp, key).curves(convention, {name: values})[0]
+    return Ranking(key).curves(convention, {name: values})[0]
 
 
-def oracle_curve(xp: Arrays, convention: Variant, name: str, values: Array, key: Array) -> Floats:
+def oracle_curve(convention: Variant, name: str, values: Floats, key: Floats) -> Floats:
     """The best that any order can do: sort the errors themselves."""
     if not len(key):
         return np.full(len(convention.fractions), math.nan)
-    return sorted_oracle(xp, convention, name, xp.sort(key))
+    return sorted_oracle(convention, name, np.sort(key))
 
 
-def sorted_oracle(xp: Arrays, convention: Variant, name: str, ascending: Array) -> Floats:
+def sorted_oracle(convention: Variant, name: str, ascending: Floats) -> Floats:
     """`oracle_curve` from the sorted key; those outside the factor come last among the factors."""
-    counts = kept(xp, convention, ascending)
+    counts = kept(convention, ascending)
     if name == "a1":
-        return (
-            np.maximum(counts - xp.positions(ascending, np.array([A1_FACTOR]), "left"), 0) / counts
-        )
-    return statistic(name, xp.prefix_sums(ascending, counts) / counts)
+        return np.maximum(counts - np.searchsorted(ascending, A1_FACTOR), 0) / counts
+    return statistic(name, first_sums(ascending, counts) / counts)
 
 
-def kept(xp: Arrays, convention: Variant, ascending: Array) -> Counts:
+def kept(convention: Variant, ascending: Floats) -> Integers:
     """How many of the sorted pixels are left at each fraction."""
     number = len(ascending)
     if convention.keeps_ties:
-        return xp.positions(ascending, upper_percentiles(xp, ascending, convention), "right")
+        return np.searchsorted(ascending, upper_percentiles(ascending, convention), "right")
+    if convention is ILG:
+        percent = np.round(100 * convention.fractions).astype(np.int64)
+        return np.maximum((100 - percent) * number // 100, 1)  # a float product would lose pixels
     return np.maximum(((1.0 - convention.fractions) * number).astype(np.int64), 1)
 
 
-def upper_percentiles(xp: Arrays, ascending: Array, convention: Variant) -> Floats:
+def upper_percentiles(ascending: Floats, convention: Variant) -> Floats:
     """The percentiles of `-key` for each share, negated: linear interpolation between neighbours, rounded as NumPy does it."""
     places, weight = _percentile_places(convention, len(ascending))
-    near, far = xp.pick(ascending, places)
+    near, far = ascending[places]
     with np.errstate(invalid="ignore"):
         step = far - near
         return np.where(
@@ -230,7 +226,7 @@ def upper_percentiles(xp: Arrays, ascending: Array, convention: Variant) -> Floa
 
 
 @lru_cache(maxsize=8)
-def _percentile_places(convention: Variant, number: int) -> tuple[NDArray[np.int64], Floats]:
+def _percentile_places(convention: Variant, number: int) -> tuple[Integers, Floats]:
     """Which two of the sorted pixels each percentile lies between, (2, K), and how far towards the second, (K,)."""
     place = convention.fractions * (number - 1)
     below = place.astype(np.int64)
@@ -245,24 +241,25 @@ def statistic(name: str, mean: Floats) -> Floats:
 class Ranking:
     """Pixels in ascending order of a key, for the curves of several statistics from one sort."""
 
-    def __init__(self, xp: Arrays, key: Array) -> None:
-        self.xp = xp
-        self.order, self.ascending = xp.ordered(key)
+    def __init__(self, key: Floats) -> None:
+        self.order = np.argsort(key)
+        self.ascending = key[self.order]
 
-    def curves(self, convention: Variant, values: dict[str, Array]) -> Floats:
+    def curves(self, convention: Variant, values: dict[str, Floats]) -> Floats:
         """Each statistic of what is left at each fraction, (statistics, K); values by the statistic's name, in the pixels' own order."""
-        counts = kept(self.xp, convention, self.ascending)
+        counts = kept(convention, self.ascending)
         means = (
             self._sums(convention, value.take(self.order), counts) / counts
             for value in values.values()
         )
         return np.stack([statistic(name, mean) for name, mean in zip(values, means, strict=True)])
 
-    def _sums(self, convention: Variant, ordered: Array, counts: Counts) -> Floats:
+    def _sums(self, convention: Variant, ordered: Floats, counts: Integers) -> Floats:
         """Sums of the first `counts` values; where a number of pixels is kept, a group of equal keys that is cut counts in proportion."""
         if convention.keeps_ties:
-            return self.xp.prefix_sums(ordered, counts)
-        edge = self.xp.pick(self.ascending, counts - 1)
-        first, last = (self.xp.positions(self.ascending, edge, side) for side in ("left", "right"))
-        before, after = self.xp.prefix_sums(ordered, np.stack((first, last)))
+            return first_sums(ordered, counts)
+        edge = self.ascending[counts - 1]
+        first = np.searchsorted(self.ascending, edge, "left")
+        last = np.searchsorted(self.ascending, edge, "right")
+        before, after = first_sums(ordered, np.stack((first, last)))
         return before + (after - before) * (counts - first) / (last - first)

@@ -1,328 +1,233 @@
-"""The bounded state of `OnlineMetrics`: named tables of fixed size that add up, with a safe file format."""
+"""The bounded state of `OnlineMetrics`: tables of fixed size that can be merged and saved."""
 
 from __future__ import annotations
 
 import json
-import math
 import os
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from uncertainty_depth import atomic
 from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.metrics.arrays import NUMPY, Array, Arrays, Floats
-from uncertainty_depth.metrics.bins import Bins, Window
-from uncertainty_depth.metrics.calibration import LEVELS
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.metrics.arrays import Integers
+from uncertainty_depth.metrics.baselines import CANDIDATES
+from uncertainty_depth.metrics.bins import EMPTY, Bins, Window, join_single_values
+from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, LEVELS
 from uncertainty_depth.metrics.frame import STATISTICS
-from uncertainty_depth.metrics.intervals import interval_edges, interval_index
+from uncertainty_depth.metrics.interval_bins import NONE_SEEN, IntervalBins, Intervals, widest
 from uncertainty_depth.options import from_mapping, to_mapping
 
-FORMAT = 2
-NO_ROW = 1 << 40
-"""Least bin where none was seen."""
-LIMIT_BYTES = 8_000_000
-ERROR = Bins(-24, 20, 10)
-RATIO = Bins(-20, 20, 10)
-DEPTH_RATIO = Bins(-20, 8, 10)
+FORMAT = 3
+ERROR = Bins(-20, 12, 10)
+ERROR_SUMS = Bins(-20, 12, 8)
+"""Coarser: within a cut bin, sums are in proportion to counts."""
 RELATIVE = Bins(-20, 12, 9)
 FACTOR = Bins(0, 24, 9)
-SIGMA = Bins(-24, 16, 9)
-DEPTH = Bins(-10, 14, 9)
-JOINT_ERROR = Bins(-14, 6, 4)
-JOINT = {"sigma": Window(Bins(-19, 12, 9), 256), "depth": Window(Bins(-6, 9, 9), 256)}
-"""Rows of the joint histograms with the error."""
-INTERVAL_OCTAVES = {"error": (-12, 8), "ratio": (-10, 10)}
-INTERVAL_CELLS = 137_000
-"""Cells of each of the two tables of counts per depth interval."""
+RANKED = ("method", "proportional_to_depth", "proportional_to_depth_noisy")
+"""The candidates that have an order of their own: a constant sigma has none."""
+_DEPTH_SIGMA = Bins(-8, 14, 9)
+_DEPTH_RATIO = Bins(-20, 8, 10)
+SIGMA = dict(zip(RANKED, (Bins(-20, 12, 9), _DEPTH_SIGMA, _DEPTH_SIGMA), strict=True))
+RATIO = dict(zip(RANKED, (Bins(-20, 20, 10), _DEPTH_RATIO, _DEPTH_RATIO), strict=True))
+RATIO_SUMS = {name: Bins(bins.low, bins.high, 8) for name, bins in RATIO.items()}
+JOINT_ERROR = Bins(-13, 7, 4)
+JOINT_SIGMA = {name: Window(bins, 128) for name, bins in SIGMA.items()}
+"""Columns and rows of the joint histograms of error and sigma."""
+INTERVAL_BINS = {"error": ERROR, "ratio": RATIO["method"]}
 
-KEPT = ("relative", "squared", "inaccurate")
-HISTOGRAMS: dict[str, tuple[Bins, tuple[str, ...]]] = {
-    "error": (ERROR, ("squared",)),
-    "relative": (RELATIVE, ("relative",)),
-    "factor": (FACTOR, ()),
-    "sigma": (SIGMA, KEPT),
-    "depth": (DEPTH, KEPT),
-    "ratio": (RATIO, ("sigma", "error", "max_error")),
-    "depth_ratio": (DEPTH_RATIO, ("depth", "error", "max_error")),
-}
-"""What is binned by what: a count, and for each name a sum (a maximum for max_error) in each bin."""
-
-SCALARS = ("mae", "abs_rel", "sq_rel", "squared", "log", "squared_log", "a1", "a2", "a3")
-RANKED_SCALARS = ("sigma", "log_sigma", "squared_ratio", "finite_squared_ratio", "finite")
-EXTREMES = ("error", "ratio", "depth_ratio")
+DEPTH_SUMS = ("mae", "abs_rel", "sq_rel", "squared", "log", "squared_log", "a1", "a2", "a3")
+CANDIDATE_SUMS = ("sigma", "log_sigma", "finite", *DISTRIBUTIONS)
+STATISTIC_SUMS = ("relative", "squared", "inaccurate")
+"""Sums, in the order of sigma, that the pooled sparsification curves are made of."""
+COUNTS = ("pixels", "frames", "ground_truth_pixels")
+Layout = dict[str, tuple[tuple[int, ...], float]]
 
 
-@dataclass(frozen=True)
-class Intervals:
-    """The depth intervals of a config, and the bins that fit the memory in each.
-
-    Attributes:
-        width: metres.
-        first: number of the interval that holds the least depth scored.
-        number: how many.
-        error: bins of the error.
-        ratio: bins of error / sigma.
-    """
-
-    width: float
-    first: int
-    number: int
-    error: Bins
-    ratio: Bins
-
-    @classmethod
-    def of(cls, config: EvaluationConfig) -> Intervals:
-        """As finely binned as the memory allows.
-
-        Raises:
-            ConfigError: a limit is not finite, the limits are reversed, or there are more intervals than fit.
-        """
-        _check_limits(config)
-        first, last = (
-            np.floor(depth / config.depth_interval)
-            for depth in (config.min_depth, config.max_depth)
-        )
-        number = last - first + 1
-        low, high = INTERVAL_OCTAVES["error"]
-        most = INTERVAL_CELLS // (((high - low) << 1) + 2)
-        if not number <= most:
-            raise ConfigError(
-                f"depth_interval is {config.depth_interval}; expected at least {_fitting(config, most)} for depths from min_depth, "
-                f"{config.min_depth}, to max_depth, {config.max_depth}: the state holds {most} intervals"
-            )
-        first, number = int(first), int(number)
-        bits = next(
-            bits
-            for bits in range(9, 0, -1)
-            if (((high - low) << bits) + 2) * number <= INTERVAL_CELLS
-        )
-        return cls(
-            config.depth_interval,
-            first,
-            number,
-            *(Bins(*INTERVAL_OCTAVES[name], bits) for name in ("error", "ratio")),
-        )
-
-    @property
-    def edges(self) -> Floats:
-        """(number + 1,) metres."""
-        return interval_edges(self.first, self.number, self.width)
-
-    def index(self, xp: Arrays, ground_truth: Array) -> Array:
-        """Number of the interval that each pixel lies in."""
-        return xp.limit_(
-            interval_index(xp, ground_truth, self.width) - self.first, self.number - 1
-        )
-
-
-def _check_limits(config: EvaluationConfig) -> None:
-    for name in ("min_depth", "max_depth", "depth_interval"):
-        value = getattr(config, name)
-        if not (math.isfinite(value) and value >= 0):
-            raise ConfigError(
-                f"{name} is {value}; expected a finite number of metres, not negative"
-            )
-    if config.min_depth >= config.max_depth:
-        raise ConfigError(
-            f"min_depth is {config.min_depth}; expected less than max_depth, {config.max_depth}"
-        )
-    if not config.depth_interval:
-        raise ConfigError(f"depth_interval is {config.depth_interval}; expected more than 0")
-
-
-def _fitting(config: EvaluationConfig, most: int) -> float:
-    """A depth interval with which these depths fit, two digits, rounded up; the first and the last interval may be cut."""
-    least = (config.max_depth - config.min_depth) / (most - 2)
-    unit = 10.0 ** (math.floor(math.log10(least)) - 1)
-    return float(f"{math.ceil(least / unit) * unit:.2g}")
-
-
-def layout(config: EvaluationConfig) -> dict[str, tuple[tuple[int, ...], str]]:
-    """Shape and kind of every table."""
+def layout(config: EvaluationConfig) -> Layout:
+    """Shape and empty value of every table; the type of the table is that of the value."""
     intervals = Intervals.of(config)
-    tables: dict[str, tuple[tuple[int, ...], str]] = {}
-    for name, (bins, sums) in HISTOGRAMS.items():
-        tables[f"{name}.count"] = ((bins.number,), "int64")
-        tables.update({f"{name}.{item}": ((bins.number,), "float64") for item in sums})
-    tables.update(
-        {
-            f"joint.{name}": ((window.rows * JOINT_ERROR.number,), "int64")
-            for name, window in JOINT.items()
-        }
-    )
-    tables.update(
-        {f"interval.{item}": ((intervals.number,), "float64") for item in ("error", "sigma")}
-    )
-    tables["interval.error_bins"] = ((intervals.number * intervals.error.number,), "int64")
-    tables["interval.ratio_bins"] = ((intervals.number * intervals.ratio.number,), "int64")
+    tables: Layout = {
+        "counts": ((len(COUNTS),), 0),
+        "depth_sums": ((len(DEPTH_SUMS),), 0.0),
+        "areas": ((len(CANDIDATES), 2, len(STATISTICS)), 0.0),
+        "error.count": ((ERROR.number,), 0),
+        "error.squared": ((ERROR.number,), 0.0),
+        "error.single": ((ERROR.number,), EMPTY),
+        "error.absolute": ((ERROR_SUMS.number,), 0.0),
+        "error.least": ((1,), np.inf),
+        "error.greatest": ((1,), -np.inf),
+        "relative.count": ((RELATIVE.number,), 0),
+        "relative.single": ((RELATIVE.number,), EMPTY),
+        "relative.relative": ((RELATIVE.number,), 0.0),
+        "factor.count": ((FACTOR.number,), 0),
+        "factor.single": ((FACTOR.number,), EMPTY),
+        "interval.count": ((intervals.number,), 0),
+        "interval.error": ((intervals.number,), 0.0),
+        "interval.sigma": ((intervals.number,), 0.0),
+    }
+    for name in INTERVAL_BINS:
+        tables[f"interval.{name}_bins"] = ((intervals.number, intervals.cells), 0)
+        tables[f"interval.{name}_span"] = ((intervals.number, 2), NONE_SEEN)
+    for candidate in RANKED:
+        tables.update(_candidate_layout(candidate))
     return tables
 
 
-SMALL = {
-    "counts": ((2,), "int64"),
-    "covered": ((len(LEVELS),), "int64"),
-    "sums": ((len(SCALARS),), "float64"),
-    "sigma_sums": ((len(RANKED_SCALARS),), "float64"),
-    "depth_sums": ((len(RANKED_SCALARS),), "float64"),
-    "areas": ((3, 2, len(STATISTICS)), "float64"),
-    "least": ((len(EXTREMES),), "float64"),
-    "greatest": ((len(EXTREMES),), "float64"),
-    "least_row": ((len(JOINT),), "int64"),
-    "greatest_row": ((len(JOINT),), "int64"),
-}
-"""Figures of all pixels, always NumPy's: [pixels, frames], coverage, sums, per-image AUSE and AURG (method, baselines), extremes.
-Those of the rows are bins of `JOINT`."""
-JOINED = {
-    "least": np.minimum,
-    "greatest": np.maximum,
-    "least_row": np.minimum,
-    "greatest_row": np.maximum,
-}
-"""How those that do not add up are merged."""
+def _candidate_layout(candidate: str) -> Layout:
+    sigma = (SIGMA[candidate].number,)
+    ratio_sums = (RATIO_SUMS[candidate].number,)
+    tables: Layout = {
+        "sums": ((len(CANDIDATE_SUMS),), 0.0),
+        "sigma.count": (sigma, 0),
+        "sigma.single": (sigma, EMPTY),
+        **{f"sigma.{name}": (sigma, 0.0) for name in STATISTIC_SUMS},
+        "ratio.count": ((RATIO[candidate].number,), 0),
+        "ratio.sigma": (ratio_sums, 0.0),
+        "ratio.error": (ratio_sums, 0.0),
+        "ratio.max_error": (ratio_sums, 0.0),
+        "ratio.least": ((1,), np.inf),
+        "ratio.greatest": ((1,), -np.inf),
+        "error.sigma": ((ERROR_SUMS.number,), 0.0),
+        "joint": ((JOINT_SIGMA[candidate].rows, JOINT_ERROR.number), 0),
+        "joint_span": ((1, 2), NONE_SEEN),
+    }
+    if candidate == "method":
+        tables["covered"] = ((len(DISTRIBUTIONS), len(LEVELS)), 0)
+    return {f"{candidate}.{name}": table for name, table in tables.items()}
+
+
+def joined(name: str) -> Callable[[NDArray, NDArray], NDArray]:
+    """How two tables of this name are put together."""
+    rules = {
+        "least": np.minimum,
+        "greatest": np.maximum,
+        "max_error": np.maximum,
+        "single": join_single_values,
+        "interval.error_span": widest,
+        "interval.ratio_span": widest,
+        "joint_span": widest,
+    }
+    matching = [rule for ending, rule in rules.items() if name.endswith(ending)]
+    return matching[0] if matching else np.add
 
 
 class State:
-    """Tables that live where the data do, and a few numbers that live here.
+    """Everything that was seen.
 
     Attributes:
-        xp: operations on the tables: NumPy's or those of a torch device.
-        tables: flat arrays by name, see `layout`.
-        small: NumPy arrays by name, see `SMALL`.
+        tables: arrays by name, see `layout`.
+        intervals: the depth intervals.
     """
 
-    def __init__(self, config: EvaluationConfig, xp: Arrays = NUMPY) -> None:
-        self.xp = xp
-        self.tables: dict[str, Array] = {
-            name: xp.zeros(shape, kind) for name, (shape, kind) in layout(config).items()
+    def __init__(self, config: EvaluationConfig) -> None:
+        self.intervals = Intervals.of(config)
+        self.tables: dict[str, NDArray] = {
+            name: np.full(shape, value) for name, (shape, value) in layout(config).items()
         }
-        self.small: dict[str, Any] = {
-            name: np.zeros(shape, kind) for name, (shape, kind) in SMALL.items()
-        }
-        self.small["least"] += np.inf
-        self.small["greatest"] -= np.inf
-        self.small["least_row"] += NO_ROW
-        self.small["greatest_row"] -= 1
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For a copy or a pickle: everything as NumPy arrays, wherever the tables live."""
-        return {"tables": self.local(), "small": self.small}
-
-    def __setstate__(self, content: dict[str, Any]) -> None:
-        """A copy's tables live here."""
-        self.xp = NUMPY
-        self.tables = content["tables"]
-        self.small = content["small"]
 
     @property
     def nbytes(self) -> int:
         """Memory of all tables."""
-        return sum(value.nbytes for value in (*self.tables.values(), *self.small.values()))
+        return sum(table.nbytes for table in self.tables.values())
 
-    def move(self, xp: Arrays) -> None:
-        """Bring the tables to where the data are."""
-        if getattr(xp, "device", None) == getattr(self.xp, "device", None):
-            return
-        local = self.local()
-        self.tables = (
-            local
-            if xp is NUMPY
-            else {name: xp.lib.as_tensor(value, device=xp.device) for name, value in local.items()}
-        )
-        self.xp = xp
+    def interval_bins(self, name: str) -> IntervalBins:
+        """The rows of "error" or of "ratio"."""
+        return IntervalBins(INTERVAL_BINS[name], self.intervals.cells)
 
-    def local(self) -> dict[str, np.ndarray]:
-        """The tables as NumPy arrays."""
-        return {
-            name: np.array(self.xp.local(value)) if self.xp is not NUMPY else value
-            for name, value in self.tables.items()
-        }
+    def widen_joint(self, candidate: str, span: Integers) -> None:
+        """Make room for the bins of a span, (2,), in a joint histogram."""
+        spans = self.tables[f"{candidate}.joint_span"]
+        wider = widest(spans, span[None])
+        window = JOINT_SIGMA[candidate]
+        seen = spans[0, 1] != NONE_SEEN
+        if seen and window.shift(spans[0]) != window.shift(wider[0]):
+            table = self.tables[f"{candidate}.joint"]
+            self.tables[f"{candidate}.joint"] = window.widened(table, spans[0], wider[0])
+        self.tables[f"{candidate}.joint_span"] = wider
+
+    def widen_intervals(self, name: str, spans: Integers) -> None:
+        """Make room for the bins of spans, (intervals, 2), in the rows of "error" or "ratio"."""
+        old = self.tables[f"interval.{name}_span"]
+        wider = widest(old, spans)
+        table = self.tables[f"interval.{name}_bins"]
+        widened = self.interval_bins(name).widened(table, old, wider)
+        self.tables[f"interval.{name}_bins"] = widened
+        self.tables[f"interval.{name}_span"] = wider
 
     def merge(self, other: State) -> None:
         """Add what another state has seen."""
-        brought = other.local()
-        for name in JOINT:
-            if other.span(name)[0] != NO_ROW:
-                self.widen(name, other.span(name))
-                brought[f"joint.{name}"] = _widened(
-                    name, brought[f"joint.{name}"], other.span(name), self.span(name)
-                )
+        aligned = other.copy()
+        for first, second in ((self, aligned), (aligned, self)):
+            for candidate in RANKED:
+                span = second.tables[f"{candidate}.joint_span"][0]
+                if span[1] != NONE_SEEN:
+                    first.widen_joint(candidate, span)
+            for name in INTERVAL_BINS:
+                first.widen_intervals(name, second.tables[f"interval.{name}_span"])
         for name, table in self.tables.items():
-            addition = self._here(brought[name])
-            if name.endswith("max_error"):
-                self.tables[name] = self.xp.lib.maximum(table, addition)
-            else:
-                table += addition
-        for name, values in self.small.items():
-            self.small[name] = JOINED.get(name, np.add)(values, other.small[name])
+            self.tables[name] = joined(name)(table, aligned.tables[name])
 
-    def span(self, name: str) -> np.ndarray:
-        """Least and greatest bin seen of a key of the joint histograms."""
-        place = list(JOINT).index(name)
-        return np.array([self.small[f"{side}_row"][place] for side in ("least", "greatest")])
-
-    def widen(self, name: str, span: np.ndarray) -> None:
-        """Make room for these bins in a joint histogram, in coarser rows where that takes it."""
-        old, place = self.span(name), list(JOINT).index(name)
-        wider = np.array([min(old[0], span[0]), max(old[1], span[1])])
-        if old[0] != NO_ROW and JOINT[name].shift(old) != JOINT[name].shift(wider):
-            table = np.asarray(self.xp.local(self.tables[f"joint.{name}"]))
-            self.tables[f"joint.{name}"] = self._here(_widened(name, table, old, wider))
-        self.small["least_row"][place], self.small["greatest_row"][place] = wider
-
-    def _here(self, table: np.ndarray) -> Array:
-        return table if self.xp is NUMPY else self.xp.lib.as_tensor(table, device=self.xp.device)
-
-
-def _widened(name: str, table: np.ndarray, span: np.ndarray, wider: np.ndarray) -> np.ndarray:
-    window = JOINT[name]
-    return window.widened(table.reshape(window.rows, -1), span, wider).reshape(-1)
+    def copy(self) -> State:
+        """A state of its own with the same tables."""
+        result = State.__new__(State)
+        result.intervals = self.intervals
+        result.tables = dict(self.tables)
+        return result
 
 
 def save_state(state: State, config: EvaluationConfig, path: str | os.PathLike) -> None:
-    """Write a state to an `.npz` of plain numbers and its config as JSON, complete or not at all."""
+    """Write a state to an `.npz` of plain numbers and its config as JSON, completely or not at all."""
     header = json.dumps({"format": FORMAT, "config": to_mapping(config)})
     with atomic.replacing(path) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, header=np.array(header), **state.local(), **state.small)
+        np.savez_compressed(file, header=np.array(header), **state.tables)
 
 
 def load_state(path: str | os.PathLike) -> tuple[State, EvaluationConfig]:
     """Read what `save_state` wrote; nothing in the file is executed.
 
     Raises:
-        SourceError: there is no such file, it is damaged, of a newer format, or not such a state.
+        SourceError: there is no such file, it is damaged, of another format, or not such a state.
     """
     try:
         with np.load(path, allow_pickle=False) as file:
             header = json.loads(str(file["header"]))
-            if header["format"] > FORMAT:
-                raise SourceError(
-                    f"{path} has format {header['format']}; expected {FORMAT}: it was written by a newer version"
-                )
-            if header["format"] < FORMAT:
-                raise SourceError(
-                    f"{path} has format {header['format']}; expected {FORMAT}: an older version wrote it, evaluate again"
-                )
+            _check_format(path, header["format"])
             config = from_mapping(EvaluationConfig, header["config"])
             state = State(config)
-            for store in (state.tables, state.small):
-                store.update({name: _same(name, file[name], like) for name, like in store.items()})
+            state.tables = {
+                name: _same(name, file[name], like) for name, like in state.tables.items()
+            }
     except FileNotFoundError as error:
         raise SourceError(f"{path} does not exist; expected a saved metrics state") from error
     except SourceError:
         raise
-    except Exception as error:  # whatever the parsers of zip, deflate, npy and JSON raise at damaged bytes: zlib.error, TokenError, and more
+    # Whatever the parsers of zip, deflate, npy and JSON raise at damaged bytes.
+    except Exception as error:
         raise SourceError(
-            f"{path} is no complete metrics state ({error}); expected a file written by OnlineMetrics.save"
+            f"{path} is no complete metrics state ({error}); expected a file written by "
+            "OnlineMetrics.save"
         ) from error
     return state, config
 
 
-def _same(name: str, value: np.ndarray, like: np.ndarray) -> np.ndarray:
+def _check_format(path: str | os.PathLike, number: int) -> None:
+    if number == FORMAT:
+        return
+    reason = (
+        "it was written by a newer version"
+        if number > FORMAT
+        else "an older version wrote it, evaluate again"
+    )
+    raise SourceError(f"{path} has format {number}; expected {FORMAT}: {reason}")
+
+
+def _same(name: str, value: NDArray, like: NDArray) -> NDArray:
     if value.shape != like.shape or value.dtype != like.dtype:
         raise ValueError(
-            f"{name} is {value.dtype} of shape {value.shape}; expected {like.dtype} of shape {like.shape}"
+            f"{name} is {value.dtype} of shape {value.shape}; expected {like.dtype} of shape "
+            f"{like.shape}"
         )
     return value

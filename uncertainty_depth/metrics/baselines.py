@@ -1,0 +1,52 @@
+"""The trivial sigmas that every sigma is compared with."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+import numpy as np
+
+from uncertainty_depth.metrics.arrays import Floats
+
+BASELINES = ("constant", "proportional_to_depth", "proportional_to_depth_noisy")
+CANDIDATES = ("method", *BASELINES)
+"""Everything that is scored: the predicted sigma and the baselines."""
+NOISE = 0.25
+"""Standard deviation of the logarithm of the noise on the third baseline."""
+FACTOR_BITS = 12
+SALT = np.uint64(0x9E3779B97F4A7C15)
+MULTIPLIERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+
+
+def _factors() -> Floats:
+    """The quantiles of lognormal(0, NOISE) in the middle of equal parts."""
+    number = 1 << FACTOR_BITS
+    normal = NormalDist()
+    quantiles = [normal.inv_cdf((place + 0.5) / number) for place in range(number)]
+    return np.exp(NOISE * np.array(quantiles))
+
+
+FACTORS = _factors()
+
+
+def noisy_depth(depth: Floats, ground_truth: Floats) -> Floats:
+    """Depth times lognormal(0, 0.25) noise: a sigma that tells no more than depth does.
+
+    The noise is a hash of each pixel's own depth and ground truth (the finaliser of SplitMix64,
+    Steele, Lea and Flood 2014). So it has no state: the same frame has the same noise live and
+    offline, whole or in parts, and for every sigma that is compared on this depth.
+
+    Args:
+        depth: (N,) metres, not negative.
+        ground_truth: (N,) metres.
+    """
+    bits = depth.view(np.uint64) + SALT
+    bits = _mixed(bits) ^ ground_truth.view(np.uint64)
+    return depth * FACTORS[_mixed(bits) >> np.uint64(64 - FACTOR_BITS)]
+
+
+def _mixed(bits: np.ndarray) -> np.ndarray:
+    """SplitMix64's finaliser: every bit of the input changes half of the bits."""
+    bits = (bits ^ (bits >> np.uint64(30))) * MULTIPLIERS[0]
+    bits = (bits ^ (bits >> np.uint64(27))) * MULTIPLIERS[1]
+    return bits ^ (bits >> np.uint64(31))

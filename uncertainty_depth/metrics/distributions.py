@@ -1,0 +1,85 @@
+"""What a sigma claims about the error: a Gaussian or a Laplace distribution of that deviation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from uncertainty_depth.metrics import checks
+from uncertainty_depth.metrics.arrays import Floats
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A zero-mean distribution of the signed error with standard deviation sigma.
+
+    Its negative log likelihood is `normaliser + ln sigma + weight (error / sigma)^power`.
+
+    Attributes:
+        name: "gaussian" or "laplace".
+        power: of error / sigma.
+        weight: of that power.
+        normaliser: nats.
+    """
+
+    name: str
+    power: int
+    weight: float
+    normaliser: float
+
+    def half_widths(self, levels: ArrayLike) -> Floats:
+        """Half width of the central interval of each level, in standard deviations."""
+        levels = np.asarray(levels, dtype=np.float64)
+        if self.power == 1:
+            return -np.log1p(-levels) / math.sqrt(2)
+        quantiles = [NormalDist().inv_cdf((1 + level) / 2) for level in levels.reshape(-1)]
+        return np.array(quantiles).reshape(levels.shape)
+
+    def likely_scale(self, power_sum: float, pixels: float) -> float:
+        """The factor on sigma under which the errors are most likely; 0 without any error.
+
+        Args:
+            power_sum: sum of `(error / sigma)^power` over the pixels.
+            pixels: how many.
+        """
+        if not pixels:
+            return 0.0
+        return (self.power * self.weight * power_sum / pixels) ** (1 / self.power)
+
+    def mean_nll(
+        self, pixels: int, log_sigma_sum: float, power_sum: float, scale: float = 1.0
+    ) -> float:
+        """Mean negative log likelihood of `scale * sigma`, nats; NaN for no pixel.
+
+        An infinite penalty outweighs an infinite reward; a scale of 0 is an infinite reward.
+        """
+        if not pixels:
+            return math.nan
+        if math.isinf(power_sum):
+            return math.inf
+        if not scale:
+            return -math.inf
+        mean_log_sigma = log_sigma_sum / pixels + math.log(scale)
+        mean_power = power_sum / pixels / scale**self.power
+        return self.normaliser + mean_log_sigma + self.weight * mean_power
+
+
+GAUSSIAN = Distribution("gaussian", 2, 1 / 2, math.log(2 * math.pi) / 2)
+LAPLACE = Distribution("laplace", 1, math.sqrt(2), math.log(2) / 2)
+DISTRIBUTIONS = {one.name: one for one in (GAUSSIAN, LAPLACE)}
+LEVELS: Floats = np.arange(1, 100) / 100
+"""Confidence levels of the reliability curve: 0.01 ... 0.99."""
+HALF_WIDTHS = {name: one.half_widths(LEVELS) for name, one in DISTRIBUTIONS.items()}
+
+
+def named(distribution: str) -> Distribution:
+    """The distribution of this name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    return DISTRIBUTIONS[checks.choice("distribution", distribution, tuple(DISTRIBUTIONS))]

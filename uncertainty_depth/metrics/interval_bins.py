@@ -1,0 +1,182 @@
+"""Errors and ratios of every depth interval in bounded memory, for the intervals' n-MeRCI.
+
+Each interval has a row of cells that follows the values it has seen: fine where they are close to
+each other, and nothing is resolved that is 64 times smaller than the largest (compare DDSketch,
+Masson, Rim and Lee, VLDB 2019, which lets the lowest buckets collapse). Rows filled in any order
+are equal, so they can be merged.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.metrics.arrays import Floats, Integers
+from uncertainty_depth.metrics.bins import Bins
+from uncertainty_depth.metrics.intervals import interval_edges, interval_index
+
+CELLS = 116_000
+"""Cells of each of the two tables of counts."""
+MIN_CELLS = 32
+MAX_CELLS = 4096
+OCTAVES = 6
+"""Values this many octaves below the largest are not told apart."""
+NONE_SEEN = -1
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """The depth intervals of a config.
+
+    Attributes:
+        width: metres.
+        first: number of the interval that holds the minimum depth scored.
+        number: how many.
+        cells: of each interval's row.
+    """
+
+    width: float
+    first: int
+    number: int
+    cells: int
+
+    @classmethod
+    def of(cls, config: EvaluationConfig) -> Intervals:
+        """With as many cells as the memory allows.
+
+        Raises:
+            ConfigError: a limit is not finite, the limits are reversed, or there are more intervals
+                than fit.
+        """
+        _check_limits(config)
+        first = np.floor(config.min_depth / config.depth_interval)
+        number = np.floor(config.max_depth / config.depth_interval) - first + 1
+        most = CELLS // MIN_CELLS
+        if not number <= most:
+            raise ConfigError(
+                f"depth_interval is {config.depth_interval}; expected at least "
+                f"{_fitting(config, most)} for depths from min_depth, {config.min_depth}, to "
+                f"max_depth, {config.max_depth}: the state holds {most} intervals"
+            )
+        cells = min(CELLS // int(number), MAX_CELLS)
+        return cls(config.depth_interval, int(first), int(number), cells)
+
+    @property
+    def edges(self) -> Floats:
+        """(number + 1,) metres."""
+        return interval_edges(self.first, self.number, self.width)
+
+    def index(self, ground_truth: Floats) -> Integers:
+        """Number of the interval that each pixel lies in, from 0."""
+        return np.clip(interval_index(ground_truth, self.width) - self.first, 0, self.number - 1)
+
+
+def _check_limits(config: EvaluationConfig) -> None:
+    for name in ("min_depth", "max_depth", "depth_interval"):
+        value = getattr(config, name)
+        if not (math.isfinite(value) and value >= 0):
+            raise ConfigError(
+                f"{name} is {value}; expected a finite number of metres, not negative"
+            )
+    if config.min_depth >= config.max_depth:
+        raise ConfigError(
+            f"min_depth is {config.min_depth}; expected less than max_depth, {config.max_depth}"
+        )
+    if not config.depth_interval:
+        raise ConfigError(f"depth_interval is {config.depth_interval}; expected more than 0")
+
+
+def _fitting(config: EvaluationConfig, most: int) -> float:
+    """A depth interval with which these depths fit, two digits, rounded up."""
+    smallest = (config.max_depth - config.min_depth) / (most - 2)  # two intervals may be cut
+    unit = 10.0 ** (math.floor(math.log10(smallest)) - 1)
+    return float(f"{math.ceil(smallest / unit) * unit:.2g}")
+
+
+@dataclass(frozen=True)
+class IntervalBins:
+    """Rows of cells over `bins`; a row's place is known from the lowest and highest bin it saw.
+
+    A row begins `OCTAVES` below the highest bin, or at the lowest; its first cell holds everything
+    up to there. A cell holds `2^shift` bins, the least with which the row reaches the highest.
+    """
+
+    bins: Bins
+    cells: int
+
+    def shift(self, span: Integers) -> Integers:
+        """For (K, 2) lowest and highest bins: it only grows as the span does."""
+        size = np.minimum(span[:, 1] - span[:, 0], OCTAVES << self.bins.bits)
+        shift = np.zeros(len(span), dtype=np.int64)
+        while (wide := (size >> shift) + 1 >= self.cells).any():
+            shift += wide
+        return shift
+
+    def base(self, span: Integers) -> Integers:
+        """(K,) number of the first cell's bins, counted in cells."""
+        floor = np.maximum(span[:, 0], span[:, 1] - (OCTAVES << self.bins.bits))
+        return floor >> self.shift(span)
+
+    def cell(self, index: Integers, place: Integers, span: Integers) -> Integers:
+        """Cell of each pixel in the flat table, for its bin and its interval."""
+        column = (index >> self.shift(span)[place]) - self.base(span)[place]
+        return place * self.cells + np.maximum(column, 0)
+
+    def widened(self, table: Integers, span: Integers, wider: Integers) -> Integers:
+        """The table, (K, cells), for wider spans; only rows whose cells change are rewritten."""
+        steps = self.shift(wider) - self.shift(span)
+        moved = (steps > 0) | (self.base(wider) != self.base(span))
+        changed = np.flatnonzero(moved & (span[:, 1] != NONE_SEEN))
+        column = np.arange(self.cells) + self.base(span)[changed, None]
+        column = (column >> steps[changed, None]) - self.base(wider)[changed, None]
+        column = np.clip(column, 0, self.cells - 1)  # beyond the highest bin all cells are empty
+        rows = np.arange(len(changed))[:, None] * self.cells + column
+        sums = np.bincount(rows.ravel(), table[changed].ravel(), len(changed) * self.cells)
+        result = table.copy()
+        result[changed] = sums.reshape(-1, self.cells).astype(np.int64)
+        return result
+
+    def order_statistics(
+        self, table: Integers, span: Integers, numbers: Integers
+    ) -> tuple[Floats, Floats]:
+        """An order statistic of each row, counted from 1, and the width of the cell it lies in.
+
+        Both are NaN where nothing was seen; the width is infinite where the cell is open.
+        """
+        total = np.cumsum(table, axis=1)
+        column = np.minimum((total < numbers[:, None]).sum(axis=1), self.cells - 1)
+        row = np.arange(len(table))
+        shift = self.shift(span)
+        bottom = (column + self.base(span)) << shift
+        low = self.bins.edges[np.clip(bottom, 0, self.bins.number)]
+        high = self.bins.edges[np.clip(bottom + (1 << shift), 0, self.bins.number)]
+        is_open = (column == 0) & (self.base(span) << shift > span[:, 0])
+        count = table[row, column]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            fraction = (numbers - (total[row, column] - count) - 0.5) / count
+            width = np.where(is_open, np.inf, high - low)
+            values = low + fraction * (high - low)
+        seen = total[:, -1] > 0
+        return np.where(seen, values, np.nan), np.where(seen, width, np.nan)
+
+
+def widest(first: Integers, second: Integers) -> Integers:
+    """The spans, (K, 2), that hold both; NONE_SEEN stands for an empty one."""
+    low = np.where(first[:, 0] == NONE_SEEN, second[:, 0], first[:, 0])
+    low = np.where(second[:, 0] == NONE_SEEN, low, np.minimum(low, second[:, 0]))
+    return np.stack((low, np.maximum(first[:, 1], second[:, 1])), axis=1)
+
+
+def spans_of(index: Integers, place: Integers, number: int) -> Integers:
+    """The lowest and the highest bin of each interval's pixels, (number, 2)."""
+    spans = np.full((number, 2), NONE_SEEN, dtype=np.int64)
+    order = np.argsort(place, kind="stable")
+    starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+    filled = place[order][starts]
+    spans[filled, 0] = np.minimum.reduceat(index[order], starts)
+    spans[filled, 1] = np.maximum.reduceat(index[order], starts)
+    return spans
