@@ -131,6 +131,8 @@ class IntervalBins:
         steps = self.shift(wider) - self.shift(span)
         moved = (steps > 0) | (self.base(wider) != self.base(span))
         changed = np.flatnonzero(moved & (span[:, 1] != NONE_SEEN))
+        if not len(changed):
+            return table
         column = np.arange(self.cells) + self.base(span)[changed, None]
         column = (column >> steps[changed, None]) - self.base(wider)[changed, None]
         column = np.clip(column, 0, self.cells - 1)  # beyond the highest bin all cells are empty
@@ -173,10 +175,8 @@ def widest(first: Integers, second: Integers) -> Integers:
 
 def spans_of(index: Integers, place: Integers, number: int) -> Integers:
     """The lowest and the highest bin of each interval's pixels, (number, 2)."""
-    spans = np.full((number, 2), NONE_SEEN, dtype=np.int64)
-    order = np.argsort(place, kind="stable")
-    starts = np.flatnonzero(np.diff(place[order], prepend=-1))
-    filled = place[order][starts]
-    spans[filled, 0] = np.minimum.reduceat(index[order], starts)
-    spans[filled, 1] = np.maximum.reduceat(index[order], starts)
-    return spans
+    low = np.full(number, np.iinfo(np.int64).max)
+    high = np.full(number, NONE_SEEN, dtype=np.int64)
+    np.minimum.at(low, place, index)
+    np.maximum.at(high, place, index)
+    return np.stack((np.where(high == NONE_SEEN, NONE_SEEN, low), high), axis=1)
