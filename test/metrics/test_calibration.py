@@ -122,3 +122,24 @@ def test_nothing_gives_nan(convert):
 def test_wrong_arguments_are_named(call, sentence):
     with pytest.raises(ValueError, match=re.escape(sentence)):
         call()
+
+
+def test_laplace_coverage_auce_and_likelihood_are_scipys(pixels):
+    depth, sigma, ground_truth = pixels
+    error = np.abs(depth - ground_truth)
+    law = scipy.stats.laplace(scale=sigma / math.sqrt(2))
+    levels = np.array([0.05, 0.5, 0.68, 0.95])
+    expected = [np.mean(error <= law.ppf((1 + p) / 2)) for p in levels]
+    np.testing.assert_allclose(coverage(error, sigma, levels, "laplace"), expected, rtol=1e-12)
+    assert nll(error, sigma, "laplace") == pytest.approx(-law.logpdf(error).mean(), rel=1e-12)
+
+
+def test_a_calibrated_laplace_sigma_is_calibrated_as_a_laplace_only():
+    grid = (np.arange(100_000) + 0.5) / 100_000
+    error = -np.log(1 - grid) / math.sqrt(2)  # of deviation 1
+    sigma = np.ones_like(error)
+    assert auce(error, sigma, "laplace") == pytest.approx(0, abs=1e-5)
+    assert auce(error, sigma) == pytest.approx(0.074, abs=1e-3)
+    assert auce(error, 0.76 * sigma) < auce(error, sigma)
+    with pytest.raises(ValueError, match="distribution is 'normal'; expected one of 'gaussian'"):
+        auce(error, sigma, "normal")

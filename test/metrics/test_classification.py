@@ -146,3 +146,9 @@ def test_ece_of_many_pixels_is_that_of_a_loop(convert, classes):
         / 100_000
     )
     assert ece(convert(table), convert(labels)) == pytest.approx(expected, rel=1e-9)
+
+
+def test_ece_has_ten_bins_and_a_confidence_of_one_lies_in_the_last():
+    probabilities, labels = np.array([1.0, 1.0, 0.95]), np.array([1, 0, 1])
+    # One bin: (0.9, 1]; accuracy 2 / 3.
+    assert ece(probabilities, labels) == pytest.approx(abs(2 / 3 - 2.95 / 3))

@@ -87,3 +87,34 @@ def test_multiples_of_the_width_lie_within_the_edges_of_their_interval(width, co
         )
         assert ground_truth.max() < result.edges[-1]
         np.testing.assert_allclose(result.edges, np.arange(len(result.edges)) * width, rtol=1e-15)
+
+
+def test_one_pixel_or_equal_errors_have_no_n_merci():
+    """A quotient of roundings otherwise: values between -22 and 7e11 were seen."""
+    error = np.array([0.3, 0.1, 0.1, 0.1, 0.7, 0.2])
+    sigma = np.array([0.1, 0.2, 0.3, 0.7, 0.1, 0.4])
+    truth = np.array([0.05, 0.15, 0.15, 0.15, 0.25, 0.25])
+    result = by_depth(error, sigma, truth, 0.1)
+    assert np.isnan(result.n_merci[:2]).all()
+    assert np.isfinite(result.n_merci[2])
+    assert result.mae == pytest.approx([0.3, 0.1, 0.45])
+
+
+def test_the_papers_mae_leaves_out_the_largest_errors():
+    error = np.arange(1.0, 101.0)
+    result = by_depth(error, np.ones(100), np.full(100, 0.5), 1.0)
+    assert result.mae[0] == pytest.approx(50.5)
+    assert result.mae_kept[0] == pytest.approx(48.0)
+
+
+def test_the_withdrawn_reading_is_that_of_each_interval_alone():
+    rng = np.random.default_rng(0)
+    truth = rng.uniform(0, 3, 2000)
+    sigma = rng.uniform(0.1, 1, 2000)
+    error = np.abs(sigma * rng.normal(size=2000))
+    result = by_depth(error, sigma, truth, 1.0, withdrawn=True)
+    expected = [
+        n_merci(error[inside], sigma[inside], withdrawn=True)
+        for inside in (np.floor(truth) == k for k in range(3))
+    ]
+    assert result.n_merci == pytest.approx(expected)

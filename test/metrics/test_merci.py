@@ -217,3 +217,28 @@ def test_an_array_of_something_else_is_named(error):
         n_merci(error, [1.0])
     with pytest.raises(ValueError, match="sigma is"):
         n_merci([1.0], error)
+
+
+@given(SMOOTH, ALPHA, st.floats(1e-6, 1e6))
+def test_the_withdrawn_reading_has_the_three_properties(pair, alpha, scale):
+    error, sigma = pair
+    value = n_merci(error, sigma, alpha, withdrawn=True)
+    scaled = n_merci(error, scale * sigma, alpha, withdrawn=True)
+    np.testing.assert_allclose(scaled, value, rtol=1e-6, atol=1e-6)
+    constant = n_merci(error, np.full_like(error, scale), alpha, withdrawn=True)
+    assert math.isnan(constant) or constant == pytest.approx(1, abs=1e-6)
+    own = n_merci(error, error, alpha, withdrawn=True)
+    assert math.isnan(own) or own == pytest.approx(0, abs=1e-6)
+
+
+@given(SMOOTH, ALPHA)
+def test_the_withdrawn_reading_is_the_plain_one_of_the_smallest_errors(pair, alpha):
+    error, sigma = pair
+    kept = np.argsort(error, kind="stable")[: math.ceil(alpha * len(error))]
+    expected = n_merci(error[kept], sigma[kept], alpha)
+    np.testing.assert_allclose(n_merci(error, sigma, alpha, withdrawn=True), expected, rtol=1e-9)
+
+
+def test_two_readings_at_once_are_refused():
+    with pytest.raises(ValueError, match="expected at most one reading"):
+        n_merci([1.0, 2.0], [1.0, 1.0], trimmed=True, withdrawn=True)

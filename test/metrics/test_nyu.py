@@ -1,5 +1,6 @@
 """Online against exact on real NYU frames: predicted by the shipped network, and by the mean and spread of other NYU frames at each pixel."""
 
+import itertools
 import os
 from pathlib import Path
 
@@ -8,15 +9,18 @@ import numpy as np
 import pytest
 
 import uncertainty_depth
-from uncertainty_depth.config import EvaluationConfig, PredictorConfig
+from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.data.source import open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import (
     OnlineMetrics,
+    by_depth,
     merci,
     n_merci,
     n_merci_curve,
     sparsification,
     spearman,
+    valid_pixels,
 )
 
 FOLDER = os.environ.get("UNCERTAINTY_DEPTH_DATA")
@@ -130,3 +134,48 @@ def test_rank_correlation(scored):
     assert metrics.compute()["uncertainty"]["spearman"] == pytest.approx(
         spearman(sigma, np.abs(depth - truth)), abs=2e-3
     )
+
+
+def check_intervals(metrics, depth, sigma, truth):
+    """n-MeRCI per depth interval against the exact one: within 5 %, and what is blank is counted."""
+    found = metrics.curves()["intervals"]
+    exact = by_depth(np.abs(depth - truth), sigma, truth, 0.1)
+    first = round(found["edges"][0] / 0.1)
+    number = len(exact.pixels) - first
+    expected = exact.n_merci[first:]
+    enough = exact.pixels[first:] >= exact.enough
+    np.testing.assert_array_equal(found["pixels"][:number], exact.pixels[first:])
+    shown = enough & np.isfinite(found["n_merci"][:number])
+    assert enough.sum() - shown.sum() == found["unresolved"] <= 0.05 * enough.sum()
+    np.testing.assert_allclose(found["n_merci"][:number][shown], expected[shown], rtol=0.05)
+    means = found["n_merci"][:number][shown].mean(), expected[shown].mean()
+    assert means[0] == pytest.approx(means[1], rel=0.01)
+
+
+def test_intervals_of_real_indoor_errors(frames):
+    for max_depth in (10.0, 80.0):
+        metrics = OnlineMetrics(EvaluationConfig(max_depth=max_depth))
+        pixels = []
+        for frame in frames:
+            metrics.update(*frame)
+            pixels.append(valid_pixels(*frame, 0.1, max_depth))
+        together = [
+            np.concatenate(values).astype(np.float64) for values in zip(*pixels, strict=True)
+        ]
+        check_intervals(metrics, *together)
+
+
+def test_intervals_of_real_street_errors():
+    """Far off throughout: an interval's errors are all alike, and n-MeRCI is a small difference."""
+    drive = next(Path(FOLDER).glob("kitti_raw/*/*_sync"), None)
+    if drive is None:
+        pytest.skip("no KITTI drive")
+    predictor = Predictor(MODEL, PredictorConfig(device="cpu"))
+    metrics, pixels = OnlineMetrics(), []
+    for frame in itertools.islice(open_source(f"kitti:{drive}", SourceConfig()), 6):
+        prediction = predictor.predict(frame.image, frame.stamp_ns)
+        maps = prediction.depth_m, prediction.sigma_m, frame.ground_truth_m
+        metrics.update(*maps)
+        pixels.append(valid_pixels(*maps, 0.1, 80.0))
+    together = [np.concatenate(values).astype(np.float64) for values in zip(*pixels, strict=True)]
+    check_intervals(metrics, *together)

@@ -592,7 +592,7 @@ def test_intervals_against_the_exact_function(make_pixels):
 
 
 def test_the_default_intervals_against_the_exact_function(make_pixels):
-    """0.1 m up to 80 m leaves bins of 1/8 octave; the limits are what was measured with these pixels, see docs/metrics.md."""
+    """The limits are what was measured with these pixels, see docs/metrics.md."""
     depth, sigma, ground_truth = make_pixels(1_000_000)
     metrics = OnlineMetrics()
     metrics.update(depth, sigma, ground_truth)
@@ -709,3 +709,78 @@ def test_an_option_of_another_version_is_a_source_error(tmp_path):
         np.savez(path, **{**members, "header": np.array(f'{{"format": 3, "config": {config}}}')})
         with pytest.raises(SourceError, match="is no complete metrics state"):
             OnlineMetrics.load(path)
+
+
+def test_the_fraction_of_ground_truth_scored_in_a_frame_and_in_all(pixels):
+    depth, sigma, ground_truth = (values.copy() for values in pixels)
+    metrics = OnlineMetrics()
+    assert metrics.update(depth, sigma, ground_truth)["scored_fraction"] == 1
+    depth[:1000] = np.nan
+    assert metrics.update(depth, sigma, ground_truth)["scored_fraction"] == pytest.approx(2 / 3)
+    assert metrics.compute()["scored_fraction"] == pytest.approx(5 / 6)
+    assert metrics.update(np.full_like(depth, np.nan), sigma, ground_truth) is None
+    assert metrics.compute()["scored_fraction"] == pytest.approx(5 / 9)
+
+
+def test_a_tensor_is_scored_against_an_array_with_holes(pixels):
+    depth, sigma, ground_truth = pixels
+    ground_truth = ground_truth.copy()
+    ground_truth[::3] = np.nan
+    metrics = OnlineMetrics()
+    expected = OnlineMetrics().update(depth, sigma, ground_truth)
+    assert metrics.update(torch.tensor(depth), torch.tensor(sigma), ground_truth) == expected
+    tracked = torch.tensor(depth, requires_grad=True)
+    with pytest.raises(ValueError, match=r"depth is tensor\(.*expected an array of numbers"):
+        metrics.update(tracked, sigma, ground_truth)
+
+
+def test_alpha_is_checked_when_the_accumulator_is_made():
+    config = EvaluationConfig()
+    object.__setattr__(config, "alpha", 1.5)
+    with pytest.raises(ValueError, match=r"alpha is 1.5; expected a number in \(0, 1\]"):
+        OnlineMetrics(config)
+
+
+@pytest.mark.parametrize("step", [1e-3, 4e-3, 0.1, 100 / 65535, "float16"])
+def test_a_sigma_stored_in_steps_keeps_its_groups_of_equals(make_pixels, step):
+    depth, sigma, ground_truth = make_pixels(40_000)
+    stored = (
+        sigma.astype("f2").astype("f8") if step == "float16" else np.round(sigma / step) * step
+    )
+    metrics = OnlineMetrics()
+    metrics.update(depth, stored, ground_truth)
+    for name, area in metrics.compute()["uncertainty"]["ause_pooled"].items():
+        exact = sparsification(depth, stored, ground_truth, name)
+        assert area == pytest.approx(exact.ause, abs=2e-4 * exact.random[0]), name
+
+
+def test_depth_and_ground_truth_in_millimetres_leave_pooled_sparsification_exact(make_pixels):
+    depth, sigma, ground_truth = make_pixels(40_000)
+    depth, ground_truth = np.round(depth, 3), np.round(ground_truth, 3)
+    metrics = OnlineMetrics()
+    metrics.update(depth, sigma, ground_truth)
+    for name, area in metrics.compute()["uncertainty"]["ause_pooled"].items():
+        exact = sparsification(depth, sigma, ground_truth, name)
+        assert area == pytest.approx(exact.ause, abs=3e-4 * exact.random[0]), name
+
+
+def test_the_noise_of_the_third_baseline_is_lognormal_and_tells_nothing_of_the_error(make_pixels):
+    depth, _, ground_truth = make_pixels(40_000)
+    noise = np.log(noisy_depth(depth, ground_truth) / depth)
+    assert noise.mean() == pytest.approx(0, abs=5e-3)
+    assert noise.std() == pytest.approx(0.25, rel=0.02)
+    assert abs(spearman(np.exp(noise), np.abs(depth - ground_truth))) < 0.02
+
+
+def test_plotted_intervals_are_those_of_wider_ones(make_pixels):
+    depth, sigma, ground_truth = make_pixels(30_000)
+    metrics = OnlineMetrics(EvaluationConfig(min_depth=0.0))
+    metrics.update(depth, sigma, ground_truth)
+    found = metrics.curves()["plotted_intervals"]
+    width = found["edges"][1] - found["edges"][0]
+    assert 0.5 < width <= 2
+    exact = by_depth(np.abs(depth - ground_truth), sigma, ground_truth, width)
+    filled = slice(0, len(exact.pixels) - 1)
+    np.testing.assert_array_equal(found["pixels"][filled], exact.pixels[filled])
+    np.testing.assert_allclose(found["mae"][filled], exact.mae[filled])
+    np.testing.assert_allclose(found["n_merci"][filled], exact.n_merci[filled], rtol=0.08)

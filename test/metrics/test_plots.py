@@ -31,7 +31,7 @@ def test_every_axis_is_labelled_and_every_title_names_its_source(curves):
     ]
     for name, figure in named.items():
         titles = " ".join(axes.get_title() for axes in figure.axes)
-        assert {"n": "Moukari", "r": "Gustafsson", "s": "Poggi", "d": "intervals of 0.1 m"}[
+        assert {"n": "Moukari", "r": "Gustafsson", "s": "Poggi", "d": "intervals of 1 m"}[
             name[0]
         ] in titles
         assert all(axes.get_ylabel() for axes in figure.axes)

@@ -96,10 +96,10 @@ def n_merci_figure(curves: dict[str, Any]) -> Figure:
     """
     figure = Figure(figsize=(2 * SIZE[0] * 0.85, SIZE[1]), layout="constrained")
     panels = figure.subplots(1, 2)
-    for axes, reading in zip(panels, ("plain", "trimmed"), strict=True):
+    for axes, reading in zip(panels, ("plain", "withdrawn"), strict=True):
         _style(
             axes,
-            f"n-MeRCI, {'over all pixels' if reading == 'plain' else 'trimmed'} (Moukari et al. 2019)",
+            f"n-MeRCI, {'over all pixels' if reading == 'plain' else 'largest errors withdrawn'} (Moukari et al. 2019)",
         )
         shown = (
             curves["n_merci"]["tail"]
@@ -162,7 +162,7 @@ def intervals_figure(curves: dict[str, Any]) -> Figure:
     """MAE, n-MeRCI and number of pixels against the true depth."""
     figure = Figure(figsize=(SIZE[0], SIZE[1] * 1.5), layout="constrained")
     panels = figure.subplots(3, 1, sharex=True, height_ratios=(2, 2, 1))
-    drawn = curves["intervals"]
+    drawn = curves["plotted_intervals"]
     middle, filled = (drawn["edges"][1:] + drawn["edges"][:-1]) / 2, drawn["pixels"] > 0
     enough = drawn["pixels"] >= drawn["enough"]
     _style(

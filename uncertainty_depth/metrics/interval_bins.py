@@ -166,6 +166,21 @@ class IntervalBins:
         return np.where(seen, values, np.nan), np.where(seen, width, np.nan)
 
 
+def grouped(
+    bins: IntervalBins, table: Integers, span: Integers, size: int
+) -> tuple[Integers, Integers]:
+    """The rows and spans of each `size` neighbouring intervals put together; the last may be fewer."""
+    missing = -len(table) % size
+    table = np.pad(table, ((0, missing), (0, 0)))
+    span = np.pad(span, ((0, missing), (0, 0)), constant_values=NONE_SEEN)
+    low = np.where(span[:, 0] == NONE_SEEN, np.iinfo(np.int64).max, span[:, 0])
+    low = low.reshape(-1, size).min(axis=1)
+    high = span[:, 1].reshape(-1, size).max(axis=1)
+    together = np.stack((np.where(high == NONE_SEEN, NONE_SEEN, low), high), axis=1)
+    aligned = bins.widened(table, span, np.repeat(together, size, axis=0))
+    return aligned.reshape(len(together), size, -1).sum(axis=1), together
+
+
 def widest(first: Integers, second: Integers) -> Integers:
     """The spans, (K, 2), that hold both; NONE_SEEN stands for an empty one."""
     low = np.where(first[:, 0] == NONE_SEEN, second[:, 0], first[:, 0])

@@ -9,6 +9,7 @@ import numpy as np
 
 from uncertainty_depth.metrics.arrays import Floats, Integers
 from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, LEVELS
+from uncertainty_depth.metrics.interval_bins import grouped
 from uncertainty_depth.metrics.intervals import ENOUGH_PIXELS
 from uncertainty_depth.metrics.merci import ALPHAS, normalised, order_number
 from uncertainty_depth.metrics.pooled import Candidate, PooledErrors, candidates
@@ -16,6 +17,8 @@ from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.sparsification import curves as closed_curves
 from uncertainty_depth.metrics.state import State
 
+PLOTTED = 60
+SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 READINGS = ("plain", "withdrawn", "trimmed")
 UNRESOLVED = 0.25
 """An interval's n-MeRCI is blank where the width of its cells could move it by more than this
@@ -33,7 +36,8 @@ def curves(state: State, alpha: float) -> dict[str, Any]:
         - "n_merci": {"alphas", "tail", reading -> {candidate -> curve}} of the plain, withdrawn and
           trimmed readings; "tail" is where the largest error covered exceeds the mean error;
         - "reliability" and "reliability_laplace": {"levels", candidate -> fraction covered};
-        - "intervals": see `interval_curves`, of the predicted sigma.
+        - "intervals" and, as wide as the range and the number of pixels ask for,
+          "plotted_intervals": see `interval_curves`, of the predicted sigma.
 
         Only "pixels" and "variant" when no pixel was seen.
     """
@@ -41,6 +45,7 @@ def curves(state: State, alpha: float) -> dict[str, Any]:
         return {"pixels": 0, "variant": POGGI.title}
     errors = PooledErrors(state)
     scored = candidates(errors)
+    pixels = state.tables["interval.count"]
     return {
         "pixels": errors.pixels,
         "alpha": alpha,
@@ -49,6 +54,7 @@ def curves(state: State, alpha: float) -> dict[str, Any]:
         "n_merci": _n_merci(scored, errors),
         **{_reliability_key(name): _reliability(scored, name) for name in DISTRIBUTIONS},
         "intervals": interval_curves(state, alpha),
+        "plotted_intervals": interval_curves(state, alpha, plotted_size(pixels)),
     }
 
 
@@ -88,8 +94,13 @@ def _sparsification(
     }
 
 
-def interval_curves(state: State, alpha: float) -> dict[str, Any]:
+def interval_curves(state: State, alpha: float, size: int = 1) -> dict[str, Any]:
     """Metrics per depth interval of the predicted sigma.
+
+    Args:
+        state: with at least one pixel.
+        alpha: fraction of the pixels to cover.
+        size: number of neighbouring intervals put together.
 
     Returns:
         "edges" (K + 1,) metres, and of each interval "pixels", "mae", "n_merci"; NaN where an
@@ -97,20 +108,24 @@ def interval_curves(state: State, alpha: float) -> dict[str, Any]:
         that an interval needs to be shown; "unresolved": how many with as many pixels are blank.
     """
     tables = state.tables
-    pixels = tables["interval.count"]
+    starts = np.arange(0, state.intervals.number, size)
+    pixels, error_sum, sigma_sum = (
+        np.add.reduceat(tables[f"interval.{name}"], starts) for name in ("count", "error", "sigma")
+    )
     with np.errstate(invalid="ignore"):
-        mae = tables["interval.error"] / pixels
-        sigma = tables["interval.sigma"] / pixels
+        mae = error_sum / pixels
+        sigma = sigma_sum / pixels
     numbers = np.array([order_number(alpha, int(count)) for count in pixels])
-    largest, largest_width = _order_statistics(state, "error", numbers)
-    factor, factor_width = _order_statistics(state, "ratio", numbers)
+    largest, largest_width = _order_statistics(state, "error", numbers, size)
+    factor, factor_width = _order_statistics(state, "ratio", numbers, size)
     merci = normalised(factor, sigma, mae, largest)
     with np.errstate(invalid="ignore", divide="ignore"):
         span = np.abs(largest - mae)
         doubt = (factor_width * sigma + np.abs(merci) * largest_width) / 2 / span
         resolved = doubt <= UNRESOLVED * np.maximum(np.abs(merci), 1)
+    edges = state.intervals.edges
     return {
-        "edges": state.intervals.edges,
+        "edges": np.append(edges[starts], edges[-1]),
         "pixels": pixels,
         "mae": mae,
         "n_merci": np.where(resolved, merci, math.nan),
@@ -119,7 +134,25 @@ def interval_curves(state: State, alpha: float) -> dict[str, Any]:
     }
 
 
-def _order_statistics(state: State, name: str, numbers: Integers) -> tuple[Floats, Floats]:
+def plotted_size(pixels: Integers) -> int:
+    """How many neighbouring intervals to put together for a plot.
+
+    The fewest that leave at most `PLOTTED` intervals between the nearest and the farthest pixel,
+    most of them with enough pixels.
+    """
+    filled = np.flatnonzero(pixels)
+    seen = pixels[filled[0] : filled[-1] + 1]
+    for size in SIZES:
+        together = np.add.reduceat(seen, np.arange(0, len(seen), size))
+        if len(together) <= PLOTTED and np.median(together[together > 0]) >= ENOUGH_PIXELS:
+            return size
+    return SIZES[-1]
+
+
+def _order_statistics(
+    state: State, name: str, numbers: Integers, size: int
+) -> tuple[Floats, Floats]:
+    bins = state.interval_bins(name)
     table = state.tables[f"interval.{name}_bins"]
     span = state.tables[f"interval.{name}_span"]
-    return state.interval_bins(name).order_statistics(table, span, numbers)
+    return bins.order_statistics(*grouped(bins, table, span, size), numbers)

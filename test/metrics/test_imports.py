@@ -1,0 +1,20 @@
+"""The metrics and the evaluation import neither torch nor transformers."""
+
+import subprocess
+import sys
+
+BLOCKED = """
+import sys
+sys.modules["torch"] = sys.modules["transformers"] = None
+import importlib, pkgutil
+import uncertainty_depth.metrics
+import uncertainty_depth.evaluation
+for package in (uncertainty_depth.metrics, uncertainty_depth.evaluation):
+    for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+        importlib.import_module(module.name)
+"""
+
+
+def test_metrics_and_evaluation_import_without_torch_and_transformers():
+    done = subprocess.run([sys.executable, "-c", BLOCKED], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
