@@ -215,29 +215,22 @@ class CalibrationConfig:
         minimum=0.0,
         maximum=MAX_DEPTH_M,
     )
-    alpha: float = option(
-        0.95,
-        "share of the pixels that n-MeRCI asks the error bars to cover",
-        minimum=0.01,
-        maximum=1.0,
+    distribution: str = option(
+        "",
+        "what sigma is the standard deviation of; empty takes the model's head's, or a Gaussian",
+        choices=("", "gaussian", "laplace"),
     )
-    report_share: float = option(
+    report_fraction: float = option(
         0.33,
-        "of a single source, the last share of the frames: only reported on",
+        "of a single source, the last fraction of the frames: only reported on",
         minimum=0.05,
         maximum=0.9,
     )
     blocks: int = option(
         4,
-        "of a single source, the blocks of time that the other frames are cut into to choose the kind of map",
+        "of a single source, the blocks of time that the other frames are cut into to choose the map",
         minimum=2,
         maximum=100,
-    )
-    tolerance: float = option(
-        1e-3,
-        "share by which held-out n-MeRCI and AUSE may rise before a kind of map is refused",
-        minimum=0.0,
-        maximum=1.0,
     )
     pixel_seed: int = option(0, "seed of the pixels drawn", minimum=0, maximum=MAX_SEED)
 

@@ -17,6 +17,10 @@ class ModelError(UncertaintyDepthError):
     """A model folder is missing, damaged, of another architecture or of a newer format."""
 
 
+class CalibrationError(UncertaintyDepthError):
+    """A fitted map of sigma is worse than raw sigma on frames that it was not fitted to."""
+
+
 class TrainingError(UncertaintyDepthError):
     """A network was not trained to its end by the process that trained it; the training can be resumed."""
 

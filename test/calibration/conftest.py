@@ -10,15 +10,31 @@ from uncertainty_depth.model_folder.folder import create, set_members, write_mem
 from uncertainty_depth.network.hourglass import Hourglass
 
 
-def drawn_sample(true_sigma, frames=20, pixels=1000, seed=0, tail=None):
-    """Frames whose errors have the standard deviation `true_sigma(raw)`; Student's t with `tail` degrees of freedom instead of a Gaussian."""
+def drawn_sample(true_sigma, frames=20, pixels=1000, seed=0, tail=None, law="gaussian"):
+    """Frames whose errors have the standard deviation `true_sigma(raw)`.
+
+    Args:
+        true_sigma: function of raw sigma.
+        frames: number of frames.
+        pixels: of each frame.
+        seed: of the random numbers.
+        tail: degrees of freedom of Student's t, which the errors then have, scaled by sigma.
+        law: "gaussian" or "laplace".
+    """
     random = np.random.default_rng(seed)
-    made = []
+    drawn = []
     for _ in range(frames):
-        raw, truth = random.lognormal(-2, 0.7, pixels), random.uniform(1, 9, pixels)
-        noise = random.normal(size=pixels) if tail is None else random.standard_t(tail, pixels)
-        made.append(np.stack((truth + true_sigma(raw) * noise, raw, truth)).astype(np.float32))
-    return Sample(f"drawn {seed}", tuple(made))
+        raw = random.lognormal(-2, 0.7, pixels)
+        truth = random.uniform(1, 9, pixels)
+        if tail is not None:
+            noise = random.standard_t(tail, pixels)
+        elif law == "laplace":
+            noise = random.laplace(0, np.sqrt(0.5), pixels)
+        else:
+            noise = random.normal(size=pixels)
+        predicted = truth + true_sigma(raw) * noise
+        drawn.append(np.stack((predicted, raw, truth)).astype(np.float32))
+    return Sample(f"drawn {seed}", tuple(drawn))
 
 
 @pytest.fixture(scope="session")

@@ -12,10 +12,11 @@ from uncertainty_depth.calibration.fit import (
     coverage_scale,
     grouped,
     isotonic_shape,
+    likelihood_scale,
 )
 from uncertainty_depth.calibration.sample import sigma_and_error
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.metrics import auce, n_merci, spearman
+from uncertainty_depth.metrics import auce, n_merci, nll, spearman
 
 TRUE = {
     "scale": lambda raw: 3.0 * raw,
@@ -36,11 +37,15 @@ TRUE = {
 def test_the_sigma_that_the_errors_were_drawn_with_is_recovered(draw, kind, name):
     sigma, error = sigma_and_error([draw(TRUE[kind], frames=100)])
     raw = np.quantile(sigma, np.linspace(0.03, 0.97, 30))
-    np.testing.assert_allclose(candidates(sigma, error)[name](raw), TRUE[kind](raw), rtol=0.06)
+    np.testing.assert_allclose(
+        candidates(sigma, error, "gaussian")[name](raw), TRUE[kind](raw), rtol=0.06
+    )
 
 
 def test_affine_coefficients_are_recovered(draw):
-    found = candidates(*sigma_and_error([draw(TRUE["affine"], frames=100)]))["affine 100%"]
+    found = candidates(*sigma_and_error([draw(TRUE["affine"], frames=100)]), "gaussian")[
+        "affine 100%"
+    ]
     assert found(np.array([0.0]))[0] == pytest.approx(0.2, rel=0.04)
     assert np.diff(found(np.array([0.0, 1.0])))[0] == pytest.approx(0.5, rel=0.04)
 
@@ -61,26 +66,41 @@ def test_heavy_tails_are_covered_better_than_by_their_second_moment(draw):
 
 def test_every_candidate_covers_what_it_was_fitted_to(draw):
     sigma, error = sigma_and_error([draw(lambda raw: 0.2 + 2 * raw)])
-    areas = {kind: auce(error, fitted(sigma)) for kind, fitted in candidates(sigma, error).items()}
+    maps = candidates(sigma, error, "gaussian")
+    areas = {kind: auce(error, fitted(sigma)) for kind, fitted in maps.items()}
     raw = areas.pop("identity")
     assert raw > 0.1
-    assert max(areas.values()) < 0.05
+    assert max(areas.values()) < 0.06
     assert areas["affine 100%"] < 0.005
+    assert areas["affine 100%, likelihood"] < 0.01
+
+
+@pytest.mark.parametrize("distribution", ["gaussian", "laplace"])
+def test_both_sizes_are_right_in_their_own_distribution(draw, distribution):
+    sigma, error = sigma_and_error([draw(lambda raw: 3 * raw, frames=100, law=distribution)])
+    for size in (coverage_scale, likelihood_scale):
+        assert size(sigma, error, distribution) == pytest.approx(3, rel=0.02)
+
+
+def test_no_factor_is_more_likely_than_the_fitted_one(draw):
+    sigma, error = sigma_and_error([draw(lambda raw: 0.1 + raw, tail=3)])
+    for distribution in ("gaussian", "laplace"):
+        found = likelihood_scale(sigma, error, distribution)
+        smallest = nll(error, found * sigma, distribution=distribution)
+        for factor in (0.9, 0.99, 1.01, 1.1):
+            assert nll(error, factor * found * sigma, distribution=distribution) > smallest
 
 
 def test_ranks_survive_every_candidate_and_a_scale_leaves_n_merci_alone(draw):
     sigma, error = sigma_and_error([draw(TRUE["isotonic"], tail=3)])
-    for fitted in candidates(sigma, error).values():
+    for fitted in candidates(sigma, error, "gaussian").values():
         calibrated = fitted(sigma)
         np.testing.assert_array_equal(
             np.argsort(calibrated, kind="stable"), np.argsort(sigma, kind="stable")
         )
         assert spearman(calibrated, error) == pytest.approx(spearman(sigma, error), abs=1e-12)
-    scaled = candidates(sigma, error)["scale"](sigma)
-    for trimmed in (False, True):
-        assert n_merci(error, scaled, trimmed=trimmed) == pytest.approx(
-            n_merci(error, sigma, trimmed=trimmed), rel=1e-9
-        )
+    scaled = candidates(sigma, error, "gaussian")["scale"](sigma)
+    assert n_merci(error, scaled) == pytest.approx(n_merci(error, sigma), rel=1e-9)
 
 
 @given(
@@ -97,7 +117,7 @@ def test_any_data_gives_strictly_increasing_maps(seed, spread, anti, number, lev
         np.ceil(random.lognormal(-1, spread, number) * levels) / levels
     )  # with ties, down to a single value
     error = np.abs(random.standard_t(2, number)) * (1 / sigma if anti else sigma)
-    for kind, fitted in candidates(sigma, error).items():
+    for kind, fitted in candidates(sigma, error, "gaussian").items():
         assert (np.diff(fitted(np.unique(sigma))) > 0).all(), kind
         assert len(fitted.raw_m) <= GROUPS + 2
 
@@ -136,4 +156,4 @@ def test_the_isotonic_shape_meets_isotonic_regression_at_each_plateau(draw):
 )
 def test_nothing_to_fit_is_one_sentence(sigma, error, words):
     with pytest.raises(SourceError, match=words):
-        candidates(sigma, error)
+        candidates(sigma, error, "gaussian")

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.calibration import IDENTITY, SigmaMap, report, run
-from uncertainty_depth.calibration.run import calibrate
+from uncertainty_depth.calibration.fitted_data import FittedData
+from uncertainty_depth.calibration.run import calibrate, check
 from uncertainty_depth.calibration.sample import Sample, collect
+from uncertainty_depth.calibration.table import table
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SynthesisConfig
-from uncertainty_depth.errors import ModelError, SourceError
+from uncertainty_depth.errors import CalibrationError, ModelError, SourceError
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import auce
 from uncertainty_depth.model_folder.folder import export_half, read, set_calibration, set_members
@@ -144,7 +146,7 @@ def test_a_constant_sigma_gets_the_right_size():
             return DepthPrediction(made.depth_m, np.full_like(made.sigma_m, 0.25))
 
     made = calibrate([frames(20)], Constant(), CONFIG, False)
-    before, after = report.means(made)
+    before, after = made.scores()
     assert after["auce"] < 0.1 < before["auce"]
 
 
@@ -155,66 +157,68 @@ def test_the_report_of_one_source_is_on_its_last_frames_alone():
     )
     made = calibrate([source], DrawnPredictor(), CONFIG, False)
     np.testing.assert_allclose(made.choice.sigma_map(np.array([0.2])), 0.6, rtol=0.05)
-    assert [trial.before.frames for trial in made.trials] == [10]
-    before, after = report.means(made)
+    assert [trial.frames for trial in made.trials] == [10]
+    before, after = made.scores()
     assert after["auce"] > before["auce"]
 
 
-def test_what_gets_worse_on_frames_not_used_is_named():
-    worse = ListSource(
-        [*frames(20, factor=3.0).records, *frames(10, start=20, factor=0.5).records]
-    )
-    sentence = "worse after calibration on frames not used: AUCE"
-    assert sentence in report.table(calibrate([worse], DrawnPredictor(), CONFIG, False))
-    assert "worse after" not in report.table(
-        calibrate([frames(30)], DrawnPredictor(), CONFIG, False)
-    )
+def test_what_gets_worse_on_frames_not_used_is_refused_and_named():
+    """The last third is covered 98 % before and much less after: no such map may be served."""
+    records = [*frames(20, factor=0.3).records, *frames(10, start=20, factor=0.8).records]
+    worse = calibrate([ListSource(records)], DrawnPredictor(), CONFIG, False)
+    assert worse.harmed() == ["crps", "nll", "auce", "coverage_95"]
+    (marked,) = [line for line in table(worse).splitlines() if line.startswith("NLL  ")]
+    assert marked.endswith("worse")
+    with pytest.raises(
+        CalibrationError, match="is worse than raw sigma on frames not used"
+    ) as one:
+        check(worse)
+    assert "coverage at 95 %" in str(one.value)
+    assert "--force" in str(one.value)
+    good = calibrate([frames(30)], DrawnPredictor(), CONFIG, False)
+    check(good)
+    assert "   worse" not in table(good)
 
 
 def test_each_of_several_sources_is_reported_on_by_the_map_of_the_others():
     sources = [frames(10, 0), frames(10, 100), frames(10, 200, factor=0.3)]
     made = calibrate(sources, DrawnPredictor(), CONFIG, False)
     assert [trial.name for trial in made.trials] == ["list 0", "list 100", "list 200"]
-    assert [trial.before.frames for trial in made.trials] == [10, 10, 10]
+    assert [trial.frames for trial in made.trials] == [10, 10, 10]
     np.testing.assert_allclose(made.trials[2].sigma_map(np.array([0.2])), 0.6, rtol=0.05)
     for source, trial in zip(sources, made.trials, strict=True):
         depth, sigma, truth = all_pixels(
             collect(source, DrawnPredictor(), CalibrationConfig(), False)
         )
         expected = auce(np.abs(depth - truth), trial.sigma_map(sigma))
-        assert report.uncertainty(trial.after)["auce"] == pytest.approx(expected, abs=0.02)
+        assert trial.after["auce"] == pytest.approx(expected, abs=0.02)
 
 
 def test_sequences_covered_too_much_and_too_little_do_not_cancel():
-    made = calibrate(
-        [frames(10, 0, factor=0.25), frames(10, 100, factor=4.0)], DrawnPredictor(), CONFIG, False
-    )
-    assert report.means(made)[1]["auce"] > 0.3
-    assert (
-        report.record(made, report.Context(("a", "b"), {"samples": 8}, CONFIG))[
-            "auce_on_frames_not_used"
-        ]["after"]
-        > 0.3
-    )
+    sources = [frames(10, 0, factor=0.25), frames(10, 100, factor=4.0)]
+    made = calibrate(sources, DrawnPredictor(), CONFIG, False)
+    assert made.scores()[1]["auce"] > 0.3
+    assert made.scores()[1]["miscoverage_95"] > 0.3
+    kept = report.record(made, report.Context(("a", "b"), {"samples": 8}, CONFIG))
+    assert kept["not_used"]["after"]["auce"] > 0.3
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_auce_falls_and_ranking_figures_stay_for_any_number_of_sources(number):
-    made = calibrate(
-        [frames(24, 100 * index) for index in range(number)], DrawnPredictor(), CONFIG, False
-    )
-    before, after = report.means(made)
+def test_every_score_gets_better_for_any_number_of_sources(number):
+    sources = [frames(24, 100 * index) for index in range(number)]
+    made = calibrate(sources, DrawnPredictor(), CONFIG, False)
+    before, after = made.scores()
     assert before["auce"] > 0.2
     assert after["auce"] < 0.02
     assert after["nll"] < before["nll"]
-    for name in ("ause.abs_rel", "ause.rmse", "ause.a1", "aurg.rmse"):
-        assert after[name] == pytest.approx(before[name], rel=1e-5)
-    assert after["spearman"] == pytest.approx(before["spearman"], abs=2e-3), "binned ranks"
+    assert after["crps"] < before["crps"]
+    assert after["coverage_68"] == pytest.approx(0.68, abs=0.03)
+    assert after["coverage_95"] == pytest.approx(0.95, abs=0.02)
 
 
 def test_the_table_and_the_files_tell_every_candidate_and_both_sides(tmp_path):
     made = calibrate([frames(12), frames(12, 100)], DrawnPredictor(), CONFIG, False)
-    text = report.table(made)
+    text = table(made)
     for words in (
         "identity",
         "scale",
@@ -224,7 +228,8 @@ def test_the_table_and_the_files_tell_every_candidate_and_both_sides(tmp_path):
         "before",
         "after",
         "AUCE",
-        "n-MeRCI trimmed",
+        "coverage at 68 %",
+        "coverage at 95 %",
         "list 100",
     ):
         assert words in text
@@ -233,6 +238,7 @@ def test_the_table_and_the_files_tell_every_candidate_and_both_sides(tmp_path):
     assert SigmaMap.from_mapping(content["map"]) == made.choice.sigma_map
     assert content["sources"] == ["a", "b"]
     assert content["not_used"]["after"]["auce"] < content["not_used"]["before"]["auce"]
+    assert content["fitted_to"]["frames"] == 24
     assert len(content["trials"]) == 2
     assert (tmp_path / "out" / "calibration.png").read_bytes().startswith(b"\x89PNG")
 
@@ -396,6 +402,50 @@ def test_refusals_are_one_sentence_and_leave_the_model_alone(model, bag, capsys)
     assert (model / "model.json").read_bytes() == before
 
 
+def test_a_worse_map_is_written_by_force_alone(model, bag, capsys, monkeypatch):
+    before = (model / "model.json").read_bytes()
+    monkeypatch.setattr(run, "harmed", lambda before, after: ["nll"])
+    assert command(model, bag) == 1
+    assert "worse than raw sigma on frames not used: NLL" in capsys.readouterr().err
+    assert (model / "model.json").read_bytes() == before
+    assert not (model / "calibration.json").exists()
+    assert command(model, bag, "--force") == 0
+    assert read(model).calibration
+
+
+def test_the_folder_keeps_what_the_map_was_fitted_to(model, bag):
+    assert command(model, bag, "--report-share", "0.4") == 0
+    (fitted,) = read(model).fitted_to.values()
+    assert fitted.sources == (str(bag),)
+    assert fitted.frames == 6, "the first of ten, without the two fifths reported on"
+    assert 0.1 <= fitted.depth_range_m[0] < fitted.depth_range_m[1] <= 80
+    assert fitted.camera["aspect"] == [round(96 / 72, 6)] * 2
+
+
+def test_the_distribution_is_the_heads(model, bag, tmp_path):
+    for option, expected in (([], "gaussian"), (["--distribution", "laplace"], "laplace")):
+        assert command(model, bag, "--dry-run", "--output", tmp_path / "out", *option) == 0
+        content = json.loads((tmp_path / "out" / "calibration.json").read_text())
+        assert content["distribution"] == content["config"]["distribution"] == expected
+    assert run.distribution_of("laplace") == "laplace"
+
+
+def test_a_map_of_other_data_is_said_by_the_report_and_the_log(model, bag, tmp_path, caplog):
+    """A map fitted to narrow rooms: the bag's depths and raw sigmas are outside of its data."""
+    fitted = FittedData(("rooms",), 9, 9000, (0.1, 0.2), (1e-9,) * 7, None)
+    set_calibration(model, "mc_dropout", MAP, {"fitted_to": fitted.to_mapping()})
+    output = tmp_path / "report"
+    arguments = ["evaluate", str(bag), "--model", str(model), "--output", str(output)]
+    assert main([*arguments, "--samples", "2", "--device", "cpu"]) == 0
+    notes = json.loads((output / "summary.json").read_text())["notes"]
+    assert (
+        sum("the calibration (isotonic 50%) was fitted to, rooms" in note for note in notes) == 2
+    )
+    assert any("of the raw sigmas are outside" in message for message in caplog.messages)
+    assert main([*arguments, "--samples", "2", "--device", "cpu", "--no-calibrated"]) == 0
+    assert json.loads((output / "summary.json").read_text())["notes"] == []
+
+
 def test_half_of_nyu_calibrates_the_other_half():
     """Real errors: sigma = a tenth of the depth, depth = the split's mean; the map must cover the frames it has not seen."""
     data = os.environ.get("UNCERTAINTY_DEPTH_DATA")
@@ -415,7 +465,7 @@ def test_half_of_nyu_calibrates_the_other_half():
         CalibrationConfig(max_frames=120),
         False,
     )
-    before, after = report.means(made)
+    before, after = made.scores()
     assert after["auce"] < before["auce"] / 3
     assert after["nll"] < before["nll"]
 

@@ -1,10 +1,8 @@
-import json
-
 import numpy as np
 import pytest
 
 from uncertainty_depth.experiments import tables
-from uncertainty_depth.experiments.runner import resume, write_json
+from uncertainty_depth.experiments.runner import resume
 
 
 class Counter:
@@ -56,19 +54,6 @@ def test_a_damaged_piece_is_computed_again(tmp_path, damage):
     again = Counter()
     resume(tmp_path, ["a"], {"n": 1}, again, "")
     assert again.names == ["a"]
-
-
-def test_json_is_strict(tmp_path):
-    write_json(
-        tmp_path / "x.json",
-        {"a": np.float32(0.5), "b": np.inf, "c": np.arange(2), 3: (True, None)},
-    )
-    assert json.loads((tmp_path / "x.json").read_text()) == {
-        "a": 0.5,
-        "b": None,
-        "c": [0, 1],
-        "3": [True, None],
-    }
 
 
 def test_spread_counts_what_is_not_finite():

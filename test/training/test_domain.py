@@ -14,7 +14,7 @@ from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.model_folder.folder import read, set_calibration
 from uncertainty_depth.training import train
-from uncertainty_depth.training.domain import KEYS, camera_ranges, median_depth
+from uncertainty_depth.training.domain import KEYS, median_depth
 from uncertainty_depth.training.frames import split
 
 
@@ -30,15 +30,6 @@ def without_domain(folder: Path) -> dict:
         del content["training"][key]
     (folder / "model.json").write_text(json.dumps(content))
     return content
-
-
-def test_camera_ranges_are_min_and_max_of_focal_length_and_aspect() -> None:
-    cameras = [camera(60), camera(100), camera(64, width=160)]
-    assert camera_ranges(cameras) == {
-        "focal_length_per_width": [0.4, 1.25],
-        "aspect": [1.333333, 2.666667],
-    }
-    assert camera_ranges([]) is None
 
 
 def test_the_median_is_that_of_each_cell_to_the_millimetre_and_null_where_unknown() -> None:

@@ -10,44 +10,103 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.calibration.choose import Choice, choose
-from uncertainty_depth.calibration.sample import Sample, collect, sigma_and_error
+from uncertainty_depth.calibration.fitted_data import FittedData
+from uncertainty_depth.calibration.sample import (
+    Sample,
+    all_pixels,
+    collect,
+    fitted_data,
+    sigma_and_error,
+)
+from uncertainty_depth.calibration.scores import LABELS, Scores, harmed, mean_scores, scores
 from uncertainty_depth.calibration.sigma_map import IDENTITY, SigmaMap
-from uncertainty_depth.config import CalibrationConfig, EvaluationConfig
+from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.data.source import Source
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.errors import CalibrationError, SourceError
 from uncertainty_depth.evaluation.evaluate import DepthPredictor
 from uncertainty_depth.interrupt import deferred_interrupt
-from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.metrics import coverage
+from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, LEVELS
 
-LEAST_SPREAD = 0.05  # standard deviation of calibrated sigma over its mean
+MIN_SPREAD = 0.05  # standard deviation of calibrated sigma over its mean
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Frames with a map that was neither fitted nor chosen on them, scored with raw (before) and with mapped sigma (after)."""
+    """Frames with a map that was neither fitted nor chosen on them.
+
+    Attributes:
+        name: of the frames.
+        sigma_map: the map.
+        frames: number of frames.
+        pixels: number of pixels.
+        before: scores of raw sigma.
+        after: scores of mapped sigma.
+        reliability: (2, 99) coverage of raw and of mapped sigma at the levels 1 to 99 %.
+    """
 
     name: str
     sigma_map: SigmaMap
-    before: OnlineMetrics
-    after: OnlineMetrics
+    frames: int
+    pixels: int
+    before: Scores
+    after: Scores
+    reliability: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """A fitted map, what it was chosen by, and what it does to frames not used.
 
-    Trials are never pooled: each has its own map, and sequences covered too much and too little would cancel.
+    Trials are never pooled: each has its own map, and sequences covered too much and too little
+    would cancel.
 
     Attributes:
-        choice: the map for the model folder, and the held-out figures of every candidate.
+        choice: the map for the model folder, and the held-out scores of every candidate.
         trials: one for each held-out sequence; of a single source, one for its last frames.
+        fitted: the data that the map was fitted to.
+        distribution: what sigma is taken to be the standard deviation of.
         raw_range_m: 99 % of the raw sigmas are smaller, metres.
     """
 
     choice: Choice
     trials: tuple[Trial, ...]
+    fitted: FittedData
+    distribution: str
     raw_range_m: float
+
+    def scores(self) -> tuple[Scores, Scores]:
+        """Return the scores before and after, the mean over the trials."""
+        before = mean_scores([trial.before for trial in self.trials])
+        return before, mean_scores([trial.after for trial in self.trials])
+
+    def harmed(self) -> list[str]:
+        """Return the names of the scores that the map makes worse on frames not used."""
+        return harmed(*self.scores())
+
+
+def distribution_of(head: str) -> str:
+    """Return what sigma is the standard deviation of, by the head; a Gaussian where none says."""
+    return head if head in DISTRIBUTIONS else "gaussian"
+
+
+def check(calibration: Calibration) -> None:
+    """Refuse a map that is worse than raw sigma on frames not used.
+
+    Raises:
+        CalibrationError: it is, by its score, its likelihood or its coverage.
+    """
+    before, after = calibration.scores()
+    changes = [
+        f"{LABELS[name]} {before[name]:.4g} -> {after[name]:.4g}" for name in calibration.harmed()
+    ]
+    if changes:
+        raise CalibrationError(
+            f"the map '{calibration.choice.sigma_map.kind}' is worse than raw sigma on frames not "
+            f"used: {', '.join(changes)}; the model folder is left as it is: calibrate on more "
+            "data like those of the robot, or write it all the same with --force"
+        )
 
 
 def calibrate(
@@ -58,22 +117,48 @@ def calibrate(
 ) -> Calibration:
     """Fit a map from raw to calibrated sigma to the sources' ground truth.
 
-    Of a single source the last frames are kept to report on; blocks of time of the others are left out in turn to choose the kind of map, which is
-    then fitted to them all. Of several sources each is left out in turn to choose the kind, which is fitted to them all; to report on a source, the
-    same is done with the other sources alone.
+    Of a single source the last frames are kept to report on; blocks of time of the others are left
+    out in turn to choose the map, which is then fitted to them all. Of several sources each is left
+    out in turn to choose the map, which is fitted to them all; to report on a source, the same is
+    done with the other sources alone.
 
     Args:
         sources: one or more sequences.
         predictor: gives raw sigma.
-        config: what is used, and how it is split.
+        config: what is used, and how it is split; an empty distribution is a Gaussian.
         progress: show bars.
 
     The first Ctrl-C ends the reading after the frame at hand: what has been read is calibrated on.
 
     Raises:
-        SourceError: a source has too few frames or pixels to calibrate on, or its sigma or errors are 0.
+        SourceError: a source has too few frames or pixels to calibrate on, or its sigma or errors
+            are 0.
     """
-    samples = []
+    samples = _collect_all(sources, predictor, config, progress)
+    distribution = config.distribution or "gaussian"
+    if len(samples) > 1:
+        used = samples
+        choice = choose(samples, distribution)
+        trials = [_trial_of_one(samples, sample, config) for sample in samples]
+    else:
+        first, last = samples[0].split(config.report_fraction)
+        used = [first]
+        choice = choose(first.blocks(config.blocks), distribution)
+        trials = [_trial(last, choice.sigma_map, distribution)]
+    raw_m = all_pixels(samples)[1]
+    _warn_if_constant(choice.sigma_map(raw_m))
+    raw_range_m = float(np.quantile(raw_m, 0.99))
+    return Calibration(choice, tuple(trials), fitted_data(used), distribution, raw_range_m)
+
+
+def _collect_all(
+    sources: Sequence[Source],
+    predictor: DepthPredictor,
+    config: CalibrationConfig,
+    progress: bool,
+) -> list[Sample]:
+    """Return a sample of each source; after Ctrl-C of those that were read."""
+    samples: list[Sample] = []
     with deferred_interrupt() as interrupt:
         for source in sources:
             try:
@@ -84,48 +169,43 @@ def calibrate(
             if interrupt.requested:
                 logger.warning("interrupted: fitting to what has been read; Ctrl-C again aborts")
                 break
-    if len(samples) > 1:
-        choice = choose(samples, config)
-        trials = [
-            _trial(
-                one,
-                choose(
-                    _parts([other for other in samples if other is not one], config), config
-                ).sigma_map,
-                config,
-            )
-            for one in samples
-        ]
-    else:
-        used, kept = samples[0].split(config.report_share)
-        choice = choose(_parts([used], config), config)
-        trials = [_trial(kept, choice.sigma_map, config)]
-    raw_m = sigma_and_error(samples)[0]
-    _warn_if_constant(choice.sigma_map(raw_m))
-    return Calibration(choice, tuple(trials), float(np.quantile(raw_m, 0.99)))
+    return samples
 
 
 def _warn_if_constant(sigma_m: NDArray[np.floating]) -> None:
-    """An order-preserving map can be so flat that nothing of the order is left to see; AUSE, blind to the size of sigma, does not tell."""
+    """An order-preserving map can be so flat that nothing of the order is left to see.
+
+    AUSE, blind to the size of sigma, does not tell.
+    """
     spread = float(np.std(sigma_m) / np.mean(sigma_m))
-    if spread < LEAST_SPREAD:
+    if spread < MIN_SPREAD:
         logger.warning(
-            "calibrated sigma varies by only %.1f %%: on these frames raw sigma says next to nothing about the error",
+            "calibrated sigma varies by only %.1f %%: on these frames raw sigma says next to "
+            "nothing about the error",
             100 * spread,
         )
 
 
-def _parts(samples: list[Sample], config: CalibrationConfig) -> list[Sample]:
-    """Sequences to leave out in turn; of one alone, its blocks of time."""
-    return samples if len(samples) > 1 else samples[0].blocks(config.blocks)
+def _trial_of_one(samples: list[Sample], left_out: Sample, config: CalibrationConfig) -> Trial:
+    """Score one sequence by a map that is chosen on and fitted to the others."""
+    distribution = config.distribution or "gaussian"
+    others = [sample for sample in samples if sample is not left_out]
+    parts = others if len(others) > 1 else others[0].blocks(config.blocks)
+    return _trial(left_out, choose(parts, distribution).sigma_map, distribution)
 
 
-def _trial(sample: Sample, sigma_map: SigmaMap, config: CalibrationConfig) -> Trial:
-    scored = EvaluationConfig(
-        min_depth=config.min_depth, max_depth=config.max_depth, alpha=config.alpha
+def _trial(sample: Sample, sigma_map: SigmaMap, distribution: str) -> Trial:
+    raw, error = sigma_and_error([sample])
+    reliability = [
+        coverage(error, sigma, LEVELS, distribution=distribution)
+        for sigma in (raw, sigma_map(raw))
+    ]
+    return Trial(
+        sample.name,
+        sigma_map,
+        len(sample.frames),
+        sample.pixels,
+        scores(sample, IDENTITY, distribution),
+        scores(sample, sigma_map, distribution),
+        np.array(reliability),
     )
-    before, after = OnlineMetrics(scored), OnlineMetrics(scored)
-    for depth, sigma, truth in sample.frames:
-        before.update(depth, IDENTITY(sigma), truth)
-        after.update(depth, sigma_map(sigma), truth)
-    return Trial(sample.name, sigma_map, before, after)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from uncertainty_depth.calibration.fitted_data import LEVELS, FittedData
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.evaluation.evaluate import DepthPredictor
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.geometry.camera_ranges import camera_ranges
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.records import Frame
 
-LEAST_FRAMES = 8
-LEAST_PIXELS = 1000
+MIN_FRAMES = 8
+MIN_PIXELS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +30,14 @@ class Sample:
 
     Attributes:
         name: what a person calls it.
-        frames: (3, n) float32 for each frame, in the order of time: predicted depth, raw sigma and true depth, metres. n is at least 1.
+        frames: (3, n) float32 for each frame, in the order of time: predicted depth, raw sigma and
+            true depth, metres. n is at least 1.
+        cameras: of the frames, as many; empty where they are not known.
     """
 
     name: str
     frames: tuple[NDArray[np.float32], ...]
+    cameras: tuple[Camera | None, ...] = ()
 
     @property
     def pixels(self) -> int:
@@ -39,39 +45,56 @@ class Sample:
         return sum(frame.shape[1] for frame in self.frames)
 
     def blocks(self, number: int) -> list[Sample]:
-        """Cut into contiguous blocks of time, as equal as can be: neighbours in time are alike and must not be on both sides of a split.
+        """Cut into contiguous blocks of time, as equal as can be.
+
+        Neighbours in time are alike and must not be on both sides of a split.
 
         Raises:
             SourceError: fewer frames than blocks.
         """
         if len(self.frames) < number:
             raise SourceError(
-                f"{self.name} has {len(self.frames)} frames to fit to; expected at least {number}, as many as blocks"
+                f"{self.name} has {len(self.frames)} frames to fit to; expected at least {number}, "
+                "as many as blocks"
             )
         edges = np.linspace(0, len(self.frames), number + 1).round().astype(int)
         return [
-            Sample(f"{self.name}, block {i + 1} of {number}", self.frames[edges[i] : edges[i + 1]])
-            for i in range(number)
+            self._part(
+                f"{self.name}, block {index + 1} of {number}", edges[index], edges[index + 1]
+            )
+            for index in range(number)
         ]
 
-    def split(self, share: float) -> tuple[Sample, Sample]:
-        """The first frames, and the last `share` of them; at least one of each."""
-        cut = len(self.frames) - min(max(round(share * len(self.frames)), 1), len(self.frames) - 1)
-        return Sample(self.name, self.frames[:cut]), Sample(self.name, self.frames[cut:])
+    def split(self, fraction: float) -> tuple[Sample, Sample]:
+        """Return the first frames, and the last `fraction` of them; at least one of each."""
+        count = len(self.frames)
+        cut = count - min(max(round(fraction * count), 1), count - 1)
+        return self._part(self.name, 0, cut), self._part(self.name, cut, count)
+
+    def _part(self, name: str, start: int, end: int) -> Sample:
+        return replace(
+            self, name=name, frames=self.frames[start:end], cameras=self.cameras[start:end]
+        )
+
+
+def all_pixels(samples: Iterable[Sample]) -> NDArray[np.float64]:
+    """Return (3, N) predicted depth, raw sigma and true depth, metres, of all pixels together."""
+    frames = [frame for sample in samples for frame in sample.frames]
+    return np.concatenate(frames, axis=1).astype(np.float64)
 
 
 def sigma_and_error(samples: Iterable[Sample]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(N,) raw sigma and (N,) absolute error, metres, of all pixels together."""
-    depth, sigma, truth = np.concatenate(
-        [frame for sample in samples for frame in sample.frames], axis=1
-    ).astype(np.float64)
+    """Return (N,) raw sigma and (N,) absolute error, metres, of all pixels together."""
+    depth, sigma, truth = all_pixels(samples)
     return sigma, np.abs(depth - truth)
 
 
 def collect(
     source: Source, predictor: DepthPredictor, config: CalibrationConfig, progress: bool = True
 ) -> Sample:
-    """Predict the frames of a source and keep some of the pixels that have a ground truth; memory is bounded by the two limits in `config`.
+    """Predict the frames of a source and keep some of the pixels that have a ground truth.
+
+    Memory is bounded by `max_frames` and `pixels_per_frame` of `config`.
 
     The first Ctrl-C ends it after the frame at hand; the sample is that of the frames so far.
 
@@ -79,19 +102,27 @@ def collect(
         SourceError: fewer frames or pixels than a map can be fitted to.
     """
     random = np.random.default_rng(config.pixel_seed)
-    step = -(-len(source) // config.max_frames) if config.max_frames else 1
-    step = max(step, 1)
-    bar = tqdm(source, total=len(source), unit="frame", desc=source.name, disable=not progress)
-    frames = []
+    pixels: list[NDArray[np.float32]] = []
+    cameras: list[Camera | None] = []
+    for frame in _frames(source, config.max_frames, progress):
+        known = _pixels(frame, predictor, config, random)
+        if known.shape[1]:
+            pixels.append(known)
+            cameras.append(frame.camera)
+    return _checked(Sample(source.name, tuple(pixels), tuple(cameras)))
+
+
+def _frames(source: Source, max_frames: int, progress: bool) -> Iterator[Frame]:
+    """Yield at most `max_frames` frames, evenly spread; all for 0. Ctrl-C ends it."""
+    step = max(-(-len(source) // max_frames), 1) if max_frames else 1
+    total = len(source)
+    bar = tqdm(source, total=total, unit="frame", desc=source.name, disable=not progress)
     with deferred_interrupt() as interrupt:
         for index, record in enumerate(bar):
             if index % step == 0 and isinstance(record, Frame):
-                pixels = _pixels(record, predictor, config, random)
-                if pixels.shape[1]:
-                    frames.append(pixels)
+                yield record
             if interrupt.requested:
                 break
-    return _checked(Sample(source.name, tuple(frames)))
 
 
 def _pixels(
@@ -108,9 +139,27 @@ def _pixels(
 
 
 def _checked(sample: Sample) -> Sample:
-    if len(sample.frames) < LEAST_FRAMES or sample.pixels < LEAST_PIXELS:
+    if len(sample.frames) < MIN_FRAMES or sample.pixels < MIN_PIXELS:
         raise SourceError(
-            f"{sample.name} has {len(sample.frames)} frames and {sample.pixels} pixels with a prediction and a ground truth within the depth range;"
-            f" expected at least {LEAST_FRAMES} frames and {LEAST_PIXELS} pixels to calibrate on"
+            f"{sample.name} has {len(sample.frames)} frames and {sample.pixels} pixels with a "
+            "prediction and a ground truth within the depth range; expected at least "
+            f"{MIN_FRAMES} frames and {MIN_PIXELS} pixels to calibrate on"
         )
     return sample
+
+
+def fitted_data(samples: Sequence[Sample]) -> FittedData:
+    """Describe the samples that a map is fitted to."""
+    _, sigma, truth = all_pixels(samples)
+    return FittedData(
+        tuple(sample.name for sample in samples),
+        sum(len(sample.frames) for sample in samples),
+        sum(sample.pixels for sample in samples),
+        _quantiles(truth, (0.01, 0.99)),
+        _quantiles(sigma, LEVELS),
+        camera_ranges(camera for sample in samples for camera in sample.cameras),
+    )
+
+
+def _quantiles(values: NDArray[np.float64], levels: Sequence[float]) -> tuple[float, ...]:
+    return tuple(round(float(value), 6) for value in np.quantile(values, levels))

@@ -54,6 +54,10 @@ class SigmaMap:
         inside = np.interp(sigma, self.raw_m, self.calibrated_m)
         return (inside + slope * np.maximum(sigma - last, 0.0)).astype(sigma.dtype, copy=False)
 
+    def named(self, kind: str) -> SigmaMap:
+        """Return the same map under another name."""
+        return SigmaMap(kind, self.raw_m, self.calibrated_m)
+
     def scaled(self, factor: float) -> SigmaMap:
         """The map whose calibrated sigmas are `factor` times this one's."""
         return SigmaMap(

@@ -9,16 +9,14 @@ import logging
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from uncertainty_depth.cli.arguments import build_parser
+from uncertainty_depth.cli.calibrate import calibrate
 from uncertainty_depth.config import (
-    CalibrationConfig,
     ColorConfig,
     EvaluationConfig,
     NetworkConfig,
@@ -101,16 +99,16 @@ def evaluate(arguments: argparse.Namespace) -> None:
     predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
     seen = trained_on(predictor.model.name, predictor.model.training, [source.name])
     _warn(seen)
+    monitor = predictor.data_monitor
     with deferred_interrupt():  # also while the report is written
         with ExitStack() as stack:
-            sinks = (
-                [stack.enter_context(prediction_sink(arguments.write_bag))]
-                if arguments.write_bag
-                else []
-            )
+            sinks = [lambda frame, _: monitor.add_ground_truth(frame.ground_truth_m, frame.camera)]
+            if arguments.write_bag:
+                sinks.append(stack.enter_context(prediction_sink(arguments.write_bag)))
             evaluation = run(source, predictor, from_arguments(EvaluationConfig, arguments), sinks)
-        _warn(source.notes)
-        notes = [*seen, *source.notes]
+        unlike = monitor.notes()
+        _warn([*unlike, *source.notes])
+        notes = [*seen, *unlike, *source.notes]
         if evaluation.interrupted:
             logger.warning("interrupted: writing what has been scored; Ctrl-C again aborts")
             notes.append(f"interrupted: only the first frames of about {len(source)} were read")
@@ -149,58 +147,6 @@ def predict(arguments: argparse.Namespace) -> None:
     if unreadable:
         count = f"{len(unreadable)} of {len(arguments.images)} images"
         raise SourceError(f"{count} could not be read: {'; '.join(unreadable)}")
-
-
-def calibrate(arguments: argparse.Namespace) -> None:
-    """Fit a monotone map from raw to calibrated sigma to ground truth, write it into the model folder, and report on frames not used."""
-    from uncertainty_depth.calibration import report
-    from uncertainty_depth.calibration.run import calibrate as calibrate_sigma
-    from uncertainty_depth.data.source import open_source, trained_on
-    from uncertainty_depth.evaluation.report import check_folder
-    from uncertainty_depth.inference.predictor import Predictor
-    from uncertainty_depth.model_folder.folder import set_calibration
-
-    if not arguments.dry_run and model_path(arguments.model) != arguments.model:
-        raise ConfigError(
-            f"{arguments.model} is shipped with the package; expected a copy of {model_path(arguments.model)}, or --dry-run"
-        )
-    sources = [
-        open_source(source, from_arguments(SourceConfig, arguments)) for source in arguments.source
-    ]
-    predictor = Predictor(
-        arguments.model, replace(from_arguments(PredictorConfig, arguments), calibrated=False)
-    )
-    if arguments.output:
-        check_folder(arguments.output)
-    seen = trained_on(
-        predictor.model.name, predictor.model.training, [source.name for source in sources]
-    )
-    _warn(seen)
-    config = from_arguments(CalibrationConfig, arguments)
-    with deferred_interrupt() as interrupt:
-        calibration = calibrate_sigma(sources, predictor, config)
-        notes = [*seen, *chain.from_iterable(source.notes for source in sources)]
-        if interrupt.requested:
-            notes.append("interrupted: only the first frames were read")
-        _warn(notes[len(seen) :])
-        context = report.Context(
-            tuple(arguments.source), predictor.describe(), config, tuple(notes)
-        )
-        print(report.table(calibration))
-        keeps_model = arguments.dry_run or interrupt.requested
-        if arguments.output or not keeps_model:
-            report.write(calibration, arguments.output or arguments.model, context)
-    if interrupt.requested:
-        logger.warning("the model folder is left as it was")
-        raise KeyboardInterrupt
-    if not arguments.dry_run:
-        set_calibration(
-            arguments.model,
-            predictor.calibration_key,
-            calibration.choice.sigma_map,
-            report.record(calibration, context),
-        )
-        print(f"calibration of {predictor.method} written to {arguments.model}")
 
 
 def convert_kitti(arguments: argparse.Namespace) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from uncertainty_depth import atomic
+from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.experiments import anchor_methods, figures, tables
 from uncertainty_depth.experiments.anchor_methods import METHODS, Settings
 from uncertainty_depth.experiments.anchor_problems import (
@@ -27,7 +27,7 @@ from uncertainty_depth.experiments.anchor_problems import (
     RegressionProblem,
     bayesian_linear_regression,
 )
-from uncertainty_depth.experiments.runner import resume, write_json
+from uncertainty_depth.experiments.runner import resume
 
 TITLES = {"anchor": "anchor (exact)", **METHODS}
 QUANTITIES = {
@@ -197,7 +197,7 @@ def run(output: Path, seeds: int, quick: bool) -> None:
     values = {
         problem: {method: found[problem, method] for method in TITLES} for problem, _ in found
     }
-    write_json(
+    strict_json.write(
         output / "summary.json",
         {"settings": asdict(settings), "seeds": seeds, "quick": quick, "results": values},
     )

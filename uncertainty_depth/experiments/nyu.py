@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from uncertainty_depth import atomic
+from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.experiments import figures, nyu_figures, nyu_tables, tables
 from uncertainty_depth.experiments.nyu_data import data_folder, open_splits
@@ -30,7 +30,6 @@ from uncertainty_depth.experiments.nyu_methods import (
 from uncertainty_depth.experiments.nyu_recipes import Question, questions
 from uncertainty_depth.experiments.nyu_scores import CONFIG, THINNED, Scores, score_rows, time_rows
 from uncertainty_depth.experiments.nyu_search import search
-from uncertainty_depth.experiments.runner import write_json
 from uncertainty_depth.records import Frame
 
 PUBLISHED = "In the paper Multi Epochs is best (n-MeRCI 0.11) and Learned Error worst (0.65), with a ResNet-200 on 16,000 images: another size."
@@ -64,7 +63,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
     made = {**method_tables(scores, seconds), **recipe_tables(asked, found), **ideal_tables(drawn)}
     write_tables(output, made, _intro(settings, scores, quick), winner_sentence(asked, found))
     summaries = {name: [one["summary"] for one in each] for name, each in scores.items()}
-    write_json(
+    strict_json.write(
         output / "summary.json",
         {
             "quick": quick,

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import LogFormatter
 
-from uncertainty_depth import atomic
+from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.experiments import figures, tables
 from uncertainty_depth.experiments.posterior_toys import Schedule
-from uncertainty_depth.experiments.runner import write_json
 
 
 def report(
@@ -37,7 +36,7 @@ def report(
     intro = f"{seeds} repetitions; mean ± standard deviation. Quick run: {'yes' if quick else 'no'}. {describe(mixed, schedule)}"
     atomic.write_text(output / "table.md", f"{intro}\n\n{tables.markdown(header, rows)}")
     tables.write_table(output / "table.csv", header, rows)
-    write_json(
+    strict_json.write(
         output / "summary.json",
         {
             "settings": asdict(schedule),

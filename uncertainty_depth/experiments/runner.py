@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from tqdm import tqdm
 
-from uncertainty_depth import atomic
+from uncertainty_depth import strict_json
 from uncertainty_depth.interrupt import deferred_interrupt
 
 FORMAT = 1
@@ -45,7 +43,7 @@ def resume(
     results = []
     with deferred_interrupt() as interrupt, tqdm(names, desc=label, unit="piece") as progress:
         for name in progress:
-            settings_now = _plain({"format": FORMAT, **settings_of(name)})
+            settings_now = strict_json.plain({"format": FORMAT, **settings_of(name)})
             results.append(_piece(folder / f"{name}.json", name, settings_now, compute))
             if interrupt.requested:
                 raise KeyboardInterrupt
@@ -55,8 +53,8 @@ def resume(
 def _piece(path: Path, name: str, settings: Any, compute: Callable[[str], Any]) -> Any:
     stored = _read(path)
     if stored.get("settings") != settings:
-        stored = {"settings": settings, "result": _plain(compute(name))}
-        write_json(path, stored)
+        stored = {"settings": settings, "result": strict_json.plain(compute(name))}
+        strict_json.write(path, stored)
     return stored["result"]
 
 
@@ -67,19 +65,3 @@ def _read(path: Path) -> dict[str, Any]:
     except (FileNotFoundError, ValueError):
         return {}
     return stored if isinstance(stored, dict) else {}
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Replace the file by `value` as strict JSON: NaN and infinity become null."""
-    atomic.write_text(path, json.dumps(_plain(value), indent=1, allow_nan=False) + "\n")
-
-
-def _plain(value: Any) -> Any:
-    """As JSON gives it back: lists, mappings with string keys, None for what is not finite."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [_plain(part) for part in value]
-    if isinstance(value, (float, np.floating)):
-        return float(value) if math.isfinite(value) else None
-    return value.item() if isinstance(value, np.generic) else value

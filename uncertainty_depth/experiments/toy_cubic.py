@@ -19,9 +19,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from uncertainty_depth import atomic
+from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.experiments import figures, tables
-from uncertainty_depth.experiments.runner import resume, write_json
+from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.experiments.stacked import StackedMLP, bootstrap_indices, train
 from uncertainty_depth.metrics import n_merci_curve
 
@@ -323,7 +323,7 @@ def run(output: Path, seeds: int, quick: bool) -> None:
     tables.write_table(output / "table.csv", *main)
     tables.write_table(output / "variations.csv", *other)
     values = {"/".join(key): value for key, value in curves.items()}
-    write_json(
+    strict_json.write(
         output / "summary.json",
         {
             "settings": asdict(settings),

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.calibration import IDENTITY
+from uncertainty_depth.calibration.data_monitor import DataMonitor
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ConfigError, MessageError
@@ -26,6 +27,7 @@ from uncertainty_depth.uncertainty.estimator import Estimator
 
 logger = logging.getLogger(__name__)
 
+NO_MONITOR = DataMonitor("", None)
 SINGLE = ("deterministic", "mc_dropout")
 """Methods that any model's last member can be run with."""
 
@@ -49,6 +51,10 @@ class Predictor:
         self.method = _choose_method(config.method, self.model)
         self.device = choose_device(config.device)
         self._estimator: Estimator = ESTIMATORS[self.method].load(self.model, self._place)
+        self._monitors = {
+            key: DataMonitor(sigma_map.kind, self.model.fitted_to.get(key))
+            for key, sigma_map in self.model.calibration.items()
+        }
         self._warn_of_certainty(self._trial())
 
     def predict(self, image: NDArray[np.uint8], stamp_ns: int = 0) -> DepthPrediction:
@@ -75,6 +81,7 @@ class Predictor:
         )
         unknown = ~(np.isfinite(depth_m) & np.isfinite(sigma_m))
         depth_m[unknown] = sigma_m[unknown] = np.nan
+        self._monitor(config).add_sigma(sigma_m)
         return DepthPrediction(depth_m, self._sigma_map(config)(sigma_m))
 
     def check(self, config: PredictorConfig) -> None:
@@ -91,6 +98,11 @@ class Predictor:
     def calibration_key(self) -> str:
         """What the model folder keeps the calibration of this sigma under: the method, and the component where it is not the total."""
         return self._calibration_key(self.config)
+
+    @property
+    def data_monitor(self) -> DataMonitor:
+        """Tells whether the data are like those that the calibration in use was fitted to."""
+        return self._monitor(self.config)
 
     def describe(self) -> dict[str, Any]:
         """What made the predictions, as plain values for a report."""
@@ -136,6 +148,10 @@ class Predictor:
             if config.calibrated
             else IDENTITY
         )
+
+    def _monitor(self, config: PredictorConfig) -> DataMonitor:
+        key = self._calibration_key(config)
+        return self._monitors.get(key, NO_MONITOR) if config.calibrated else NO_MONITOR
 
     def _place(self, network: DepthNetwork) -> DepthNetwork:
         return prepare(network, self.device, self.config.precision)

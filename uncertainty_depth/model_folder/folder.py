@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from uncertainty_depth.calibration.fitted_data import FittedData
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import METHODS, NetworkConfig
 from uncertainty_depth.errors import ConfigError, ModelError
@@ -55,6 +56,7 @@ class ModelFolder:
     calibration: dict[str, SigmaMap] = field(default_factory=dict)
     architectures: dict[str, Architecture] = field(default_factory=dict)
     architecture: str = ARCHITECTURES[0]
+    fitted_to: dict[str, FittedData] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -283,6 +285,7 @@ def read(folder: Path | str) -> ModelFolder:
         _read_maps(path, content.get("calibration", {})),
         _read_architectures(path, content.get("architectures", {})),
         content["architecture"],
+        _read_fitted_data(path, content.get("calibration", {})),
     )
 
 
@@ -325,6 +328,18 @@ def _read_maps(folder: Path, calibration: Any) -> dict[str, SigmaMap]:
     try:
         return {method: SigmaMap.from_mapping(values) for method, values in calibration.items()}
     except (ModelError, AttributeError) as error:
+        raise ModelError(f"{folder / 'model.json'} cannot be used: {error}") from error
+
+
+def _read_fitted_data(folder: Path, calibration: dict[str, Any]) -> dict[str, FittedData]:
+    """What each map was fitted to; maps of earlier versions do not say."""
+    try:
+        return {
+            method: FittedData.from_mapping(values["fitted_to"])
+            for method, values in calibration.items()
+            if "fitted_to" in values
+        }
+    except ModelError as error:
         raise ModelError(f"{folder / 'model.json'} cannot be used: {error}") from error
 
 

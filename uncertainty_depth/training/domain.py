@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.geometry.camera_ranges import camera_ranges
 from uncertainty_depth.training.frames import TrainingFrames
 from uncertainty_depth.training.resampling import resample_depth
 
@@ -29,28 +29,11 @@ def domain(frames: TrainingFrames, indices: Sequence[int]) -> dict[str, Any]:
         `camera`: ranges of the cameras' geometry, None where no frame has a camera;
         `median_depth_m`: 16 rows of 20 columns, metres, None where no frame has ground truth.
     """
-    cameras = [frames.cameras[index] for index in indices]
     depths_m = [frames.depths_m[index] for index in indices]
     return {
-        "camera": camera_ranges([camera for camera in cameras if camera is not None]),
+        "camera": camera_ranges(frames.cameras[index] for index in indices),
         "median_depth_m": median_depth(depths_m),
     }
-
-
-def camera_ranges(cameras: Sequence[Camera]) -> dict[str, list[float]] | None:
-    """Return min and max of fx / width and of width / height; None without cameras."""
-    if not cameras:
-        return None
-    focal_lengths = [camera.intrinsics[0, 0] / camera.width for camera in cameras]
-    aspects = [camera.width / camera.height for camera in cameras]
-    return {
-        "focal_length_per_width": _range(focal_lengths),
-        "aspect": _range(aspects),
-    }
-
-
-def _range(values: Sequence[float]) -> list[float]:
-    return [round(float(min(values)), 6), round(float(max(values)), 6)]
 
 
 def median_depth(depths_m: Sequence[NDArray[np.floating]]) -> list[list[float | None]]:

@@ -1,0 +1,116 @@
+"""Data that are unlike those a calibration was fitted to are named, once and with what differs."""
+
+import logging
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.calibration.data_monitor import WARNING_FRAMES, DataMonitor
+from uncertainty_depth.calibration.fitted_data import FittedData
+from uncertainty_depth.calibration.sample import Sample, fitted_data
+from uncertainty_depth.errors import ModelError
+from uncertainty_depth.geometry.camera import Camera
+
+
+def camera(focal_length=60.0, width=80, height=60):
+    intrinsics = np.array([[focal_length, 0, width / 2], [0, focal_length, height / 2], [0, 0, 1]])
+    return Camera(width, height, intrinsics)
+
+
+def sample(cameras=()):
+    """Depths of 2 to 6 m, raw sigmas of 0.1 to 0.5 m."""
+    random = np.random.default_rng(0)
+    frames = [
+        np.stack([random.uniform(low, high, 500) for low, high in ((2, 6), (0.1, 0.5), (2, 6))])
+        for _ in range(8)
+    ]
+    return Sample("rooms", tuple(frames), cameras)
+
+
+@pytest.fixture
+def fitted():
+    return fitted_data([sample((camera(),) * 8)])
+
+
+def sigma_map(low, high):
+    return np.random.default_rng(1).uniform(low, high, (60, 80)).astype(np.float32)
+
+
+def test_what_a_map_was_fitted_to_is_described(fitted):
+    assert fitted.sources == ("rooms",)
+    assert (fitted.frames, fitted.pixels) == (8, 4000)
+    assert fitted.depth_range_m == pytest.approx((2.04, 5.96), abs=0.03)
+    assert fitted.sigma_range_m == pytest.approx((0.104, 0.496), abs=0.003)
+    assert fitted.camera == {
+        "focal_length_per_width": [0.75, 0.75],
+        "aspect": [1.333333, 1.333333],
+    }
+    assert fitted_data([sample()]).camera is None
+
+
+def test_it_survives_json(fitted):
+    assert FittedData.from_mapping(fitted.to_mapping()) == fitted
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"depth_range_m": [1.0]}, "1 depths"),
+        ({"sigma_quantiles_m": "none"}, "sigma_quantiles_m"),
+        ({"frames": None}, "frames"),
+    ],
+)
+def test_a_damaged_description_is_one_sentence(fitted, change, words):
+    with pytest.raises(ModelError, match=words) as caught:
+        FittedData.from_mapping({**fitted.to_mapping(), **change})
+    assert "\n" not in str(caught.value)
+
+
+def test_data_like_those_fitted_to_are_not_noted(fitted, caplog):
+    monitor = DataMonitor("scale", fitted)
+    for _ in range(20):
+        monitor.add_sigma(sigma_map(0.11, 0.49))
+        monitor.add_ground_truth(np.full((60, 80), 4.0), camera())
+    assert monitor.notes() == []
+    assert not caplog.messages
+
+
+def test_raw_sigmas_outside_are_said_once_and_noted(fitted, caplog):
+    """A map fitted to rooms and used on streets: 9 of 10 raw sigmas are larger than any seen."""
+    monitor = DataMonitor("affine 50%", fitted)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(WARNING_FRAMES - 1):
+            monitor.add_sigma(sigma_map(0.4, 1.4))
+        assert not caplog.messages
+        for _ in range(20):
+            monitor.add_sigma(sigma_map(0.4, 1.4))
+    (warning,) = caplog.messages
+    (note,) = monitor.notes()
+    assert note == warning
+    assert "90% of the raw sigmas are outside 0.105 to 0.496 m" in note
+    assert "(affine 50%) was fitted to, rooms" in note
+    assert "--no-calibrated" in note
+
+
+def test_few_frames_are_noted_too(fitted):
+    monitor = DataMonitor("scale", fitted)
+    monitor.add_sigma(sigma_map(0.6, 0.9))
+    assert len(monitor.notes()) == 1
+
+
+def test_ground_truth_and_camera_outside_are_noted(fitted):
+    monitor = DataMonitor("scale", fitted)
+    truth = np.where(np.arange(4800).reshape(60, 80) % 2, 20.0, np.nan)
+    monitor.add_ground_truth(truth, camera(120.0, width=160))
+    depth, aspect = monitor.notes()
+    assert "100% of the ground truth is outside" in depth
+    assert "the camera's aspect is 2.67, and 1.33 to 1.33 in the data" in aspect
+    monitor.add_ground_truth(truth, camera(80.0))
+    assert "focal length per width is 1" in monitor.notes()[1]
+
+
+def test_a_map_of_an_earlier_version_is_never_unlike():
+    monitor = DataMonitor("scale", None)
+    monitor.add_sigma(sigma_map(5, 9))
+    monitor.add_ground_truth(np.full((60, 80), 50.0), camera())
+    assert monitor.notes() == []

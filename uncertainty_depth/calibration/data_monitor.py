@@ -1,0 +1,132 @@
+"""Are the data that a calibration is used on like those it was fitted to?"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.calibration.fitted_data import FittedData
+from uncertainty_depth.geometry.camera import Camera
+
+logger = logging.getLogger(__name__)
+
+MAX_OUTSIDE = 0.1
+"""Fraction of the pixels that may be outside the range that held 98 % of those fitted to."""
+WARNING_FRAMES = 8
+"""Frames seen before the log is told: the first ones of a run may be of the floor."""
+STEP = 4
+"""Every so many rows and columns of a sigma map are looked at."""
+CAMERA_MARGIN = 0.05
+"""Relative difference of a camera's geometry that makes it another camera."""
+
+
+@dataclass
+class Outside:
+    """Counts of values outside a range.
+
+    Attributes:
+        values: how many were seen.
+        outside: how many of them were outside.
+    """
+
+    values: int = 0
+    outside: int = 0
+
+    @property
+    def fraction(self) -> float:
+        """Fraction outside, 0 of none."""
+        return self.outside / self.values if self.values else 0.0
+
+    def add(self, values: NDArray[np.floating], limits: tuple[float, ...]) -> None:
+        """Count finite values."""
+        known = values[np.isfinite(values)]
+        self.values += known.size
+        self.outside += int(((known < limits[0]) | (known > limits[1])).sum())
+
+
+class DataMonitor:
+    """Counts what a calibrated model meets, and says once when that is unlike its calibration.
+
+    Any thread may use it.
+
+    Args:
+        kind: the map's name.
+        fitted: what the map was fitted to; None is never unlike anything.
+    """
+
+    def __init__(self, kind: str, fitted: FittedData | None) -> None:
+        self._kind = kind
+        self._fitted = fitted
+        self._sigma = Outside()
+        self._depth = Outside()
+        self._cameras: dict[str, float] = {}
+        self._frames = 0
+        self._warned = False
+        self._lock = Lock()
+
+    def add_sigma(self, raw_sigma_m: NDArray[np.floating]) -> None:
+        """Take in a raw sigma map, (H, W) metres; warns once after enough frames."""
+        if self._fitted is None:
+            return
+        with self._lock:
+            self._sigma.add(raw_sigma_m[::STEP, ::STEP], self._fitted.sigma_range_m)
+            self._frames += 1
+            warning_due = self._frames >= WARNING_FRAMES and not self._warned
+            unlike = self._sigma.fraction > MAX_OUTSIDE
+            self._warned = self._warned or (warning_due and unlike)
+        if warning_due and unlike:
+            logger.warning("%s", self._sigma_note(self._fitted))
+
+    def add_ground_truth(self, depth_m: NDArray[np.floating], camera: Camera | None) -> None:
+        """Take in a frame's ground truth, (H, W) metres, NaN where unknown, and its camera."""
+        if self._fitted is None:
+            return
+        with self._lock:
+            self._depth.add(depth_m, self._fitted.depth_range_m)
+            if camera is not None:
+                focal_length = float(camera.intrinsics[0, 0]) / camera.width
+                self._cameras["focal_length_per_width"] = focal_length
+                self._cameras["aspect"] = camera.width / camera.height
+
+    def notes(self) -> list[str]:
+        """Return one sentence for each way in which the data are unlike those fitted to."""
+        if self._fitted is None:
+            return []
+        notes = []
+        if self._sigma.fraction > MAX_OUTSIDE:
+            notes.append(self._sigma_note(self._fitted))
+        if self._depth.fraction > MAX_OUTSIDE:
+            low, high = self._fitted.depth_range_m
+            notes.append(
+                f"{self._depth.fraction:.0%} of the ground truth is outside {low:.3g} to "
+                f"{high:.3g} m, the depths that {self._origin(self._fitted)}"
+            )
+        return [*notes, *self._camera_notes(self._fitted)]
+
+    def _sigma_note(self, fitted: FittedData) -> str:
+        low, high = fitted.sigma_range_m
+        return (
+            f"{self._sigma.fraction:.0%} of the raw sigmas are outside {low:.3g} to {high:.3g} m, "
+            f"which held 98 % of those that {self._origin(fitted)}"
+        )
+
+    def _camera_notes(self, fitted: FittedData) -> list[str]:
+        notes = []
+        for name, value in self._cameras.items():
+            low, high = (fitted.camera or {}).get(name, (value, value))
+            if not low * (1 - CAMERA_MARGIN) <= value <= high * (1 + CAMERA_MARGIN):
+                notes.append(
+                    f"the camera's {name.replace('_', ' ')} is {value:.3g}, and {low:.3g} to "
+                    f"{high:.3g} in the data that {self._origin(fitted)}"
+                )
+        return notes
+
+    def _origin(self, fitted: FittedData) -> str:
+        return (
+            f"the calibration ({self._kind}) was fitted to, {', '.join(fitted.sources)}: calibrate "
+            "on data like these, or take --no-calibrated"
+        )

@@ -1,0 +1,110 @@
+"""The `calibrate` command: fit a map of sigma, report on it, and write it where it helps."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.interrupt import deferred_interrupt
+from uncertainty_depth.options import from_arguments
+from uncertainty_depth.shipped_model import model_path
+
+if TYPE_CHECKING:
+    from uncertainty_depth.calibration.report import Context
+    from uncertainty_depth.calibration.run import Calibration
+    from uncertainty_depth.data.source import Source
+    from uncertainty_depth.inference.predictor import Predictor
+
+logger = logging.getLogger(__name__)
+
+
+def calibrate(arguments: argparse.Namespace) -> None:
+    """Fit a monotone map from raw to calibrated sigma, and write it if it helps on other frames."""
+    from uncertainty_depth.calibration import report
+    from uncertainty_depth.calibration.table import table
+    from uncertainty_depth.data.source import open_source
+    from uncertainty_depth.evaluation.report import check_folder
+    from uncertainty_depth.inference.predictor import Predictor
+
+    shipped = model_path(arguments.model)
+    if not arguments.dry_run and shipped != arguments.model:
+        raise ConfigError(
+            f"{arguments.model} is shipped with the package; expected a copy of {shipped}, or "
+            "--dry-run"
+        )
+    options = from_arguments(SourceConfig, arguments)
+    sources = [open_source(source, options) for source in arguments.source]
+    raw = replace(from_arguments(PredictorConfig, arguments), calibrated=False)
+    predictor = Predictor(arguments.model, raw)
+    if arguments.output:
+        check_folder(arguments.output)
+    with deferred_interrupt() as interrupt:
+        calibration, context = _fit(arguments, sources, predictor)
+        print(table(calibration))
+        if arguments.output:
+            report.write(calibration, arguments.output, context)
+    if interrupt.requested:
+        logger.warning("the model folder is left as it was")
+        raise KeyboardInterrupt
+    if not arguments.dry_run:
+        _keep(arguments, predictor, calibration, context)
+
+
+def _fit(
+    arguments: argparse.Namespace, sources: Sequence[Source], predictor: Predictor
+) -> tuple[Calibration, Context]:
+    from uncertainty_depth.calibration.report import Context
+    from uncertainty_depth.calibration.run import calibrate, distribution_of
+    from uncertainty_depth.data.source import trained_on
+
+    names = [source.name for source in sources]
+    seen = trained_on(predictor.model.name, predictor.model.training, names)
+    _warn(seen)
+    options = from_arguments(CalibrationConfig, arguments)
+    law = options.distribution or distribution_of(predictor.model.network.head)
+    config = replace(options, distribution=law)
+    with deferred_interrupt() as interrupt:
+        calibration = calibrate(sources, predictor, config)
+    losses = [*chain.from_iterable(source.notes for source in sources)]
+    if interrupt.requested:
+        losses.append("interrupted: only the first frames were read")
+    _warn(losses)
+    context = Context(
+        tuple(arguments.source), predictor.describe(), config, tuple([*seen, *losses])
+    )
+    return calibration, context
+
+
+def _keep(
+    arguments: argparse.Namespace,
+    predictor: Predictor,
+    calibration: Calibration,
+    context: Context,
+) -> None:
+    """Write the map into the model folder, unless it is worse than raw sigma."""
+    from uncertainty_depth.calibration import report
+    from uncertainty_depth.calibration.run import check
+    from uncertainty_depth.model_folder.folder import set_calibration
+
+    if not arguments.force:
+        check(calibration)
+    if not arguments.output:
+        report.write(calibration, arguments.model, context)
+    set_calibration(
+        arguments.model,
+        predictor.calibration_key,
+        calibration.choice.sigma_map,
+        report.record(calibration, context),
+    )
+    print(f"calibration of {predictor.method} written to {arguments.model}")
+
+
+def _warn(sentences: Sequence[str]) -> None:
+    for sentence in sentences:
+        logger.warning(sentence)
