@@ -434,16 +434,18 @@ def test_a_map_of_other_data_is_said_by_the_report_and_the_log(model, bag, tmp_p
     """A map fitted to narrow rooms: the bag's depths and raw sigmas are outside of its data."""
     fitted = FittedData(("rooms",), 9, 9000, (0.1, 0.2), (1e-9,) * 7, None)
     set_calibration(model, "mc_dropout", MAP, {"fitted_to": fitted.to_mapping()})
+    arguments = ["evaluate", str(bag), "--model", str(model), "--samples", "2", "--device", "cpu"]
     output = tmp_path / "report"
-    arguments = ["evaluate", str(bag), "--model", str(model), "--output", str(output)]
-    assert main([*arguments, "--samples", "2", "--device", "cpu"]) == 0
+    assert main([*arguments, "--output", str(output)]) == 0
     notes = json.loads((output / "summary.json").read_text())["notes"]
-    assert (
-        sum("the calibration (isotonic 50%) was fitted to, rooms" in note for note in notes) == 2
-    )
-    assert any("of the raw sigmas are outside" in message for message in caplog.messages)
-    assert main([*arguments, "--samples", "2", "--device", "cpu", "--no-calibrated"]) == 0
-    assert json.loads((output / "summary.json").read_text())["notes"] == []
+    unlike = [note for note in notes if "(isotonic 50%) was fitted to, rooms" in note]
+    assert len(unlike) == 2, "raw sigma and ground truth"
+    topics = ("of the raw sigmas are outside", "of the ground truth is outside 0.1 to 0.2 m")
+    for topic in topics:
+        assert len([message for message in caplog.messages if topic in message]) == 1
+    raw_output = tmp_path / "raw"
+    assert main([*arguments, "--no-calibrated", "--output", str(raw_output)]) == 0
+    assert json.loads((raw_output / "summary.json").read_text())["notes"] == []
 
 
 def test_half_of_nyu_calibrates_the_other_half():

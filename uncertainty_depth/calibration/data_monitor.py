@@ -14,6 +14,7 @@ from uncertainty_depth.geometry.camera import Camera
 
 logger = logging.getLogger(__name__)
 
+SIGMA = "sigma"
 MAX_OUTSIDE = 0.1
 """Fraction of the pixels that may be outside the range that held 98 % of those fitted to."""
 WARNING_FRAMES = 8
@@ -65,7 +66,7 @@ class DataMonitor:
         self._depth = Outside()
         self._cameras: dict[str, float] = {}
         self._frames = 0
-        self._warned = False
+        self._said: set[str] = set()
         self._lock = Lock()
 
     def add_sigma(self, raw_sigma_m: NDArray[np.floating]) -> None:
@@ -75,11 +76,9 @@ class DataMonitor:
         with self._lock:
             self._sigma.add(raw_sigma_m[::STEP, ::STEP], self._fitted.sigma_range_m)
             self._frames += 1
-            warning_due = self._frames >= WARNING_FRAMES and not self._warned
-            unlike = self._sigma.fraction > MAX_OUTSIDE
-            self._warned = self._warned or (warning_due and unlike)
-        if warning_due and unlike:
-            logger.warning("%s", self._sigma_note(self._fitted))
+            is_due = self._frames >= WARNING_FRAMES and SIGMA not in self._said
+        if is_due:
+            self._say(self._notes(self._fitted), SIGMA)
 
     def add_ground_truth(self, depth_m: NDArray[np.floating], camera: Camera | None) -> None:
         """Take in a frame's ground truth, (H, W) metres, NaN where unknown, and its camera."""
@@ -93,19 +92,41 @@ class DataMonitor:
                 self._cameras["aspect"] = camera.width / camera.height
 
     def notes(self) -> list[str]:
-        """Return one sentence for each way in which the data are unlike those fitted to."""
+        """Return one sentence for each way in which the data are unlike those fitted to.
+
+        What has not been in the log yet is there after.
+        """
         if self._fitted is None:
             return []
-        notes = []
+        notes = self._notes(self._fitted)
+        for topic in notes:
+            self._say(notes, topic)
+        return list(notes.values())
+
+    def _say(self, notes: dict[str, str], topic: str) -> None:
+        """Log the note on a topic, once."""
+        with self._lock:
+            is_new = topic in notes and topic not in self._said
+            if is_new:
+                self._said.add(topic)
+        if is_new:
+            logger.warning("%s", notes[topic])
+
+    def _notes(self, fitted: FittedData) -> dict[str, str]:
+        """Topic to sentence."""
+        notes = {}
         if self._sigma.fraction > MAX_OUTSIDE:
-            notes.append(self._sigma_note(self._fitted))
+            notes[SIGMA] = self._sigma_note(fitted)
         if self._depth.fraction > MAX_OUTSIDE:
-            low, high = self._fitted.depth_range_m
-            notes.append(
-                f"{self._depth.fraction:.0%} of the ground truth is outside {low:.3g} to "
-                f"{high:.3g} m, the depths that {self._origin(self._fitted)}"
-            )
-        return [*notes, *self._camera_notes(self._fitted)]
+            notes["depth"] = self._depth_note(fitted)
+        return notes | self._camera_notes(fitted)
+
+    def _depth_note(self, fitted: FittedData) -> str:
+        low, high = fitted.depth_range_m
+        return (
+            f"{self._depth.fraction:.0%} of the ground truth is outside {low:.3g} to "
+            f"{high:.3g} m, the depths that {self._origin(fitted)}"
+        )
 
     def _sigma_note(self, fitted: FittedData) -> str:
         low, high = fitted.sigma_range_m
@@ -114,12 +135,12 @@ class DataMonitor:
             f"which held 98 % of those that {self._origin(fitted)}"
         )
 
-    def _camera_notes(self, fitted: FittedData) -> list[str]:
-        notes = []
+    def _camera_notes(self, fitted: FittedData) -> dict[str, str]:
+        notes = {}
         for name, value in self._cameras.items():
             low, high = (fitted.camera or {}).get(name, (value, value))
             if not low * (1 - CAMERA_MARGIN) <= value <= high * (1 + CAMERA_MARGIN):
-                notes.append(
+                notes[name] = (
                     f"the camera's {name.replace('_', ' ')} is {value:.3g}, and {low:.3g} to "
                     f"{high:.3g} in the data that {self._origin(fitted)}"
                 )

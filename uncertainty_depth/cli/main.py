@@ -107,7 +107,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
                 sinks.append(stack.enter_context(prediction_sink(arguments.write_bag)))
             evaluation = run(source, predictor, from_arguments(EvaluationConfig, arguments), sinks)
         unlike = monitor.notes()
-        _warn([*unlike, *source.notes])
+        _warn(source.notes)
         notes = [*seen, *unlike, *source.notes]
         if evaluation.interrupted:
             logger.warning("interrupted: writing what has been scored; Ctrl-C again aborts")
