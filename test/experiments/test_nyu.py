@@ -16,10 +16,11 @@ from uncertainty_depth.experiments.nyu_data import open_splits
 from uncertainty_depth.experiments.nyu_methods import ROWS, load
 from uncertainty_depth.experiments.nyu_recipes import Question, Recipe
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.metrics import by_depth
+from uncertainty_depth.metrics import OnlineMetrics, by_depth
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.training import run as training_run
 
+AREAS = ("ause", "aurg")
 FILES = {"table.md", "summary.json", "models", "results"}
 TABLES = {
     f"{name}.csv" for name in ("table", "change", "intervals", "recipes", "calibration", "ideal")
@@ -70,11 +71,12 @@ def test_a_second_run_trains_and_scores_nothing(finished, nyu_like, tiny_setting
     assert (finished / "table.md").read_text() == before
 
 
-def test_rows_have_two_baselines_and_a_time(finished):
+def test_rows_have_three_baselines_and_a_time(finished):
     rows = table(finished, "table")
-    assert [row["method"] for row in rows[::3]] == [row.title for row in ROWS.values()]
-    assert all(row["n-MeRCI trimmed"].startswith("1.000") for row in rows[1::3])
-    assert all(float(row["s / frame"]) > 0 < float(row["of one pass"]) for row in rows[::3])
+    assert [row["method"] for row in rows[::4]] == [row.title for row in ROWS.values()]
+    assert all(row["n-MeRCI withdrawn"].startswith("1.000") for row in rows[1::4])
+    assert all(float(row["s / frame"]) > 0 < float(row["of one pass"]) for row in rows[::4])
+    assert not any("trimmed" in title for title in rows[0])
 
 
 @pytest.mark.parametrize("name", ["mc_dropout", "learned_error", "log_likelihood"])
@@ -97,49 +99,60 @@ def test_numbers_are_those_of_evaluate_on_the_same_folder(finished, nyu_like, na
         assert shown[title] == f"{flat[key]:.3f}"
 
 
-def test_several_seeds_are_a_mean_and_a_deviation():
-    def summary(value):
-        figures = dict.fromkeys(("n_merci_trimmed", "n_merci", "auce", "nll", "spearman"), value)
-        areas = {
-            kind: dict.fromkeys(("abs_rel", "rmse", "a1"), value) for kind in ("ause", "aurg")
-        }
-        halves = {
-            **{name: 0.5 for name in figures},
-            **{kind: dict.fromkeys(("abs_rel", "rmse", "a1"), 0.5) for kind in areas},
-        }
-        baselines = {name: halves for name in ("constant", "proportional_to_depth")}
-        return {
-            "depth": dict.fromkeys(("mae", "abs_rel", "rmse"), value),
-            "uncertainty": {**figures, **areas},
-            "baselines": baselines,
-        }
+def summary_of(value, baseline=0.5, constant=None):
+    """Every metric of the method is `value`, of the baselines `baseline`, of constant another."""
 
-    def scored(*values):
-        return [{"summary": summary(value), "greatest_depth_m": value} for value in values]
+    def metrics(number):
+        single = [*nyu_tables.SIZED.values(), *nyu_tables.N_MERCI.values(), "spearman"]
+        areas = {kind: dict.fromkeys(("abs_rel", "rmse", "a1"), number) for kind in AREAS}
+        return dict.fromkeys(single, number) | areas
 
+    baselines = {name: metrics(baseline) for name in nyu_tables.BASELINES.values()}
+    baselines["constant"] = metrics(baseline if constant is None else constant)
+    return {
+        "depth": dict.fromkeys(("mae", "abs_rel", "rmse"), value),
+        "uncertainty": metrics(value),
+        "baselines": baselines,
+    }
+
+
+def scored(*values, **options):
+    return [
+        {"summary": summary_of(value, **options), "greatest_depth_m": value} for value in values
+    ]
+
+
+def test_several_seeds_are_a_mean_and_a_sample_deviation():
     scores = {name: scored(0.2, 0.4) for name in ROWS} | {
         "mc_dropout": scored(None, 0.4),
         "bagging": scored(1234.5),
     }
-    _, rows = nyu_tables.main_table(
-        scores, {name: {"seconds": 1.0, "of_one_pass": 2.0} for name in ROWS}
-    )
-    assert rows[0] == ["Multi Epochs", "2", *["0.300 ± 0.100"] * 15, "1.0000", "2.00"]
-    assert set(rows[3][2:-2]) == {"0.400, 1 not finite"}
+    seconds = {name: {"seconds": 1.0, "of_one_pass": 2.0} for name in ROWS}
+    header, rows = nyu_tables.main_table(scores, seconds)
+    cells = len(header) - 4
+    assert rows[0] == ["Multi Epochs", "2", *["0.300 ± 0.141"] * cells, "1.0000", "2.00"]
+    assert set(rows[4][2:-2]) == {"0.400, 1 not finite"}
     bagging = next(row for row in rows if row[0] == "Bagging")
     assert set(bagging[2:-2]) == {"1234"}
     _, changes = nyu_tables.change_table(scores)
-    assert changes[0] == ["Multi Epochs", *["-40 ± 20 %"] * 5]
+    assert changes[0] == ["Multi Epochs", *["-40 ± 28 %"] * 5]
     assert set(changes[1][1:]) == {"-20 %, 1 not finite"}
+
+
+@pytest.mark.parametrize(("constant", "depth"), [(0.25, 0.5), (0.5, 0.25)])
+def test_a_change_is_against_the_better_baseline(constant, depth):
+    flat = flatten(summary_of(0.2, baseline=depth, constant=constant))
+    assert nyu_tables.ratio(flat, "ause.rmse") == pytest.approx(0.8)
+    assert nyu_tables.order_ratio(flat) == pytest.approx(0.8)
 
 
 def test_change_is_against_the_same_depth(finished):
     summary = json.loads((finished / "summary.json").read_text())["scores"]["multi_inits"][0]
-    change = 100 * (
-        summary["uncertainty"]["ause"]["rmse"]
-        / summary["baselines"]["proportional_to_depth"]["ause"]["rmse"]
-        - 1
-    )
+    of_baselines = [
+        summary["baselines"][name]["ause"]["rmse"]
+        for name in ("constant", "proportional_to_depth")
+    ]
+    change = 100 * (summary["uncertainty"]["ause"]["rmse"] / min(of_baselines) - 1)
     row = next(line for line in table(finished, "change") if line["method"] == "Multi Inits")
     assert row["AUSE rmse"] == f"{change:+.0f} %"
 
@@ -157,8 +170,8 @@ def test_intervals_are_the_exact_figures_of_the_thinned_pixels(nyu_models, nyu_l
             values[::2, ::2] for values in (made.depth_m, made.sigma_m, frame.ground_truth_m)
         )
         pixels.append(np.stack([np.abs(depth - truth), sigma, truth])[:, np.isfinite(truth)])
-    for reading, trimmed in (("plain", False), ("trimmed", True)):
-        expected = by_depth(*np.concatenate(pixels, axis=1), 0.1, 0.95, trimmed)
+    for reading, options in (("plain", {}), ("withdrawn", {"withdrawn": True})):
+        expected = by_depth(*np.concatenate(pixels, axis=1), 0.1, 0.95, **options)
         assert_allclose(found[reading], expected.n_merci)
         assert found[f"mean_{reading}"] == expected.mean_n_merci > 0
         assert found["intervals_with_enough"] == expected.intervals_with_enough > 0
@@ -192,23 +205,17 @@ def test_side_by_side_gives_each_row_a_turn_in_every_round(one_seeded_thread, mo
     assert found["little"] == pytest.approx({"seconds": 0.5, "of_one_pass": 1 / 3})
 
 
-def scores_of(**n_merci):
-    return {
-        name: [
-            {"summary": {"uncertainty": {"n_merci_trimmed": value}}}
-            for value in n_merci.get(name, [None])
-        ]
-        for name in ROWS
-    }
-
-
 def test_ranking_is_by_the_middle_seed_the_best_first_and_what_has_no_figure_last():
-    found = nyu_tables.ranking(
-        scores_of(bagging=[0.2], mc_dropout=[0.9, None, 0.1], self_teaching=[0.6, 0.3])
-    )
-    assert found[:3] == [("bagging", 0, 0.2), ("self_teaching", 1, 0.3), ("mc_dropout", 0, 0.9)]
-    assert all(value == math.inf for _, _, value in found[3:])
-    assert len(found) == len(ROWS)
+    known = {"bagging": [0.1], "mc_dropout": [0.45, None, 0.05], "self_teaching": [0.3, 0.15]}
+    ranking = nyu_tables.ranking({name: scored(*known.get(name, [None])) for name in ROWS})
+    assert [entry[:2] for entry in ranking[:3]] == [
+        ("bagging", 0),
+        ("self_teaching", 1),
+        ("mc_dropout", 0),
+    ]
+    assert [entry[2] for entry in ranking[:3]] == pytest.approx([0.2, 0.3, 0.9])
+    assert all(value == math.inf for _, _, value in ranking[3:])
+    assert len(ranking) == len(ROWS)
 
 
 def test_the_typical_frame_has_the_median_error_over_all_rows():
@@ -226,65 +233,72 @@ def test_the_typical_frame_has_the_median_error_over_all_rows():
     assert nyu_figures.typical_frame(dict(zip(("x", "y"), rows, strict=True))) == "c"
 
 
-def found_with(held_out, test=(1.0, 2.0)):
-    def summary(trimmed, rmse):
-        method = {
-            "n_merci_trimmed": trimmed,
-            "n_merci": trimmed,
-            "ause": {"rmse": rmse},
-            "auce": 0.1,
-            "spearman": 0.3,
-        }
-        baseline = {"n_merci_trimmed": 1.0, "ause": {"rmse": 2.0}}
-        return {
-            "depth": {"abs_rel": 0.2},
-            "uncertainty": method,
-            "baselines": {"proportional_to_depth": baseline},
-        }
+def found_with(held_out, test=(1.0, 0.1)):
+    """Scores of a recipe: AUSE over the better baseline's, and AUCE, on both parts."""
+
+    def summary(order, auce):
+        found = summary_of(None if order is None else order / 2)
+        found["uncertainty"]["auce"] = auce
+        return found
 
     return {"validation": summary(*held_out), "test": summary(*test)}
 
 
-def test_the_winner_is_the_recipe_whose_worse_gain_is_best_on_the_held_out_frames_alone():
+def test_the_winner_has_the_best_order_on_the_held_out_frames_then_the_best_size():
     recipes = {
-        name: Recipe(name)
-        for name in ("one-sided", "balanced", "best on test", "unknown", "good once")
+        name: Recipe(name) for name in ("worse order", "large", "right", "on test", "unknown")
     }
     found = {
-        recipes["one-sided"].key: [found_with((0.1, 1.9), (0.1, 0.1))],
-        recipes["balanced"].key: [
-            found_with((0.6, 1.3), (0.8, 1.8)),
-            found_with((0.8, 1.1), (0.8, 1.8)),
+        recipes["worse order"].key: [found_with((0.9, 0.01))],
+        recipes["large"].key: [found_with((0.699, 0.2))],
+        recipes["right"].key: [
+            found_with((0.6, 0.05), (0.8, 0.1)),
+            found_with((0.8, 0.03), (0.9, 0.2)),
         ],
-        recipes["best on test"].key: [found_with((0.9, 1.0), (0.1, 0.1))],
-        recipes["unknown"].key: [found_with((None, 0.1), (0.1, 0.1))],
-        recipes["good once"].key: [found_with((0.1, 0.1)), found_with((1.9, 3.9))],
+        recipes["on test"].key: [found_with((0.9, 0.0), (0.1, 0.0))],
+        recipes["unknown"].key: [found_with((None, 0.0), (0.1, 0.1))],
     }
     best = nyu_tables.winner([Question("which?", recipes)], found)
-    assert (best.question, best.answer, best.seeds) == ("which?", "balanced", 2)
-    assert best.held_out == pytest.approx({"n-MeRCI trimmed": 0.7, "AUSE rmse": 0.6})
-    assert best.test == pytest.approx({"n-MeRCI trimmed": 0.8, "AUSE rmse": 0.9})
+    assert (best.question, best.answer, best.seeds) == ("which?", "right", 2)
+    assert best.held_out == pytest.approx({"mean AUSE": 0.7, "AUCE": 0.04})
+    assert best.test == pytest.approx({"mean AUSE": 0.85, "AUCE": 0.15})
+
+
+def test_noise_on_a_sigma_never_wins():
+    """As trimmed n-MeRCI let it: the noisy sigma is the same one, worse by its AUSE."""
+    recipes = {name: Recipe(name) for name in ("sigma", "sigma x noise")}
+    random = np.random.default_rng(0)
+    sigma = random.lognormal(0, 0.6, 60_000)
+    depth = np.full(sigma.size, 9.0)
+    truth = depth + sigma * random.laplace(0, np.sqrt(0.5), sigma.size) / 4
+    noisy = sigma * random.lognormal(0, 0.25, sigma.size)
+    found = {}
+    for name, candidate in (("sigma", sigma), ("sigma x noise", noisy)):
+        metrics = OnlineMetrics()
+        metrics.update(depth, candidate, truth)
+        found[recipes[name].key] = [dict.fromkeys(("validation", "test"), metrics.compute())]
+    assert nyu_tables.winner([Question("noise", recipes)], found).answer == "sigma"
 
 
 def test_answers_are_compared_over_the_seeds_that_all_of_them_have():
     recipes = {name: Recipe(name) for name in ("three seeds", "one seed")}
     found = {
-        recipes["three seeds"].key: [found_with((value, 1.0)) for value in (0.2, 0.4, 0.9)],
-        recipes["one seed"].key: [found_with((0.3, 1.0))],
+        recipes["three seeds"].key: [found_with((value, 0.1)) for value in (0.2, 0.4, 0.9)],
+        recipes["one seed"].key: [found_with((0.3, 0.1))],
     }
     header, rows = nyu_tables.search_table(
         [Question("both", recipes), Question("alone", {"three": recipes["three seeds"]})], found
     )
-    shown = [row[: header.index("held out: n-MeRCI trimmed, change") + 1] for row in rows]
+    shown = [row[: header.index("held out: AUSE abs_rel, change") + 1] for row in rows]
     assert shown == [
-        ["both", "three seeds", "1", "0.200", "-80 %"],
-        ["both", "one seed", "1", "0.300", "-70 %"],
-        ["alone", "three", "3", "0.500 ± 0.294", "-50 ± 29 %"],
+        ["both", "three seeds", "1", "-80 %"],
+        ["both", "one seed", "1", "-70 %"],
+        ["alone", "three", "3", "-50 ± 36 %"],
     ]
 
 
 def test_what_is_not_finite_is_left_out_and_counted():
-    assert nyu_tables.over_seeds([0.25, None, 0.75]) == "0.500 ± 0.250, 1 not finite"
+    assert nyu_tables.over_seeds([0.25, None, 0.75]) == "0.500 ± 0.354, 1 not finite"
     assert nyu_tables.over_seeds([None, math.inf]) == "–"
     assert nyu_tables.over_seeds([0.25, math.nan]) == "0.250, 1 not finite"
 

@@ -211,7 +211,7 @@ def test_fitted_maps_repair_a_sigma_of_the_wrong_size():
         np.concatenate([np.abs(frame[0] - 5) for frame in frames]),
         np.concatenate([frame[1] for frame in frames]),
     )
-    for sigma_map in fit_maps("made up", frames).values():
+    for sigma_map in fit_maps("made up", frames, "gaussian").values():
         assert auce(error, sigma_map(raw)) < 0.02 < auce(error, raw)
 
 

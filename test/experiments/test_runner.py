@@ -60,8 +60,8 @@ def test_spread_counts_what_is_not_finite():
     assert tables.spread(range(101), 0) == "50 (5 to 95)"
     assert tables.spread([1.0, np.nan]) == "1.00 (1.00 to 1.00), 1 not finite"
     assert tables.spread([np.nan]) == "none finite"
-    assert tables.mean_and_deviation([0.2, 0.4]) == "0.300 ± 0.100"
-    assert tables.mean_and_deviation([0.2, np.nan, 0.4, np.inf]) == "0.300 ± 0.100, 2 not finite"
+    assert tables.mean_and_deviation([0.2, 0.4]) == "0.300 ± 0.141"
+    assert tables.mean_and_deviation([0.2, np.nan, 0.4, np.inf]) == "0.300 ± 0.141, 2 not finite"
     assert tables.mean_and_deviation([np.nan]) == "none finite"
 
 

@@ -87,7 +87,7 @@ def test_smallest_run_writes_its_files_and_resumes(tmp_path, monkeypatch):
         )
     }
     values = json.loads((tmp_path / "summary.json").read_text())["n_merci"]
-    assert len(values) == len(toy_cubic.BIASES) * 3 * len(METHODS) * 2
+    assert len(values) == len(toy_cubic.BIASES) * 3 * len(METHODS) * len(toy_cubic.READINGS)
     assert np.shape(values["20/wide/bagging/plain"]) == (2, len(toy_cubic.ALPHAS))
     monkeypatch.setattr(toy_cubic, "score", lambda *_: pytest.fail("computed again"))
     toy_cubic.run(tmp_path, 2, True)

@@ -88,7 +88,7 @@ def method_tables(scores: Scores, seconds: Mapping[str, Any]) -> Titled:
     return {
         "table": (main, nyu_tables.main_table(scores, seconds)),
         "change": (
-            "Change against sigma = depth, on the same depth; below 0 is better.",
+            "Change against the better of constant and depth, on the same depth; below 0 is better.",
             nyu_tables.change_table(scores),
         ),
         "intervals": (means, nyu_tables.interval_table(scores)),
@@ -99,7 +99,7 @@ def recipe_tables(asked: Sequence[Question], found: Mapping[str, Any]) -> Titled
     """In the same manner."""
     recipes = (
         "What makes the spread informative? At the network's size; each answer with the seeds that all answers to its question were trained with."
-        " Change: against sigma = depth, on the same depth."
+        " Change: against the better of constant and depth, on the same depth."
     )
     return {
         "recipes": (recipes, nyu_tables.search_table(asked, found)),
@@ -113,7 +113,7 @@ def recipe_tables(asked: Sequence[Question], found: Mapping[str, Any]) -> Titled
 def ideal_tables(drawn: Ideal) -> Titled:
     """In the same manner."""
     text = (
-        "What would a right sigma score? Change against sigma = depth on the test images of the recipes, where the truth is the measured one,"
+        "What would a right sigma score? Change against the better baseline on the test images of the recipes, where the truth is the measured one,"
         " and where each pixel's is drawn from a Laplace or a normal distribution around the predicted depth, with sigma as its standard deviation."
     )
     return {"ideal": (text, nyu_tables.ideal_table(drawn))}
@@ -134,12 +134,18 @@ def _intro(settings: Settings, scores: Scores, quick: bool) -> str:
 def winner_sentence(asked: Sequence[Question], found: Mapping[str, Any]) -> str:
     """The best recipe by the held-out frames, and what it is worth on the test split."""
     best = nyu_tables.winner(asked, found)
-    held_out, test = (
-        "; ".join(f"{name} {100 * (value - 1):+.0f} %" for name, value in part.items())
-        for part in (best.held_out, best.test)
+    rule = (
+        "the smallest mean of the three AUSE against the better baseline on the held-out frames, "
+        "equals told apart by AUCE"
     )
-    rule = "the recipe whose worse one of the two changes against sigma = depth, on the held-out frames, is best"
-    return f"Best recipe ({rule}): **{best.question}: {best.answer}** (seeds: {best.seeds}). Held out: {held_out}. Test: {test}.\n"
+    return (
+        f"Best recipe ({rule}): **{best.question}: {best.answer}** (seeds: {best.seeds}). "
+        f"Held out: {_judgement(best.held_out)}. Test: {_judgement(best.test)}.\n"
+    )
+
+
+def _judgement(part: Mapping[str, float]) -> str:
+    return f"mean AUSE {100 * (part['mean AUSE'] - 1):+.0f} %; AUCE {part['AUCE']:.3f}"
 
 
 def write_tables(output: Path, made: Titled, intro: str, verdict: str) -> None:
@@ -176,7 +182,7 @@ def _example(output: Path, scores: Scores, test: Source) -> tuple[Frame, list[tu
     frame = next(record for record in test if isinstance(record, Frame) and record.name == wanted)
     shown = []
     for name, seed, score in nyu_tables.ranking(scores):
-        own = float(scores[name][seed]["frames"][wanted]["uncertainty.n_merci_trimmed"] or "nan")
+        own = float(scores[name][seed]["frames"][wanted]["uncertainty.ause.rmse"] or "nan")
         shown.append(
             (
                 ROWS[name].title,

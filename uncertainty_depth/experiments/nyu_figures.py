@@ -17,7 +17,7 @@ from uncertainty_depth.experiments.nyu_methods import ROWS, Row
 from uncertainty_depth.experiments.nyu_scores import Scores
 from uncertainty_depth.records import DepthPrediction, Frame
 
-READINGS = {"plain": "n-MeRCI", "trimmed": "n-MeRCI trimmed"}
+READINGS = {"plain": "n-MeRCI", "withdrawn": "n-MeRCI withdrawn"}
 STATISTICS = {"abs_rel": "mean relative error", "rmse": "RMSE (m)", "a1": "1 - a1"}
 DEPTH_LINE = {"color": "0.5", "linestyle": ":", "label": "sigma = depth (of Multi Epochs)"}
 COLUMNS = 4
@@ -152,7 +152,7 @@ def maps_figure(
 
     Args:
         frame: the test image.
-        maps: per row its title, its trimmed n-MeRCI on the split and on this image, and its prediction; the best first.
+        maps: per row its title, its AUSE over the better baseline's on the split, its AUSE rmse on this image, and its prediction; the best first.
     """
     figure, panels = figures.panels(
         math.ceil((len(maps) + 4) / COLUMNS), COLUMNS, width=3.3, height=2.9
@@ -179,7 +179,7 @@ def maps_figure(
         axes.set(xticks=[], yticks=[])
         axes.set_frame_on(False)
     figure.suptitle(
-        "sigma (m), by trimmed n-MeRCI on the test split, the best first; of the middle seed, each on its own scale",
+        "sigma (m), by AUSE against the better baseline on the test split, the best first; of the middle seed, each on its own scale",
         fontsize=10,
     )
     return figure

@@ -19,6 +19,7 @@ from tqdm import tqdm
 from uncertainty_depth.experiments.nyu_data import Splits
 from uncertainty_depth.experiments.nyu_methods import Settings, model_name
 from uncertainty_depth.experiments.nyu_recipes import Recipe, dropout
+from uncertainty_depth.experiments.nyu_scores import METRICS
 from uncertainty_depth.experiments.nyu_search import Passes, SmallFrames, load_networks, taken
 from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.metrics import OnlineMetrics
@@ -42,6 +43,7 @@ def ideal(output: Path, splits: Splits, settings: Settings, seeds: int) -> Ideal
     def pieces(name: str) -> dict[str, Any]:
         trained = read(output / "models" / model_name(VARIANT, names[name])).training
         return {
+            "metrics": METRICS,
             "training": trained,
             "recipes": [recipe.key for recipe in RECIPES.values()],
             "frames": [len(splits.test), settings.search_every],

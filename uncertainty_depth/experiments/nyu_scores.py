@@ -29,7 +29,8 @@ from uncertainty_depth.records import DepthPrediction, Frame
 
 CONFIG = EvaluationConfig()
 THINNED = 2  # rows and columns per one that the depth intervals use
-OF_FRAME = ("depth.abs_rel", "uncertainty.n_merci_trimmed")
+OF_FRAME = ("depth.abs_rel", "uncertainty.ause.rmse")
+METRICS = 2  # of the stored scores: 2 has the withdrawn n-MeRCI and the Laplace size
 Scores = dict[str, list[dict[str, Any]]]
 
 
@@ -45,6 +46,7 @@ def score_rows(output: Path, source: Source, seeds: int) -> Scores:
         row, seed = names[name]
         trained = read(output / "models" / model_name(ROWS[row].variant, seed)).training
         return {
+            "metrics": METRICS,
             "training": trained,
             "test": len(source),
             "thinned": THINNED,
@@ -113,18 +115,16 @@ class Thinned:
     def intervals(self) -> dict[str, Any]:
         """MAE and both readings of n-MeRCI in each depth interval; the bracketed figure of the paper, and over how many intervals it is the mean."""
         pixels = np.concatenate(self._frames, axis=1)
-        plain, trimmed = (
-            by_depth(*pixels, CONFIG.depth_interval, CONFIG.alpha, trimmed=reading)
-            for reading in (False, True)
-        )
+        plain = by_depth(*pixels, CONFIG.depth_interval, CONFIG.alpha)
+        withdrawn = by_depth(*pixels, CONFIG.depth_interval, CONFIG.alpha, withdrawn=True)
         shown = {
             "edges": plain.edges,
             "pixels": plain.pixels,
             "mae": plain.mae,
             "plain": plain.n_merci,
-            "trimmed": trimmed.n_merci,
+            "withdrawn": withdrawn.n_merci,
         }
-        means = {"mean_plain": plain.mean_n_merci, "mean_trimmed": trimmed.mean_n_merci}
+        means = {"mean_plain": plain.mean_n_merci, "mean_withdrawn": withdrawn.mean_n_merci}
         return {
             **shown,
             **means,

@@ -14,12 +14,14 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from uncertainty_depth.calibration.choose import choose, fit_to
+from uncertainty_depth.calibration.run import distribution_of
 from uncertainty_depth.calibration.sample import Sample
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.experiments.nyu_data import Splits
 from uncertainty_depth.experiments.nyu_methods import Settings, model_name, trained_seeds
 from uncertainty_depth.experiments.nyu_recipes import Question, Recipe
+from uncertainty_depth.experiments.nyu_scores import METRICS
 from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.inference.deployment import choose_device, prepare
 from uncertainty_depth.metrics import OnlineMetrics, valid_pixels
@@ -70,6 +72,7 @@ def search(
         mapped = sorted(calibrated.intersection(wanted))
         return {
             "training": trained,
+            "metrics": METRICS,
             "recipes": wanted,
             "calibrated": mapped,
             "frames": [len(splits.test), settings.search_every],
@@ -145,6 +148,11 @@ class Passes:
         self._image, self._stamp = torch.zeros(()), 0
         self._kept: dict[tuple[object, ...], Tensor] = {}
 
+    @property
+    def distribution(self) -> str:
+        """What sigma is the standard deviation of, by the networks' head."""
+        return distribution_of(next(iter(self._networks.values())).config.head)
+
     def look_at(self, image: NDArray[np.uint8], stamp: int) -> None:
         """The next frame: (h, w, 3) uint8; with the stamp it decides the dropout."""
         self._image, self._stamp = image_tensor(image[None], self._device), stamp
@@ -219,7 +227,7 @@ def score_recipes(
     """Scores of the recipes of one training, in one go over each part; maps of sigma are fitted on the validation frames in between."""
     wanted = [recipe.key for recipe in recipes if recipe.key in calibrated]
     held_out, pixels = score_part(passes, recipes, validation, {}, wanted)
-    fitted = {key: fit_maps(key, frames) for key, frames in pixels.items()}
+    fitted = {key: fit_maps(key, frames, passes.distribution) for key, frames in pixels.items()}
     shown, _ = score_part(passes, recipes, test, fitted, [])
     return {
         recipe.key: {
@@ -275,11 +283,14 @@ def some_pixels(
     ]
 
 
-def fit_maps(name: str, frames: Sequence[NDArray[np.float32]]) -> dict[str, SigmaMap]:
-    """Each kind of map, fitted to all of the frames, and the one that `uncertainty-depth calibrate` would choose."""
+def fit_maps(
+    name: str, frames: Sequence[NDArray[np.float32]], distribution: str
+) -> dict[str, SigmaMap]:
+    """Each kind of map, fitted to all of the frames, and the one that `calibrate` would choose."""
     sample = Sample(name, tuple(frames))
-    maps = fit_to([sample])
+    maps = fit_to([sample], distribution)
+    blocks = sample.blocks(CALIBRATION.blocks)
     return {
         **{name: maps[kind] for name, kind in FITTED.items()},
-        "chosen": choose(sample.blocks(CALIBRATION.blocks), CALIBRATION).sigma_map,
+        "chosen": choose(blocks, distribution).sigma_map,
     }

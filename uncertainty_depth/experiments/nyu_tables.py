@@ -18,7 +18,7 @@ from uncertainty_depth.experiments.tables import finite, mean_and_deviation
 
 Table = tuple[list[str], list[list[str]]]
 DEPTH = {"MAE (m)": "mae", "abs_rel": "abs_rel", "rmse (m)": "rmse"}
-RANKED = {"n-MeRCI trimmed": "n_merci_trimmed", "n-MeRCI": "n_merci"}
+N_MERCI = {"n-MeRCI": "n_merci", "n-MeRCI withdrawn": "n_merci_withdrawn"}
 AUSE = {
     f"AUSE {title}": f"ause.{name}"
     for title, name in (("abs_rel", "abs_rel"), ("rmse", "rmse"), ("1 - a1", "a1"))
@@ -26,11 +26,27 @@ AUSE = {
 AURG = {
     title.replace("AUSE", "AURG"): name.replace("ause", "aurg") for title, name in AUSE.items()
 }
-SIZED = {"AUCE": "auce", "NLL": "nll", "Spearman": "spearman"}
-FIGURES = {**RANKED, **AUSE, **AURG, **SIZED}
-BASELINES = {"– constant sigma": "constant", "– sigma = depth": "proportional_to_depth"}
-JUDGED = {name: FIGURES[name] for name in ("n-MeRCI trimmed", "AUSE rmse")}
-"""What a recipe is chosen by."""
+SIZED = {
+    "AUCE": "auce",
+    "AUCE (Laplace)": "auce_laplace",
+    "coverage at 95 %": "coverage_95",
+    "coverage at 95 % (Laplace)": "coverage_95_laplace",
+    "NLL": "nll",
+    "NLL (Laplace)": "nll_laplace",
+}
+FIGURES = {**AUSE, **SIZED, **N_MERCI, "Spearman": "spearman", **AURG}
+BASELINES = {
+    "– constant sigma": "constant",
+    "– sigma = depth": "proportional_to_depth",
+    "– sigma = depth x noise": "proportional_to_depth_noisy",
+}
+COMPARED = ("constant", "proportional_to_depth")
+"""A gain is quoted against the better of these."""
+RELATIVE = {**AUSE, **N_MERCI}
+"""Metrics that do not depend on the size of sigma."""
+RECIPE_COLUMNS = (*(f"{title}, change" for title in AUSE), "mean AUSE, change", "AUCE")
+SAME_ORDER = 0.01
+"""Recipes whose AUSE differ by less than this fraction of the baseline's are told apart by AUCE."""
 
 
 def main_table(scores: Scores, seconds: Mapping[str, Mapping[str, float]]) -> Table:
@@ -80,24 +96,29 @@ def over_seeds(values: Sequence[float | None]) -> str:
 
 
 def change_table(scores: Scores) -> Table:
-    """Change of each figure against sigma = depth on the same depth, percent, mean and standard deviation over the seeds; below 0 is better."""
-    header = ["method", *RANKED, *AUSE]
-    flat = {
-        row.title: [flatten(one["summary"]) for one in scores[name]] for name, row in ROWS.items()
-    }
-    keys = [*RANKED.values(), *AUSE.values()]
-    return header, [
-        [title, *(_percent(*(ratio(one, key) for one in summaries)) for key in keys)]
-        for title, summaries in flat.items()
-    ]
+    """Change of each metric against the better baseline on the same depth, percent.
+
+    Mean and standard deviation over the seeds; below 0 is better.
+    """
+    rows = []
+    for name, row in ROWS.items():
+        summaries = [flatten(one["summary"]) for one in scores[name]]
+        changes = [_percent(*(ratio(one, key) for one in summaries)) for key in RELATIVE.values()]
+        rows.append([row.title, *changes])
+    return ["method", *RELATIVE], rows
 
 
 def ratio(flat: Mapping[str, float | None], key: str) -> float:
-    """A figure of the method over that of sigma = depth; NaN where one is not known."""
-    of_method, of_depth = (
-        flat[f"{prefix}.{key}"] for prefix in ("uncertainty", "baselines.proportional_to_depth")
-    )
-    return of_method / of_depth if of_method is not None and of_depth else math.nan
+    """A metric of the method over that of the better baseline; NaN where one is not known."""
+    of_method = flat[f"uncertainty.{key}"]
+    of_baselines = [flat[f"baselines.{name}.{key}"] for name in COMPARED]
+    known = [value for value in of_baselines if value]
+    return of_method / min(known) if of_method is not None and known else math.nan
+
+
+def order_ratio(flat: Mapping[str, float | None]) -> float:
+    """The mean over the three AUSE of the ratio to the better baseline: below 1 it has an order."""
+    return float(np.mean([ratio(flat, key) for key in AUSE.values()]))
 
 
 def _percent(*of_baseline: float) -> str:
@@ -106,7 +127,7 @@ def _percent(*of_baseline: float) -> str:
         return "–"
     return (
         f"{change.mean():+.0f}"
-        + (f" ± {change.std():.0f} %" if change.size > 1 else " %")
+        + (f" ± {change.std(ddof=1):.0f} %" if change.size > 1 else " %")
         + left_out
     )
 
@@ -115,15 +136,15 @@ def interval_table(scores: Scores) -> Table:
     """The figure that the paper gives in brackets: the mean over the depth intervals with enough pixels."""
     header = [
         "method",
-        "n-MeRCI trimmed, mean over intervals",
         "n-MeRCI, mean over intervals",
+        "n-MeRCI withdrawn, mean over intervals",
         "intervals with enough pixels",
     ]
     rows = []
     for name, row in ROWS.items():
         intervals = [one["intervals"] for one in scores[name]]
         means = [
-            over_seeds([one[key] for one in intervals]) for key in ("mean_trimmed", "mean_plain")
+            over_seeds([one[key] for one in intervals]) for key in ("mean_plain", "mean_withdrawn")
         ]
         rows.append(
             [
@@ -136,9 +157,28 @@ def interval_table(scores: Scores) -> Table:
 
 
 def ranking(scores: Scores) -> list[tuple[str, int, float]]:
-    """Rows by trimmed n-MeRCI on the test split, the best first and what is not finite last: name, its middle seed, that seed's figure."""
-    found = [(name, *middle_seed([_trimmed(one) for one in scores[name]])) for name in ROWS]
-    return sorted(found, key=lambda one: one[2])
+    """Rows by `order_ratio` on the test split, then by AUCE; what is not finite is last.
+
+    Returns:
+        Name, its middle seed, and that seed's ratio.
+    """
+    found = []
+    for name in ROWS:
+        flat = [flatten(one["summary"]) for one in scores[name]]
+        seed, value = middle_seed([_infinite_if_unknown(order_ratio(one)) for one in flat])
+        rank = _rank(value, flat[seed]["uncertainty.auce"])
+        found.append((rank, (name, seed, value)))
+    return [entry for _, entry in sorted(found, key=lambda ranked: ranked[0])]
+
+
+def _rank(order: float, auce: float | None) -> tuple[float, float]:
+    """What rows and recipes are sorted by: AUSE in steps of `SAME_ORDER`, then AUCE."""
+    step = round(order / SAME_ORDER) if math.isfinite(order) else math.inf
+    return step, math.inf if auce is None else auce
+
+
+def _infinite_if_unknown(value: float) -> float:
+    return math.inf if math.isnan(value) else value
 
 
 def middle_seed(values: Sequence[float]) -> tuple[int, float]:
@@ -147,47 +187,24 @@ def middle_seed(values: Sequence[float]) -> tuple[int, float]:
     return seed, values[seed]
 
 
-def _trimmed(score: Mapping[str, Any]) -> float:
-    value = score["summary"]["uncertainty"]["n_merci_trimmed"]
-    return math.inf if value is None else value
-
-
 def search_table(questions: Sequence[Question], found: Found) -> Table:
-    """Every answer to every question: held-out frames, which decide, and the test split beside them."""
+    """Every answer to every question: held-out frames, which decide, and the test split beside."""
     shown = {
         "abs_rel": "depth.abs_rel",
         "n-MeRCI": "uncertainty.n_merci",
         "AUCE": "uncertainty.auce",
         "Spearman": "uncertainty.spearman",
     }
-    columns = [
-        f"{part}: {name}"
-        for part in ("held out", "test")
-        for title in JUDGED
-        for name in (title, f"{title}, change")
-    ]
+    columns = [f"{part}: {title}" for part in ("held out", "test") for title in RECIPE_COLUMNS]
     rows = []
     for question in questions:
+        seeds = common_seeds(question, found)
         for answer, recipe in question.answers.items():
-            used = found[recipe.key][: common_seeds(question, found)]
-            held_out, test = (
-                [flatten(one[part]) for one in used] for part in ("validation", "test")
-            )
-            judged = [
-                cell
-                for flat in (held_out, test)
-                for key in JUDGED.values()
-                for cell in _judged(flat, key)
-            ]
-            rows.append(
-                [
-                    question.title,
-                    answer,
-                    str(len(used)),
-                    *judged,
-                    *(_over_seeds(test, key) for key in shown.values()),
-                ]
-            )
+            held_out = [flatten(one["validation"]) for one in found[recipe.key][:seeds]]
+            test = [flatten(one["test"]) for one in found[recipe.key][:seeds]]
+            rest = [_over_seeds(test, key) for key in shown.values()]
+            judged = [*_judged(held_out), *_judged(test)]
+            rows.append([question.title, answer, str(len(test)), *judged, *rest])
     return ["question", "answer", "seeds", *columns, *(f"test: {name}" for name in shown)], rows
 
 
@@ -196,13 +213,19 @@ def common_seeds(question: Question, found: Found) -> int:
     return min(len(found[recipe.key]) for recipe in question.answers.values())
 
 
-def _judged(flat: Sequence[Mapping[str, float]], key: str) -> tuple[str, str]:
-    return _over_seeds(flat, f"uncertainty.{key}"), _percent(*(ratio(one, key) for one in flat))
+def _judged(flat: Sequence[Mapping[str, float]]) -> list[str]:
+    """Cells of `RECIPE_COLUMNS`."""
+    changes = [_percent(*(ratio(one, key) for one in flat)) for key in AUSE.values()]
+    return [
+        *changes,
+        _percent(*(order_ratio(one) for one in flat)),
+        _over_seeds(flat, "uncertainty.auce"),
+    ]
 
 
 def calibration_table(questions: Sequence[Question], found: Found) -> Table:
     """Maps of sigma that were fitted on the held-out frames, scored on the test split."""
-    shown = {**RANKED, "AUSE rmse": "ause.rmse", **SIZED}
+    shown = {"AUSE rmse": "ause.rmse", **SIZED, **N_MERCI, "Spearman": "spearman"}
     rows = []
     for question in questions:
         for answer, recipe in question.answers.items() if question.calibrated else ():
@@ -232,8 +255,8 @@ def _maps(scores: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, An
 
 
 def ideal_table(found: Ideal) -> Table:
-    """Change against sigma = depth where the truth is measured, and where it is drawn from what sigma stands for."""
-    keys = {**RANKED, **AUSE}
+    """Change against the better baseline, of the measured truth and of one drawn from sigma."""
+    keys = RELATIVE
     rows = []
     for title, scores in found.items():
         for truth in scores[0]:
@@ -250,7 +273,15 @@ def ideal_table(found: Ideal) -> Table:
 
 
 class Winner(NamedTuple):
-    """The best recipe, by the held-out frames alone: ratios to sigma = depth, the means over its seeds."""
+    """The best recipe, by the held-out frames alone.
+
+    Attributes:
+        question: that it answers.
+        answer: its name there.
+        seeds: that it was trained with.
+        held_out: mean over the seeds of `order_ratio` and of AUCE.
+        test: the same on the test split.
+    """
 
     question: str
     answer: str
@@ -260,21 +291,27 @@ class Winner(NamedTuple):
 
 
 def winner(questions: Sequence[Question], found: Found) -> Winner:
-    """The recipe whose worse one of two ratios to sigma = depth, on its own depth, is best on the held-out frames: trimmed n-MeRCI, AUSE rmse."""
-    each = [
+    """The recipe with the smallest AUSE against the better baseline, then the smallest AUCE.
+
+    On the held-out frames: AUSE is the mean of its three statistics and over the seeds.
+    """
+    answers = [
         (question.title, answer, recipe.key)
         for question in questions
         for answer, recipe in question.answers.items()
     ]
-    held_out = {key: mean_ratios(scores, "validation") for key, scores in found.items()}
-    known = [one for one in each if all(map(math.isfinite, held_out[one[2]].values()))]
-    title, answer, key = min(known, key=lambda one: max(held_out[one[2]].values()))
-    return Winner(title, answer, len(found[key]), held_out[key], mean_ratios(found[key], "test"))
+    held_out = {key: mean_judgement(scores, "validation") for key, scores in found.items()}
+    known = [one for one in answers if all(map(math.isfinite, held_out[one[2]].values()))]
+    title, answer, key = min(known, key=lambda one: _rank(*held_out[one[2]].values()))
+    test = mean_judgement(found[key], "test")
+    return Winner(title, answer, len(found[key]), held_out[key], test)
 
 
-def mean_ratios(scores: Sequence[Mapping[str, Any]], part: str) -> dict[str, float]:
-    """Figure to its mean ratio over the seeds; NaN where a seed has none."""
+def mean_judgement(scores: Sequence[Mapping[str, Any]], part: str) -> dict[str, float]:
+    """What recipes are ranked by, the mean over the seeds; NaN where a seed has none."""
     flat = [flatten(one[part]) for one in scores]
+    auces = [one["uncertainty.auce"] for one in flat]
     return {
-        name: float(np.mean([ratio(one, key) for one in flat])) for name, key in JUDGED.items()
+        "mean AUSE": float(np.mean([order_ratio(one) for one in flat])),
+        "AUCE": float(np.mean([math.nan if auce is None else auce for auce in auces])),
     }

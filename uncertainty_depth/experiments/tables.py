@@ -43,10 +43,12 @@ def spread(values: ArrayLike, digits: int = 2) -> str:
 
 
 def mean_and_deviation(values: ArrayLike, digits: int = 3) -> str:
-    """Mean and standard deviation over repetitions, e.g. "0.225 ± 0.031"; what is not finite is left out and counted."""
+    """Return mean and sample standard deviation over repetitions, e.g. "0.225 ± 0.031".
+
+    What is not finite is left out and counted; a single value has no deviation.
+    """
     known, left_out = finite(values)
-    return (
-        f"{known.mean():.{digits}f} ± {known.std():.{digits}f}{left_out}"
-        if known.size
-        else "none finite"
-    )
+    if not known.size:
+        return "none finite"
+    deviation = f" ± {known.std(ddof=1):.{digits}f}" if known.size > 1 else ""
+    return f"{known.mean():.{digits}f}{deviation}{left_out}"
