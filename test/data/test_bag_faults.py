@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+import cv2
 import numpy as np
 import pytest
 from mcap.writer import CompressionType, IndexType, Writer
 from numpy.testing import assert_array_equal
 from rosbags.convert.converter import convert
 from rosbags.rosbag2 import Reader
+from rosbags.typesys import Stores, get_typestore
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.data.bag import BagSource
@@ -195,6 +197,35 @@ def test_messages_that_cannot_be_deserialised_are_counted(tmp_path, write_frame,
     source = BagSource(tmp_path / "bag", CONFIG)
     assert reasons(source) == {"frame": 2, "image_message_damaged": 1}
     assert any("1 cloud messages cannot be deserialised" in note for note in source.notes)
+
+
+def test_hostile_messages_among_sound_ones_are_counted(tmp_path, write_frame, lidar_to_camera):
+    """A PNG that claims 30000x30000 pixels, an offset of 2^31, a transform whose quaternion overflows."""
+    types = get_typestore(Stores.ROS2_JAZZY).types
+    fields = [types["sensor_msgs/msg/PointField"](name, 2**31, 7, 1) for name in "xyz"]
+    header = types["std_msgs/msg/Header"]
+    time = types["builtin_interfaces/msg/Time"]
+    png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (30_000).to_bytes(4, "big") * 2 + bytes(5)
+    with Faulty(tmp_path / "bag") as writer:
+        writer.faults = {("/lidar/points", START_NS + 10_000_000): {"fields": fields}}
+        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
+        for index in range(4):
+            write_frame(writer, index, leave_out="image")
+            stamp = header(time(*divmod(START_NS + index * PERIOD_NS, 10**9)), "camera")
+            data = png if index == 2 else cv2.imencode(".png", np.zeros((24, 32, 3)))[1].ravel()
+            image = types["sensor_msgs/msg/CompressedImage"](
+                stamp, "png", np.frombuffer(bytes(data), np.uint8)
+            )
+            writer.message("/camera/image/compressed", START_NS + index * PERIOD_NS, image)
+        vector = types["geometry_msgs/msg/Vector3"](0.0, 0.0, 0.0)
+        turn = types["geometry_msgs/msg/Quaternion"](1e200, 1e200, 1e200, 1e200)
+        stamped = types["geometry_msgs/msg/TransformStamped"](
+            stamp, "odd", types["geometry_msgs/msg/Transform"](vector, turn)
+        )
+        writer.message("/tf_static", START_NS, types["tf2_msgs/msg/TFMessage"]([stamped]))
+    source = BagSource(tmp_path / "bag", CONFIG)
+    assert reasons(source) == {"cloud_wrong_size": 1, "image_too_large": 1, "frame": 2}
+    assert any("the transform from 'odd' to 'camera' is left out" in note for note in source.notes)
 
 
 def test_whatever_a_frame_raises_is_a_counted_skip(write_bag, monkeypatch):

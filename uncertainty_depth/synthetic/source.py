@@ -158,7 +158,8 @@ def _notation(config: SynthesisConfig) -> str:
 def synthesize(out_bag: Path | str, config: SynthesisConfig, progress: bool = True) -> None:
     """Render synthetic worlds into a rosbag2 (MCAP): images, camera info, clouds, and the chain of transforms between the sensors.
 
-    With `config.dense` the exact depth of every pixel is in the bag too, a 32FC1 image; the reader then has to be told which image is the camera's.
+    With `config.dense` the exact depth of every pixel is in the bag too, a 32FC1 image
+    that `ground_truth_topic` takes instead of the LiDAR.
 
     Raises:
         SourceError: where `out_bag` exists.
