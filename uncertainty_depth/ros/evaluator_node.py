@@ -12,11 +12,9 @@ from pathlib import Path
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.context import Context
-from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.executors import Executor, MultiThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
-from rclpy.subscription import Subscription
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -29,12 +27,14 @@ from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.records import Skipped
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
 from uncertainty_depth.ros.extrinsics import Extrinsics, create_extrinsics
+from uncertainty_depth.ros.input_watch import InputWatch
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
 from uncertainty_depth.ros.model_description import model_description
 from uncertainty_depth.ros.parameters import NodeParameters
 from uncertainty_depth.ros.qos import LATCHED_QOS, SubscriptionQos, sensor_qos
 from uncertainty_depth.ros.report_writer import ReportWriter
 from uncertainty_depth.ros.score_outputs import ScoreOutputs
+from uncertainty_depth.ros.watched_input import WatchedInput
 from uncertainty_depth.ros.worker import Worker
 
 LOG_EVERY_S = 5.0
@@ -71,12 +71,13 @@ class EvaluatorNode(Node):
             self._take, lambda _, reason: self.health.drop(reason), STREAMS * config.queue_size
         )
         self._diagnostics = DiagnosticsPublisher(self, self.health, self._awaited, self._facts)
-        self._subscribe_predictions()
+        self._predictions = self._subscribe_predictions()
         self._qos.declare(
             [topic for _, topic in GROUND_TRUTH.values()],
             sensor_qos(config.queue_size, config.reliable_input),
         )
         self._ground_truth = self._subscribe_ground_truth(config)
+        self._watch = InputWatch(self, lambda: (*self._predictions, self._ground_truth))
         services = MutuallyExclusiveCallbackGroup()
         self.create_service(Trigger, "~/reset", self._on_reset, callback_group=services)
         self.create_service(Trigger, "~/save", self._on_save, callback_group=services)
@@ -92,40 +93,42 @@ class EvaluatorNode(Node):
         """The executor such a node is made for: one thread for messages, one for services."""
         return MultiThreadedExecutor(2, context=context)
 
-    def _subscribe_predictions(self) -> None:
-        live, depth = self._live, self.config.queue_size
-        self._subscribe(Image, "depth/image_rect", live.add_depth, sensor_qos(depth, True))
-        self._subscribe(Image, "uncertainty/image_rect", live.add_sigma, sensor_qos(depth, True))
-        self._subscribe(
-            CameraInfo, "depth/camera_info", live.add_camera_info, sensor_qos(depth, True)
-        )
-        topic = "ground_truth/camera_info"
-        qos = self._qos.overridden(topic, sensor_qos(1, False))
-        self.create_subscription(CameraInfo, topic, live.add_ground_truth_info, qos)
+    def _subscribe_predictions(self) -> tuple[WatchedInput, ...]:
+        live = self._live
+        qos = sensor_qos(self.config.queue_size, True)
         self.create_subscription(String, "depth/model", self._on_model, LATCHED_QOS)
-
-    def _subscribe_ground_truth(self, config: EvaluatorNodeConfig) -> Subscription:
-        kind, topic = GROUND_TRUTH[config.use_ground_truth_image]
-        return self._subscribe(
-            kind,
-            topic,
-            self._live.add_ground_truth,
-            sensor_qos(config.queue_size, config.reliable_input),
+        topic = "ground_truth/camera_info"
+        info_qos = self._qos.overridden(topic, sensor_qos(1, False))
+        self.create_subscription(CameraInfo, topic, live.add_ground_truth_info, info_qos)
+        return (
+            self._subscribe(Image, "depth/image_rect", live.add_depth, qos),
+            self._subscribe(Image, "uncertainty/image_rect", live.add_sigma, qos),
+            self._subscribe(CameraInfo, "depth/camera_info", live.add_camera_info, qos, once=True),
         )
 
-    def _subscribe(self, kind: type, topic: str, add: Callable, qos: QoSProfile) -> Subscription:
+    def _subscribe_ground_truth(self, config: EvaluatorNodeConfig) -> WatchedInput:
+        message_type, topic = GROUND_TRUTH[config.use_ground_truth_image]
+        qos = sensor_qos(config.queue_size, config.reliable_input)
+        return self._subscribe(message_type, topic, self._live.add_ground_truth, qos)
+
+    def _subscribe(
+        self, message_type: type, topic: str, add: Callable, qos: QoSProfile, once: bool = False
+    ) -> WatchedInput:
         def receive(message: object) -> None:
             self.health.count("received")
             self.health.count(f"received.{topic}")
             self._worker.put(partial(add, message))
 
-        events = SubscriptionEventCallbacks(
-            message_lost=lambda event: self.health.count(
-                "lost_in_transport", event.total_count_change
-            )
-        )
-        return self.create_subscription(
-            kind, topic, receive, self._qos.overridden(topic, qos), event_callbacks=events
+        return WatchedInput(
+            self,
+            self.health,
+            self._qos,
+            message_type,
+            topic,
+            receive,
+            qos,
+            once=once,
+            purpose="scores",
         )
 
     def _on_model(self, message: String) -> None:
@@ -211,7 +214,7 @@ class EvaluatorNode(Node):
         return report.Context(self._source(), self._model, self._notes())
 
     def _source(self) -> str:
-        return f"live: {self.resolve_topic_name('depth/image_rect')} against {self._ground_truth.topic_name}"
+        return f"live: {self.resolve_topic_name('depth/image_rect')} against {self._ground_truth.name}"
 
     def _notes(self) -> tuple[str, ...]:
         losses = self._losses()
@@ -245,7 +248,7 @@ class EvaluatorNode(Node):
             self._worker.capacity = STREAMS * new.queue_size
             self._worker.post(partial(self._reconfigure, new, extrinsics, earlier))
             if _differ(old, new, ("use_ground_truth_image", "reliable_input", "queue_size")):
-                self.destroy_subscription(self._ground_truth)
+                self._ground_truth.close()
                 self._ground_truth = self._subscribe_ground_truth(new)
 
         return apply
