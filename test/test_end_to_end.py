@@ -390,14 +390,28 @@ def test_nothing_scored_is_a_failure_with_a_report(bag, model, tmp_path, capsys)
     }
 
 
-def test_info_tells_what_is_in_a_bag_and_where_the_lidar_sits(bag, capsys):
-    assert main(["info", str(bag)]) == 0
+def test_info_tells_what_is_in_a_bag_and_its_transform_can_be_pasted(bag, tmp_path, capsys):
+    plot = tmp_path / "plot.png"
+    assert main(["info", str(bag), "--output", str(plot)]) == 0
     told = capsys.readouterr().out
     assert "/camera/image" in told
-    values = [
-        float(value) for value in told.split("lidar_to_camera:=[")[1].split("]")[0].split(",")
-    ]
-    assert np.linalg.norm(values[3:]) == pytest.approx(1)
+    assert f"depth on the image: {plot}" in told
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    pasted = told.split("for a command: ")[1].splitlines()[0].split()
+    assert main(["info", str(bag), "--output", str(plot), *pasted]) == 0
+    again = capsys.readouterr().out
+    values = again.split("lidar_to_camera:=[")[1].split("]")[0].split(", ")
+    assert [float(x) for x in values] == pytest.approx([float(x) for x in pasted[1:]], abs=1e-12)
+    assert again.split("geometry")[1] == told.split("geometry")[1]
+
+
+def test_info_warns_of_extrinsics_in_millimetres(bag, tmp_path, capsys):
+    pose = ["-0.0000001", "-250.0", "60.0", "0.5", "-0.5", "0.5", "0.5"]
+    plot = str(tmp_path / "plot.png")
+    assert main(["info", str(bag), "--output", plot, "--lidar-to-camera", *pose]) == 0
+    told = capsys.readouterr().out
+    assert f"--lidar-to-camera {' '.join(pose)}\n" in told  # argparse: -1e-07 were an option
+    assert "WARNING: lidar_to_camera puts the LiDAR 257 m from the camera" in told
 
 
 def test_an_interrupted_evaluation_writes_its_report(bag, model, tmp_path, monkeypatch, capsys):

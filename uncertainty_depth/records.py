@@ -11,6 +11,19 @@ from uncertainty_depth.geometry.camera import Camera
 
 
 @dataclass(frozen=True, eq=False)
+class Scan:
+    """A LiDAR scan, and where the LiDAR sits.
+
+    Attributes:
+        points: (N, 3), metres, in the LiDAR's frame.
+        lidar_to_camera: (4, 4) float64, LiDAR frame to camera optical frame.
+    """
+
+    points: NDArray[np.floating]
+    lidar_to_camera: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
 class Frame:
     """One camera image with the depth that is known of it.
 
@@ -20,6 +33,7 @@ class Frame:
         camera: the intrinsics at this image's size; None where a source has none.
         ground_truth_m: (H, W) float32, metres along the optical axis, NaN where nothing is known. Sparse for LiDAR.
         name: what a person calls this frame (file stem, or the stamp in seconds).
+        scan: what the ground truth was projected from; None where it is no LiDAR's.
     """
 
     stamp_ns: int
@@ -27,6 +41,7 @@ class Frame:
     camera: Camera | None
     ground_truth_m: NDArray[np.float32]
     name: str
+    scan: Scan | None = None
 
 
 @dataclass(frozen=True)
@@ -37,11 +52,20 @@ class Skipped:
         stamp_ns: time of the image, nanoseconds; None where even that could not be read.
         reason: short key that losses are counted under, e.g. "no_lidar_within_max_time_difference".
         message: the sentence that explains it.
+        frame: the frame itself, where all that it lacks is ground truth in view.
     """
 
     stamp_ns: int | None
     reason: str
     message: str
+    frame: Frame | None = None
+
+
+def in_view(frame: Frame, message: str) -> Frame | Skipped:
+    """The frame, or where no LiDAR point is in view the reason, `message`, with the frame."""
+    if np.isnan(frame.ground_truth_m).all():
+        return Skipped(frame.stamp_ns, "no_lidar_point_in_view", message, frame)
+    return frame
 
 
 @dataclass(frozen=True, eq=False)

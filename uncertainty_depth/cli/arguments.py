@@ -200,8 +200,16 @@ SIGNATURES: dict[str, Signature] = {
     ),
     "info": Signature(
         (SourceConfig,),
-        (argument("bag", type=Path, help="bag, or model folder, to look into"),),
-        "my_bag",
+        (
+            argument("bag", type=Path, help="bag, or model folder, to look into"),
+            argument(
+                "--output",
+                type=Path,
+                metavar="PNG",
+                help="the plot of depth on the image (default: the bag's name with .png, here)",
+            ),
+        ),
+        "my_bag --output my_bag.png",
     ),
     "play": Signature(
         (PlayerConfig,),

@@ -9,9 +9,12 @@ import logging
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from uncertainty_depth.cli.arguments import build_parser
@@ -34,15 +37,18 @@ from uncertainty_depth.records import Skipped
 from uncertainty_depth.shipped_model import model_path
 
 if TYPE_CHECKING:
+    from uncertainty_depth.data.source import Source
     from uncertainty_depth.ros.player.bag_publisher import Played
 
 TEARDOWN_S = 10.0
 Command = Callable[[argparse.Namespace], None]
 logger = logging.getLogger(__name__)
+INFO_FRAMES = 50  # first frames of a bag that `info` looks at
 
 
 def train(arguments: argparse.Namespace) -> None:
     """Train a network on a source and write a model folder; killed at any moment, --resume goes on."""
+    from uncertainty_depth.data.checked_source import CheckedSource
     from uncertainty_depth.data.source import open_source
     from uncertainty_depth.pretrained.own_options import own_options_of
     from uncertainty_depth.training import train as train_model
@@ -53,7 +59,7 @@ def train(arguments: argparse.Namespace) -> None:
     if arguments.source is None and before is None:
         raise ConfigError("SOURCE is missing; only --resume takes that of the training it resumes")
     notation = arguments.source or before.source
-    source = open_source(notation, from_arguments(SourceConfig, arguments))
+    source = CheckedSource(open_source(notation, from_arguments(SourceConfig, arguments)))
     started_with = before.options if before else {}
     own = own_options_of(
         from_arguments(NetworkConfig, arguments, started_with),
@@ -85,6 +91,7 @@ def wrap(arguments: argparse.Namespace) -> None:
 
 def evaluate(arguments: argparse.Namespace) -> None:
     """Score a model on every frame of a source, without ROS, and write a report."""
+    from uncertainty_depth.data.checked_source import CheckedSource
     from uncertainty_depth.data.source import open_source, trained_on
     from uncertainty_depth.evaluation import report, summary, verdict
     from uncertainty_depth.evaluation.evaluate import run
@@ -92,7 +99,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.writers.prediction_bag import prediction_sink
 
     options = from_arguments(SourceConfig, arguments)
-    source = open_source(arguments.source, options)
+    source = CheckedSource(open_source(arguments.source, options))
     report.check_folder(arguments.output)
     if not arguments.overwrite:
         report.refuse_existing(arguments.output)
@@ -113,7 +120,12 @@ def evaluate(arguments: argparse.Namespace) -> None:
             logger.warning("interrupted: writing what has been scored; Ctrl-C again aborts")
             notes.append(f"interrupted: only the first frames of about {len(source)} were read")
         context = report.Context(
-            arguments.source, predictor.describe(), tuple(notes), to_mapping(options), tuple(seen)
+            arguments.source,
+            predictor.describe(),
+            tuple(notes),
+            to_mapping(options),
+            tuple(seen),
+            source.check.summary(),
         )
         page = report.write(evaluation, arguments.output, context)
     print(f"scored: {predictor.method}, {summary.scored_sigma(context.model)}")
@@ -166,10 +178,9 @@ def synthesize(arguments: argparse.Namespace) -> None:
 
 
 def info(arguments: argparse.Namespace) -> None:
-    """Print what a bag holds, what `evaluate` would take from it, and the transform that a node without tf needs; or what a model is."""
+    """Print what a bag holds, what `evaluate` would take from it, and the transform that a node without tf needs, and plot its depth on its image; or what a model is."""
     from uncertainty_depth.data.bag import BagSource
     from uncertainty_depth.data.recording import Recording
-    from uncertainty_depth.geometry.camera import parameters_from
 
     if (model_path(arguments.bag) / "model.json").is_file():
         print(_described(arguments.bag))
@@ -182,13 +193,42 @@ def info(arguments: argparse.Namespace) -> None:
     depth = "LiDAR" if source.topics.lidar else "depth image"
     print(f"{camera}, {depth} {source.topics.ground_truth}")
     if source.lidar_to_camera is not None:
-        print(
-            "lidar_to_camera:=["
-            + ", ".join(map(repr, parameters_from(source.lidar_to_camera)))
-            + "]"
-        )
-    for note in source.notes:
+        _print_transform(source.lidar_to_camera)
+    _check_geometry(source, arguments.output or Path(f"{arguments.bag.resolve().name}.png"))
+
+
+def _print_transform(lidar_to_camera: NDArray[np.float64]) -> None:
+    """In both notations. argparse takes negative numbers with an exponent for options: no exponent."""
+    from uncertainty_depth.geometry.camera import parameters_from
+
+    numbers = []
+    for value in parameters_from(lidar_to_camera):
+        numbers.append(np.format_float_positional(value, trim="0"))
+    print(f"for a command: --lidar-to-camera {' '.join(numbers)}")
+    print(f"for a node:    lidar_to_camera:=[{', '.join(numbers)}]")
+
+
+def _check_geometry(source: Source, plot: Path) -> None:
+    """Plot the depth on the image, and print what the first frames say of the geometry."""
+    from uncertainty_depth.data.checked_source import CheckedSource
+    from uncertainty_depth.evaluation.overlay import write_overlay
+    from uncertainty_depth.records import Frame
+
+    checked = CheckedSource(source)
+    frame = None
+    for record in islice(checked, INFO_FRAMES):
+        if frame is None and isinstance(record, Frame):
+            frame = record
+    print(f"geometry of the first frames: {checked.check.description()}")
+    if frame is None:
+        print("no plot of depth on the image: none of the first frames has depth in view")
+    else:
+        write_overlay(plot, frame.image, frame.ground_truth_m)
+        print(f"depth on the image: {plot}")
+    for note in checked.source.notes:
         print(note)
+    for warning in checked.check.warnings():
+        print(f"WARNING: {warning}")
 
 
 def _described(model: Path) -> str:

@@ -26,7 +26,7 @@ from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.messages.camera_info import calibration_from_info
 from uncertainty_depth.messages.depth_images import encoding_of
 from uncertainty_depth.messages.images import decode_image
-from uncertainty_depth.records import Frame, Skipped
+from uncertainty_depth.records import Frame, Skipped, in_view
 
 QUEUE_SIZE = 64  # images and messages of ground truth held while they wait for each other
 
@@ -149,7 +149,7 @@ class BagSource:
             sentence = f"{time} cannot be read: {type(error).__name__}: {error}"
             return Skipped(outcome.stamp_ns, "unreadable", sentence)
 
-    def _frame(self, stamp_ns: int, image: Any, truth: Any | None) -> Frame:
+    def _frame(self, stamp_ns: int, image: Any, truth: Any | None) -> Frame | Skipped:
         pixels = decode_image(image)
         camera = None
         if self.rectifier is not None:
@@ -160,10 +160,14 @@ class BagSource:
                 self._ground_truth.unmatched_reason,
                 f"no {self._ground_truth.noun} within {within}",
             )
-        ground_truth_m = self._ground_truth.depth_m(
+        ground_truth_m, scan = self._ground_truth.read(
             truth, self._frame_id(image), camera, pixels.shape[:2]
         )
-        return Frame(stamp_ns, pixels, camera, ground_truth_m, _seconds(stamp_ns))
+        time = _seconds(stamp_ns)
+        frame = Frame(stamp_ns, pixels, camera, ground_truth_m, time, scan)
+        if scan is None:
+            return frame
+        return in_view(frame, f"the image at {time} s: no LiDAR point falls into the image")
 
     def _frame_id(self, image: Any) -> str:
         return image.header.frame_id or self._camera_frame

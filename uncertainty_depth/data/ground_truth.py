@@ -18,6 +18,7 @@ from uncertainty_depth.geometry.camera import (
 from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import ground_truth_from_depth_image
+from uncertainty_depth.records import Scan
 
 
 class GroundTruth(Protocol):
@@ -31,10 +32,12 @@ class GroundTruth(Protocol):
     noun: str
     unmatched_reason: str
 
-    def depth_m(
+    def read(
         self, message: Any, camera_frame: str, camera: Camera | None, shape: tuple[int, int]
-    ) -> NDArray[np.float32]:
+    ) -> tuple[NDArray[np.float32], Scan | None]:
         """(H, W) float32 ground truth of an image of `shape`, metres, NaN where nothing is known.
+
+        A LiDAR's comes with the scan that it was projected from.
 
         Args:
             message: the cloud or depth image of the camera image.
@@ -58,18 +61,16 @@ class LidarGroundTruth:
         self._transforms = transforms
         self._extrinsics: dict[tuple[str, str], NDArray[np.float64]] = {}
 
-    def depth_m(
+    def read(
         self, message: Any, camera_frame: str, camera: Camera | None, shape: tuple[int, int]
-    ) -> NDArray[np.float32]:
-        """As `GroundTruth`. Raises also for a cloud without points or with none in view."""
+    ) -> tuple[NDArray[np.float32], Scan | None]:
+        """As `GroundTruth`. Raises also for a cloud without points."""
         points = cloud_points(message)
         if not len(points):
             raise MessageError("cloud_without_points", "the cloud has no finite point")
         lidar_to_camera = self.lidar_to_camera(camera_frame, message.header.frame_id)
         depth_m = ground_truth_from_cloud(points, lidar_to_camera, camera, self._config)
-        if np.isnan(depth_m).all():
-            raise MessageError("no_lidar_point_in_view", "no LiDAR point falls into the image")
-        return depth_m
+        return depth_m, Scan(points, lidar_to_camera)
 
     def lidar_to_camera(self, camera_frame: str, lidar_frame: str) -> NDArray[np.float64]:
         """(4, 4) transform from the LiDAR to the camera. Raises `MessageError` no_extrinsics."""
@@ -95,9 +96,9 @@ class DepthImageGroundTruth:
         """`rectifier`: of the camera images; None where they are taken as they are."""
         self._rectifier = rectifier
 
-    def depth_m(
+    def read(
         self, message: Any, camera_frame: str, camera: Camera | None, shape: tuple[int, int]
-    ) -> NDArray[np.float32]:
+    ) -> tuple[NDArray[np.float32], Scan | None]:
         """As `GroundTruth`."""
         depth_m = ground_truth_from_depth_image(message, shape)
-        return depth_m if self._rectifier is None else self._rectifier.depth(depth_m)
+        return (depth_m if self._rectifier is None else self._rectifier.depth(depth_m)), None

@@ -22,7 +22,7 @@ from uncertainty_depth.geometry.camera import (
 )
 from uncertainty_depth.geometry.distortion import Distortion
 from uncertainty_depth.geometry.rectification import RECTIFY, Calibration, Rectifier
-from uncertainty_depth.records import Frame, Skipped
+from uncertainty_depth.records import Frame, Scan, Skipped, in_view
 
 
 class KittiDrive:
@@ -128,7 +128,7 @@ class KittiSource:
         except MessageError as error:
             return Skipped(self._drive.stamps_ns[index], error.reason, str(error))
 
-    def _frame(self, index: int) -> Frame:
+    def _frame(self, index: int) -> Frame | Skipped:
         drive, name = self._drive, self._drive.names[index]
         image, camera = drive.image(index)
         scan = drive.scan(index)
@@ -137,15 +137,19 @@ class KittiSource:
                 "no_lidar_within_max_time_difference",
                 f"frame {name} of {drive.folder} has no Velodyne scan",
             )
+        points = scan[:, :3]
         ground_truth_m = ground_truth_from_cloud(
-            scan[:, :3], drive.lidar_to_camera, camera, self._config
+            points, drive.lidar_to_camera, camera, self._config
         )
-        if np.isnan(ground_truth_m).all():
-            raise MessageError(
-                "no_lidar_point_in_view",
-                f"no LiDAR point falls into frame {name} of {drive.folder}",
-            )
-        return Frame(drive.stamps_ns[index], image, camera, ground_truth_m, name)
+        frame = Frame(
+            drive.stamps_ns[index],
+            image,
+            camera,
+            ground_truth_m,
+            name,
+            Scan(points, drive.lidar_to_camera),
+        )
+        return in_view(frame, f"no LiDAR point falls into frame {name} of {drive.folder}")
 
 
 def lidar_to_camera(calibration: Path, projection: NDArray[np.float64]) -> NDArray[np.float64]:

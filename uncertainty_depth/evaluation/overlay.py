@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -51,6 +52,14 @@ def lidar_overlay(
     background[covered] = (1 - opacity) * background[covered] + opacity * colors
     bar = _color_bar(norm, background.shape[1], int(known.sum()))
     return np.vstack([background.round().astype(np.uint8), bar])
+
+
+def write_overlay(
+    path: Path, image: NDArray[np.uint8], ground_truth_m: NDArray[np.floating]
+) -> None:
+    """Write `lidar_overlay` to a PNG file. Raises `OSError` where that fails."""
+    plot = cv2.cvtColor(lidar_overlay(image, ground_truth_m), cv2.COLOR_RGB2BGR)
+    path.write_bytes(cv2.imencode(".png", plot)[1].tobytes())
 
 
 def _grey(image: NDArray[np.uint8], factor: int) -> NDArray[np.float32]:

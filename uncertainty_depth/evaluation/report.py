@@ -47,6 +47,7 @@ class Context:
         options: how the source was read, beside what the evaluation's own config says.
         trained_on: a sentence for each source scored that the model was trained on; None where
             nobody can tell, as in a live run.
+        geometry: what the check of the geometry found, see `GeometryCheck.summary`.
     """
 
     source: str
@@ -54,6 +55,7 @@ class Context:
     notes: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     trained_on: tuple[str, ...] | None = None
+    geometry: Mapping[str, Any] = field(default_factory=dict)
 
 
 def check_folder(folder: Path) -> None:
@@ -129,6 +131,7 @@ def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
     return {
         "verdict": verdict.as_dict(),
         **evaluation.summary(),
+        "geometry": dict(context.geometry),
         "notes": list(context.notes),
         "source": context.source,
         "config": {**context.options, **to_mapping(evaluation.config)},

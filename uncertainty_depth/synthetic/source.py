@@ -13,7 +13,7 @@ from tqdm import tqdm
 from uncertainty_depth.config import LidarConfig, SynthesisConfig
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.options import to_mapping
-from uncertainty_depth.records import Frame
+from uncertainty_depth.records import Frame, Scan
 from uncertainty_depth.synthetic import scene, sensors
 from uncertainty_depth.synthetic.render import Renderer
 from uncertainty_depth.writers.bag_writer import BagWriter
@@ -132,15 +132,16 @@ class SyntheticSource:
     def __iter__(self) -> Iterator[Frame]:
         for moment in _moments(self._config):
             view = moment.world.view(moment.frame)
-            truth = view.depth_m if self._config.dense else self._from_lidar(moment)
+            truth = view.depth_m
+            scan = None
+            if not self._config.dense:
+                scan = Scan(moment.world.cloud(moment.frame)[:, :3], sensors.LIDAR_TO_CAMERA)
+                truth = ground_truth_from_cloud(
+                    scan.points, scan.lidar_to_camera, self._camera, self._lidar
+                )
             image = moment.world.photograph(moment.frame, view)
-            yield Frame(
-                moment.world.stamp_ns(moment.frame), image, self._camera, truth, moment.name
-            )
-
-    def _from_lidar(self, moment: Moment) -> NDArray[np.float32]:
-        points = moment.world.cloud(moment.frame)[:, :3]
-        return ground_truth_from_cloud(points, sensors.LIDAR_TO_CAMERA, self._camera, self._lidar)
+            stamp_ns = moment.world.stamp_ns(moment.frame)
+            yield Frame(stamp_ns, image, self._camera, truth, moment.name, scan)
 
 
 def _notation(config: SynthesisConfig) -> str:

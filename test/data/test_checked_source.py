@@ -1,0 +1,52 @@
+"""The geometry check on real recordings: silent where it is right, loud where it is not."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.data.checked_source import CheckedSource
+from uncertainty_depth.data.kitti import KittiSource
+from uncertainty_depth.data.nyu import NyuSource
+from uncertainty_depth.geometry.camera import transform_from
+
+FRAMES = 8
+
+
+def warnings_over(source) -> list[str]:
+    for _ in itertools.islice(source, FRAMES):
+        pass
+    return source.check.warnings()
+
+
+def test_a_kitti_drive_is_confirmed(kitti_drive):
+    source = CheckedSource(KittiSource(kitti_drive, SourceConfig()))
+    assert warnings_over(source) == []
+    assert source.check.summary()["edge_fit"] > 4
+    assert source.check.fraction_in_view == pytest.approx(0.14, abs=0.03)
+
+
+def test_a_kitti_drive_with_swapped_extrinsics_says_so_in_its_notes(kitti_drive):
+    kitti = KittiSource(kitti_drive, SourceConfig())
+    kitti._drive.lidar_to_camera = np.linalg.inv(kitti._drive.lidar_to_camera)
+    source = CheckedSource(kitti)
+    (warning,) = warnings_over(source)
+    assert "the inverse of lidar_to_camera fits clearly better" in warning
+    assert source.notes[-1] == warning
+
+
+def test_a_kitti_cloud_in_its_body_frame_is_told_though_no_point_is_in_view(kitti_drive):
+    kitti = KittiSource(kitti_drive, SourceConfig())
+    kitti._drive.lidar_to_camera = transform_from(0.01, 0, 0, 0, 0, 0, 1)
+    (view, edges) = warnings_over(CheckedSource(kitti))
+    assert "of the LiDAR's points fall into the image" in view
+    assert "followed by body frame (x forward) to optical frame (z forward)" in edges
+
+
+def test_dense_depth_of_rooms_is_confirmed(nyu_folder):
+    source = CheckedSource(NyuSource(nyu_folder, "test"))
+    assert warnings_over(source) == []
+    assert source.check.summary()["edge_fit"] > 4

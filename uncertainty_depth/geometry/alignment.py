@@ -1,0 +1,170 @@
+"""How well the edges of a depth image lie on the edges of the camera image.
+
+A LiDAR that is registered rightly sees its depth jump where the camera sees an outline. Levinson
+and Thrun (Automatic Online Calibration of Cameras and Lasers, RSS 2013) sum the image's edge
+strength over the points at depth edges, and compare that sum with the sums at poses around the
+given one: only the right pose is a sharp maximum. The same here, with three changes. The image's
+edges are divided by their local mean, so that a rich texture gives no advantage. Depth edges are
+found in the depth image, by inverse depth, in which a plane has none however it is slanted. The
+poses are shifts and rotations in the image plane, all shifts at once by a correlation.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+WORKING_WIDTH = 480  # pixels; larger images are reduced to it
+MAX_SHIFT = 32  # pixels of the reduced image
+ROTATIONS = (0.0, -2.0, -1.0, 1.0, 2.0)  # degrees; the first is the pose as given
+MIN_EDGE_POINTS = 30
+NEIGHBOURS = 6  # depths in the window round a point
+DENSITY_WINDOW = 31  # pixels
+RING_GAP = 9  # pixels between the points of a ring that are taken as connected
+MIN_EDGE = 0.05  # of the depth: smaller jumps are noise
+MAX_EDGE = 0.3  # larger jumps say no more
+BLUR = 1.5  # standard deviation in pixels: how far an edge may be off
+LOCALITY = 30.0  # standard deviation in pixels of the local mean of edge strength
+
+
+class Edges(NamedTuple):
+    """Points of a depth image at whose side the depth jumps back, and how far.
+
+    Attributes:
+        columns, rows: (N,) pixels.
+        strengths: (N,) float32, the jump of inverse depth relative to the point's, 0.05 to 0.3.
+    """
+
+    columns: NDArray[np.intp]
+    rows: NDArray[np.intp]
+    strengths: NDArray[np.float32]
+
+
+def alignment(
+    image: NDArray[np.uint8], depth_m: NDArray[np.floating], rotations: tuple[float, ...]
+) -> NDArray[np.float32] | None:
+    """Edge strength of the image at the depth edges, for each rotation and shift of the depth.
+
+    Args:
+        image: (H, W, 3) uint8 RGB.
+        depth_m: (H, W), metres, NaN where nothing is known; sparse or dense.
+        rotations: degrees, clockwise about the image's centre.
+
+    Returns:
+        (rotations, 2 MAX_SHIFT + 1, 2 MAX_SHIFT + 1): the weighted mean of the image's edge
+        strength, which is 0 on average over the image with standard deviation 1, by row and
+        column shift in pixels of the reduced image; [:, MAX_SHIFT, MAX_SHIFT] is without shift.
+        None where fewer than `MIN_EDGE_POINTS` are at a depth edge.
+    """
+    edges = depth_edges(reduced_depth(depth_m))
+    if len(edges.strengths) < MIN_EDGE_POINTS:
+        return None
+    strength = image_edges(reduced_image(image))
+    padding = [MAX_SHIFT] * 4
+    padded = cv2.copyMakeBorder(strength, *padding, cv2.BORDER_CONSTANT, value=0.0)
+    surfaces = []
+    for rotation in rotations:
+        points = _rotated(edges, rotation, strength.shape)
+        surfaces.append(cv2.matchTemplate(padded, points, cv2.TM_CCORR))
+    return np.stack(surfaces) / edges.strengths.sum()
+
+
+def reduction(width: int) -> float:
+    """Pixels of an image of this width to a pixel of the reduced one."""
+    return max(1.0, width / WORKING_WIDTH)
+
+
+def reduced_image(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """(h, w, 3): the image at `WORKING_WIDTH` at most."""
+    return cv2.resize(image, _reduced_size(image.shape[:2])[::-1], interpolation=cv2.INTER_AREA)
+
+
+def reduced_depth(depth_m: NDArray[np.floating]) -> NDArray[np.float32]:
+    """(h, w) float32 of the same size: the nearest depth that falls into each pixel, or NaN."""
+    height, width = _reduced_size(depth_m.shape)
+    rows, columns = np.nonzero(np.isfinite(depth_m) & (depth_m > 0))
+    nearest = np.full((height, width), np.inf, np.float32)
+    pixels = (rows * height // depth_m.shape[0], columns * width // depth_m.shape[1])
+    np.minimum.at(nearest, pixels, depth_m[rows, columns].astype(np.float32))
+    nearest[np.isinf(nearest)] = np.nan
+    return nearest
+
+
+def image_edges(image: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """(H, W) float32: gradient relative to its local mean, blurred; of mean 0 and deviation 1."""
+    grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32)
+    smooth = _blurred(grey, 1.0)
+    across = cv2.Sobel(smooth, cv2.CV_32F, 1, 0)
+    down = cv2.Sobel(smooth, cv2.CV_32F, 0, 1)
+    gradient = np.hypot(across, down)
+    floor = 0.2 * gradient.mean() + 1e-3  # a featureless region has no edges, only noise
+    relative = np.minimum(gradient / (_blurred(gradient, LOCALITY) + floor), 3.0)
+    strength = _blurred(relative, BLUR) - _blurred(relative, LOCALITY)
+    return strength / (strength.std() + 1e-6)
+
+
+def depth_edges(depth_m: NDArray[np.float32]) -> Edges:
+    """The foreground points of a depth image at depth discontinuities.
+
+    In a window with `NEIGHBOURS` depths on average the inverse depth 1/z of a point is compared
+    with the mean of the largest and the smallest: the same on a plane, larger at an outline.
+    """
+    known = np.isfinite(depth_m)
+    if not known.any():
+        return Edges(*np.nonzero(known), np.empty(0, np.float32))
+    window = int(np.clip(math.sqrt(NEIGHBOURS / _density(known, known)), 3, 41)) | 1
+    neighbourhood = np.ones((window, window), np.uint8)
+    inverse = np.zeros_like(depth_m)
+    inverse[known] = 1 / depth_m[known]
+    largest = cv2.dilate(inverse, neighbourhood)
+    smallest = cv2.erode(np.where(known, inverse, np.float32(np.inf)), neighbourhood)
+    jump = np.zeros_like(depth_m)
+    jump[known] = 2 - depth_m[known] * (largest[known] + smallest[known])
+    rows, columns = np.nonzero(jump > MIN_EDGE)
+    return Edges(columns, rows, np.minimum(jump[rows, columns], MAX_EDGE))
+
+
+def row_density(depth_m: NDArray[np.floating]) -> float:
+    """Fraction of the reduced image's rows, where there is depth, that a LiDAR's ring lies in.
+
+    Rings far apart look alike when they are shifted by their distance: they are 1 over this apart.
+    """
+    known = np.isfinite(reduced_depth(depth_m))
+    if not known.any():
+        return 0.0
+    rings = cv2.dilate(known.astype(np.uint8), np.ones((1, RING_GAP), np.uint8))
+    return _density(rings, known)
+
+
+def _density(mask: NDArray[Any], known: NDArray[np.bool_]) -> float:
+    """The median over the known pixels of the fraction of `mask` around them."""
+    size = (DENSITY_WINDOW, DENSITY_WINDOW)
+    return float(np.median(cv2.boxFilter(mask.astype(np.float32), -1, size)[known]))
+
+
+def _rotated(edges: Edges, degrees: float, shape: tuple[int, int]) -> NDArray[np.float32]:
+    """(H, W): the strengths of the edges where their points lie after a rotation."""
+    height, width = shape
+    angle = math.radians(degrees)
+    right = edges.columns - (width - 1) / 2
+    down = edges.rows - (height - 1) / 2
+    columns = np.rint(math.cos(angle) * right - math.sin(angle) * down + (width - 1) / 2)
+    rows = np.rint(math.sin(angle) * right + math.cos(angle) * down + (height - 1) / 2)
+    inside = (columns >= 0) & (columns < width) & (rows >= 0) & (rows < height)
+    points = np.zeros(shape, np.float32)
+    pixels = (rows[inside].astype(np.intp), columns[inside].astype(np.intp))
+    np.add.at(points, pixels, edges.strengths[inside])
+    return points
+
+
+def _reduced_size(shape: tuple[int, ...]) -> tuple[int, int]:
+    factor = reduction(shape[1])
+    return round(shape[0] / factor), round(shape[1] / factor)
+
+
+def _blurred(values: NDArray[np.float32], deviation: float) -> NDArray[np.float32]:
+    return cv2.GaussianBlur(values, (0, 0), deviation)

@@ -1,0 +1,67 @@
+"""The mistakes that people make with extrinsics, as the poses that undo them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Body frame (x forward, y left, z up) to optical frame (z forward, x right, y down), REP 103.
+BODY_TO_OPTICAL = np.array([[0.0, -1, 0, 0], [0, 0, -1, 0], [1, 0, 0, 0], [0, 0, 0, 1]])
+BODY_TO_OPTICAL_OPTION = "0 0 0 0.5 -0.5 0.5 0.5"  # the same as x y z qx qy qz qw
+
+
+def candidate_poses(lidar_to_camera: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    """Poses that would be right if a given (4, 4) pose were wrong in a common way, by their name.
+
+    Those that equal the given one within a degree and a centimetre are left out.
+    """
+    inverse = np.linalg.inv(lidar_to_camera)
+    candidates = {
+        "the inverse of lidar_to_camera": inverse,
+        "the cloud without any transform, as if it were in the optical frame": np.eye(4),
+        "lidar_to_camera followed by body frame (x forward) to optical frame (z forward)": (
+            BODY_TO_OPTICAL @ lidar_to_camera
+        ),
+        "lidar_to_camera without the step from body frame to optical frame": (
+            BODY_TO_OPTICAL.T @ lidar_to_camera
+        ),
+    }
+    for number, root in enumerate(_square_roots(lidar_to_camera), start=1):
+        name = f"lidar_to_camera as if it had been applied twice (square root {number})"
+        candidates[name] = root
+    return {
+        name: pose for name, pose in candidates.items() if not _is_close(pose, lidar_to_camera)
+    }
+
+
+def looks_like_body_frame(points: NDArray[np.floating]) -> bool:
+    """Whether a cloud's up axis is z, as in a body frame, and not y, as in an optical frame.
+
+    Floors and ceilings make the extent of a cloud along its up axis its smallest.
+    """
+    low, high = np.percentile(points, (10, 90), axis=0)
+    extent = high - low
+    return bool(extent[2] < 0.5 * extent[1])
+
+
+def _square_roots(pose: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    """The two rigid transforms about the axis of `pose` that give it when applied twice."""
+    from scipy.spatial.transform import Rotation
+
+    turn = Rotation.from_matrix(pose[:3, :3]).as_rotvec()
+    angle = float(np.linalg.norm(turn))
+    axis = turn / angle if angle > 1e-6 else np.array([0.0, 0.0, 1.0])
+    roots = []
+    for half in (angle / 2, angle / 2 + np.pi):
+        root = np.eye(4)
+        root[:3, :3] = Rotation.from_rotvec(axis * half).as_matrix()
+        sum_of_turns = np.eye(3) + root[:3, :3]  # singular for half a turn
+        root[:3, 3] = np.linalg.lstsq(sum_of_turns, pose[:3, 3], rcond=None)[0]
+        roots.append(root)
+    return roots
+
+
+def _is_close(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    turn = np.abs(one[:3, :3] - other[:3, :3]).max()
+    shift = np.abs(one[:3, 3] - other[:3, 3]).max()
+    return bool(turn < np.deg2rad(1) and shift < 0.01)

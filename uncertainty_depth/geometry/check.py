@@ -1,0 +1,227 @@
+"""Whether depth and image fit together, told from a few frames: unit, view, and edges."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.config import LidarConfig
+from uncertainty_depth.geometry.alignment import ROTATIONS, alignment, reduction, row_density
+from uncertainty_depth.geometry.camera import (
+    Camera,
+    ground_truth_from_cloud,
+    image_coordinates,
+)
+from uncertainty_depth.geometry.candidate_poses import candidate_poses
+from uncertainty_depth.geometry.edge_fit import MARGIN, SIGNIFICANT, EdgeFit, Fit
+from uncertainty_depth.records import Scan
+
+FRAMES = 8  # so many frames are looked at, then as many of twice the distance, and so on
+MEDIAN_DEPTH = (0.05, 500.0)  # metres; a median outside is in another unit
+MAX_BASELINE = 20.0  # metres between LiDAR and camera
+MIN_FRACTION_IN_VIEW = 0.002
+MIN_ROW_DENSITY = 0.15  # of rings: below it only gross mistakes are told
+GIVEN = "lidar_to_camera"
+UPSIDE_DOWN = "the image rotated by 180 degrees"
+
+
+class GeometryCheck:
+    """Collects from the frames it is shown what tells a wrong geometry.
+
+    Of a long run it looks at frames ever farther apart: its cost per frame falls towards zero.
+    """
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._stride = 1
+        self._looked_at = 0
+        self._factor = 1.0
+        self._focal_length: float | None = None
+        self._baseline_m = 0.0
+        self._row_densities: list[float] = []
+        self._medians_m: list[float] = []
+        self._fractions_in_view: dict[str, list[float]] = {}
+        self._edges: dict[str, EdgeFit] = {GIVEN: EdgeFit()}
+
+    def update(
+        self,
+        image: NDArray[np.uint8] | None,
+        ground_truth_m: NDArray[np.floating],
+        camera: Camera | None = None,
+        scan: Scan | None = None,
+    ) -> None:
+        """Look at a frame, if its turn has come.
+
+        Args:
+            image: (H, W, 3) uint8 RGB; without it edges are not compared.
+            ground_truth_m: (H, W), metres, NaN where nothing is known.
+            camera: of the image.
+            scan: what the ground truth was made of, where it is a LiDAR's. Other extrinsics are
+                tried only with a camera and a scan.
+        """
+        if self._seen % self._stride == 0:
+            self._look(image, ground_truth_m, camera, scan)
+        self._seen += 1
+
+    def _look(
+        self,
+        image: NDArray[np.uint8] | None,
+        ground_truth_m: NDArray[np.floating],
+        camera: Camera | None,
+        scan: Scan | None,
+    ) -> None:
+        known = np.isfinite(ground_truth_m)
+        if known.any():
+            self._medians_m.append(float(np.median(ground_truth_m[known])))
+        if camera is not None and scan is not None:
+            self._focal_length = float(camera.intrinsics[0, 0])
+            self._baseline_m = float(np.linalg.norm(scan.lidar_to_camera[:3, 3]))
+            self._count_in_view(GIVEN, scan, scan.lidar_to_camera, camera)
+        if image is not None:
+            self._compare_edges(image, ground_truth_m, camera, scan)
+        self._looked_at += 1
+        if self._looked_at % FRAMES == 0:
+            self._stride *= 2
+
+    def _compare_edges(
+        self,
+        image: NDArray[np.uint8],
+        ground_truth_m: NDArray[np.floating],
+        camera: Camera | None,
+        scan: Scan | None,
+    ) -> None:
+        self._factor = reduction(image.shape[1])
+        self._row_densities.append(row_density(ground_truth_m))
+        given = self._edges[GIVEN]
+        given.add(alignment(image, ground_truth_m, ROTATIONS))
+        fit = given.fit()
+        if fit is not None and fit.given >= SIGNIFICANT:
+            return
+        self._add(UPSIDE_DOWN, np.ascontiguousarray(image[::-1, ::-1]), ground_truth_m)
+        if camera is None or scan is None:
+            return
+        for name, pose in candidate_poses(scan.lidar_to_camera).items():
+            self._count_in_view(name, scan, pose, camera)
+            depth_m = ground_truth_from_cloud(scan.points, pose, camera, LidarConfig())
+            self._add(name, image, depth_m)
+
+    def _add(self, name: str, image: NDArray[np.uint8], depth_m: NDArray[np.floating]) -> None:
+        edges = self._edges.setdefault(name, EdgeFit())
+        edges.add(alignment(image, depth_m, ROTATIONS[:1]))
+
+    def _count_in_view(
+        self, name: str, scan: Scan, pose: NDArray[np.float64], camera: Camera
+    ) -> None:
+        depths = image_coordinates(scan.points, pose, camera)[2]
+        fractions = self._fractions_in_view.setdefault(name, [])
+        fractions.append(len(depths) / max(len(scan.points), 1))
+
+    @property
+    def median_depth_m(self) -> float:
+        """The median over the frames looked at; NaN before the first."""
+        return float(np.median(self._medians_m)) if self._medians_m else math.nan
+
+    @property
+    def fraction_in_view(self) -> float:
+        """The fraction of a cloud's points that fall into the image; NaN without clouds."""
+        fractions = self._fractions_in_view.get(GIVEN)
+        return float(np.mean(fractions)) if fractions else math.nan
+
+    def warnings(self) -> list[str]:
+        """A sentence for each thing that is wrong with the geometry."""
+        return [*self._unit_warnings(), *self._view_warnings(), *self._edge_warnings()]
+
+    def summary(self) -> dict[str, Any]:
+        """The numbers behind the warnings, and the warnings, as `summary.json` holds them."""
+        fit = self._edges[GIVEN].fit()
+        return {
+            "median_depth_m": self.median_depth_m,
+            "fraction_in_view": self.fraction_in_view,
+            "edge_fit": None if fit is None else fit.given,
+            "edge_fit_of_best_pose": None if fit is None else fit.best,
+            "warnings": self.warnings(),
+        }
+
+    def description(self) -> str:
+        """One sentence on what was found, also where nothing is wrong."""
+        parts = [f"median depth {self.median_depth_m:.3g} m"]
+        if not math.isnan(self.fraction_in_view):
+            parts.append(f"{self.fraction_in_view:.1%} of the points in view")
+        fit = self._edges[GIVEN].fit()
+        if fit is None:
+            parts.append("too few depth edges to compare with the image")
+        elif fit.given >= SIGNIFICANT:
+            parts.append(f"depth edges lie on image edges ({fit.given:.1f} deviations)")
+        else:
+            parts.append(
+                f"the edges do not tell whether depth and image fit ({fit.given:.1f} deviations, "
+                f"{SIGNIFICANT:g} would)"
+            )
+        return ", ".join(parts)
+
+    def _unit_warnings(self) -> list[str]:
+        smallest, largest = MEDIAN_DEPTH
+        sentences = []
+        if self.median_depth_m > largest:
+            sentences.append(
+                f"the median depth is {self.median_depth_m:,.0f} m: the ground truth is in "
+                "millimetres, expected metres (a cloud, a 32FC1 image) or 16UC1 millimetres"
+            )
+        if self.median_depth_m < smallest:
+            sentences.append(
+                f"the median depth is {self.median_depth_m:.2g} m: the ground truth is 1,000 times "
+                "too small, as metres are when they are read as millimetres"
+            )
+        if self._baseline_m > MAX_BASELINE:
+            sentences.append(
+                f"lidar_to_camera puts the LiDAR {self._baseline_m:,.0f} m from the camera: "
+                "its translation is in millimetres, or it leads to a map's origin; expected metres"
+            )
+        return sentences
+
+    def _view_warnings(self) -> list[str]:
+        if not self.fraction_in_view < MIN_FRACTION_IN_VIEW:
+            return []
+        sentence = f"only {self.fraction_in_view:.2%} of the LiDAR's points fall into the image"
+        others = dict(self._fractions_in_view)
+        others.pop(GIVEN)
+        if not others:
+            return [sentence]
+        name = max(others, key=lambda other: np.mean(others[other]))
+        return [f"{sentence}; {name} would put {np.mean(others[name]):.1%} there"]
+
+    def _edge_warnings(self) -> list[str]:
+        given = self._edges[GIVEN].fit()
+        score = 0.0 if given is None else given.given  # without edges in view nothing fits
+        scores = {}
+        for name, edges in self._edges.items():
+            if name != GIVEN and (fit := edges.fit()) is not None:
+                scores[name] = fit.given
+        name = max(scores, key=lambda other: scores[other], default=GIVEN)
+        if name != GIVEN and scores[name] > max(SIGNIFICANT, score + MARGIN):
+            frames = self._edges[name].frames
+            return [
+                f"camera and depth do not fit together: {name} fits clearly better (edges align "
+                f"by {scores[name]:.1f} deviations against {score:.1f}, {frames} frames)"
+            ]
+        return [] if given is None else self._shift_warnings(given, self._edges[GIVEN].frames)
+
+    def _shift_warnings(self, fit: Fit, frames: int) -> list[str]:
+        if not fit.contradicts_given or np.median(self._row_densities) < MIN_ROW_DENSITY:
+            return []
+        right = round(fit.shift[0] * self._factor)
+        down = round(fit.shift[1] * self._factor)
+        angle = ""
+        if self._focal_length:
+            degrees = math.degrees(math.atan(math.hypot(right, down) / self._focal_length))
+            angle = f", as a camera turned by about {degrees:.0f} degrees sees it"
+        return [
+            "camera and depth do not fit together: the depth shifted by "
+            f"{right:+d} pixels to the right and {down:+d} down, rotated by {fit.rotation:+.0f} "
+            f"degrees{angle}, fits clearly better (edges align by {fit.best:.1f} deviations "
+            f"against {fit.given:.1f}, {frames} frames): check lidar_to_camera or tf, the camera "
+            "info, and the times of image and depth"
+        ]

@@ -1,0 +1,80 @@
+"""How well a pose fits by its edges, against the poses around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.geometry.alignment import MAX_SHIFT, ROTATIONS
+
+MIN_FRAMES = 3  # fewer say nothing
+SIGNIFICANT = 4.0  # deviations over other poses from which on a pose fits
+MARGIN = 1.2  # deviations by which another pose has to fit better than the given one
+MIN_WINS = 0.7  # fraction of the frames in which it has to fit better
+MIN_SHIFT = 3  # pixels of the reduced image; a smaller shift is no other pose
+_WITHIN_A_PIXEL = slice(MAX_SHIFT - 1, MAX_SHIFT + 2)
+_AS_GIVEN = (0, _WITHIN_A_PIXEL, _WITHIN_A_PIXEL)  # of a surface of alignments
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The alignment of a pose in robust standard deviations over the poses around it.
+
+    Attributes:
+        given: of the pose itself, the best within a pixel.
+        best: of the best pose around it.
+        shift: of the best pose, right and down, pixels of the reduced image.
+        rotation: of the best pose, clockwise, degrees.
+        wins: fraction of the frames in which the best pose fits better than the given one.
+    """
+
+    given: float
+    best: float
+    shift: tuple[int, int]
+    rotation: float
+    wins: float
+
+    @property
+    def contradicts_given(self) -> bool:
+        """Whether the best pose is another one than the given, and clearly better."""
+        is_other = max(map(abs, self.shift)) >= MIN_SHIFT or self.rotation != 0
+        is_better = self.best > max(SIGNIFICANT, self.given + MARGIN)
+        return is_other and is_better and self.wins >= MIN_WINS
+
+
+class EdgeFit:
+    """The mean alignment of one pose over frames, see `geometry.alignment`."""
+
+    def __init__(self) -> None:
+        self.frames = 0
+        self._sum: NDArray[np.float64] | float = 0.0
+        self._wins: NDArray[np.intp] | int = 0
+
+    def add(self, values: NDArray[np.float32] | None) -> None:
+        """Add the alignment of a frame; None, of a frame that has none, is left out."""
+        if values is None:
+            return
+        self._sum = self._sum + values.astype(np.float64)
+        self._wins = self._wins + (values > values[_AS_GIVEN].max())
+        self.frames += 1
+
+    def fit(self) -> Fit | None:
+        """The fit over the frames so far; None for fewer than `MIN_FRAMES`."""
+        if self.frames < MIN_FRAMES:
+            return None
+        median = np.median(self._sum)
+        deviation = 1.4826 * np.median(np.abs(self._sum - median))
+        if not deviation > 0:
+            return None
+        scores = (self._sum - median) / deviation
+        best = np.unravel_index(scores.argmax(), scores.shape)
+        rotation, row, column = best
+        return Fit(
+            given=float(scores[_AS_GIVEN].max()),
+            best=float(scores[best]),
+            shift=(int(column) - MAX_SHIFT, int(row) - MAX_SHIFT),
+            rotation=ROTATIONS[rotation],
+            wins=float(self._wins[best]) / self.frames,
+        )
