@@ -63,7 +63,8 @@ class Recording:
             try:
                 readers = [stack.enter_context(make()) for make in self._make_readers]
             except Exception as error:  # rosbags lets those of sqlite3, YAML, struct ... through
-                raise SourceError(f"{self.path} cannot be read as a bag: {error}") from error
+                sentence = f"{self.path} cannot be read as a bag: {error}{_hint(str(error))}"
+                raise SourceError(sentence) from error
             for reader in readers:
                 self.note_losses(reader)
             yield OpenRecording(readers, self)
@@ -170,6 +171,13 @@ def _typestore(is_ros1: bool) -> Any:
         get_types_from_msg("geometry_msgs/TransformStamped[] transforms", "tf2_msgs/msg/TFMessage")
     )
     return store
+
+
+def _hint(problem: str) -> str:
+    """What to do about a file that looks as if it was cut off: of SQLite, or of ROS 1."""
+    if "malformed" in problem:
+        return "; was it cut off?"
+    return "; was it cut off? `rosbag reindex` may mend it" if "Bag index" in problem else ""
 
 
 def _losses(file: McapFile) -> list[str]:
