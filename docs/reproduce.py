@@ -1,0 +1,317 @@
+"""Make the numbers in these documents again, each by the command that stands in its marker.
+
+A block is what stands between `<!-- made by: NAME -->` and `<!-- end -->` in a Markdown file.
+
+    python docs/reproduce.py demo-model demo-scores demo-calibration
+    python docs/reproduce.py nyu-scores nyu-calibration --data NYU_DIR --models MODELS_DIR
+
+MODELS_DIR is the folder `models` that `uncertainty-depth experiment nyu` leaves. Without names, all
+blocks that need neither are made. `--check` writes nothing and fails where a block differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from uncertainty_depth import atomic
+from uncertainty_depth.calibration.fit import SHAPES, SIZES, STRENGTHS
+from uncertainty_depth.calibration.run import Calibration, calibrate, distribution_of
+from uncertainty_depth.calibration.scores import LABELS
+from uncertainty_depth.calibration.table import text
+from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.data.source import open_source
+from uncertainty_depth.evaluation.frame_table import flatten
+from uncertainty_depth.experiments.tables import markdown
+from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.records import Frame
+
+DOCS = Path(__file__).resolve().parent
+DEMO = DOCS.parent / "uncertainty_depth" / "models" / "demo"
+UNSEEN = "synthetic:worlds=16,frames=3,rate=0.5,seed=20000,test_objects=true"
+SEQUENCES = [f"synthetic:worlds=2,frames=12,seed={seed}" for seed in (101, 102, 103)]
+BASELINES = {
+    "constant": "– constant",
+    "proportional_to_depth": "– depth",
+    "proportional_to_depth_noisy": "– depth x noise",
+}
+COLUMNS = {
+    "AUSE abs_rel": "ause.abs_rel",
+    "AUSE rmse (m)": "ause.rmse",
+    "AUSE 1 - a1": "ause.a1",
+    "AUCE": "auce",
+    "AUCE (Laplace)": "auce_laplace",
+    "95 %": "coverage_95",
+    "95 % (Laplace)": "coverage_95_laplace",
+    "NLL (Laplace)": "nll_laplace",
+    "n-MeRCI": "n_merci",
+    "withdrawn": "n_merci_withdrawn",
+    "Spearman": "spearman",
+}
+DEPTH_COLUMNS = ("abs_rel", "rmse", "a1")
+NYU_ROWS = (
+    ("multi_epochs-0", "multi_epochs"),
+    ("multi_epochs_laplace-0", "multi_epochs"),
+    ("multi_epochs_laplace_long-0", "multi_epochs"),
+    ("multi_epochs-0", "mc_dropout"),
+    ("multi_epochs_laplace-0", "mc_dropout"),
+)
+
+
+class Inputs(NamedTuple):
+    """Folders that some blocks need.
+
+    Attributes:
+        data: of NYU Depth v2.
+        models: of the networks of the NYU experiment.
+    """
+
+    data: Path | None
+    models: Path | None
+
+
+class Block(NamedTuple):
+    """A part of a document, and what makes it.
+
+    Attributes:
+        document: relative to this folder.
+        make: returns its Markdown.
+        is_cheap: takes less than a few seconds, and no processor rounds it differently.
+        needs_nyu: needs both folders of `Inputs`.
+    """
+
+    document: str
+    make: Callable[[Inputs], str]
+    is_cheap: bool = False
+    needs_nyu: bool = False
+
+
+def demo_model(_: Inputs) -> str:
+    """What the demo's model.json says."""
+    content = json.loads((DEMO / "model.json").read_text())
+    training = content["training"]
+    camera = training["camera"]
+    median_m = training["median_depth_m"]
+    rows = [
+        ["source", f"`{training['source']}`"],
+        ["frames, training / held out", _pair(training["frames"], "training", "validation")],
+        ["epochs, and the one kept", f"{training['epochs']} / {training['kept_epochs'][0]}"],
+        ["head", content["network"]["head"]],
+        ["depth range (m)", " to ".join(map(str, content["network"]["depth_range"]))],
+        ["focal length / width", " to ".join(map(str, camera["focal_length_per_width"]))],
+        ["aspect", " to ".join(map(str, camera["aspect"]))],
+        ["median depth, middle of the top row (m)", str(median_m[0][10])],
+        ["median depth, middle of the bottom row (m)", str(median_m[-1][10])],
+        ["weights (MB)", f"{(DEMO / 'best.safetensors').stat().st_size / 1e6:.1f}"],
+    ]
+    return markdown(["", ""], rows)
+
+
+def _pair(values: Mapping[str, Any], first: str, second: str) -> str:
+    return f"{values[first]} / {values[second]}"
+
+
+def maps(_: Inputs) -> str:
+    """The maps that a calibration chooses among."""
+    strengths = ", ".join(f"{strength:.0%}" for strength in STRENGTHS)
+    sizes = [name.strip(", ") or "coverage" for name in SIZES]
+    number = 1 + len(sizes) * (1 + len(SHAPES) * len(STRENGTHS))
+    return (
+        f"{number} maps: raw sigma; and, sized by {' and by '.join(sizes)}, a pure scale and the "
+        f"shapes {' and '.join(SHAPES)} at {strengths}.\n"
+    )
+
+
+def demo_scores(_: Inputs) -> str:
+    """The demo's model on worlds it has not seen, by exact depth and by LiDAR."""
+    predictor = Predictor(DEMO, PredictorConfig(device="cpu"))
+    scores = {
+        "dense": score(predictor, UNSEEN + ",dense=true"),
+        "LiDAR": score(predictor, UNSEEN),
+    }
+    return depth_table(scores) + "\n" + sigma_table(scores)
+
+
+def score(predictor: Predictor, source: str) -> dict[str, Any]:
+    """All metrics over a source, by dotted name."""
+    metrics = OnlineMetrics()
+    for record in open_source(source, SourceConfig()):
+        if isinstance(record, Frame):
+            prediction = predictor.predict(record.image, record.stamp_ns)
+            metrics.update(prediction.depth_m, prediction.sigma_m, record.ground_truth_m)
+    return flatten(metrics.compute())
+
+
+def depth_table(scores: Mapping[str, Mapping[str, float]]) -> str:
+    """A row for each entry."""
+    rows = [
+        [name, *(f"{found[f'depth.{key}']:.3f}" for key in DEPTH_COLUMNS)]
+        for name, found in scores.items()
+    ]
+    return markdown(["", "abs_rel", "rmse (m)", "a1"], rows)
+
+
+def sigma_table(scores: Mapping[str, Mapping[str, float]]) -> str:
+    """A row for each entry, one for each baseline on its depth, and the change to the better."""
+    rows: list[list[str]] = []
+    for name, found in scores.items():
+        rows.append([name, *_cells(found, "uncertainty")])
+        for key, title in BASELINES.items():
+            rows.append([title, *_cells(found, f"baselines.{key}")])
+        rows.append(["– against the better of the first two", *_changes(found)])
+    return markdown(["", *COLUMNS], rows)
+
+
+def _cells(found: Mapping[str, float], prefix: str) -> list[str]:
+    return [f"{found[f'{prefix}.{key}']:.3f}" for key in COLUMNS.values()]
+
+
+def _changes(found: Mapping[str, float]) -> Iterator[str]:
+    """Percent, of the metrics that do not depend on the size of sigma; below 0 is better."""
+    for key in COLUMNS.values():
+        baselines = [found[f"baselines.{name}.{key}"] for name in list(BASELINES)[:2]]
+        is_relative = key.startswith(("ause", "n_merci"))
+        change = found[f"uncertainty.{key}"] / min(baselines) - 1
+        yield f"{change:+.0%}" if is_relative else ""
+
+
+def demo_calibration(_: Inputs) -> str:
+    """The demo's model on three sequences, each by the map of the two others."""
+    predictor = Predictor(DEMO, PredictorConfig(device="cpu", calibrated=False))
+    calibration = _calibrated(predictor, SEQUENCES)
+    rows = []
+    for trial in calibration.trials:
+        rows.append([trial.name, "before", *_scores(trial.before)])
+        rows.append([f"map: {trial.sigma_map.kind}", "after", *_scores(trial.after)])
+    before, after = calibration.scores()
+    rows.append(["mean", "before", *_scores(before)])
+    rows.append(["", "after", *_scores(after)])
+    return markdown(["", "", *LABELS.values()], rows) + "\n" + _outcome(calibration)
+
+
+def _calibrated(predictor: Predictor, sources: Sequence[str]) -> Calibration:
+    config = CalibrationConfig(distribution=distribution_of(predictor.model.network.head))
+    opened = [open_source(source, SourceConfig()) for source in sources]
+    return calibrate(opened, predictor, config, progress=False)
+
+
+def _scores(found: Mapping[str, float]) -> list[str]:
+    return [text(name, found[name]) for name in LABELS]
+
+
+def _outcome(calibration: Calibration) -> str:
+    kind = calibration.choice.sigma_map.kind
+    worse = ", ".join(LABELS[name] for name in calibration.harmed())
+    return f"The map of all is '{kind}'; " + (
+        f"refused, because worse on frames not used: {worse}.\n" if worse else "written.\n"
+    )
+
+
+def nyu_scores(inputs: Inputs) -> str:
+    """The networks of the NYU experiment that are there, on the official test split."""
+    scores = {}
+    for predictor, title in _nyu_predictors(inputs):
+        scores[title] = score(predictor, f"nyu:{inputs.data}:test")
+        print(json.dumps({title: scores[title]}), file=sys.stderr)
+    return depth_table(scores) + "\n" + sigma_table(scores)
+
+
+def nyu_calibration(inputs: Inputs) -> str:
+    """The same, calibrated on the first two thirds of the test split, reported on the last."""
+    rows = []
+    for predictor, title in _nyu_predictors(inputs):
+        calibration = _calibrated(predictor, [f"nyu:{inputs.data}:test"])
+        before, after = calibration.scores()
+        rows.append([title, calibration.distribution, "before", *_scores(before)])
+        is_refused = ", refused" if calibration.harmed() else ""
+        kind = calibration.choice.sigma_map.kind
+        rows.append([f"map: {kind}{is_refused}", "", "after", *_scores(after)])
+    return markdown(["", "distribution", "", *LABELS.values()], rows)
+
+
+def _nyu_predictors(inputs: Inputs) -> Iterator[tuple[Predictor, str]]:
+    if inputs.data is None or inputs.models is None:
+        raise SystemExit("reproduce: the NYU blocks need --data NYU_DIR and --models MODELS_DIR")
+    for name, method in NYU_ROWS:
+        folder = inputs.models / name
+        if is_finished(folder):
+            config = PredictorConfig(method=method, calibrated=False)
+            yield Predictor(folder, config), f"{name.rsplit('-', 1)[0]}, {method}"
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether a training in the folder came to its end."""
+    path = folder / "model.json"
+    return path.exists() and bool(json.loads(path.read_text())["training"].get("finished"))
+
+
+BLOCKS = {
+    "demo-model": Block("demo_model.md", demo_model, is_cheap=True),
+    "demo-scores": Block("demo_model.md", demo_scores),
+    "calibration-maps": Block("calibration.md", maps, is_cheap=True),
+    "demo-calibration": Block("calibration.md", demo_calibration),
+    "nyu-calibration": Block("calibration.md", nyu_calibration, needs_nyu=True),
+    "nyu-scores": Block("experiments/nyu.md", nyu_scores, needs_nyu=True),
+}
+
+
+def pattern(name: str) -> re.Pattern[str]:
+    """A block with its markers, the content in the only group."""
+    return re.compile(rf"(?<=<!-- made by: {name} -->\n)(.*?)(?=<!-- end -->)", re.DOTALL)
+
+
+def written(name: str) -> str:
+    """The block as it stands in its document.
+
+    Raises:
+        SystemExit: the document has no such block.
+    """
+    document = DOCS / BLOCKS[name].document
+    found = pattern(name).search(document.read_text())
+    if found is None:
+        raise SystemExit(f"reproduce: {document.name} has no block {name}; expected its markers")
+    return found.group()
+
+
+def framed(content: str) -> str:
+    """Content with an empty line before and after, as Markdown wants it."""
+    return f"\n{content.strip()}\n\n"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Make the blocks, or compare them."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BLOCKS))
+    parser.add_argument("--data", type=Path, metavar="NYU_DIR")
+    parser.add_argument("--models", type=Path, metavar="MODELS_DIR")
+    parser.add_argument("--check", action="store_true", help="write nothing, compare")
+    arguments = parser.parse_args(argv)
+    if unknown := set(arguments.names) - set(BLOCKS):
+        parser.error(f"unknown block {sorted(unknown)[0]!r}; expected {', '.join(BLOCKS)}")
+    inputs = Inputs(arguments.data, arguments.models)
+    names = arguments.names or [name for name, block in BLOCKS.items() if not block.needs_nyu]
+    differing = []
+    for name in names:
+        before = written(name)
+        content = framed(BLOCKS[name].make(inputs))
+        if content == before:
+            continue
+        differing.append(name)
+        if not arguments.check:
+            document = DOCS / BLOCKS[name].document
+            changed = pattern(name).sub(lambda _, new=content: new, document.read_text())
+            atomic.write_text(document, changed)
+    print(f"differing: {', '.join(differing) or 'none'}")
+    return 1 if arguments.check and differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
