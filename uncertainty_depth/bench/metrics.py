@@ -35,7 +35,6 @@ from uncertainty_depth.metrics import (
 
 SIZES = (20_000, 1_000_000, 10_000_000)
 FRAME = 320 * 240
-TOOLBOX_CHUNK = 1_000_000
 Pixels = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
 
 
@@ -156,7 +155,7 @@ def _cases(pixels: Pixels) -> Iterator[tuple[str, Callable[[], Any], str, Callab
             "ECE, two classes",
             lambda: ece(probability, outlier),
             curve,
-            lambda: calibration_curve(outlier, probability, n_bins=15),
+            lambda: calibration_curve(outlier, probability, n_bins=10),
         )
     from scipy.stats import spearmanr
 
@@ -249,15 +248,9 @@ def _peer_ause(peer: type, sigma: NDArray, error: NDArray) -> float:
     return float(metric.compute())
 
 
-def _toolbox_area(toolbox: Any, pixels: Pixels) -> list[float]:
-    """In its vectorised form, the fast one, a million pixels at a time: it needs 300 bytes for each."""
-    starts = range(0, len(pixels[0]), TOOLBOX_CHUNK)
-    return [
-        toolbox.miscalibration_area(
-            *(values[s : s + TOOLBOX_CHUNK] for values in pixels), num_bins=99, vectorized=True
-        )
-        for s in starts
-    ]
+def _toolbox_area(toolbox: Any, pixels: Pixels) -> float:
+    """As a loop over the levels, its faster form: the vectorised one takes twice as long."""
+    return toolbox.miscalibration_area(*pixels, num_bins=99, vectorized=False)
 
 
 class Drift(NamedTuple):

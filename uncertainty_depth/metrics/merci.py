@@ -105,7 +105,7 @@ def n_merci_curve(
     trimmed: bool = False,
     withdrawn: bool = False,
 ) -> Floats:
-    """n-MeRCI for each of several alphas (paper, figure 4).
+    """n-MeRCI for each of several alphas (paper, figure 2).
 
     Arguments, values and errors as in `n_merci`; (len(alphas),), all NaN for N = 0.
     """
