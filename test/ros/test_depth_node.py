@@ -581,6 +581,11 @@ def test_no_model_is_one_sentence(graph):
         graph.start(DepthNode)
 
 
+def test_the_shipped_model_has_a_name(graph):
+    node = graph.start(DepthNode, model="demo")
+    assert node._predictor.describe()["model"] == "demo"
+
+
 def test_a_folder_that_is_no_model_is_one_sentence(graph, tmp_path):
     with pytest.raises(ModelError, match=str(tmp_path)):
         graph.start(DepthNode, model=str(tmp_path))

@@ -7,7 +7,6 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +32,7 @@ from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
 from uncertainty_depth.ros.teardown import take_down
 from uncertainty_depth.ros.watched_input import WatchedInput
 from uncertainty_depth.ros.worker import Worker
+from uncertainty_depth.shipped_model import model_path
 
 if TYPE_CHECKING:
     from uncertainty_depth.geometry.camera import Camera
@@ -53,7 +53,7 @@ def image_qos(config: DepthNodeConfig) -> QoSProfile:
 
 def load_predictor(config: DepthNodeConfig) -> Predictor:
     """The model, ready. torch is imported only here: a wrong parameter is said at once, and a missing torch in one sentence."""
-    check_location(Path(config.model))
+    check_location(model_path(config.model))
     from uncertainty_depth.inference.predictor import Predictor
 
     return Predictor(config.model, config)
