@@ -198,14 +198,11 @@ def info(arguments: argparse.Namespace) -> None:
 
 
 def _print_transform(lidar_to_camera: NDArray[np.float64]) -> None:
-    """In both notations. argparse takes negative numbers with an exponent for options: no exponent."""
-    from uncertainty_depth.geometry.camera import parameters_from
+    from uncertainty_depth.geometry.camera import option_from
 
-    numbers = []
-    for value in parameters_from(lidar_to_camera):
-        numbers.append(np.format_float_positional(value, trim="0"))
-    print(f"for a command: --lidar-to-camera {' '.join(numbers)}")
-    print(f"for a node:    lidar_to_camera:=[{', '.join(numbers)}]")
+    numbers = option_from(lidar_to_camera)
+    print(f"for a command: --lidar-to-camera {numbers}")
+    print(f"for a node:    lidar_to_camera:=[{numbers.replace(' ', ', ')}]")
 
 
 def _check_geometry(source: Source, plot: Path) -> None:

@@ -22,12 +22,19 @@ from uncertainty_depth.data.recording import OpenRecording, Recording
 from uncertainty_depth.data.topics import TopicChooser, transform_topics
 from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.geometry.camera import option_from
+from uncertainty_depth.geometry.candidate_poses import (
+    BODY_TO_OPTICAL_OPTION,
+    looks_like_body_frame,
+)
 from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.messages.camera_info import calibration_from_info
+from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import encoding_of
 from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.records import Frame, Skipped, in_view
 
+MOVING = 1000  # first messages of /tf that are searched for a pose to name
 QUEUE_SIZE = 64  # images and messages of ground truth held while they wait for each other
 
 
@@ -89,7 +96,36 @@ class BagSource:
         try:  # once, not once per frame
             return lidar, lidar.lidar_to_camera(*frame_ids)
         except MessageError as error:
-            raise SourceError(f"{self.name}: {error}") from error
+            hints = self._extrinsics_hints(bag, *frame_ids, cloud_points(message))
+            sentences = "; ".join([f"{self.name}: {error}", *hints])
+            raise SourceError(sentences) from error
+
+    def _extrinsics_hints(
+        self,
+        bag: OpenRecording,
+        camera_frame: str,
+        lidar_frame: str,
+        points: NDArray[np.float32],
+    ) -> Iterator[str]:
+        """What to type where /tf_static does not connect camera and LiDAR."""
+        tree = self._read_transforms(bag)
+        for _, message in islice(bag.messages(transform_topics(bag.topics, "tf")), MOVING):
+            if message is not None:
+                tree.add_message(message)
+        try:
+            pose = tree.lookup(camera_frame, lidar_frame)
+            yield (
+                "with /tf, whose transforms may move and are not used, the first pose is "
+                f"--lidar-to-camera {option_from(pose)}"
+            )
+        except SourceError:
+            pass  # /tf does not connect them either
+        if len(points) and looks_like_body_frame(points):
+            yield (
+                "the cloud looks as if it were in a body frame (x forward, z up); the transform "
+                "leads to the camera's optical frame (z forward, x right, y down): for a LiDAR "
+                f"at the camera's place it is --lidar-to-camera {BODY_TO_OPTICAL_OPTION}"
+            )
 
     def _note_registration(self, image_frame: str | None, depth_frame: str | None) -> None:
         if image_frame and depth_frame and image_frame.lstrip("/") != depth_frame.lstrip("/"):

@@ -157,12 +157,12 @@ class TopicChooser:
             )
 
 
-def transform_topics(topics: Mapping[str, Topic]) -> list[str]:
-    """The topics of fixed transforms, in whatever namespace."""
+def transform_topics(topics: Mapping[str, Topic], name: str = "tf_static") -> list[str]:
+    """The topics of fixed transforms, or with `name` tf of moving ones, in whatever namespace."""
     return sorted(
-        name
-        for name, topic in topics.items()
-        if topic.kind in TRANSFORMS and topic.count and name.rpartition("/")[2] == "tf_static"
+        topic
+        for topic, about in topics.items()
+        if about.kind in TRANSFORMS and about.count and topic.rpartition("/")[2] == name
     )
 
 

@@ -144,6 +144,16 @@ def parameters_from(
     return tuple(float(value) for value in (*transform[:3, 3], *quaternion))  # type: ignore[return-value]
 
 
+def option_from(transform: NDArray[np.floating]) -> str:
+    """The option `lidar_to_camera` that gives a (4, 4) transform, as the command line takes it.
+
+    Without exponents: argparse takes a negative number with one for an option.
+    """
+    return " ".join(
+        np.format_float_positional(value, trim="0") for value in parameters_from(transform)
+    )
+
+
 @np.errstate(over="ignore", invalid="ignore")  # points may be NaN or infinite
 def image_coordinates(
     points: NDArray[np.floating], lidar_to_camera: NDArray[np.float64], camera: Camera
