@@ -1,4 +1,7 @@
-"""Calibration: a monotone map from raw to calibrated sigma, fitted to ground truth. What is here needs NumPy alone, as `predict` does."""
+"""Calibration: a monotone map from raw to calibrated sigma, fitted to ground truth.
+
+What is imported here needs NumPy alone, as `predict` does.
+"""
 
 from uncertainty_depth.calibration.sigma_map import IDENTITY, SigmaMap
 

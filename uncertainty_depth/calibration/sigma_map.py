@@ -1,4 +1,4 @@
-"""A strictly increasing map from raw to calibrated sigma, whatever way it was fitted; plain numbers in `model.json`."""
+"""A strictly increasing map from raw to calibrated sigma: plain numbers in `model.json`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from uncertainty_depth.errors import ModelError
 
 @dataclass(frozen=True)
 class SigmaMap:
-    """A piecewise linear map that starts at a raw sigma of 0; beyond the last knot its last segment goes on.
+    """A piecewise linear map from a raw sigma of 0 on; its last segment goes on.
 
-    Strictly increasing: no two sigmas become equal, so figures that only see their order (AUSE, AURG, Spearman) stay as they are.
+    Strictly increasing: no two sigmas become equal, so metrics that only see their order (AUSE,
+    AURG, Spearman) stay as they are.
 
     Attributes:
         kind: how it was fitted, e.g. "affine 50%".
@@ -32,22 +33,26 @@ class SigmaMap:
         """Raises `ModelError` where the knots make no such map."""
         if len(self.raw_m) != len(self.calibrated_m) or len(self.raw_m) < 2:
             raise ModelError(
-                f"calibration has {len(self.raw_m)} raw and {len(self.calibrated_m)} calibrated sigmas; expected as many, 2 or more"
+                f"calibration has {len(self.raw_m)} raw and {len(self.calibrated_m)} calibrated "
+                "sigmas; expected as many, 2 or more"
             )
         for name, values in (("raw_m", self.raw_m), ("calibrated_m", self.calibrated_m)):
             if not np.isfinite(values).all() or not (np.diff(values) > 0).all():
                 raise ModelError(
-                    f"calibration has {name} = {list(values)}; expected finite numbers, each greater than the one before"
+                    f"calibration has {name} = {list(values)}; expected finite numbers, each "
+                    "greater than the one before"
                 )
         if self.raw_m[0] != 0 or self.calibrated_m[0] < 0:
             raise ModelError(
-                f"calibration starts at {self.raw_m[0]:g} -> {self.calibrated_m[0]:g} m; expected 0 -> 0 or more"
+                f"calibration starts at {self.raw_m[0]:g} -> {self.calibrated_m[0]:g} m; expected "
+                "0 -> 0 or more"
             )
 
     def __call__(self, sigma_m: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Calibrated sigma, metres, of raw sigma of any shape; NaN stays NaN, the floating point type stays."""
+        """Return calibrated sigma, metres, of raw sigma of any shape; NaN and dtype stay."""
         sigma = np.asarray(sigma_m)
-        (before, last), (low, high) = self.raw_m[-2:], self.calibrated_m[-2:]
+        before, last = self.raw_m[-2:]
+        low, high = self.calibrated_m[-2:]
         slope = (high - low) / (last - before)
         if len(self.raw_m) == 2:
             return sigma * sigma.dtype.type(slope) + sigma.dtype.type(low)
@@ -74,7 +79,7 @@ class SigmaMap:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> SigmaMap:
-        """The map from what `model.json` holds; what else stands there (how it was fitted) is left alone.
+        """Read the map from what `model.json` holds; what else stands there is left alone.
 
         Raises:
             ModelError: the values make no such map.

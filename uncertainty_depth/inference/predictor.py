@@ -54,6 +54,7 @@ class Predictor:
         self._monitors = {
             key: DataMonitor(sigma_map.kind, self.model.fitted_to.get(key))
             for key, sigma_map in self.model.calibration.items()
+            if sigma_map.kind != IDENTITY.kind
         }
         self._warn_of_certainty(self._trial())
 
