@@ -548,7 +548,7 @@ def test_limits_that_cannot_be_held_are_refused(limits, sentence):
             ["--min-depth", "5", "--max-depth", "1"],
             "min_depth is 5.0; expected less than max_depth, 1.0",
         ),
-        (["--max-depth", "inf"], "max_depth is inf; expected a finite number"),
+        (["--max-depth", "inf"], "max_depth is inf; expected at most"),
     ],
 )
 def test_the_command_refuses_such_limits_in_a_sentence(options, words, tmp_path, capsys):

@@ -22,7 +22,10 @@ UNCERTAINTY_ROWS = {
         "n-MeRCI",
         "lower is better, 1 = constant; ruled by the pixels with the largest error / sigma",
     ),
-    "aurg.abs_rel": ("AURG abs_rel", "higher is better; below 0 is worse than random"),
+    "aurg.abs_rel": (
+        "AURG abs_rel",
+        "higher is better; random removal has +1 % of the full error",
+    ),
     "aurg.rmse": ("AURG rmse (m)", "higher is better"),
     "aurg.a1": ("AURG 1 - a1", "higher is better"),
     "auce": ("AUCE", "lower is better; calibration of the size of sigma"),
