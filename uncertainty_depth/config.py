@@ -411,7 +411,8 @@ class DepthNodeConfig(PredictorConfig, CameraConfig, ColorConfig):
     )
     reliable_input: bool = option(
         True,
-        "ask for reliable camera images, where every publisher gives them; false: best effort, which loses many",
+        "ask for reliable camera images, where every publisher gives them; "
+        "false: best effort, which loses many",
     )
     compressed_input: bool = option(False, "subscribe to image/compressed instead of image")
     queue_size: int = option(
@@ -430,7 +431,9 @@ class EvaluatorNodeConfig(EvaluationConfig, LidarConfig):
         False, "score against ground_truth/image instead of lidar/points"
     )
     reliable_input: bool = option(
-        False, "ask for reliable instead of best-effort clouds, or ground truth images"
+        True,
+        "ask for reliable clouds or ground truth images, where every publisher gives them; "
+        "false: best effort",
     )
     queue_size: int = option(
         30,

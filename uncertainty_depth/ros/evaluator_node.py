@@ -34,6 +34,7 @@ from uncertainty_depth.ros.parameters import NodeParameters
 from uncertainty_depth.ros.qos import LATCHED_QOS, SubscriptionQos, sensor_qos
 from uncertainty_depth.ros.report_writer import ReportWriter
 from uncertainty_depth.ros.score_outputs import ScoreOutputs
+from uncertainty_depth.ros.teardown import take_down
 from uncertainty_depth.ros.watched_input import WatchedInput
 from uncertainty_depth.ros.worker import Worker
 
@@ -314,7 +315,7 @@ class EvaluatorNode(Node):
             self._reports.close()
             self._worker.stop()
             self._pooled.shutdown()
-            self.destroy_node()
+            take_down(self.destroy_node)
         skipped = "".join(
             f", {count} {reason}" for reason, count in self._live.evaluation.skipped.items()
         )
