@@ -190,7 +190,9 @@ class EvaluationConfig:
         minimum=0.01,
         maximum=MAX_DEPTH_M,
     )
-    pictures: int = option(6, "frames shown side by side in the report", minimum=0, maximum=100)
+    pictures: int = option(
+        6, "frames shown in the report, half of them the worst", minimum=0, maximum=100
+    )
 
 
 @dataclass(frozen=True)

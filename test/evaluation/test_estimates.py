@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from uncertainty_depth.evaluation.estimates import Estimates, grid_of
+from uncertainty_depth.evaluation.estimates import Estimates
 from uncertainty_depth.metrics import nll
 
 
@@ -97,14 +97,3 @@ def test_a_sigma_of_zero_in_error_is_infinitely_unlikely(evaluate_moments):
     assert estimates.nll("laplace")[0] == np.inf
     assert estimates.sigma_factor("laplace", 0.95)[0] == np.inf
     assert estimates.coverage("gaussian", 0.95)[0] == 0.0
-
-
-@pytest.mark.parametrize("values", [None, [], [[1.0] * 20] * 15, "median", [["x"] * 20] * 16])
-def test_what_is_no_grid_of_medians_is_none(values):
-    assert grid_of(values) is None
-
-
-def test_null_in_a_grid_of_medians_is_nan():
-    grid = grid_of([[None] + [2.0] * 19] * 16)
-    assert np.isnan(grid[:, 0]).all()
-    assert (grid[:, 1:] == 2).all()

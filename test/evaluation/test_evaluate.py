@@ -151,19 +151,33 @@ def test_memory_does_not_grow_with_the_number_of_frames():
     )
 
 
-@given(st.integers(0, 300), st.integers(0, 6))
-def test_examples_are_few_and_spread_from_the_first_frame_to_near_the_last(seen, wanted):
+@given(
+    st.lists(st.floats(0.01, 1.0), max_size=300).map(np.array),
+    st.integers(0, 6),
+)
+def test_examples_are_few_the_worst_frames_and_typical_ones(errors, wanted):
     examples = Examples(wanted)
-    for index in range(seen):
-        examples.offer(lambda index=index: index)
-    chosen = examples.chosen()
-    assert len(chosen) == min(wanted, seen)
-    assert len(examples._kept) <= 2 * wanted
-    if chosen:
-        assert chosen[0] == 0
-        assert chosen == sorted(set(chosen))
-        if wanted > 1:
-            assert chosen[-1] >= (seen - 1) / 2
+    for index, error in enumerate(errors):
+        examples.offer(error, lambda index=index: index)
+    worst = examples.worst()
+    typical = examples.typical()
+    assert len(examples._spread) <= 2 * wanted
+    assert len(worst) <= wanted // 2
+    assert len(worst) + len(typical) == min(wanted, len(errors))
+    assert not set(worst) & set(typical)
+    assert typical == sorted(typical)
+    assert list(errors[worst]) == sorted(errors[worst], reverse=True)
+    if worst:
+        assert errors[worst[0]] == errors.max()
+
+
+def test_the_worst_frames_are_not_all_of_one_moment():
+    examples = Examples(4)
+    for index in range(200):
+        near = 60 <= index < 66
+        error = 0.9 + index / 1000 if near else 0.5 if index == 150 else 0.1
+        examples.offer(error, lambda index=index: index)
+    assert examples.worst() == [65, 150]
 
 
 def test_an_interrupted_run_keeps_what_it_has():

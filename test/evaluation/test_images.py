@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.evaluation.examples import Example
-from uncertainty_depth.evaluation.images import example_figure, thicken
+from uncertainty_depth.evaluation.frame_plots import frame_plot
+from uncertainty_depth.evaluation.images import thicken
 from uncertainty_depth.records import DepthPrediction
 
 MAX_PIXELS = 4e6
@@ -29,6 +30,6 @@ def test_points_of_a_sparse_map_keep_their_value_and_win_their_neighbours_by_nea
 def test_no_shape_of_a_map_makes_a_memory_bomb(shape):
     depth = np.full(shape, 2, np.float32)
     example = Example("a", None, depth, DepthPrediction(depth, depth), {})
-    figure = example_figure(example)
+    figure = frame_plot(example)
     width, height = figure.get_size_inches() * 80
     assert width * height < MAX_PIXELS

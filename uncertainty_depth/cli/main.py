@@ -6,6 +6,7 @@ import argparse
 import faulthandler
 import json
 import logging
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -126,11 +127,13 @@ def evaluate(arguments: argparse.Namespace) -> None:
             to_mapping(options),
             tuple(seen),
             source.check.summary(),
+            arguments.command_line,
         )
         page = report.write(evaluation, arguments.output, context)
     print(f"scored: {predictor.method}, {summary.scored_sigma(context.model)}")
     scores = report.summarize(evaluation, context)
-    print("\n".join([summary.table(scores), "", *verdict.sentences(scores["verdict"])]))
+    print(summary.table(scores, context.model))
+    print("\n".join(["", *verdict.sentences(scores["verdict"])]))
     print(f"report: {page}")
     if evaluation.interrupted:
         raise KeyboardInterrupt
@@ -310,7 +313,9 @@ COMMANDS: dict[str, Command] = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; errors a user can mend become one sentence and exit code 1."""
-    arguments = build_parser(COMMANDS).parse_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    arguments = build_parser(COMMANDS).parse_args(words)
+    arguments.command_line = shlex.join(["uncertainty-depth", *words])
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:
         with logging_redirect_tqdm():  # or a message would stand on the line of a bar

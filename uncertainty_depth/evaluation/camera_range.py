@@ -30,6 +30,14 @@ class CameraRange:
             focal_length = float(camera.intrinsics[0, 0]) / camera.width
             self.focal_length_per_width = _widened(self.focal_length_per_width, focal_length)
 
+    def as_dict(self) -> dict[str, list[float] | tuple[int, int] | None]:
+        """As `summary.json` holds it."""
+        return {
+            "size": self.size,
+            "focal_length_per_width": self.focal_length_per_width,
+            "aspect": self.aspect,
+        }
+
     def merge(self, other: CameraRange) -> None:
         """Take in the cameras of another evaluation."""
         for value in other.focal_length_per_width or []:

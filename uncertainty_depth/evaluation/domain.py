@@ -9,6 +9,7 @@ from uncertainty_depth.data.source import PERHAPS
 from uncertainty_depth.evaluation.camera_range import CameraRange
 from uncertainty_depth.evaluation.estimates import Estimates
 from uncertainty_depth.evaluation.judgement import GREEN, GREY, RED, Check
+from uncertainty_depth.evaluation.model_facts import limits_of, training_camera_of
 
 OUTSIDE_TOLERANCE = 0.01  # fraction of the ground truth that a depth range may leave out
 SAME = 1.02  # factor up to which a focal length or aspect is the training's: rounding, cropping
@@ -26,11 +27,10 @@ def checks(
     trained_on: Sequence[str] | None,
 ) -> list[Check]:
     """All checks of the domain; grey where the model or the data do not say."""
-    training = model.get("training") or {}
-    known = training.get("camera") or {}
-    found = [_depth_range_check(estimates, model.get("depth_range"))]
+    known = training_camera_of(model)
+    found = [_depth_range_check(estimates, limits_of(model.get("depth_range")))]
     for name, label in CAMERA_NAMES.items():
-        found.append(_camera_check(label, getattr(cameras, name), known.get(name)))
+        found.append(_camera_check(label, getattr(cameras, name), limits_of(known.get(name))))
     if trained_on is not None:
         found.append(_trained_on_check(trained_on))
     return found

@@ -14,7 +14,6 @@ from uncertainty_depth.evaluation.unit_sums import (
     CELL_BINS,
     DEPTH_BINS,
     ERROR_BINS,
-    GRID,
     LAWS,
     LEVEL_WIDTHS,
     LEVELS,
@@ -208,12 +207,3 @@ def _area_of_miscoverage(fractions: Floats) -> Floats:
     """AUCE of each row of fractions covered, by the trapezoid rule."""
     miss = np.abs(AUCE_LEVELS - fractions)
     return (miss[:, 1:] + miss[:, :-1]) @ np.diff(AUCE_LEVELS) / 2
-
-
-def grid_of(values: object) -> Floats | None:
-    """A model's median depth as an array of `GRID`, NaN where null; None where it is no such grid."""
-    try:
-        grid = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        return None
-    return grid if grid.shape == GRID else None

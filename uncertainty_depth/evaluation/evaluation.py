@@ -75,7 +75,9 @@ class Evaluation:
         self.cameras.add(camera, prediction.depth_m.shape)
         row = flatten(figures)
         self.table.add({"frame": name, "stamp_ns": stamp_ns} | row)
-        self.examples.offer(lambda: Example(name, image, ground_truth_m, prediction, row))
+        self.examples.offer(
+            row["depth.abs_rel"], lambda: Example(name, image, ground_truth_m, prediction, row)
+        )
         return row
 
     def skip(self, record: Skipped) -> None:

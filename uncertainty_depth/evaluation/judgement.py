@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.evaluation.bootstrap import FEW_BLOCKS_SPREAD, Interval
-from uncertainty_depth.evaluation.estimates import Estimates, grid_of
+from uncertainty_depth.evaluation.estimates import Estimates
+from uncertainty_depth.evaluation.model_facts import median_depth_of
 from uncertainty_depth.evaluation.unit_sums import LEVELS
 from uncertainty_depth.metrics.sparsification import POGGI
 
@@ -58,8 +59,7 @@ def depth_checks(estimates: Estimates, model: Mapping[str, Any]) -> list[Check]:
     references = {
         "the best constant depth": (estimates.constant_a1(), estimates.constant_rmse()),
     }
-    training = model.get("training") or {}
-    median_m = grid_of(training.get("median_depth_m"))
+    median_m = median_depth_of(model)
     if median_m is not None:
         references["the median depth of training"] = estimates.median_map_errors(median_m)
     checks = scored_checks(estimates, RED)

@@ -38,10 +38,11 @@ ERROR_LABELS = {
 }
 CANDIDATES = ("method", "proportional_to_depth", "constant")
 SIZE = (5.2, 3.6)
+MARKED_LEVELS = (0.68, 0.95)
 
 
-def figures(curves: dict[str, Any]) -> dict[str, Figure]:
-    """All figures by a name that suits a file; none where no pixel was seen."""
+def figures(curves: dict[str, Any], law: str = "gaussian") -> dict[str, Figure]:
+    """All plots by a name that suits a file, reliability by a law; none without a pixel."""
     if not curves["pixels"]:
         return {}
     named = {
@@ -51,7 +52,7 @@ def figures(curves: dict[str, Any]) -> dict[str, Figure]:
     return {
         **named,
         "n_merci": n_merci_figure(curves),
-        "reliability": reliability_figure(curves),
+        "reliability": reliability_figure(curves, law),
         "depth_intervals": intervals_figure(curves),
     }
 
@@ -77,7 +78,7 @@ def sparsification_figure(curves: dict[str, Any], statistic: str = "rmse") -> Fi
         linewidth=0,
     )
     for name in ("random", "proportional_to_depth", "method", "oracle"):
-        ause = f", AUSE {drawn['ause'][name]:.3g}" if name in drawn["ause"] else ""
+        ause = f", pooled AUSE {drawn['ause'][name]:.3g}" if name in drawn["ause"] else ""
         axes.plot(removed, drawn[name], **{**LINES[name], "label": LINES[name]["label"] + ause})
     axes.set(
         xlabel="most uncertain pixels removed (%)",
@@ -97,7 +98,7 @@ def n_merci_figure(curves: dict[str, Any]) -> Figure:
     figure = Figure(figsize=(2 * SIZE[0] * 0.85, SIZE[1]), layout="constrained")
     panels = figure.subplots(1, 2)
     for axes, reading in zip(panels, ("plain", "withdrawn"), strict=True):
-        _style(
+        style(
             axes,
             f"n-MeRCI, {'over all pixels' if reading == 'plain' else 'largest errors withdrawn'} (Moukari et al. 2019)",
         )
@@ -128,10 +129,26 @@ def _top(drawn: dict[str, Any], shown: np.ndarray) -> float:
     return max(1.2, min(1.2 * float(np.percentile(values, 85)), 5.0)) if values.size else 1.2
 
 
-def reliability_figure(curves: dict[str, Any]) -> Figure:
-    """Share of the errors within the Gaussian interval of each level: above the diagonal sigma is too large, below too small."""
-    figure, axes = _figure("Reliability of Gaussian intervals (Gustafsson et al. 2020)")
-    drawn = curves["reliability"]
+def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
+    """Fraction of the errors within the interval of each level.
+
+    Above the diagonal sigma is too large, below it too small; 68 and 95 % are marked.
+    """
+    figure, axes = _figure(f"Reliability of {law.title()} intervals (Gustafsson et al. 2020)")
+    drawn = curves["reliability_laplace" if law == "laplace" else "reliability"]
+    for level in MARKED_LEVELS:
+        covered = 100 * float(np.interp(level, drawn["levels"], drawn["method"]))
+        axes.axvline(100 * level, color="#BBBBBB", linewidth=0.8, zorder=0)
+        axes.plot(100 * level, covered, "o", color=LINES["method"]["color"], zorder=5)
+        below = covered > 50
+        axes.annotate(
+            f"{covered:.1f} % at {level:.0%}",
+            (100 * level, covered),
+            (0, -16 if below else 7),
+            textcoords="offset points",
+            ha="right" if level > 0.9 else "center",
+            fontsize=8,
+        )
     axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8, label="calibrated")
     axes.fill_between(
         100 * drawn["levels"],
@@ -165,7 +182,7 @@ def intervals_figure(curves: dict[str, Any]) -> Figure:
     drawn = curves["plotted_intervals"]
     middle, filled = (drawn["edges"][1:] + drawn["edges"][:-1]) / 2, drawn["pixels"] > 0
     enough = drawn["pixels"] >= drawn["enough"]
-    _style(
+    style(
         panels[0],
         f"By depth, intervals of {np.diff(drawn['edges'][:2])[0]:.3g} m with {drawn['enough']} pixels or more",
     )
@@ -197,18 +214,19 @@ def intervals_figure(curves: dict[str, Any]) -> Figure:
     panels[2].step(middle[filled], drawn["pixels"][filled], where="mid", color="#666666")
     panels[2].set(xlabel="true depth (m)", ylabel="pixels", yscale="log")
     for axes in panels[1:]:
-        _style(axes, "")
+        style(axes, "")
     return figure
 
 
 def _figure(title: str) -> tuple[Figure, Axes]:
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
-    _style(axes, title)
+    style(axes, title)
     return figure, axes
 
 
-def _style(axes: Axes, title: str) -> None:
+def style(axes: Axes, title: str) -> None:
+    """Give axes their title, grid and font sizes."""
     axes.set_title(title, fontsize=10)
     axes.grid(color="#DDDDDD", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)

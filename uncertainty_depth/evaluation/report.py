@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import json
 import math
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from matplotlib.figure import Figure
-
 from uncertainty_depth import __version__, atomic
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.evaluation import plots
+from uncertainty_depth.evaluation.drawing import draw
 from uncertainty_depth.evaluation.evaluation import Evaluation
-from uncertainty_depth.evaluation.examples import Example
-from uncertainty_depth.evaluation.images import example_figure
-from uncertainty_depth.evaluation.summary import (
-    BASELINES,
-    UNCERTAINTY_ROWS,
-    compared,
-    depth,
-    scored_sigma,
-)
+from uncertainty_depth.evaluation.model_facts import law_of
+from uncertainty_depth.evaluation.page import Images, render
 from uncertainty_depth.evaluation.verdict import judge
 from uncertainty_depth.options import to_mapping
 
-OWNED = ("summary.json", "frames.csv", "metrics.npz", "report.html", "*.png")
+OWNED = ("summary.json", "frames.csv", "metrics.npz", "report.html", "*.png", "*.jpg")
 """The files of a report, of any version."""
 
 
@@ -48,6 +36,7 @@ class Context:
         trained_on: a sentence for each source scored that the model was trained on; None where
             nobody can tell, as in a live run.
         geometry: what the check of the geometry found, see `GeometryCheck.summary`.
+        command: what was typed to make the report.
     """
 
     source: str
@@ -56,6 +45,7 @@ class Context:
     options: Mapping[str, Any] = field(default_factory=dict)
     trained_on: tuple[str, ...] | None = None
     geometry: Mapping[str, Any] = field(default_factory=dict)
+    command: str = ""
 
 
 def check_folder(folder: Path) -> None:
@@ -105,23 +95,20 @@ def write(evaluation: Evaluation, folder: Path, context: Context, images: bool =
 
 def _write_files(evaluation: Evaluation, folder: Path, context: Context, images: bool) -> None:
     summary = summarize(evaluation, context)
-    (folder / "summary.json").write_text(json.dumps(_json_safe(summary), indent=2))
+    (folder / "summary.json").write_text(
+        json.dumps(_json_safe(summary), indent=2), encoding="utf-8"
+    )
     evaluation.table.write(folder / "frames.csv")
     evaluation.metrics.save(folder / "metrics.npz")
-    plot_images: dict[str, bytes] = {}
-    shown: list[tuple[Example, bytes]] = []
-    if images:
-        plot_images = {name: _png(figure) for name, figure in _plots(evaluation)}
-        shown = [
-            (example, _png(example_figure(example), 80))
-            for example in evaluation.examples.chosen()
-        ]
-    for name, data in plot_images.items():
+    drawn = draw(evaluation, law_of(context.model)) if images else Images({})
+    for name, data in drawn.plots.items():
         (folder / f"{name}.png").write_bytes(data)
-    for index, (_, data) in enumerate(shown):
-        (folder / f"frame_{index}.png").write_bytes(data)
-    examples = [(example.name, example.figures, data) for example, data in shown]
-    page = _render(summary, context, plot_images, examples)
+    if drawn.overlay:
+        (folder / "overlay.jpg").write_bytes(drawn.overlay)
+    for group, frames in (("worst", drawn.worst), ("typical", drawn.typical)):
+        for index, frame in enumerate(frames):
+            (folder / f"{group}_{index}.jpg").write_bytes(frame.data)
+    page = render(summary, context.command, drawn)
     (folder / "report.html").write_bytes(page.encode("utf-8", "replace"))
 
 
@@ -134,6 +121,7 @@ def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
         "geometry": dict(context.geometry),
         "notes": list(context.notes),
         "source": context.source,
+        "camera": evaluation.cameras.as_dict(),
         "config": {**context.options, **to_mapping(evaluation.config)},
         "model": dict(context.model),
         "versions": _versions(),
@@ -152,65 +140,6 @@ def _versions() -> dict[str, str | None]:
         except PackageNotFoundError:
             versions[name] = None
     return versions
-
-
-def _plots(evaluation: Evaluation) -> Iterator[tuple[str, Figure]]:
-    if evaluation.evaluated:
-        yield from plots.figures(evaluation.metrics.curves()).items()
-
-
-def _png(figure: Figure, dpi: int = 110) -> bytes:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=dpi)
-    return buffer.getvalue()
-
-
-def _render(
-    summary: Mapping[str, Any],
-    context: Context,
-    pictures: Mapping[str, bytes],
-    examples: list[tuple[str, Mapping[str, float], bytes]],
-) -> str:
-    environment = Environment(
-        loader=PackageLoader("uncertainty_depth.evaluation", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-    )
-    method = context.model.get("method", "unknown method")
-    return environment.get_template("report.html.j2").render(
-        title=f"{context.source}: depth and its uncertainty",
-        lead=f"{method}, {scored_sigma(context.model)}, {summary['frames']['evaluated']} frames, {summary['pixels']:,} pixels with ground truth",
-        verdict=summary["verdict"],
-        baselines=BASELINES.values(),
-        uncertainty=[compared(summary, key) for key in UNCERTAINTY_ROWS],
-        depth=depth(summary),
-        frames=summary["frames"],
-        notes=context.notes,
-        plots=[{"name": name, "data": _base64(data)} for name, data in pictures.items()],
-        examples=[
-            {"name": name, "data": _base64(data), "caption": _caption(name, figures)}
-            for name, figures, data in examples
-        ],
-        settings=json.dumps(
-            _json_safe({key: summary[key] for key in ("source", "config", "model", "versions")}),
-            indent=2,
-        ),
-    )
-
-
-def _caption(name: str, figures: Mapping[str, float]) -> str:
-    chosen = {
-        "abs_rel": "depth.abs_rel",
-        "n-MeRCI trimmed": "uncertainty.n_merci_trimmed",
-        "AUSE rmse": "uncertainty.ause.rmse",
-    }
-    return f"frame {name}: " + ", ".join(
-        f"{label} {figures[key]:.3f}" for label, key in chosen.items()
-    )
-
-
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")
 
 
 def _json_safe(value: Any) -> Any:

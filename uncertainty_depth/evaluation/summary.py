@@ -1,4 +1,4 @@
-"""Reading a summary: the method beside the trivial baselines, as sentences and as a table."""
+"""Tables of a summary: the method beside the trivial baselines."""
 
 from __future__ import annotations
 
@@ -7,67 +7,98 @@ from collections.abc import Mapping
 from typing import Any
 
 from uncertainty_depth.evaluation.frame_table import flatten
+from uncertainty_depth.evaluation.model_facts import law_of
 
-BASELINES = {"constant": "constant sigma", "proportional_to_depth": "sigma = depth"}
-# What each figure of the table is called, whether a small value is good, and what a reader should know of it.
+BASELINES = {
+    "constant": "constant",
+    "proportional_to_depth": "~ depth",
+    "proportional_to_depth_noisy": "~ depth, noisy",
+}
+"""The trivial sigmas beside the method's: constant, proportional to depth, and that with noise."""
 UNCERTAINTY_ROWS = {
-    "ause.abs_rel": ("AUSE abs_rel", "lower is better"),
-    "ause.rmse": ("AUSE rmse (m)", "lower is better"),
-    "ause.a1": ("AUSE 1 - a1", "lower is better"),
-    "n_merci_trimmed": (
-        "n-MeRCI trimmed",
-        "lower is better, 1 = constant; divided by the largest error kept, so a few pixels move it",
-    ),
-    "n_merci": (
-        "n-MeRCI",
-        "lower is better, 1 = constant; ruled by the pixels with the largest error / sigma",
-    ),
+    "ause.abs_rel": ("AUSE abs_rel", "order; mean over images, lower is better"),
+    "ause.rmse": ("AUSE rmse (m)", "order; mean over images, lower is better"),
+    "ause.a1": ("AUSE 1 - a1", "order; mean over images, lower is better"),
+    "auce": ("AUCE (Gaussian)", "size; lower is better, baselines have their scale fitted"),
+    "auce_laplace": ("AUCE (Laplace)", "size; lower is better, baselines have their scale fitted"),
+    "coverage_95": ("coverage 95 % (Gaussian)", "size; best at 0.95"),
+    "coverage_95_laplace": ("coverage 95 % (Laplace)", "size; best at 0.95"),
+    "coverage_68": ("coverage 68 % (Gaussian)", "size; best at 0.68"),
+    "coverage_68_laplace": ("coverage 68 % (Laplace)", "size; best at 0.68"),
+    "nll": ("NLL (Gaussian)", "size and order; lower is better"),
+    "nll_laplace": ("NLL (Laplace)", "size and order; lower is better"),
+    "n_merci": ("n-MeRCI", "lower is better, 1 = constant"),
+    "n_merci_withdrawn": ("n-MeRCI withdrawn", "lower is better, 1 = constant"),
     "aurg.abs_rel": (
         "AURG abs_rel",
-        "higher is better; random removal has +1 % of the full error",
+        "mean over images, higher is better; random removal: +1 % of the error",
     ),
-    "aurg.rmse": ("AURG rmse (m)", "higher is better"),
-    "aurg.a1": ("AURG 1 - a1", "higher is better"),
-    "auce": ("AUCE", "lower is better; calibration of the size of sigma"),
-    "nll": ("NLL (Gaussian)", "lower is better"),
+    "aurg.rmse": ("AURG rmse (m)", "mean over images, higher is better"),
+    "aurg.a1": ("AURG 1 - a1", "mean over images, higher is better"),
     "spearman": ("Spearman", "rank correlation of sigma and error; higher is better"),
+    "n_merci_trimmed": ("n-MeRCI trimmed", "rewards noise: compare with the noisy baseline"),
 }
+"""Label and note of every metric of a sigma, by its dotted name."""
 HIGHER_IS_BETTER = ("aurg.", "spearman")
-MARGIN = 0.01  # a figure less than this share below a baseline is no better than it
+MARGIN = 0.01  # a metric less than this fraction below a baseline is no better than it
+
+
+def headline_rows(law: str) -> tuple[str, ...]:
+    """The metrics a sigma is summed up by: its order, its size as its own law has it, n-MeRCI."""
+    suffix = "_laplace" if law == "laplace" else ""
+    return (
+        "ause.abs_rel",
+        "ause.rmse",
+        "ause.a1",
+        f"auce{suffix}",
+        f"coverage_95{suffix}",
+        "n_merci",
+        "n_merci_withdrawn",
+    )
+
+
+def other_rows(law: str) -> tuple[str, ...]:
+    """The metrics that are not in the headline, the sigma's own law first, trimmed n-MeRCI last."""
+    rest = [name for name in UNCERTAINTY_ROWS if name not in headline_rows(law)]
+    own = [name for name in rest if name.endswith("_laplace") == (law == "laplace")]
+    sized = ("coverage", "nll", "auce")
+    first = [name for name in own if name.startswith(sized)]
+    return (*first, *(name for name in rest if name not in first))
 
 
 def row(summary: Mapping[str, Any], key: str) -> tuple[float, dict[str, float]]:
-    """The figure `key` (dotted name) of the method, and of each baseline."""
+    """The metric `key` (dotted name) of the method, and of each baseline."""
     method = flatten(summary["uncertainty"])[key]
     return method, {name: flatten(summary["baselines"][name])[key] for name in BASELINES}
 
 
-def table(summary: Mapping[str, Any]) -> str:
-    """The figures as text for a terminal."""
-    frames = summary["frames"]
-    lines = [
-        f"frames: {frames['read']} read, {frames['evaluated']} evaluated"
-        + "".join(f", {n} {why}" for why, n in frames["skipped"].items())
-    ]
+def table(summary: Mapping[str, Any], model: Mapping[str, Any]) -> str:
+    """The headline metrics as text for a terminal."""
+    lines = [frame_counts(summary["frames"])]
+    if not summary["frames"]["evaluated"]:
+        return lines[0]
     lines += ["depth: " + "  ".join(f"{name} {value}" for name, value in depth(summary)), ""]
-    lines.append(
-        f"{'':18}{'method':>14}" + "".join(f"{label:>16}" for label in BASELINES.values())
-    )
-    for key, (label, note) in UNCERTAINTY_ROWS.items():
+    titles = ("sigma", *BASELINES.values())
+    lines.append(f"{'':26}" + "".join(f"{title:>16}" for title in titles))
+    for key in headline_rows(law_of(model)):
         method, baselines = row(summary, key)
-        lines.append(
-            f"{label:18}{method:14.4f}"
-            + "".join(f"{value:16.4f}" for value in baselines.values())
-            + f"   {note}"
-        )
+        cells = "".join(f"{value:16.4f}" for value in (method, *baselines.values()))
+        label, note = UNCERTAINTY_ROWS[key]
+        lines.append(f"{label:26}{cells}   {note}")
     return "\n".join(lines)
 
 
+def frame_counts(frames: Mapping[str, Any]) -> str:
+    """How many frames were read, scored, and skipped for which reason."""
+    skipped = "".join(f", {count} {reason}" for reason, count in frames["skipped"].items())
+    return f"frames: {frames['read']} read, {frames['evaluated']} evaluated{skipped}"
+
+
 def scored_sigma(model: Mapping[str, Any]) -> str:
-    """Which sigma the figures are of, raw or calibrated, by the description of the predictor; just "sigma" where it does not say."""
-    kind = model.get("calibration")
+    """Which sigma was scored, raw or calibrated; just "sigma" where the predictor does not say."""
+    name = model.get("calibration")
     raw = {None: "sigma", "off": "raw sigma (calibration is off)", "identity": "raw sigma"}
-    return raw.get(kind, f"calibrated sigma ({kind})")
+    return raw.get(name, f"calibrated sigma ({name})")
 
 
 def depth(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -76,14 +107,20 @@ def depth(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def compared(summary: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """The figure `key` as a row to be drawn: its label, its note, and one cell each for method and baselines, the best marked."""
+    """The metric `key` as a row of a table: label, note, and a cell each for sigma and baselines."""
     method, baselines = row(summary, key)
     values = [method, *baselines.values()]
-    known = [value for value in values if not math.isnan(value)]
-    best = (max if key.startswith(HIGHER_IS_BETTER) else min)(known) if known else math.nan
+    best = _best(key, values)
     label, note = UNCERTAINTY_ROWS[key]
-    return {
-        "label": label,
-        "note": note,
-        "cells": [{"text": f"{value:.4f}", "best": value == best} for value in values],
-    }
+    cells = [{"text": f"{value:.4f}", "best": value == best} for value in values]
+    return {"label": label, "note": note, "cells": cells}
+
+
+def _best(key: str, values: list[float]) -> float:
+    known = [value for value in values if not math.isnan(value)]
+    if not known:
+        return math.nan
+    if key.startswith("coverage"):
+        nominal = 0.95 if "95" in key else 0.68
+        return min(known, key=lambda value: abs(value - nominal))
+    return max(known) if key.startswith(HIGHER_IS_BETTER) else min(known)

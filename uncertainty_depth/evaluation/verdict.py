@@ -19,6 +19,7 @@ from uncertainty_depth.evaluation import domain, judgement
 from uncertainty_depth.evaluation.bootstrap import ENOUGH_BLOCKS
 from uncertainty_depth.evaluation.estimates import Estimates
 from uncertainty_depth.evaluation.judgement import GREEN, GREY, RED, Check
+from uncertainty_depth.evaluation.model_facts import law_of
 
 if TYPE_CHECKING:
     from uncertainty_depth.evaluation.evaluation import Evaluation
@@ -83,11 +84,10 @@ def judge(
     if not evaluation.evaluated:
         return Verdict(GREY, nothing_scored(evaluation))
     estimates = Estimates(evaluation.units)
-    law = "laplace" if model.get("head") == "laplace" else "gaussian"
     checks = {
         "depth": judgement.depth_checks(estimates, model),
         "order": judgement.order_checks(estimates),
-        "size": judgement.size_checks(estimates, law),
+        "size": judgement.size_checks(estimates, law_of(model)),
         "domain": domain.checks(estimates, evaluation.cameras, model, trained_on),
     }
     lines = tuple(_line(name, found, estimates) for name, found in checks.items())

@@ -15,7 +15,7 @@ from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig
 from uncertainty_depth.data.pairing import Outcome, Pairer
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.evaluation.evaluation import Evaluation
-from uncertainty_depth.geometry.camera import ground_truth_from_cloud
+from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import decode_depth, ground_truth_from_depth_image
 from uncertainty_depth.records import DepthPrediction, Skipped
@@ -165,12 +165,23 @@ class LiveEvaluation:
         if truth is None:
             raise MessageError(*self._no_truth(name))
         ground_truth_m = self._ground_truth(truth, depth, prediction, name)
-        figures = self.evaluation.add(name, stamp_ns, prediction, ground_truth_m)
+        camera = self._known_camera(prediction)
+        figures = self.evaluation.add(name, stamp_ns, prediction, ground_truth_m, camera=camera)
         if figures is None:  # already counted by the evaluation
             return Skipped(
                 stamp_ns, "no_valid_pixel", f"frame {name} has no pixel that can be scored"
             )
         return Scored(figures, prediction, ground_truth_m, depth.header)
+
+    def _known_camera(self, prediction: DepthPrediction) -> Camera | None:
+        """The camera of the maps; None where it is not known, which a depth image can do without."""
+        if self._camera.info is None:
+            return None
+        height, width = prediction.depth_m.shape
+        try:
+            return self._camera.camera(width, height)
+        except MessageError:
+            return None
 
     def _no_truth(self, name: str) -> tuple[str, str]:
         kind = "ground_truth_image" if self.config.use_ground_truth_image else "lidar"

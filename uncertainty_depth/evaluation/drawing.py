@@ -1,0 +1,64 @@
+"""All images of a report, drawn from an evaluation."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import cv2
+from matplotlib.figure import Figure
+
+from uncertainty_depth.evaluation import plots
+from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.evaluation.examples import Example
+from uncertainty_depth.evaluation.frame_plots import frame_plot
+from uncertainty_depth.evaluation.overlay import lidar_overlay
+from uncertainty_depth.evaluation.overview_plots import positions_plot, timeline_plot
+from uncertainty_depth.evaluation.page import FrameImage, Images
+
+PLOT_DPI = 110
+FRAME_DPI = 100
+JPEG_QUALITY = 85
+
+
+def draw(evaluation: Evaluation, law: str) -> Images:
+    """The images of a report; none where no frame was scored.
+
+    Args:
+        evaluation: what was scored.
+        law: of the error, "gaussian" or "laplace", that the intervals of sigma are of.
+    """
+    if not evaluation.evaluated:
+        return Images({})
+    figures = plots.figures(evaluation.metrics.curves(), law)
+    figures["timeline"] = timeline_plot(evaluation.units, law)
+    figures["positions"] = positions_plot(evaluation.positions, law)
+    drawn = {name: _encoded(figure, PLOT_DPI, "png") for name, figure in figures.items()}
+    worst = evaluation.examples.worst()
+    typical = evaluation.examples.typical()
+    return Images(drawn, _overlay([*typical, *worst]), _frames(worst), _frames(typical))
+
+
+def _overlay(examples: Sequence[Example]) -> bytes | None:
+    """JPEG of the first example with an image; None without."""
+    for example in examples:
+        if example.image is not None:
+            overlay = lidar_overlay(example.image, example.ground_truth_m)
+            options = [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY]
+            _, data = cv2.imencode(".jpg", cv2.cvtColor(overlay, cv2.COLOR_RGB2BGR), options)
+            return data.tobytes()
+    return None
+
+
+def _frames(examples: Sequence[Example]) -> list[FrameImage]:
+    return [
+        FrameImage(example.name, example.figures, _encoded(frame_plot(example), FRAME_DPI, "jpeg"))
+        for example in examples
+    ]
+
+
+def _encoded(figure: Figure, dpi: int, image_format: str) -> bytes:
+    buffer = io.BytesIO()
+    options = {"pil_kwargs": {"quality": JPEG_QUALITY}} if image_format == "jpeg" else {}
+    figure.savefig(buffer, format=image_format, dpi=dpi, **options)
+    return buffer.getvalue()

@@ -1,0 +1,73 @@
+"""A frame as a plot: its image, depth, sigma and error, each with its colour scale in metres."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from uncertainty_depth.evaluation.examples import Example
+from uncertainty_depth.evaluation.images import (
+    DEPTH_COLORS,
+    MISSING_RGB,
+    SIGMA_COLORS,
+    panel_aspect,
+    thicken,
+)
+
+WIDE = 2.0  # aspect from which on two panels stand beside each other, not three
+RATIO_COLORS = "RdBu_r"
+LARGEST_RATIO = 4.0
+
+
+def frame_plot(example: Example) -> Figure:
+    """Six panels; sigma and error share one scale, depth and ground truth another."""
+    truth = example.ground_truth_m
+    depth = example.prediction.depth_m
+    sigma = example.prediction.sigma_m
+    error = np.abs(depth - truth)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = error / sigma
+    farthest = _percentile(truth if np.isfinite(truth).any() else depth, 98)
+    largest = max(_percentile(error, 95), _percentile(sigma, 95), 1e-3)
+    height, width = depth.shape
+    columns = 2 if width / height > WIDE else 3
+    rows = 6 // columns
+    panel_height = 16 / columns * panel_aspect(depth.shape)
+    figure = Figure(figsize=(16, rows * (panel_height + 0.6)), layout="constrained")
+    axes = figure.subplots(rows, columns).reshape(-1)
+    _draw_image(axes[0], example)
+    _draw(axes[1], thicken(truth), "ground truth (m)", DEPTH_COLORS, farthest)
+    _draw(axes[2], depth, "predicted depth (m)", DEPTH_COLORS, farthest)
+    _draw(axes[3], sigma, "sigma (m), scale of the error", SIGMA_COLORS, largest)
+    _draw(axes[4], thicken(error), "error (m), scale of sigma", SIGMA_COLORS, largest)
+    _draw(axes[5], thicken(ratio), "error / sigma, white at 2", RATIO_COLORS, LARGEST_RATIO)
+    for axis in axes:
+        axis.set_xticks([])
+        axis.set_yticks([])
+    return figure
+
+
+def _draw(
+    axis: Axes, values: NDArray[np.floating], title: str, colors: str, maximum: float
+) -> None:
+    drawn = axis.imshow(values, cmap=colors, vmin=0, vmax=maximum, interpolation="nearest")
+    axis.set_facecolor(np.array(MISSING_RGB) / 255)
+    axis.set_title(title)
+    axis.figure.colorbar(drawn, ax=axis, fraction=0.05, pad=0.02, extend="max")
+
+
+def _draw_image(axis: Axes, example: Example) -> None:
+    axis.set_title(f"frame {example.name}")
+    if example.image is not None:
+        axis.imshow(example.image)
+        return
+    axis.set_facecolor("#eeeeee")
+    sentence = "no camera image:\na live evaluation\nreceives maps only"
+    axis.text(0.5, 0.5, sentence, ha="center", va="center", transform=axis.transAxes)
+
+
+def _percentile(values: NDArray[np.floating], percent: float) -> float:
+    known = values[np.isfinite(values)]
+    return float(np.percentile(known, percent)) if known.size else 1.0

@@ -1,0 +1,150 @@
+"""The report as one self-contained HTML page."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from uncertainty_depth.evaluation.model_facts import law_of, limits_of, training_of
+from uncertainty_depth.evaluation.summary import (
+    BASELINES,
+    compared,
+    depth,
+    headline_rows,
+    other_rows,
+    scored_sigma,
+)
+
+CURVES = (
+    "sparsification_abs_rel",
+    "sparsification_rmse",
+    "sparsification_a1",
+    "n_merci",
+    "depth_intervals",
+)
+CAPTION = {
+    "abs_rel": "depth.abs_rel",
+    "rmse (m)": "depth.rmse",
+    "AUSE rmse (m) of this image": "uncertainty.ause.rmse",
+}
+
+
+@dataclass(frozen=True)
+class FrameImage:
+    """A frame drawn for the page: JPEG data, its name and its own metrics by dotted name."""
+
+    name: str
+    metrics: Mapping[str, float]
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Images:
+    """Everything drawn for the page; empty where a report is written without images.
+
+    Attributes:
+        plots: PNG data by name.
+        overlay: JPEG data of LiDAR on an image; None where no camera image is known.
+        worst: the frames with the largest errors.
+        typical: frames with an error near the median.
+    """
+
+    plots: Mapping[str, bytes]
+    overlay: bytes | None = None
+    worst: Sequence[FrameImage] = ()
+    typical: Sequence[FrameImage] = ()
+
+
+def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
+    """The page's text.
+
+    Args:
+        summary: as `report.summarize` makes it.
+        command: what made the report; empty where nothing is known of it.
+        images: what to show.
+    """
+    environment = Environment(
+        loader=PackageLoader("uncertainty_depth.evaluation", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    law = law_of(summary["model"])
+    scored = summary["frames"]["evaluated"] > 0
+    settings = {key: summary[key] for key in ("source", "config", "model", "versions")}
+    training = dict(training_of(summary["model"]))
+    training.pop("median_depth_m", None)  # hundreds of numbers
+    settings["model"] = {**summary["model"], "training": training}
+    return environment.get_template("report.html.j2").render(
+        title=f"{summary['source']}: depth and its uncertainty",
+        facts=facts(summary, command),
+        verdict=summary["verdict"],
+        scored=scored,
+        law=law,
+        baselines=BASELINES.values(),
+        headline=[compared(summary, key) for key in headline_rows(law)] if scored else [],
+        others=[compared(summary, key) for key in other_rows(law)] if scored else [],
+        depth=depth(summary),
+        frames=summary["frames"],
+        notes=summary["notes"],
+        overlay=_encoded(images.overlay) if images.overlay else "",
+        worst=[_shown(frame) for frame in images.worst],
+        typical=[_shown(frame) for frame in images.typical],
+        plots={name: _encoded(data) for name, data in images.plots.items()},
+        curves=[name for name in CURVES if name in images.plots],
+        settings=json.dumps(settings, indent=2),
+    )
+
+
+def facts(summary: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
+    """What a reader must know to judge the metrics, as (name, text)."""
+    model = summary["model"]
+    frames = summary["frames"]
+    pixels = f"{frames['evaluated']} frames, {summary['pixels']:,} pixels"
+    if frames["evaluated"]:
+        pixels += f", {summary['scored_fraction']:.1%} of the ground truth"
+    known = [
+        ("model", _model_text(model)),
+        ("trained on", str(training_of(model).get("source") or "not known")),
+        ("depth range", _range_text(limits_of(model.get("depth_range")))),
+        ("camera", _camera_text(summary["camera"])),
+        ("scored", pixels),
+        ("command", command),
+    ]
+    return [(name, text) for name, text in known if text]
+
+
+def _model_text(model: Mapping[str, Any]) -> str:
+    if not model:
+        return "not known"
+    parts = (model.get("model"), model.get("method", "unknown method"), scored_sigma(model))
+    return ", ".join(str(part) for part in parts if part)
+
+
+def _range_text(depth_range: Sequence[float] | None) -> str:
+    return f"{depth_range[0]:g} to {depth_range[1]:g} m" if depth_range else "not known"
+
+
+def _camera_text(camera: Mapping[str, Any]) -> str:
+    if not camera["size"]:
+        return "not known"
+    width, height = camera["size"]
+    focal = camera["focal_length_per_width"]
+    known = f"focal length {focal[0]:.3f} of the width" if focal else "focal length not known"
+    return f"{width} x {height} pixels, {known}"
+
+
+def _shown(frame: FrameImage) -> dict[str, str]:
+    numbers = (f"{label} {frame.metrics[key]:.3f}" for label, key in CAPTION.items())
+    caption = f"frame {frame.name}: {', '.join(numbers)}"
+    return {"name": frame.name, "data": _encoded(frame.data), "caption": caption}
+
+
+def _encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
