@@ -31,10 +31,13 @@ PREDICTIONS = "received.depth/image_rect"
 SHOWN = (
     "depth.abs_rel",
     "depth.rmse",
-    "uncertainty.n_merci_trimmed",
-    "uncertainty.n_merci",
+    "uncertainty.ause.abs_rel",
     "uncertainty.ause.rmse",
-    "uncertainty.auce",
+    "uncertainty.ause.a1",
+    "uncertainty.auce_laplace",
+    "uncertainty.coverage_95_laplace",
+    "uncertainty.n_merci",
+    "uncertainty.n_merci_withdrawn",
 )
 
 

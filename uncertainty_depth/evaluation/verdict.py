@@ -103,6 +103,12 @@ def sentences(verdict: Mapping[str, Any]) -> list[str]:
     return [headline, *lines, *(f"  note: {note}" for note in verdict["notes"])]
 
 
+def facts(verdict: Verdict) -> dict[str, str]:
+    """The verdict as short key-value pairs, as diagnostics hold them."""
+    lines = {f"verdict.{line.name}": f"{line.color}: {line.text}" for line in verdict.lines}
+    return {"verdict": f"{verdict.color}: {verdict.text}", **lines}
+
+
 def nothing_scored(evaluation: Evaluation) -> str:
     """Why there is nothing to judge."""
     reasons = ", ".join(f"{count} {reason}" for reason, count in evaluation.skipped.items())
