@@ -413,6 +413,25 @@ def test_diagnostics_tell_what_keeps_frames_from_being_scored(graph, start, make
     assert status("no_lidar_within_max_time_difference").level == b"\x01"
 
 
+def test_diagnostics_hold_the_verdict_of_the_report(graph, start, make, tmp_path):
+    node = start(output=str(tmp_path / "report"))
+    feeder = Feeder(graph, make)
+    for index in range(3):
+        feeder.frame((index + 1) * 100 * MS, seed=index)
+    graph.until(lambda: node._live.evaluation.evaluated == 3, "all frames")
+    inbox = graph.inbox(DiagnosticArray, "/diagnostics", 50)
+
+    def facts(message):
+        return {item.key: item.value for item in message.status[0].values}
+
+    told = facts(inbox.wait_for(lambda message: "verdict.size" in facts(message)))
+    graph.stop(node)
+    verdict = json.loads((tmp_path / "report" / "summary.json").read_text())["verdict"]
+    assert told["verdict"] == f"{verdict['color']}: {verdict['text']}"
+    for line in verdict["lines"]:
+        assert told[f"verdict.{line['name']}"] == f"{line['color']}: {line['text']}"
+
+
 def test_a_bag_that_loops_keeps_counting(graph, start, make):
     node = start()
     scores, feeder = graph.inbox(Float64, f"{NODE}/metrics/frame/rmse", 50), Feeder(graph, make)

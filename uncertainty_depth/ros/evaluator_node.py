@@ -29,6 +29,7 @@ from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
 from uncertainty_depth.ros.extrinsics import Extrinsics, create_extrinsics
 from uncertainty_depth.ros.input_watch import InputWatch
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
+from uncertainty_depth.ros.live_verdict import LiveVerdict
 from uncertainty_depth.ros.model_description import model_description
 from uncertainty_depth.ros.parameters import NodeParameters
 from uncertainty_depth.ros.qos import LATCHED_QOS, SubscriptionQos, sensor_qos
@@ -70,6 +71,9 @@ class EvaluatorNode(Node):
         self._earlier = 0
         self._worker: Worker[Step] = Worker(
             self._take, lambda _, reason: self.health.drop(reason), STREAMS * config.queue_size
+        )
+        self._verdict = LiveVerdict(
+            self, self._worker.post, lambda: self._live.evaluation, lambda: self._model
         )
         self._diagnostics = DiagnosticsPublisher(self, self.health, self._awaited, self._facts)
         self._predictions = self._subscribe_predictions()
@@ -304,7 +308,8 @@ class EvaluatorNode(Node):
 
     def _facts(self) -> dict[str, object]:
         pairing = {f"pairing.{name}": count for name, count in self._live.pairing_counts.items()}
-        return pairing | {"waiting": self._worker.waiting(), "undecided": self._live.waiting}
+        queues = {"waiting": self._worker.waiting(), "undecided": self._live.waiting}
+        return pairing | queues | self._verdict.facts
 
     def close(self) -> str:
         """Score what has arrived, write the report where one is wanted, and go; returns what is worth telling."""
