@@ -22,9 +22,9 @@ START_S, DRAIN_S, STOP_S = 90.0, 90.0, 60.0
 NODES = ("depth_node", "evaluator_node")
 SCORES = {
     "abs_rel": "abs_rel",
-    "n_merci_trimmed": "n-MeRCI trimmed",
     "ause/rmse": "AUSE rmse",
-    "auce": "AUCE",
+    "auce_laplace": "AUCE",
+    "coverage_95_laplace": "coverage 95 %",
 }
 TOPIC = "/evaluator_node/metrics/"
 COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}())"
