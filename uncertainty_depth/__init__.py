@@ -1,3 +1,32 @@
-"""Monocular depth with an error bar, and the scores that tell whether the error bar can be trusted."""
+"""Monocular depth with an error bar, and the scores that tell whether to trust the error bar.
+
+    from uncertainty_depth import OnlineMetrics, Predictor, evaluate
+
+The three names are imported when they are used: the metrics need neither torch nor transformers.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from uncertainty_depth.evaluation.evaluate import evaluate
+    from uncertainty_depth.inference.predictor import Predictor
+    from uncertainty_depth.metrics import OnlineMetrics
 
 __version__ = "0.1.0"
+__all__ = ["OnlineMetrics", "Predictor", "evaluate"]
+
+MODULES = {
+    "OnlineMetrics": "uncertainty_depth.metrics",
+    "Predictor": "uncertainty_depth.inference.predictor",
+    "evaluate": "uncertainty_depth.evaluation.evaluate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import and return one of the names in `__all__`."""
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(MODULES[name]), name)
