@@ -54,7 +54,7 @@ def test_a_second_one_aborts_and_leaves_the_earlier_report(strike, tmp_path):
 
 def test_one_while_the_report_is_written_does_not_cost_the_report(strike, tmp_path):
     place = {"module": "uncertainty_depth.evaluation.report", "owner": "module"}
-    done = strike(evaluate(tmp_path / "report"), "_render", call=1, **place)
+    done = strike(evaluate(tmp_path / "report"), "render", call=1, **place)
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "report" / "summary.json").read_text())["notes"] == []
 

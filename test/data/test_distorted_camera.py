@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import EvaluationConfig, SourceConfig, SynthesisConfig
 from uncertainty_depth.data.source import open_source
-from uncertainty_depth.evaluation.evaluate import run
+from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.geometry.camera import Camera, image_coordinates
 from uncertainty_depth.geometry.distortion import Distortion
 from uncertainty_depth.records import DepthPrediction
@@ -77,7 +77,7 @@ class Oracle:
 
 def abs_rel(bag: Path, depth_m: np.ndarray, **options: str) -> float:
     source = open_source(str(bag), SourceConfig(**options))
-    evaluation = run(source, Oracle(depth_m), EvaluationConfig(), progress=False)
+    evaluation = evaluate(source, Oracle(depth_m), EvaluationConfig(), progress=False)
     assert evaluation.evaluated == 1
     return evaluation.summary()["depth"]["abs_rel"]
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.evaluation.evaluate import run
+from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.examples import Examples
 from uncertainty_depth.evaluation.frame_table import flatten
@@ -67,7 +67,7 @@ def test_every_record_is_predicted_scored_or_counted_exactly_once():
         Skipped(4, "bad_image", "..."),
     ]
     predictor, seen = NoisyPredictor(), []
-    evaluation = run(
+    evaluation = evaluate(
         ListSource(records),
         predictor,
         EvaluationConfig(),
@@ -84,7 +84,7 @@ def test_every_record_is_predicted_scored_or_counted_exactly_once():
 
 
 def test_the_table_holds_the_exact_figures_of_each_frame():
-    evaluation = run(
+    evaluation = evaluate(
         ListSource([frame(i) for i in range(3)]),
         NoisyPredictor(),
         EvaluationConfig(),
@@ -101,7 +101,7 @@ def test_the_table_holds_the_exact_figures_of_each_frame():
 
 
 def test_the_summary_is_that_of_all_pixels_together():
-    evaluation = run(
+    evaluation = evaluate(
         ListSource([frame(i) for i in range(4)]),
         NoisyPredictor(),
         EvaluationConfig(),
@@ -133,7 +133,7 @@ def memory_after(frames, at):
             held[int(record.name)] = tracemalloc.get_traced_memory()[0]
 
     tracemalloc.start()
-    run(
+    evaluate(
         Streamed([None] * frames),
         NoisyPredictor(),
         EvaluationConfig(pictures=2),
@@ -188,10 +188,12 @@ def test_an_interrupted_run_keeps_what_it_has():
             yield frame(1)
             yield frame(2)
 
-    evaluation = run(Interrupted([None] * 5), NoisyPredictor(), EvaluationConfig(), progress=False)
+    evaluation = evaluate(
+        Interrupted([None] * 5), NoisyPredictor(), EvaluationConfig(), progress=False
+    )
     assert evaluation.interrupted
     assert evaluation.summary()["frames"]["evaluated"] == 2
-    assert not run(
+    assert not evaluate(
         ListSource([frame(0)]), NoisyPredictor(), EvaluationConfig(), progress=False
     ).interrupted
 

@@ -10,7 +10,7 @@ import pytest
 import uncertainty_depth
 from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.data.source import open_source, trained_on
-from uncertainty_depth.evaluation.evaluate import run
+from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.verdict import judge
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.inference.predictor import Predictor
@@ -61,7 +61,7 @@ class Street:
 
 
 def verdict_on(source, predictor):
-    evaluation = run(source, predictor, EvaluationConfig(pictures=0), progress=False)
+    evaluation = evaluate(source, predictor, EvaluationConfig(pictures=0), progress=False)
     seen = trained_on(predictor.model.name, predictor.model.training, [source.name])
     return judge(evaluation, predictor.describe(), seen)
 

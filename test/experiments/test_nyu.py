@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from uncertainty_depth.config import EvaluationConfig, PredictorConfig
-from uncertainty_depth.evaluation import evaluate
+from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.experiments import nyu, nyu_figures, nyu_scores, nyu_search, nyu_tables
 from uncertainty_depth.experiments.nyu_data import open_splits
@@ -86,7 +86,7 @@ def test_numbers_are_those_of_evaluate_on_the_same_folder(finished, nyu_like, na
         finished / "models" / f"{row.variant}-0", PredictorConfig(method=row.served)
     )
     flat = flatten(
-        evaluate.run(
+        evaluate(
             open_splits(nyu_like, 0, 3).test, predictor, EvaluationConfig(), progress=False
         ).summary()
     )

@@ -11,7 +11,7 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
 from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig, SourceConfig
 from uncertainty_depth.data.bag import BagSource
-from uncertainty_depth.evaluation.evaluate import run
+from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.messages.camera_info import calibration_from_info, camera_from_info
 from uncertainty_depth.messages.clouds import cloud_points
@@ -171,7 +171,9 @@ def test_live_equals_offline_in_every_digit_for_a_distorted_camera(
         writer.image("/camera/image_raw", stamp_ns, "camera", image)
         writer.cloud("/lidar/points", stamp_ns, "lidar", np.insert(points, 3, 0, axis=1))
     config = SourceConfig(lidar_to_camera=IDENTITY, distorted_images=distorted_images)
-    offline = run(BagSource(tmp_path / "bag", config), RedIsDepth(), EvaluationConfig(), (), False)
+    offline = evaluate(
+        BagSource(tmp_path / "bag", config), RedIsDepth(), EvaluationConfig(), (), False
+    )
 
     live = LiveEvaluation(EvaluatorNodeConfig(), FixedExtrinsics(IDENTITY))
     used, camera = Rectifier(calibration, distorted_images).image(image)

@@ -27,7 +27,7 @@ from uncertainty_depth.config import (
     SynthesisConfig,
 )
 from uncertainty_depth.data.bag import BagSource
-from uncertainty_depth.evaluation.evaluate import run
+from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.geometry.camera import parameters_from
 from uncertainty_depth.inference.predictor import Predictor
@@ -294,7 +294,7 @@ def test_live_and_offline_agree(start_node, graph, bag, tiny_model, tmp_path):
     ]  # only now the last frame, which waits for a later cloud, is decided
     live = json.loads((report / "summary.json").read_text())
 
-    offline = run(
+    offline = evaluate(
         source, Predictor(tiny_model, PredictorConfig()), EvaluationConfig(), progress=False
     ).summary()
     assert live["frames"] == offline["frames"] == {"read": 8, "evaluated": 8, "skipped": {}}

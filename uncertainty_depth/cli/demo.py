@@ -16,7 +16,7 @@ from uncertainty_depth.config import (
 from uncertainty_depth.data.bag import BagSource
 from uncertainty_depth.data.source import trained_on
 from uncertainty_depth.evaluation import report
-from uncertainty_depth.evaluation.evaluate import run as evaluate
+from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.evaluation.verdict import sentences
 from uncertainty_depth.inference.predictor import Predictor

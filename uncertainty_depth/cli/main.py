@@ -95,7 +95,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.data.checked_source import CheckedSource
     from uncertainty_depth.data.source import open_source, trained_on
     from uncertainty_depth.evaluation import report, summary, verdict
-    from uncertainty_depth.evaluation.evaluate import run
+    from uncertainty_depth.evaluation.evaluate import evaluate as score_source
     from uncertainty_depth.inference.predictor import Predictor
     from uncertainty_depth.writers.prediction_bag import prediction_sink
 
@@ -113,7 +113,9 @@ def evaluate(arguments: argparse.Namespace) -> None:
             sinks = [lambda frame, _: monitor.add_ground_truth(frame.ground_truth_m, frame.camera)]
             if arguments.write_bag:
                 sinks.append(stack.enter_context(prediction_sink(arguments.write_bag)))
-            evaluation = run(source, predictor, from_arguments(EvaluationConfig, arguments), sinks)
+            evaluation = score_source(
+                source, predictor, from_arguments(EvaluationConfig, arguments), sinks
+            )
         unlike = monitor.notes()
         _warn(source.notes)
         notes = [*seen, *unlike, *source.notes]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.config import EvaluationConfig, SourceConfig
+from uncertainty_depth.data.source import Source, open_source
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
-
-if TYPE_CHECKING:
-    from uncertainty_depth.data.source import Source
 
 Sink = Callable[[Frame, DepthPrediction], None]
 
@@ -28,18 +27,30 @@ class DepthPredictor(Protocol):
         ...
 
 
-def run(
-    source: Source,
+def evaluate(
+    source: Source | str | Path,
     predictor: DepthPredictor,
-    config: EvaluationConfig,
+    config: EvaluationConfig = EvaluationConfig(),  # noqa: B008  frozen
     sinks: Iterable[Sink] = (),
     progress: bool = True,
 ) -> Evaluation:
-    """Score every frame of a source once. `sinks` see each frame with its prediction, e.g. to write it to a bag.
+    """Score every frame of a source once, and return the evaluation.
 
     The first Ctrl-C lets the frame at hand be finished; the evaluation so far is returned with
     `interrupted` set. A second one raises `KeyboardInterrupt`.
+
+    Args:
+        source: frames, or the notation of a source: a bag, `nyu:DIR`, `kitti:DIR`, `synthetic:...`.
+        predictor: makes depth and sigma of an image.
+        config: what is scored, and how.
+        sinks: called with each frame and its prediction, e.g. to write them to a bag.
+        progress: show a progress bar.
+
+    Raises:
+        SourceError: where the source cannot be opened or read.
     """
+    if isinstance(source, (str, Path)):
+        source = open_source(str(source), SourceConfig())
     evaluation = Evaluation(config)
     bar = tqdm(source, total=len(source), unit="frame", desc=source.name, disable=not progress)
     with deferred_interrupt() as interrupt:

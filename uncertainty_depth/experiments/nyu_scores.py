@@ -17,7 +17,7 @@ from tqdm import trange
 
 from uncertainty_depth.config import EvaluationConfig, PredictorConfig
 from uncertainty_depth.data.source import Source
-from uncertainty_depth.evaluation import evaluate
+from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.experiments.nyu_methods import ROWS, load, model_name, seeds_of
 from uncertainty_depth.experiments.runner import resume
@@ -76,7 +76,7 @@ def score(predictor: Predictor, source: Source) -> dict[str, Any]:
         KeyboardInterrupt: what is half scored is not kept.
     """
     thinned = Thinned()
-    evaluation = evaluate.run(source, predictor, CONFIG, [thinned])
+    evaluation = evaluate(source, predictor, CONFIG, [thinned])
     if evaluation.interrupted:
         raise KeyboardInterrupt
     curves = evaluation.metrics.curves()
@@ -103,7 +103,7 @@ class Thinned:
         self.greatest_depth_m = 0.0
 
     def __call__(self, frame: Frame, prediction: DepthPrediction) -> None:
-        """Keep a frame's pixels. A sink of `evaluate.run`."""
+        """Keep a frame's pixels. A sink of `evaluate`."""
         maps = (
             values[::THINNED, ::THINNED]
             for values in (prediction.depth_m, prediction.sigma_m, frame.ground_truth_m)

@@ -21,7 +21,7 @@ MAX_POINTS = 100_000
 
 @contextmanager
 def prediction_sink(path: Path) -> Iterator[Sink]:
-    """A sink for `evaluate.run` that writes each frame under the depth node's topic names; the bag is closed on leaving."""
+    """A sink for `evaluate` that writes each frame under the depth node's topic names; the bag is closed on leaving."""
     shown = DepthNodeConfig()
     with BagWriter(path) as bag:
 
