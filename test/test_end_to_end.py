@@ -176,7 +176,7 @@ def test_scoring_frames_that_the_model_was_trained_on_is_said(
                     "--output",
                     str(tmp_path),
                     "--overwrite",
-                    "--pictures",
+                    "--example-frames",
                     "0",
                 ]
             )
@@ -255,7 +255,7 @@ def test_a_kitti_drive_and_its_bag_agree(tmp_path):
     assert main(["convert-kitti", str(drive), str(tmp_path / "bag")]) == 0
     made = random_model(tmp_path / "model")
     for source, name in ((f"kitti:{drive}", "drive"), (str(tmp_path / "bag"), "converted")):
-        options = ["--samples", "2", "--pictures", "1", "--min-depth", "2.5"]
+        options = ["--samples", "2", "--example-frames", "1", "--min-depth", "2.5"]
         assert (
             main(
                 [

@@ -9,6 +9,7 @@ from uncertainty_depth import config
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.options import (
     add_arguments,
+    current_names,
     element_type,
     from_arguments,
     from_mapping,
@@ -80,3 +81,29 @@ def test_integers_and_lists_become_what_the_field_asks_for():
     )
     assert made.lidar_to_camera == (0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
     assert isinstance(made.max_time_difference, float)
+
+
+@pytest.mark.parametrize(
+    ("alias", "method"), [("deep_ensemble", "multi_inits"), ("snapshot_ensemble", "multi_epochs")]
+)
+def test_usual_names_of_methods_mean_those_of_the_papers(alias, method):
+    for kind in (config.TrainingConfig, config.PredictorConfig):
+        parser = argparse.ArgumentParser()
+        add_arguments(parser, kind)
+        assert from_arguments(kind, parser.parse_args(["--method", alias])).method == method
+        assert from_mapping(kind, {"method": alias}).method == method
+        assert f"{alias} = {method}" in " ".join(parser.format_help().split())
+
+
+@pytest.mark.parametrize(
+    ("kind", "former", "current", "value"),
+    [
+        (config.NetworkConfig, "dropout_kind", "dropout_type", "concrete"),
+        (config.TrainingConfig, "validation_share", "validation_fraction", 0.3),
+        (config.EvaluationConfig, "pictures", "example_frames", 2),
+        (config.EvaluationConfig, "depth_interval", "depth_bin_width", 0.5),
+    ],
+)
+def test_files_of_earlier_versions_with_former_option_names_are_read(kind, former, current, value):
+    assert from_mapping(kind, {former: value}) == kind(**{current: value})
+    assert current_names({former: value, "other": 1}, kind) == {current: value, "other": 1}

@@ -1,4 +1,9 @@
-"""How a config dataclass is declared, checked, and read from a mapping (YAML, JSON, ROS parameters) or the command line."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Declare config dataclasses, check them, and read them from mappings or the command line.
+
+One dataclass feeds the command line, YAML files, ROS parameters and launch arguments. Neither
+tyro nor plain argparse knows ROS parameters, so the field's metadata is the common source.
+"""
 
 from __future__ import annotations
 
@@ -20,164 +25,202 @@ def option(
     minimum: float | None = None,
     maximum: float | None = None,
     choices: tuple[str, ...] | None = None,
+    aliases: Mapping[str, str] | None = None,
     read_only: bool = False,
+    former_name: str = "",
 ) -> Any:
-    """A dataclass field with what users are told about it and what is refused. `read_only`: fixed once a node runs."""
+    """Return a dataclass field with its help text, its limits and its choices.
+
+    Args:
+        default: value where the user gives none.
+        help: one line, shown by `--help` and as the description of the ROS parameter.
+        minimum: smallest value allowed, of each element of a tuple.
+        maximum: largest value allowed, of each element of a tuple.
+        choices: the only values allowed.
+        aliases: other spellings of choices on the command line, each with the choice it means.
+        read_only: fixed once a node runs.
+        former_name: name in files written by earlier versions.
+    """
     metadata = {
         "help": help,
         "minimum": minimum,
         "maximum": maximum,
         "choices": choices,
+        "aliases": dict(aliases or {}),
         "read_only": read_only,
+        "former_name": former_name,
     }
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def element_type(kind: type, name: str) -> type:
-    """The scalar type of a field: int for `int`, float for `tuple[float, ...]`."""
-    hint = typing.get_type_hints(kind)[name]
-    return typing.get_args(hint)[0] if typing.get_origin(hint) is tuple else hint
+def element_type(config_class: type, name: str) -> type:
+    """Return the scalar type of a field: int for `int`, float for `tuple[float, ...]`."""
+    hint = typing.get_type_hints(config_class)[name]
+    scalar: type = typing.get_args(hint)[0] if typing.get_origin(hint) is tuple else hint
+    return scalar
 
 
 def check(config: Any) -> None:
-    """Raise `ConfigError` for the first field whose value has the wrong type, is out of range or is not a choice."""
-    for item in dataclasses.fields(config):
-        value = getattr(config, item.name)
-        parts = value if isinstance(item.default, tuple) and isinstance(value, tuple) else (value,)
-        for part in parts:
-            _check_part(item, part, element_type(type(config), item.name))
+    """Raise `ConfigError` for the first field of a wrong type, out of range or not a choice."""
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        is_tuple = isinstance(field.default, tuple) and isinstance(value, tuple)
+        elements = value if is_tuple else (value,)
+        for element in elements:
+            _check_element(field, element, element_type(type(config), field.name))
 
 
-def _check_part(item: dataclasses.Field, value: Any, expected: type) -> None:
+def _check_element(field: dataclasses.Field[Any], value: Any, expected: type) -> None:
     if type(value) is not expected:
-        raise ConfigError(f"{item.name} is {value!r}; expected {expected.__name__}")
-    choices, minimum, maximum = (item.metadata[key] for key in ("choices", "minimum", "maximum"))
+        raise ConfigError(f"{field.name} is {value!r}; expected {expected.__name__}")
+    choices = field.metadata["choices"]
+    minimum = field.metadata["minimum"]
+    maximum = field.metadata["maximum"]
     if choices is not None and value not in choices:
-        raise ConfigError(
-            f"{item.name} is {value!r}; expected one of {', '.join(repr(choice) for choice in choices)}"
-        )
+        expected_values = ", ".join(repr(choice) for choice in choices)
+        raise ConfigError(f"{field.name} is {value!r}; expected one of {expected_values}")
     if minimum is not None and not value >= minimum:
-        raise ConfigError(f"{item.name} is {value!r}; expected at least {minimum}")
+        raise ConfigError(f"{field.name} is {value!r}; expected at least {minimum}")
     if maximum is not None and not value <= maximum:
-        raise ConfigError(f"{item.name} is {value!r}; expected at most {maximum}")
+        raise ConfigError(f"{field.name} is {value!r}; expected at most {maximum}")
 
 
-def from_mapping(kind: type[ConfigT], values: Mapping[str, Any]) -> ConfigT:
-    """Build and check a config of class `kind` from plain values; lists become tuples, integers floats where a float is due.
+def from_mapping(config_class: type[ConfigT], values: Mapping[str, Any]) -> ConfigT:
+    """Return a checked config from plain values.
+
+    Lists become tuples, integers become floats where the field is a float, aliases become the
+    choices they mean, and names of earlier versions become the current ones.
 
     Raises:
-        ConfigError: for an unknown key, a value of the wrong type, out of range, or not among the choices.
+        ConfigError: a key is unknown, or a value has the wrong type, is out of range or is not
+            among the choices.
     """
-    known = {item.name: item for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    unknown = sorted(set(values) - set(known))
+    fields = _fields(config_class)
+    values = current_names(values, config_class)
+    unknown = sorted(set(values) - set(fields))
     if unknown:
-        raise ConfigError(f"unknown option {unknown[0]!r}; known are {', '.join(sorted(known))}")
-    config = kind(
-        **{key: _coerce(value, element_type(kind, key)) for key, value in values.items()}
-    )
+        known = ", ".join(sorted(fields))
+        raise ConfigError(f"unknown option {unknown[0]!r}; known are {known}")
+    arguments = {}
+    for name, value in values.items():
+        aliases = fields[name].metadata["aliases"]
+        if isinstance(value, str):
+            value = aliases.get(value, value)
+        arguments[name] = _coerce(value, element_type(config_class, name))
+    config = config_class(**arguments)
     check(config)
     return config
 
 
 def _coerce(value: Any, expected: type) -> Any:
     if isinstance(value, (list, tuple)):
-        return tuple(_coerce(part, expected) for part in value)
+        return tuple(_coerce(element, expected) for element in value)
     return float(value) if expected is float and type(value) is int else value
 
 
+def current_names(values: Mapping[str, Any], *config_classes: type) -> dict[str, Any]:
+    """Return the values under the current option names, whichever version wrote them."""
+    renamed = {}
+    for config_class in config_classes:
+        for field in dataclasses.fields(config_class):
+            if field.metadata["former_name"]:
+                renamed[field.metadata["former_name"]] = field.name
+    return {renamed.get(name, name): value for name, value in values.items()}
+
+
 def to_mapping(config: Any) -> dict[str, Any]:
-    """The config as plain values for JSON and YAML; `from_mapping` is the inverse."""
+    """Return the config as plain values for JSON and YAML; `from_mapping` is the inverse."""
+    values = dataclasses.asdict(config)
     return {
-        key: list(value) if isinstance(value, tuple) else value
-        for key, value in dataclasses.asdict(config).items()
+        name: list(value) if isinstance(value, tuple) else value for name, value in values.items()
     }
 
 
-def add_arguments(parser: argparse.ArgumentParser, kind: type) -> None:
-    """One `--option-name` per field of the config class `kind`, under a heading taken from its docstring."""
-    group = parser.add_argument_group(_heading(kind))
-    for item in dataclasses.fields(kind):
-        flag, scalar = "--" + item.name.replace("_", "-"), element_type(kind, item.name)
+def add_arguments(parser: argparse.ArgumentParser, config_class: type) -> None:
+    """Add one `--option-name` per field, in a group headed by the first line of the docstring."""
+    group = parser.add_argument_group(_heading(config_class))
+    for field in dataclasses.fields(config_class):
+        flag = "--" + field.name.replace("_", "-")
+        scalar = element_type(config_class, field.name)
         shared: dict[str, Any] = {
-            "dest": item.name,
+            "dest": field.name,
             "default": argparse.SUPPRESS,
-            "help": _explained(item),
+            "help": _help(field),
         }
+        metavar = scalar.__name__.upper()
         if scalar is bool:
             group.add_argument(flag, action=argparse.BooleanOptionalAction, **shared)
-        elif isinstance(item.default, tuple):
-            group.add_argument(
-                flag, type=scalar, nargs="*", metavar=scalar.__name__.upper(), **shared
-            )
+        elif isinstance(field.default, tuple):
+            group.add_argument(flag, type=scalar, nargs="*", metavar=metavar, **shared)
+        elif _choices(field):
+            choices = [*_choices(field), *field.metadata["aliases"]]
+            group.add_argument(flag, choices=choices, **shared)
         else:
-            choices = _choices(item) or None
-            group.add_argument(
-                flag,
-                type=scalar,
-                choices=choices,
-                metavar=None if choices else scalar.__name__.upper(),
-                **shared,
-            )
+            group.add_argument(flag, type=scalar, metavar=metavar, **shared)
 
 
-def add_parameters(parser: argparse.ArgumentParser, kind: type) -> None:
-    """One line of help, `name:=TYPE`, per field of the config class `kind`, as ROS takes them: for the help alone, nothing is parsed."""
-    group = parser.add_argument_group(_heading(kind))
-    for item in dataclasses.fields(kind):
-        scalar = element_type(kind, item.name).__name__.upper()
-        shown = f"[{scalar},...]" if isinstance(item.default, tuple) else scalar
-        choices = f"one of {', '.join(_choices(item))}" if _choices(item) else ""
-        fixed = "fixed once the node runs" if item.metadata["read_only"] else ""
+def add_parameters(parser: argparse.ArgumentParser, config_class: type) -> None:
+    """Add one line of help per field, `name:=TYPE` as ROS takes it; these are not parsed."""
+    group = parser.add_argument_group(_heading(config_class))
+    for field in dataclasses.fields(config_class):
+        scalar = element_type(config_class, field.name).__name__.upper()
+        value = f"[{scalar},...]" if isinstance(field.default, tuple) else scalar
+        choices = f"one of {', '.join(_choices(field))}" if _choices(field) else ""
+        fixed = "fixed once the node runs" if field.metadata["read_only"] else ""
         group.add_argument(
-            item.name, metavar=f"{item.name}:={shown}", help=_explained(item, choices, fixed)
+            field.name, metavar=f"{field.name}:={value}", help=_help(field, choices, fixed)
         )
 
 
-def _heading(kind: type) -> str:
-    return (kind.__doc__ or kind.__name__).strip().rstrip(".")
-
-
-def _choices(item: dataclasses.Field) -> list[str]:
-    return [choice for choice in item.metadata["choices"] or () if choice]
-
-
-def _explained(item: dataclasses.Field, *facts: str) -> str:
-    """What a field means, and in brackets its limits and default, as argparse takes it."""
-    known = [fact for fact in (*facts, _limits(item), _default(item)) if fact]
-    return (item.metadata["help"] + (f" ({'; '.join(known)})" if known else "")).replace("%", "%%")
-
-
-def _limits(item: dataclasses.Field) -> str:
-    minimum, maximum = item.metadata["minimum"], item.metadata["maximum"]
-    if minimum is not None and maximum is not None:
-        return f"{minimum:g} to {maximum:g}"
-    return (
-        f"at least {minimum:g}"
-        if minimum is not None
-        else f"at most {maximum:g}"
-        if maximum is not None
-        else ""
-    )
-
-
-def _default(item: dataclasses.Field) -> str:
-    if item.default in ("", ()):
-        return ""
-    return "default: " + (
-        " ".join(map(str, item.default)) if isinstance(item.default, tuple) else str(item.default)
-    )
-
-
 def from_arguments(
-    kind: type[ConfigT], arguments: argparse.Namespace, defaults: Mapping[str, Any] | None = None
+    config_class: type[ConfigT],
+    arguments: argparse.Namespace,
+    defaults: Mapping[str, Any] | None = None,
 ) -> ConfigT:
-    """The config of class `kind` from parsed command-line arguments; what was not given has the value in `defaults`, or else the class's."""
-    names = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    """Return the config from parsed arguments, else from `defaults`, else the class's defaults."""
+    values = current_names({**(defaults or {}), **vars(arguments)}, config_class)
+    names = _fields(config_class)
     return from_mapping(
-        kind,
-        {
-            key: value
-            for key, value in {**(defaults or {}), **vars(arguments)}.items()
-            if key in names
-        },
+        config_class, {name: value for name, value in values.items() if name in names}
     )
+
+
+def _fields(config_class: type) -> dict[str, dataclasses.Field[Any]]:
+    return {field.name: field for field in dataclasses.fields(config_class)}
+
+
+def _heading(config_class: type) -> str:
+    docstring = config_class.__doc__ or config_class.__name__
+    return docstring.strip().splitlines()[0].rstrip(".")
+
+
+def _choices(field: dataclasses.Field[Any]) -> list[str]:
+    return [choice for choice in field.metadata["choices"] or () if choice]
+
+
+def _help(field: dataclasses.Field[Any], *facts: str) -> str:
+    """Return the help text for argparse, with limits, aliases and default in brackets."""
+    aliases = [f"{alias} = {name}" for alias, name in field.metadata["aliases"].items()]
+    known = [fact for fact in (*facts, _limits(field), *aliases, _default(field)) if fact]
+    brackets = f" ({'; '.join(known)})" if known else ""
+    return (field.metadata["help"] + brackets).replace("%", "%%")
+
+
+def _limits(field: dataclasses.Field[Any]) -> str:
+    minimum = field.metadata["minimum"]
+    maximum = field.metadata["maximum"]
+    if minimum is None and maximum is None:
+        return ""
+    if maximum is None:
+        return f"at least {minimum:g}"
+    if minimum is None:
+        return f"at most {maximum:g}"
+    return f"{minimum:g} to {maximum:g}"
+
+
+def _default(field: dataclasses.Field[Any]) -> str:
+    if field.default in ("", ()):
+        return ""
+    is_tuple = isinstance(field.default, tuple)
+    value = " ".join(map(str, field.default)) if is_tuple else str(field.default)
+    return f"default: {value}"

@@ -414,7 +414,7 @@ def test_a_worse_map_is_written_by_force_alone(model, bag, capsys, monkeypatch):
 
 
 def test_the_folder_keeps_what_the_map_was_fitted_to(model, bag):
-    assert command(model, bag, "--report-share", "0.4") == 0
+    assert command(model, bag, "--report-fraction", "0.4") == 0
     (fitted,) = read(model).fitted_to.values()
     assert fitted.sources == (str(bag),)
     assert fitted.frames == 6, "the first of ten, without the two fifths reported on"

@@ -136,7 +136,7 @@ def memory_after(frames, at):
     evaluate(
         Streamed([None] * frames),
         NoisyPredictor(),
-        EvaluationConfig(pictures=2),
+        EvaluationConfig(example_frames=2),
         [measure],
         progress=False,
     )

@@ -22,7 +22,7 @@ CONTEXT = report.Context("a test", {"method": "mc_dropout"}, ("one note <b>",))
 
 def evaluation_of(sigma_of, frames=3):
     """`sigma_of(depth, error, random)` makes each frame's sigma."""
-    evaluation = Evaluation(EvaluationConfig(pictures=2))
+    evaluation = Evaluation(EvaluationConfig(example_frames=2))
     for index in range(frames):
         random = np.random.default_rng(index)
         truth = random.uniform(1, 9, (20, 30)).astype(np.float32)

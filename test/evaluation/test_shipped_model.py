@@ -61,7 +61,7 @@ class Street:
 
 
 def verdict_on(source, predictor):
-    evaluation = evaluate(source, predictor, EvaluationConfig(pictures=0), progress=False)
+    evaluation = evaluate(source, predictor, EvaluationConfig(example_frames=0), progress=False)
     seen = trained_on(predictor.model.name, predictor.model.training, [source.name])
     return judge(evaluation, predictor.describe(), seen)
 

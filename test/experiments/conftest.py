@@ -11,7 +11,7 @@ from uncertainty_depth.experiments.nyu_methods import QUICK, train_models
 TINY = replace(
     QUICK,
     network=replace(QUICK.network, input_size=(32, 32)),
-    training=replace(QUICK.training, batch_size=4, validation_share=0.4),
+    training=replace(QUICK.training, batch_size=4, validation_fraction=0.4),
     backbones=("tiny",),
     train_frames=10,
     test_frames=3,

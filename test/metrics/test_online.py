@@ -498,8 +498,8 @@ def test_reset_forgets(pixels):
     [
         {},
         {"max_depth": 10.0},
-        {"max_depth": 300.0, "depth_interval": 1.0},
-        {"max_depth": 200.0, "depth_interval": 0.1},
+        {"max_depth": 300.0, "depth_bin_width": 1.0},
+        {"max_depth": 200.0, "depth_bin_width": 0.1},
     ],
 )
 def test_the_state_stays_within_8_mb_however_much_it_sees(make_pixels, limits):
@@ -514,14 +514,14 @@ def test_the_state_stays_within_8_mb_however_much_it_sees(make_pixels, limits):
     ("limits", "sentence"),
     [
         (
-            {"depth_interval": 0.01},
-            "depth_interval is 0.01; expected at least 0.023 for depths from min_depth, 0.1, to max_depth, 80.0",
+            {"depth_bin_width": 0.01},
+            "depth_bin_width is 0.01; expected at least 0.023 for depths from min_depth, 0.1, to max_depth, 80.0",
         ),
         (
             {"max_depth": 1000.0},
-            "depth_interval is 0.1; expected at least 0.28 for depths from min_depth, 0.1, to max_depth, 1000.0",
+            "depth_bin_width is 0.1; expected at least 0.28 for depths from min_depth, 0.1, to max_depth, 1000.0",
         ),
-        ({"max_depth": 1e308}, "depth_interval is 0.1; expected at least 2.8e+304"),
+        ({"max_depth": 1e308}, "depth_bin_width is 0.1; expected at least 2.8e+304"),
         (
             {"min_depth": 5.0, "max_depth": 1.0},
             "min_depth is 5.0; expected less than max_depth, 1.0",
@@ -529,10 +529,10 @@ def test_the_state_stays_within_8_mb_however_much_it_sees(make_pixels, limits):
         ({"max_depth": math.inf}, "max_depth is inf; expected a finite number of metres"),
         ({"min_depth": math.nan}, "min_depth is nan; expected a finite number of metres"),
         (
-            {"depth_interval": math.inf},
-            "depth_interval is inf; expected a finite number of metres",
+            {"depth_bin_width": math.inf},
+            "depth_bin_width is inf; expected a finite number of metres",
         ),
-        ({"depth_interval": 0.0}, "depth_interval is 0.0; expected more than 0"),
+        ({"depth_bin_width": 0.0}, "depth_bin_width is 0.0; expected more than 0"),
     ],
 )
 def test_limits_that_cannot_be_held_are_refused(limits, sentence):
@@ -543,7 +543,7 @@ def test_limits_that_cannot_be_held_are_refused(limits, sentence):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--max-depth", "1000"], "depth_interval is 0.1; expected at least 0.28"),
+        (["--max-depth", "1000"], "depth_bin_width is 0.1; expected at least 0.28"),
         (
             ["--min-depth", "5", "--max-depth", "1"],
             "min_depth is 5.0; expected less than max_depth, 1.0",
@@ -566,19 +566,19 @@ def test_the_command_refuses_such_limits_in_a_sentence(options, words, tmp_path,
 
 
 @given(st.floats(0, 10), st.floats(100, 1e6), st.floats(1e-4, 0.02))
-def test_the_interval_that_a_refusal_names_fits(min_depth, max_depth, depth_interval):
+def test_the_interval_that_a_refusal_names_fits(min_depth, max_depth, depth_bin_width):
     config = EvaluationConfig(
-        min_depth=min_depth, max_depth=max_depth, depth_interval=depth_interval
+        min_depth=min_depth, max_depth=max_depth, depth_bin_width=depth_bin_width
     )
     with pytest.raises(ConfigError) as refused:
         OnlineMetrics(config)
     named = float(re.search(r"at least (\S+)", str(refused.value))[1])
-    assert OnlineMetrics(dataclasses.replace(config, depth_interval=named)).nbytes <= 8_000_000
+    assert OnlineMetrics(dataclasses.replace(config, depth_bin_width=named)).nbytes <= 8_000_000
 
 
 def test_intervals_against_the_exact_function(make_pixels):
     depth, sigma, ground_truth = make_pixels(100_000)
-    config = EvaluationConfig(max_depth=60.0, depth_interval=2.0)
+    config = EvaluationConfig(max_depth=60.0, depth_bin_width=2.0)
     metrics = OnlineMetrics(config)
     metrics.update(depth, sigma, ground_truth)
     found, expected = (
@@ -644,7 +644,7 @@ def test_states_that_score_something_else_do_not_merge(pixels):
     first, second = OnlineMetrics(), OnlineMetrics(EvaluationConfig(max_depth=10.0))
     with pytest.raises(ValueError, match=r"other has max_depth 10\.0; expected 80\.0, as here"):
         first.merge(second)
-    first.merge(OnlineMetrics(dataclasses.replace(EvaluationConfig(), pictures=0)))
+    first.merge(OnlineMetrics(dataclasses.replace(EvaluationConfig(), example_frames=0)))
 
 
 def test_damaged_files_are_named(pixels, tmp_path):

@@ -394,7 +394,7 @@ def test_architectures_that_make_no_sense(model, value):
 
 def test_a_folder_written_before_members_could_differ_is_read(model):
     content = json.loads((model / "model.json").read_text())
-    del content["network"]["dropout_kind"]
+    del content["network"]["dropout_type"]
     (model / "model.json").write_text(json.dumps(content))
     image = torch.rand(1, 3, 48, 64)
     assert read(model).network == CONFIG

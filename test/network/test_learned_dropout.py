@@ -99,7 +99,7 @@ def test_one_rate_per_stacked_network():
 @pytest.mark.parametrize("kind", ["concrete", "gaussian"])
 def test_a_rate_that_is_learned_cannot_start_at_nothing(kind):
     with pytest.raises(
-        ConfigError, match=f"dropout is 0.0 but dropout_kind is '{kind}'; expected a rate above 0"
+        ConfigError, match=f"dropout is 0.0 but dropout_type is '{kind}'; expected a rate above 0"
     ):
         make_dropout(kind, 8, 0.0)
 
@@ -114,7 +114,7 @@ def test_dropouts_of_one_rate_start_with_one_variance(kind):
 
 def test_the_decoder_s_divergence_is_that_of_its_three_layers():
     decoder = Hourglass(
-        NetworkConfig(backbone="tiny", decoder_width=16, dropout_kind="concrete", dropout=0.3)
+        NetworkConfig(backbone="tiny", decoder_width=16, dropout_type="concrete", dropout=0.3)
     ).decoder
     squares = [up.unpool.weight.square().sum().item() for up in decoder.ups[1:]]
     entropy = stats.bernoulli(0.3).entropy()

@@ -125,11 +125,11 @@ def test_any_size_comes_back_at_that_size(kind, network):
     assert torch.isfinite(output.scale_m).all()
 
 
-@pytest.mark.parametrize("dropout_kind", ["bernoulli", "concrete", "gaussian"])
+@pytest.mark.parametrize("dropout_type", ["bernoulli", "concrete", "gaussian"])
 @pytest.mark.parametrize("kind", ["depth_anything_metric", "depth_pro", "dpt", "glpn", "zoedepth"])
-def test_trunk_and_branches_are_the_whole_network(kind, dropout_kind, network):
+def test_trunk_and_branches_are_the_whole_network(kind, dropout_type, network):
     """The same noise in the dropouts gives the same maps, whether the trunk is shared or not."""
-    wrapped = network(kind, head="gaussian", dropout_kind=dropout_kind)
+    wrapped = network(kind, head="gaussian", dropout_type=dropout_type)
     images = image(kind, 1)
     wrapped.decoder.dropouts.train()
     torch.manual_seed(4)
@@ -217,11 +217,11 @@ def test_a_prepared_network_predicts_the_same(kind, precision, rtol, network):
 
 
 def test_divergences_of_learned_rates_have_gradients(network):
-    for kind, dropout_kind in (
+    for kind, dropout_type in (
         ("dpt", "concrete"),
         ("glpn", "concrete"),
         ("zoedepth", "gaussian"),
     ):
-        wrapped = network(kind, dropout_kind=dropout_kind)
+        wrapped = network(kind, dropout_type=dropout_type)
         wrapped.decoder.divergence().backward()
         assert all(weights.grad.item() != 0 for weights in wrapped.decoder.dropouts.parameters())

@@ -71,7 +71,7 @@ def test_an_encoder_has_to_be_trained(tmp_path):
         wrap(tmp_path / "model", replace(PLAIN, backbone="tiny"))
 
 
-@pytest.mark.parametrize("options", [{"head": "laplace"}, {"dropout_kind": "concrete"}])
+@pytest.mark.parametrize("options", [{"head": "laplace"}, {"dropout_type": "concrete"}])
 def test_what_only_training_can_fill_is_refused(options, saved, tmp_path):
     with pytest.raises(
         ConfigError, match="which only training can fill; expected 'none' and 'bernoulli'"

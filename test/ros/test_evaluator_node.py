@@ -79,7 +79,7 @@ def start(graph):
             "lidar_to_camera": IDENTITY,
             "reliable_input": True,
             "queue_size": 50,
-            "pictures": 1,
+            "example_frames": 1,
             **parameters,
         },
     )
@@ -318,7 +318,7 @@ def test_a_scoring_parameter_saves_the_scores_first_and_says_so(graph, start, ma
     scores.wait(1)
     log = graph.inbox(Log, "/rosout", 50)
     earlier = tmp_path / "report" / "earlier_1"
-    for name, value in {"pictures": 2, "queue_size": 20}.items():
+    for name, value in {"example_frames": 2, "queue_size": 20}.items():
         answer = graph.set_parameters(NODE, **{name: value})
         assert answer.successful
     answer = graph.set_parameters(NODE, alpha=0.5)
@@ -515,9 +515,9 @@ def test_options_that_the_scores_cannot_take_are_refused_and_nothing_changes(gra
     feeder.frame(100 * MS)
     graph.until(lambda: node._live.evaluation.evaluated == 1, "the frame")
     before = node.config
-    refused = graph.set_parameters(NODE, max_depth=1000.0, depth_interval=0.01, alpha=0.5)
+    refused = graph.set_parameters(NODE, max_depth=1000.0, depth_bin_width=0.01, alpha=0.5)
     assert not refused.successful
-    assert "depth_interval" in refused.reason
+    assert "depth_bin_width" in refused.reason
     assert node.config == before == node._live.config
     feeder.frame(200 * MS)
     graph.until(lambda: node._live.evaluation.evaluated == 2, "the next frame, scored as before")
@@ -548,7 +548,7 @@ def test_figures_without_a_value_are_nan(graph, start, make):
             ConfigError,
             "min_depth is 5.0; expected less than max_depth, 5.0",
         ),
-        ({"max_depth": 1000.0, "depth_interval": 0.01}, ConfigError, "depth_interval"),
+        ({"max_depth": 1000.0, "depth_bin_width": 0.01}, ConfigError, "depth_bin_width"),
         ({"output": __file__}, SourceError, "is a file"),
     ],
 )

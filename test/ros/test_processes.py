@@ -135,8 +135,8 @@ def test_evaluator_node_stops_cleanly_and_writes_its_report(start_node, graph, t
         ),
         (
             "evaluator_node",
-            (*IDENTITY, "-p", "max_depth:=1000.0", "-p", "depth_interval:=0.01"),
-            "depth_interval",
+            (*IDENTITY, "-p", "max_depth:=1000.0", "-p", "depth_bin_width:=0.01"),
+            "depth_bin_width",
         ),
     ],
 )

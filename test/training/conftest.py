@@ -51,7 +51,9 @@ def network() -> NetworkConfig:
 
 @pytest.fixture
 def training() -> TrainingConfig:
-    return TrainingConfig(epochs=3, snapshots=2, batch_size=8, device="cpu", validation_share=0.25)
+    return TrainingConfig(
+        epochs=3, snapshots=2, batch_size=8, device="cpu", validation_fraction=0.25
+    )
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ def test_training_writes_them_of_its_training_frames_alone(small, tmp_path: Path
     ]
     folder = train(source, tmp_path / "model", network, training)
     described = read(folder).training
-    indices, _ = split(len(source.records), training.validation_share, training.seed)
+    indices, _ = split(len(source.records), training.validation_fraction, training.seed)
     assert described["camera"]["focal_length_per_width"] == [
         (40 + min(indices)) / 80,
         (40 + max(indices)) / 80,

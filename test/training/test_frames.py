@@ -96,7 +96,7 @@ def test_the_fingerprint_sees_one_pixel() -> None:
 
 def test_share_outside_the_depth_range() -> None:
     frames = read_frames(Records([frame(1.0), frame(2.0), frame(30.0), frame(0.1)]), (32, 32))
-    assert frames.share_outside(0.5, 10.0) == 0.5
+    assert frames.fraction_outside(0.5, 10.0) == 0.5
 
 
 @settings(deadline=None)

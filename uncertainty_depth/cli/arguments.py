@@ -170,13 +170,6 @@ SIGNATURES: dict[str, Signature] = {
                 action="store_true",
                 help="write the map even if it is worse than raw sigma on frames not used",
             ),
-            argument(
-                "--report-share",
-                dest="report_fraction",
-                type=float,
-                default=argparse.SUPPRESS,
-                help=argparse.SUPPRESS,
-            ),
         ),
         "my_model my_bag another_bag --output my_calibration",
     ),

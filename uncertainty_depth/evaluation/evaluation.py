@@ -33,7 +33,7 @@ class Evaluation:
         self.positions = Positions()
         self.cameras = CameraRange()
         self.table = FrameTable()
-        self.examples = Examples(self.config.pictures)
+        self.examples = Examples(self.config.example_frames)
 
     def add(
         self,

@@ -80,7 +80,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
 def method_tables(scores: Scores, seconds: Mapping[str, Any]) -> Titled:
     """File name to what stands above the table, and the table."""
     every = f"every {THINNED}nd row and column of the images"
-    means = f"Means over intervals of {CONFIG.depth_interval} m of true depth with enough pixels; alpha {CONFIG.alpha}, {every}."
+    means = f"Means over intervals of {CONFIG.depth_bin_width} m of true depth with enough pixels; alpha {CONFIG.alpha}, {every}."
     main = (
         "Test split, all pixels. Mean ± standard deviation over the seeds; ensembles of several networks are trained once."
         " The trivial baselines are on each row's own depth."

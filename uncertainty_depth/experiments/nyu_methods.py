@@ -51,7 +51,7 @@ FULL = Settings(
 )
 QUICK = Settings(
     replace(FULL.network, decoder_width=16, input_size=(64, 64)),
-    replace(FULL.training, epochs=2, patience=2, snapshots=2, members=2, validation_share=0.2),
+    replace(FULL.training, epochs=2, patience=2, snapshots=2, members=2, validation_fraction=0.2),
     ("tiny", "tiny18"),
     train_frames=32,
     test_frames=8,

@@ -115,8 +115,8 @@ class Thinned:
     def intervals(self) -> dict[str, Any]:
         """MAE and both readings of n-MeRCI in each depth interval; the bracketed figure of the paper, and over how many intervals it is the mean."""
         pixels = np.concatenate(self._frames, axis=1)
-        plain = by_depth(*pixels, CONFIG.depth_interval, CONFIG.alpha)
-        withdrawn = by_depth(*pixels, CONFIG.depth_interval, CONFIG.alpha, withdrawn=True)
+        plain = by_depth(*pixels, CONFIG.depth_bin_width, CONFIG.alpha)
+        withdrawn = by_depth(*pixels, CONFIG.depth_bin_width, CONFIG.alpha, withdrawn=True)
         shown = {
             "edges": plain.edges,
             "pixels": plain.pixels,

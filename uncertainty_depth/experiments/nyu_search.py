@@ -119,7 +119,7 @@ def parts_of(
     train: TrainingFrames, test: TrainingFrames, settings: Settings, seed: int
 ) -> tuple[SmallFrames, SmallFrames]:
     """The frames that the trainings of a seed held out, and those of the test split that are shown."""
-    held_out = split(len(train), settings.training.validation_share, seed)[1]
+    held_out = split(len(train), settings.training.validation_fraction, seed)[1]
     return taken(train, held_out), taken(test, range(0, len(test), settings.search_every))
 
 

@@ -53,17 +53,17 @@ class Intervals:
                 than fit.
         """
         _check_limits(config)
-        first = np.floor(config.min_depth / config.depth_interval)
-        number = np.floor(config.max_depth / config.depth_interval) - first + 1
+        first = np.floor(config.min_depth / config.depth_bin_width)
+        number = np.floor(config.max_depth / config.depth_bin_width) - first + 1
         most = CELLS // MIN_CELLS
         if not number <= most:
             raise ConfigError(
-                f"depth_interval is {config.depth_interval}; expected at least "
+                f"depth_bin_width is {config.depth_bin_width}; expected at least "
                 f"{_fitting(config, most)} for depths from min_depth, {config.min_depth}, to "
                 f"max_depth, {config.max_depth}: the state holds {most} intervals"
             )
         cells = min(CELLS // int(number), MAX_CELLS)
-        return cls(config.depth_interval, int(first), int(number), cells)
+        return cls(config.depth_bin_width, int(first), int(number), cells)
 
     @property
     def edges(self) -> Floats:
@@ -76,7 +76,7 @@ class Intervals:
 
 
 def _check_limits(config: EvaluationConfig) -> None:
-    for name in ("min_depth", "max_depth", "depth_interval"):
+    for name in ("min_depth", "max_depth", "depth_bin_width"):
         value = getattr(config, name)
         if not (math.isfinite(value) and value >= 0):
             raise ConfigError(
@@ -86,8 +86,8 @@ def _check_limits(config: EvaluationConfig) -> None:
         raise ConfigError(
             f"min_depth is {config.min_depth}; expected less than max_depth, {config.max_depth}"
         )
-    if not config.depth_interval:
-        raise ConfigError(f"depth_interval is {config.depth_interval}; expected more than 0")
+    if not config.depth_bin_width:
+        raise ConfigError(f"depth_bin_width is {config.depth_bin_width}; expected more than 0")
 
 
 def _fitting(config: EvaluationConfig, most: int) -> float:

@@ -120,7 +120,7 @@ class OnlineMetrics:
         Raises:
             ValueError: the other one scores something else.
         """
-        for name in ("min_depth", "max_depth", "depth_interval"):
+        for name in ("min_depth", "max_depth", "depth_bin_width"):
             mine = getattr(self.config, name)
             its = getattr(other.config, name)
             if mine != its:

@@ -126,7 +126,7 @@ class ModelFolder:
             "method": self.method,
             "members": ", ".join(self.members),
             "head": self.network.head,
-            "dropout": f"{self.network.dropout:g} ({self.network.dropout_kind})",
+            "dropout": f"{self.network.dropout:g} ({self.network.dropout_type})",
             "input_size": "{} x {}".format(*self.network.input_size),
             "depth_range": "{:g} to {:g} m".format(*self.network.depth_range),
             "calibrated": ", ".join(self.calibration) or "no",

@@ -35,7 +35,7 @@ class Hourglass(DepthNetwork):
         self.encoder = Encoder(make_backbone(config.backbone) if backbone is None else backbone)
         outputs = 1 if config.head == "none" else 2
         dropouts = [
-            make_dropout(config.dropout_kind, features, config.dropout)
+            make_dropout(config.dropout_type, features, config.dropout)
             for features in decoder_widths(config.decoder_width)[:3]
         ]
         channels = self.encoder.backbone.channels

@@ -103,7 +103,7 @@ def make_dropout(kind: str, features: int, rate: float) -> nn.Module:
         return nn.Dropout(rate)
     if rate == 0.0:
         raise ConfigError(
-            f"dropout is 0.0 but dropout_kind is {kind!r}; expected a rate above 0 to start from"
+            f"dropout is 0.0 but dropout_type is {kind!r}; expected a rate above 0 to start from"
         )
     return (
         ConcreteDropout(features, rate=rate)

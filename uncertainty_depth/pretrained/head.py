@@ -47,7 +47,7 @@ class PretrainedHead(nn.Module, ABC):
         super().__init__()
         self.units = units
         self.dropouts = nn.ModuleList(
-            make_dropout(config.dropout_kind, channels, config.dropout) for _ in range(stages - 1)
+            make_dropout(config.dropout_type, channels, config.dropout) for _ in range(stages - 1)
         )
         self.scale = None if config.head == "none" else _scale_head(channels)
 

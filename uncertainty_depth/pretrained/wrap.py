@@ -21,9 +21,9 @@ def wrap(output: Path, config: NetworkConfig) -> Path:
         ConfigError: an option asks for what only training can give.
         ModelError: there is no such model, it does not give metres, or `output` holds a model already.
     """
-    if config.head != "none" or config.dropout_kind != "bernoulli":
+    if config.head != "none" or config.dropout_type != "bernoulli":
         raise ConfigError(
-            f"head is {config.head!r} and dropout_kind {config.dropout_kind!r}, which only training can fill; expected 'none' and 'bernoulli'"
+            f"head is {config.head!r} and dropout_type {config.dropout_type!r}, which only training can fill; expected 'none' and 'bernoulli'"
         )
     model = make_backbone(config.backbone)
     if metric_range(model.config) is None:

@@ -24,7 +24,7 @@ from uncertainty_depth.ros.extrinsics import Extrinsics
 from uncertainty_depth.ros.map_camera import MapCamera
 
 logger = logging.getLogger(__name__)
-RUN_OPTIONS = [item.name for item in fields(EvaluationConfig) if item.name != "pictures"] + [
+RUN_OPTIONS = [item.name for item in fields(EvaluationConfig) if item.name != "example_frames"] + [
     "max_time_difference",
     "use_ground_truth_image",
 ]
@@ -75,8 +75,10 @@ class LiveEvaluation:
             return
         self._pairs.queue_size = config.queue_size
         self._pairer.queue_size = config.queue_size
-        self.evaluation.config = replace(self.evaluation.config, pictures=config.pictures)
-        self.evaluation.examples.resize(config.pictures)
+        self.evaluation.config = replace(
+            self.evaluation.config, example_frames=config.example_frames
+        )
+        self.evaluation.examples.resize(config.example_frames)
 
     @property
     def waiting(self) -> int:

@@ -86,7 +86,7 @@ class TrainingFrames:
             checksum = zlib.crc32(array.tobytes(), checksum)
         return f"{len(self)}-{checksum:08x}"
 
-    def share_outside(self, least_m: float, greatest_m: float) -> float:
+    def fraction_outside(self, least_m: float, greatest_m: float) -> float:
         """Share of the known pixels that a network of this depth range cannot give."""
         known = [depth[~np.isnan(depth)] for depth in self.depths_m]
         outside = sum(int(((values < least_m) | (values > greatest_m)).sum()) for values in known)
@@ -129,7 +129,7 @@ def _report(source: Source, frames: TrainingFrames) -> None:
         logger.warning("%s: %d frames to train on, skipped %s", source.name, len(frames), losses)
 
 
-def split(count: int, validation_share: float, seed: int) -> tuple[list[int], list[int]]:
+def split(count: int, validation_fraction: float, seed: int) -> tuple[list[int], list[int]]:
     """Training and validation frames: contiguous blocks in time, drawn by the seed.
 
     Neighbouring frames of a drive show nearly the same picture. A random split would put a twin of every validation frame among the training frames
@@ -138,8 +138,8 @@ def split(count: int, validation_share: float, seed: int) -> tuple[list[int], li
     Returns:
         Two sorted lists of indices, disjoint, together all of `count`, neither empty for `count` >= 2.
     """
-    held_out = min(max(round(validation_share * count), 1), count - 1)
-    blocks = min(max(round(VALIDATION_BLOCKS / validation_share), 2), count)
+    held_out = min(max(round(validation_fraction * count), 1), count - 1)
+    blocks = min(max(round(VALIDATION_BLOCKS / validation_fraction), 2), count)
     edges = [index * count // blocks for index in range(blocks + 1)]
     validation: list[int] = []
     for block in np.random.default_rng(seed).permutation(blocks):

@@ -83,7 +83,7 @@ class Member:
         """
         objective = (
             self.objective
-            if self.network.dropout_kind == "bernoulli"
+            if self.network.dropout_type == "bernoulli"
             else replace(self.objective, examples=frames)
         )
         return (
@@ -112,7 +112,7 @@ def settle(
         logger.info("%s needs a %s head and gets it", training.method, head)
         network = replace(network, head=head)
     return replace(
-        network, dropout_kind=DROPOUTS_NEEDED.get(training.method, network.dropout_kind)
+        network, dropout_type=DROPOUTS_NEEDED.get(training.method, network.dropout_type)
     ), training
 
 

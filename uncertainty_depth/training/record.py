@@ -13,7 +13,7 @@ from typing import Any
 
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, ModelError
-from uncertainty_depth.options import to_mapping
+from uncertainty_depth.options import current_names, to_mapping
 from uncertainty_depth.training import domain, schedule
 from uncertainty_depth.training.frames import TrainingFrames
 from uncertainty_depth.training.plan import Member
@@ -47,7 +47,7 @@ def start(
     Raises:
         ConfigError: all ground truth is outside the depth range.
     """
-    outside = frames.share_outside(*network.depth_range)
+    outside = frames.fraction_outside(*network.depth_range)
     low, high = network.depth_range
     if outside == 1:
         raise ConfigError(
@@ -70,7 +70,7 @@ def start(
         },
         **domain.domain(frames, indices),
         "fingerprint": frames.fingerprint(),
-        "share_outside_depth_range": round(outside, 6),
+        "fraction_outside_depth_range": round(outside, 6),
         "options": {**to_mapping(network), **to_mapping(training)},
         "versions": {
             "python": platform.python_version(),
@@ -140,7 +140,9 @@ def read(folder: Path) -> Before:
         content = json.loads((folder / "model.json").read_text(encoding="utf-8"))
         training = content["training"]
         return Before(
-            {**content["network"], **training["options"]},
+            current_names(
+                {**content["network"], **training["options"]}, NetworkConfig, TrainingConfig
+            ),
             training.get("fingerprint", ""),
             training.get("finished", False),
             all(key in training for key in domain.KEYS),

@@ -73,7 +73,7 @@ def train(
     _try_architectures(plan)
     device = choose_device(training.device)
     frames = read_frames(source, network.input_size, training.max_frames)
-    indices, held_out = split(len(frames), training.validation_share, training.seed)
+    indices, held_out = split(len(frames), training.validation_fraction, training.seed)
     described = record.start(source.name, frames, network, training, indices, held_out)
     _refuse_other_frames(before, described["fingerprint"], source.name, output)
     model = ModelRun(output, plan, frames, indices, held_out, device, described)
@@ -136,7 +136,7 @@ def _complete_record(
         )
     frames = read_frames(source, network.input_size, training.max_frames)
     _refuse_other_frames(before, frames.fingerprint(), source.name, output)
-    indices, _ = split(len(frames), training.validation_share, training.seed)
+    indices, _ = split(len(frames), training.validation_fraction, training.seed)
     model_folder.extend_training_record(output, domain(frames, indices))
     logger.info("%s now says which cameras and depths it was trained on", output / "model.json")
 
