@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -33,7 +34,8 @@ NODE = "/depth_node"
 class FakePredictor:
     """Depth = red channel in metres, sigma = a tenth of it; waits for `gate` when that is closed."""
 
-    method, device = "mc_dropout", "cpu"
+    model = SimpleNamespace(method="mc_dropout")
+    device = "cpu"
     loads = 0
 
     def __init__(self, config):
@@ -42,7 +44,9 @@ class FakePredictor:
         if config.method == "deterministic" and config.seed == 666:
             raise MemoryError("no room for a second network")
         self.check(config)
-        self.config, self.seen = config, []
+        self.method = config.method or self.model.method
+        self.config = config
+        self.seen = []
         FakePredictor.loads += 1
         self.gate, self.begun = threading.Event(), threading.Semaphore(0)
         self.gate.set()
@@ -481,6 +485,37 @@ def test_another_component_is_taken_without_loading_the_model_again(graph, start
     assert graph.set_parameters(NODE, component="epistemic").successful
     assert FakePredictor.loads == loads
     assert node._predictor.config.component == "epistemic"
+
+
+def test_the_models_own_method_by_name_does_not_load_the_model_again(graph, start):
+    node = start()
+    loads = FakePredictor.loads
+    for method in ("mc_dropout", ""):
+        assert graph.set_parameters(NODE, method=method).successful
+        assert node.config.method == method
+    assert FakePredictor.loads == loads
+    for method in ("deterministic", ""):
+        assert graph.set_parameters(NODE, method=method).successful
+    assert FakePredictor.loads == loads + 2
+    assert node._predictor.method == "mc_dropout"
+
+
+def test_an_input_that_cannot_be_subscribed_leaves_the_old_state(graph, start, make, monkeypatch):
+    node = start()
+    predictor = node._predictor
+    with monkeypatch.context() as patch:
+        patch.setattr(node, "create_subscription", failing_subscription)
+        graph.set_parameters(NODE, compressed_input=True, samples=2, queue_size=3)
+    assert node.config.compressed_input is False
+    assert node.get_parameter("compressed_input").value is False
+    assert (predictor.config.samples, node._worker.capacity) == (8, 1)
+    depths = graph.inbox(Image, "depth/image_rect")
+    graph.publisher(Image, "image").publish(make.image(1, red()))
+    depths.wait()
+
+
+def failing_subscription(*_, **__):
+    raise RuntimeError("out of file descriptors")
 
 
 def test_samples_that_the_component_cannot_do_with_are_refused(graph, tiny_model):

@@ -34,7 +34,12 @@ class ParametersNode(Node):
             raise MemoryError("no room")
         if self.refused and getattr(old, self.refused) != getattr(new, self.refused):
             raise ConfigError(f"{self.refused} cannot change today")
-        return lambda: self.applied.append(new)
+        return lambda: self.apply(new)
+
+    def apply(self, new):
+        if getattr(new, "seed", 0) == 14:
+            raise RuntimeError("no subscription can be created")
+        self.applied.append(new)
 
     @staticmethod
     def create_executor(context):
@@ -169,6 +174,32 @@ def test_any_exception_is_a_refusal(graph):
     assert (result.successful, result.reason) == (False, "MemoryError: no room")
     assert node.parameters.config.samples == 8
     assert graph.set_parameters(NODE, seed=1).successful
+
+
+def test_a_change_that_fails_when_applied_is_logged_and_taken_back(graph, capfd):
+    node = graph.start(ParametersNode)
+    graph.set_parameters(NODE, seed=14, samples=2, max_frame_age=3)
+    assert graph.set_parameters(NODE, chunk=4).successful  # the executor still runs
+    expected = dataclasses.replace(DepthNodeConfig(), chunk=4)
+    assert node.parameters.config == expected
+    assert node.applied == [expected]
+    for name in ("seed", "samples", "max_frame_age"):
+        assert node.get_parameter(name).value == getattr(expected, name)
+    errors = [line for line in capfd.readouterr().err.splitlines() if "[ERROR]" in line]
+    assert len(errors) == 1
+    assert "RuntimeError: no subscription can be created" in errors[0]
+
+
+def test_a_list_is_taken_back_to_no_value(graph):
+    node = graph.start(EvaluatorParametersNode)
+    node.apply = failing_apply
+    graph.set_parameters(NODE, lidar_to_camera=[0.0] * 6 + [1.0])
+    assert node.parameters.config.lidar_to_camera == ()
+    assert list(node.get_parameter("lidar_to_camera").value) == []
+
+
+def failing_apply(_):
+    raise OSError("no space left")
 
 
 def test_other_parameters_are_none_of_its_business(graph):

@@ -1,4 +1,5 @@
-"""The depth node: camera images in, depth and uncertainty out."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The depth node: camera images in, depth and its standard deviation out."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,18 +42,21 @@ if TYPE_CHECKING:
 
 LOG_EVERY_S = 5.0
 FINISH_S = 2.0
-DDS_DEPTH = 10
-"""What the middleware keeps at least: bursts come whole, and the worker counts those it cannot keep."""
-INPUTS = {False: (Image, "image"), True: (CompressedImage, "image/compressed")}
+CLOCK_MISSING_AGE_S = 3600.0
+MIN_DDS_DEPTH = 10
+"""Messages the middleware keeps at least: the worker, which counts what it drops, gets bursts."""
+IMAGE_TOPICS = {False: (Image, "image"), True: (CompressedImage, "image/compressed")}
+"""Type and name of the image topic by the parameter `compressed_input`."""
+INPUT_PARAMETERS = ("queue_size", "reliable_input", "compressed_input")
 
 
 def image_qos(config: DepthNodeConfig) -> QoSProfile:
-    """What the camera images are subscribed with."""
-    return sensor_qos(max(DDS_DEPTH, config.queue_size), config.reliable_input)
+    """Return the quality of service of the camera image subscription."""
+    return sensor_qos(max(MIN_DDS_DEPTH, config.queue_size), config.reliable_input)
 
 
 def load_predictor(config: DepthNodeConfig) -> Predictor:
-    """The model, ready. torch is imported only here: a wrong parameter is said at once, and a missing torch in one sentence."""
+    """Load the model. torch is imported lazily so that bad parameters fail fast."""
     check_location(model_path(config.model))
     from uncertainty_depth.inference.predictor import Predictor
 
@@ -60,7 +64,7 @@ def load_predictor(config: DepthNodeConfig) -> Predictor:
 
 
 def reload_predictor(config: DepthNodeConfig) -> Predictor:
-    """A second model beside the one in use; where it does not fit, its memory is given back."""
+    """Load a second model beside the one in use; free its memory where loading fails."""
     try:
         return load_predictor(config)
     except Exception as error:
@@ -73,26 +77,37 @@ def reload_predictor(config: DepthNodeConfig) -> Predictor:
 
 
 class DepthNode(Node):
-    """Callbacks only keep the newest frames; one worker thread decodes, infers and publishes, so the executor stays free."""
+    """Publishes depth and sigma of every camera image.
 
-    def __init__(self, **options: object) -> None:
-        """Start publishing, load the model, and only then subscribe: the outputs are connected before the first frame.
+    Callbacks only queue the newest images. One worker thread decodes, infers and publishes, so
+    that the executor stays free.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Create the publishers, load the model, then subscribe.
+
+        In that order subscribers of the outputs are connected before the first image.
+
+        Args:
+            options: keyword arguments of `rclpy.node.Node`.
 
         Raises:
-            ConfigError: for a parameter that is missing or illegal.
-            ModelError: when the model cannot be used.
+            ConfigError: a parameter is missing or illegal.
+            ModelError: the model cannot be used.
         """
         super().__init__("depth_node", **options)
         self._options = NodeParameters(self, DepthNodeConfig, self._prepare)
         if not self.config.model:
             raise ConfigError(
-                "the parameter model is empty; expected a model folder, e.g. --ros-args -p model:=/path/to/model"
+                "the parameter model is empty; expected a model folder, "
+                "e.g. --ros-args -p model:=/path/to/model"
             )
         self.health = Health()
         self._camera = NodeCamera(self)
-        self._outputs, self._qos = DepthOutputs(self), SubscriptionQos(self)
+        self._outputs = DepthOutputs(self)
+        self._qos = SubscriptionQos(self)
         self._predictor = load_predictor(self.config)
-        to_rgb()  # before the first image: a cv_bridge is tried in a process of its own
+        to_rgb()  # before the first image: it tries cv_bridge in a child process
         self._worker = Worker(
             self._process, lambda _, reason: self.health.drop(reason), self.config.queue_size
         )
@@ -106,12 +121,12 @@ class DepthNode(Node):
             CameraInfo,
             "camera_info",
             self._camera.add,
-            sensor_qos(1, False),
+            sensor_qos(1, reliable=False),
             once=True,
             purpose="rectified images, points and the camera infos of the maps",
         )
-        self._qos.declare([topic for _, topic in INPUTS.values()], image_qos(self.config))
-        self._subscribe(self.config)
+        self._qos.declare([topic for _, topic in IMAGE_TOPICS.values()], image_qos(self.config))
+        self._images = self._subscribe(self.config)
         self._watch = InputWatch(self, lambda: (self._images, self._camera_info))
         self._outputs.publish_model(self._predictor.describe())
         self.get_logger().info(
@@ -120,17 +135,17 @@ class DepthNode(Node):
 
     @property
     def config(self) -> DepthNodeConfig:
-        """The parameters of now."""
+        """The parameters in use."""
         return self._options.config
 
     @staticmethod
     def create_executor(context: Context | None = None) -> Executor:
-        """The executor such a node is made for."""
+        """Return an executor for this node."""
         return SingleThreadedExecutor(context=context)
 
-    def _subscribe(self, config: DepthNodeConfig) -> None:
-        message_type, topic = INPUTS[config.compressed_input]
-        self._images = WatchedInput(
+    def _subscribe(self, config: DepthNodeConfig) -> WatchedInput:
+        message_type, topic = IMAGE_TOPICS[config.compressed_input]
+        return WatchedInput(
             self, self.health, self._qos, message_type, topic, self._on_image, image_qos(config)
         )
 
@@ -143,29 +158,34 @@ class DepthNode(Node):
             self._predict(message)
         except MessageError as error:
             self._drop(error.reason, str(error))
-        except Exception:  # out of memory, say: the next frame may pass
+        except Exception:  # e.g. out of memory: the next image may pass
             if self.context.ok():
                 self._drop("failed", traceback.format_exc())
             else:
                 self.health.drop("shutdown")
 
     def _predict(self, message: Image | CompressedImage) -> None:
-        start, config = time.perf_counter(), self.config
-        age = age_s(self, message.header)
-        if 0 < config.max_frame_age < age:
-            hint = "; playing a bag needs use_sim_time and /clock" if age > 3600 else ""
-            raise MessageError(
-                "stale",
-                f"an image was {age:.3f} s old, more than max_frame_age {config.max_frame_age} s{hint}",
-            )
+        start_s = time.perf_counter()
+        config = self.config
+        self._check_age(message.header, config.max_frame_age)
         image, camera = self._camera.view(decode_image(message), config.distorted_images)
         prediction = self._predictor.predict(image, stamp_ns(message.header))
         self._outputs.publish(prediction, message.header, camera)
         latency_ms = age_s(self, message.header) * 1e3
-        self._outputs.publish_times(latency_ms, (time.perf_counter() - start) * 1e3)
+        self._outputs.publish_times(latency_ms, (time.perf_counter() - start_s) * 1e3)
         self.health.count("processed")
         self.health.latency(latency_ms)
         self._publish_views(prediction, image, message.header, camera)
+
+    def _check_age(self, header: Header, max_age_s: float) -> None:
+        age = age_s(self, header)
+        if 0 < max_age_s < age:
+            is_other_clock = age > CLOCK_MISSING_AGE_S
+            hint = "; playing a bag needs use_sim_time and /clock" if is_other_clock else ""
+            raise MessageError(
+                "stale",
+                f"an image was {age:.3f} s old, more than max_frame_age {max_age_s} s{hint}",
+            )
 
     def _publish_views(
         self,
@@ -174,14 +194,14 @@ class DepthNode(Node):
         header: Header,
         camera: Camera | None,
     ) -> None:
-        """Points and colour images: the maps are out, so that no failure here drops their frame."""
+        """Publish points and color images. The maps are out: a failure drops no frame."""
         try:
             self._outputs.publish_views(prediction, image, header, camera, self.config)
         except Exception as error:
             self.health.count("views_failed")
             if self.context.ok():
                 self.get_logger().warning(
-                    f"points or colour images failed: {error}", throttle_duration_sec=LOG_EVERY_S
+                    f"points or color images failed: {error}", throttle_duration_sec=LOG_EVERY_S
                 )
 
     def _drop(self, reason: str, sentence: str) -> None:
@@ -191,16 +211,17 @@ class DepthNode(Node):
         )
 
     def _prepare(self, old: DepthNodeConfig, new: DepthNodeConfig) -> Callable[[], None]:
-        """Check the new config with the model, which is loaded anew only for another method."""
-        predictor = self._predictor if new.method == old.method else reload_predictor(new)
+        """Check a new config with the model, which is loaded again only for another method."""
+        method = new.method or self._predictor.model.method
+        is_same_method = method == self._predictor.method
+        predictor = self._predictor if is_same_method else reload_predictor(new)
         predictor.check(new)
-        names = ("queue_size", "reliable_input", "compressed_input")
-        input_changed = any(getattr(old, name) != getattr(new, name) for name in names)
+        has_new_input = any(getattr(old, name) != getattr(new, name) for name in INPUT_PARAMETERS)
 
         def apply() -> None:
-            if input_changed:
-                previous = self._images
-                self._subscribe(new)
+            previous = self._images
+            if has_new_input:  # first: this may fail, and nothing else has changed yet
+                self._images = self._subscribe(new)
                 previous.close()
             predictor.config = new
             self._predictor = predictor
@@ -222,7 +243,7 @@ class DepthNode(Node):
         }
 
     def close(self) -> str:
-        """Finish the frame in hand, if that is soon, and go; returns the counts of all frames."""
+        """Shut down: finish the current frame, drop the queue, return the counts of all frames."""
         if not self._worker.stop(FINISH_S):
             self.health.drop("shutdown")
         take_down(self.destroy_node)

@@ -1,4 +1,5 @@
-"""ROS parameters of a config dataclass, checked as a whole, applied all together or not at all."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""ROS parameters made from a config dataclass: checked as a whole, applied together or not at all."""
 
 from __future__ import annotations
 
@@ -22,103 +23,123 @@ from rclpy.parameter import Parameter
 from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
 from uncertainty_depth.options import element_type, from_mapping, to_mapping
 
-ConfigT = TypeVar("ConfigT")
-OF_ROS = re.compile(
-    r"use_sim_time|start_type_description_service|qos_overrides\..*"
-)  # declared by some distributions, or only later
+ConfigT = TypeVar("ConfigT", bound=Any)
+ROS_PARAMETERS = re.compile(r"use_sim_time|start_type_description_service|qos_overrides\..*")
+"""Declared by ROS itself: by some distributions only, or later."""
 
 
 class NodeParameters(Generic[ConfigT]):
-    """A node's config, kept equal to its parameters.
+    """Keeps a node's config equal to its ROS parameters.
 
-    `prepare(old, new)` is called before a change is accepted. Whatever it raises refuses the
-    change, and the node goes on as it was. It returns what makes the change take effect.
-    Parameters are typed dynamically so that `1` is taken where `1.0` is due.
+    `prepare(old, new)` is called before a change is accepted: whatever it raises refuses the
+    change. It returns a function that applies the change. Where that one fails, the config stays
+    the old one and the parameters are set back to it. Neither ends the executor.
+    Parameters are typed dynamically so that `1` is taken where `1.0` is expected.
     """
 
     def __init__(
         self,
         node: Node,
-        kind: type[ConfigT],
+        config_type: type[ConfigT],
         prepare: Callable[[ConfigT, ConfigT], Callable[[], None]],
     ) -> None:
-        self._kind, self._prepare = kind, prepare
-        self._names = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
-        self._lists = {
-            item.name
-            for item in dataclasses.fields(kind)  # type: ignore[arg-type]
-            if isinstance(item.default, tuple)
-        }
+        self._node = node
+        self._config_type = config_type
+        self._prepare = prepare
+        fields = dataclasses.fields(config_type)
+        self._names = {item.name for item in fields}
+        self._lists = {item.name for item in fields if isinstance(item.default, tuple)}
         warn_of_unknown(node, self._names)
-        self.config: ConfigT = from_mapping(
-            kind, {item.name: self._declare(node, item) for item in dataclasses.fields(kind)}
-        )  # type: ignore[arg-type]
-        self._logger = node.get_logger()
+        values = {item.name: self._declare(item) for item in fields}
+        self.config: ConfigT = from_mapping(config_type, values)
         self._accepted: tuple[ConfigT, Callable[[], None]] | None = None
+        self._is_restoring = False
         node.add_on_set_parameters_callback(self._on_set)
         node.add_post_set_parameters_callback(self._on_applied)
 
-    def _declare(self, node: Node, item: dataclasses.Field) -> Any:
-        default = plain(item.default)
+    def _declare(self, item: dataclasses.Field) -> Any:
+        descriptor = describe(self._config_type, item)
         try:
-            given = node.declare_parameter(item.name, default, describe(self._kind, item)).value
+            parameter = self._node.declare_parameter(item.name, plain(item.default), descriptor)
         except (InvalidParameterValueException, InvalidParameterTypeException) as error:
             raise ConfigError(f"parameter {item.name}: {error}") from error
-        return self._value(item.name, given)
+        return self._value(item.name, parameter.value)
 
-    def _value(self, name: str, given: Any) -> Any:
-        """A value as plain Python. ROS reads `[]`, as `ros2 param dump` writes it, as no value."""
-        return [] if given is None and name in self._lists else plain(given)
+    def _value(self, name: str, value: Any) -> Any:
+        """Return plain Python. ROS reads `[]`, as `ros2 param dump` writes it, as no value."""
+        return [] if value is None and name in self._lists else plain(value)
 
     def _on_set(self, parameters: Sequence[Parameter]) -> SetParametersResult:
         self._accepted = None
         changes = {
-            each.name: self._value(each.name, each.value)
-            for each in parameters
-            if each.name in self._names
+            parameter.name: self._value(parameter.name, parameter.value)
+            for parameter in parameters
+            if parameter.name in self._names
         }
+        if not changes or self._is_restoring:
+            return SetParametersResult(successful=True)
         try:
-            new = from_mapping(self._kind, {**to_mapping(self.config), **changes})
-            self._accepted = (new, self._prepare(self.config, new)) if changes else None
+            new = from_mapping(self._config_type, {**to_mapping(self.config), **changes})
+            self._accepted = (new, self._prepare(self.config, new))
         except UncertaintyDepthError as error:
             return SetParametersResult(successful=False, reason=str(error))
-        except (
-            Exception
-        ) as error:  # out of memory, say: an executor ends with what a callback raises
+        except Exception as error:  # e.g. out of memory; raised, it would end the executor
             reason = f"{type(error).__name__}: {error}"
-            self._logger.error(f"a change of parameters failed and is refused: {reason}")
+            self._node.get_logger().error(f"parameter change refused: {reason}")
             return SetParametersResult(successful=False, reason=reason)
         return SetParametersResult(successful=True)
 
-    def _on_applied(self, _: Sequence[Parameter]) -> None:
-        if self._accepted is not None:
-            (self.config, apply), self._accepted = self._accepted, None
+    def _on_applied(self, parameters: Sequence[Parameter]) -> None:
+        if self._accepted is None:
+            return
+        config, apply = self._accepted
+        self._accepted = None
+        try:
             apply()
+        except Exception as error:  # raised, it would end the executor
+            names = self._names & {parameter.name for parameter in parameters}
+            self._node.get_logger().error(
+                f"parameter change of {', '.join(sorted(names))} failed and is undone: "
+                f"{type(error).__name__}: {error}"
+            )
+            self._restore(names)
+        else:
+            self.config = config
+
+    def _restore(self, names: Iterable[str]) -> None:
+        """Set parameters back to the config in use."""
+        values = to_mapping(self.config)
+        self._is_restoring = True
+        try:
+            self._node.set_parameters_atomically(
+                [Parameter(name, value=values[name]) for name in names]
+            )
+        finally:
+            self._is_restoring = False
 
 
 def warn_of_unknown(node: Node, names: Iterable[str]) -> None:
-    """Log each given parameter that is not declared; it may be meant for another node."""
-    known = {*names, *node.get_parameters_by_prefix("")}
-    given = getattr(
-        node, "_parameter_overrides", {}
-    )  # private, but no distribution has another way to ask
-    for name in sorted(given.keys() - known):
-        if not OF_ROS.fullmatch(name):
-            hint = "".join(
-                f"; did you mean {meant!r}?" for meant in get_close_matches(name, known, 1)
-            )
-            node.get_logger().warning(
-                f"parameter {name!r} is not one of {node.get_name()}'s and has no effect{hint}"
-            )
+    """Log each parameter override that the node does not declare; it may be another node's."""
+    declared = {*names, *node.get_parameters_by_prefix("")}
+    # private, but no distribution has a public way to ask
+    overrides = getattr(node, "_parameter_overrides", {})
+    for name in sorted(overrides.keys() - declared):
+        if ROS_PARAMETERS.fullmatch(name):
+            continue
+        similar = get_close_matches(name, declared, 1)
+        hint = f"; did you mean {similar[0]!r}?" if similar else ""
+        node.get_logger().warning(
+            f"parameter {name!r} is not one of {node.get_name()}'s and has no effect{hint}"
+        )
 
 
 def plain(value: Any) -> Any:
-    """A parameter's value as plain Python: arrays as lists."""
+    """Return a parameter's value as plain Python: arrays as lists."""
     return list(value) if isinstance(value, (list, tuple, array)) else value
 
 
-def describe(kind: type, item: dataclasses.Field) -> ParameterDescriptor:
-    """What `ros2 param describe` shows: text, choices and range of a config field."""
+def describe(config_type: type, item: dataclasses.Field) -> ParameterDescriptor:
+    """Return what `ros2 param describe` shows of a config field: text, choices and range."""
     choices = item.metadata["choices"]
     descriptor = ParameterDescriptor(
         description=item.metadata["help"],
@@ -126,13 +147,13 @@ def describe(kind: type, item: dataclasses.Field) -> ParameterDescriptor:
         dynamic_typing=True,
     )
     if choices is not None:
-        descriptor.additional_constraints = (
-            f"one of {', '.join(repr(choice) for choice in choices)}"
-        )
-    minimum, maximum = item.metadata["minimum"], item.metadata["maximum"]
+        names = ", ".join(repr(choice) for choice in choices)
+        descriptor.additional_constraints = f"one of {names}"
+    minimum = item.metadata["minimum"]
+    maximum = item.metadata["maximum"]
     if minimum is None or maximum is None or isinstance(item.default, tuple):
-        return descriptor  # tools show a slider: an end that is not there would be 1.8e308
-    if element_type(kind, item.name) is int:
+        return descriptor  # tools show a slider: an open end would be 1.8e308
+    if element_type(config_type, item.name) is int:
         descriptor.integer_range = [IntegerRange(from_value=minimum, to_value=maximum)]
     else:
         limits = FloatingPointRange(from_value=float(minimum), to_value=float(maximum))
