@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Make the numbers in these documents again, each by the command that stands in its marker.
 
 A block is what stands between `<!-- made by: NAME -->` and `<!-- end -->` in a Markdown file.

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Splits that keep neighbours together, and a choice by a proper score that harms nothing."""
 
 import numpy as np

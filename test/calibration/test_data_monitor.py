@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Data that are unlike those a calibration was fitted to are named, once and with what differs."""
 
 import logging

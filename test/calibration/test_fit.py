@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Fitted maps against the sigma that the errors were drawn with, and against plain searches."""
 
 import numpy as np
@@ -126,7 +127,8 @@ def test_any_data_gives_strictly_increasing_maps(seed, spread, anti, number, lev
 @settings(deadline=None, max_examples=60)
 def test_groups_hold_every_pixel_and_split_no_ties(seed, number, levels):
     random = np.random.default_rng(seed)
-    sigma, error = random.integers(1, levels + 1, number) / 7, random.uniform(0.1, 1, number)
+    sigma = random.integers(1, levels + 1, number) / 7
+    error = random.uniform(0.1, 1, number)
     raw, mean_error, counts = grouped(sigma, error)
     assert counts.sum() == number
     assert (np.diff(raw) > 0).all()

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """From sources to a calibrated model folder, with a tiny random network, and every way it can be refused."""
 
 import json
@@ -31,7 +32,8 @@ class ListSource:
     notes: tuple = ()
 
     def __init__(self, records, name="list"):
-        self.records, self.name = records, name
+        self.records = records
+        self.name = name
 
     def __len__(self):
         return len(self.records)

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The map itself: increasing everywhere, exact at its knots, unchanged by JSON, and nothing else is taken for one."""
 
 import json
@@ -16,10 +17,8 @@ steps = st.lists(st.floats(1e-3, 10), min_size=1, max_size=20)
 @st.composite
 def maps(draw):
     raw = draw(steps)
-    low, rises = (
-        draw(st.floats(0, 5)),
-        draw(st.lists(st.floats(1e-3, 10), min_size=len(raw), max_size=len(raw))),
-    )
+    low = draw(st.floats(0, 5))
+    rises = draw(st.lists(st.floats(1e-3, 10), min_size=len(raw), max_size=len(raw)))
     return SigmaMap(
         "isotonic", (0.0, *np.cumsum(raw).tolist()), (low, *(low + np.cumsum(rises)).tolist())
     )
@@ -35,7 +34,8 @@ def test_a_greater_sigma_stays_greater_and_none_becomes_negative(sigma_map, sigm
 
 @given(sigma_map=maps())
 def test_knots_are_met_and_the_last_segment_goes_on(sigma_map):
-    raw, calibrated = np.array(sigma_map.raw_m), np.array(sigma_map.calibrated_m)
+    raw = np.array(sigma_map.raw_m)
+    calibrated = np.array(sigma_map.calibrated_m)
     np.testing.assert_allclose(sigma_map(raw), calibrated, rtol=1e-12)
     slope = (calibrated[-1] - calibrated[-2]) / (raw[-1] - raw[-2])
     assert sigma_map(np.array([raw[-1] + 3.0]))[0] == pytest.approx(

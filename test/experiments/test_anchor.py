@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 import json
 
 import numpy as np
@@ -16,7 +17,8 @@ TINY = Settings(members=3, passes=5, steps=8)
 def test_closed_form_equals_lstsq(problem):
     rng = np.random.default_rng(1)
     x, y = problem.draw(rng)
-    design, at = problem.basis(x), problem.basis(problem.test_points(rng, 50)["out"])
+    design = problem.basis(x)
+    at = problem.basis(problem.test_points(rng, 50)["out"])
     mean, sigma = bayesian_linear_regression(design, y, at)
     coefficients, residual, rank, _ = np.linalg.lstsq(design, y, rcond=None)
     assert rank == design.shape[1] == len(problem.coefficients)

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 import pytest
 import torch
 
@@ -45,7 +46,8 @@ def test_weight_decay_is_a_normal_prior(kind, lr):
 
 @pytest.mark.parametrize("kind", FRICTIONS)
 def test_parameters_without_a_gradient_stay(kind):
-    used, unused = torch.nn.Parameter(torch.ones(3)), torch.nn.Parameter(torch.ones(3))
+    used = torch.nn.Parameter(torch.ones(3))
+    unused = torch.nn.Parameter(torch.ones(3))
     optimizer = SGHMC([used, unused], lr=0.1, data_size=1, friction=FRICTIONS[kind])
     used.sum().backward()
     optimizer.step()
@@ -91,14 +93,10 @@ def test_sgld_is_the_published_step():
 def test_each_chain_may_have_friction_and_step_of_its_own():
     """A stack of both kinds moves as each kind alone."""
     noise = torch.Generator().manual_seed(0)
-    start, gradients = (
-        torch.randn(2, 3, 1, generator=noise),
-        torch.randn(5, 2, 3, 1, generator=noise),
-    )
-    friction, scale = (
-        torch.tensor([1.0, 0.1])[:, None, None],
-        torch.tensor([0.5, 0.02])[:, None, None],
-    )
+    start = torch.randn(2, 3, 1, generator=noise)
+    gradients = torch.randn(5, 2, 3, 1, generator=noise)
+    friction = torch.tensor([1.0, 0.1])[:, None, None]
+    scale = torch.tensor([0.5, 0.02])[:, None, None]
 
     def run(chosen, friction, lr, scale=1.0):
         parameter = torch.nn.Parameter(start.clone())

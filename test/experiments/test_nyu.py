@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The NYU experiment from end to end, its scores against `evaluate`, its tables and its rules."""
 
 import csv
@@ -158,10 +159,8 @@ def test_change_is_against_the_same_depth(finished):
 
 
 def test_intervals_are_the_exact_figures_of_the_thinned_pixels(nyu_models, nyu_like):
-    source, predictor = (
-        open_splits(nyu_like).test,
-        load(nyu_models / "models", ROWS["learned_error"]),
-    )
+    source = open_splits(nyu_like).test
+    predictor = load(nyu_models / "models", ROWS["learned_error"])
     found = nyu_scores.score(predictor, source)["intervals"]
     pixels = []
     for frame in source:
@@ -192,13 +191,15 @@ def test_side_by_side_gives_each_row_a_turn_in_every_round(one_seeded_thread, mo
 
     class Counted:
         def __init__(self, seconds):
-            self.seconds, self.turns = seconds, 0
+            self.seconds = seconds
+            self.turns = 0
 
         def predict(self, image):
             self.turns += 1
             now[0] += self.seconds
 
-    rows, single = {"much": Counted(3.0), "little": Counted(0.5)}, Counted(1.5)
+    rows = {"much": Counted(3.0), "little": Counted(0.5)}
+    single = Counted(1.5)
     found = nyu_scores.side_by_side(rows, single, np.zeros((4, 4, 3), np.uint8), 5)
     assert [one.turns for one in (*rows.values(), single)] == [5, 5, 5]
     assert found["much"] == pytest.approx({"seconds": 3.0, "of_one_pass": 2.0})

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What the NYU experiment trains and where it finds its frames."""
 
 import os
@@ -121,7 +122,8 @@ def test_a_row_is_served_raw_by_its_own_method(nyu_models, row, passes):
 
 
 def test_the_first_frames_are_those_of_the_source(nyu_like):
-    whole, first = open_splits(nyu_like).train, open_splits(nyu_like, 5).train
+    whole = open_splits(nyu_like).train
+    first = open_splits(nyu_like, 5).train
     assert isinstance(first, FirstFrames)
     for _ in range(2):
         assert [frame.name for frame in first] == [frame.name for frame in whole][:5]

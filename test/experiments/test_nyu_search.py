@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Recipes: their maps against the estimators that serve them, and NumPy."""
 
 import json
@@ -180,11 +181,9 @@ def test_maps_are_fitted_on_the_validation_frames_and_scored_on_the_others(
     nyu_like, nyu_models, tiny_settings
 ):
     validation, test = parts(nyu_like, tiny_settings)
-    made, recipe, other = (
-        Passes(load_networks(nyu_models / "models" / "multi_epochs-0")),
-        Recipe("multi_epochs"),
-        dropout(),
-    )
+    made = Passes(load_networks(nyu_models / "models" / "multi_epochs-0"))
+    recipe = Recipe("multi_epochs")
+    other = dropout()
     found = score_recipes(made, [recipe, other], {recipe.key}, validation, test)
     assert set(found[recipe.key]["calibrated"]) == {"scale", "affine", "isotonic", "chosen"}
     assert found[other.key]["calibrated"] == {}
@@ -192,10 +191,8 @@ def test_maps_are_fitted_on_the_validation_frames_and_scored_on_the_others(
     blind = score_recipes(made, [recipe], {recipe.key}, validation, hidden)
     assert blind[recipe.key]["validation"] == found[recipe.key]["validation"]
     assert blind[recipe.key]["chosen_kind"] == found[recipe.key]["chosen_kind"]
-    raw, scaled = (
-        found[recipe.key]["test"]["uncertainty"],
-        found[recipe.key]["calibrated"]["scale"]["uncertainty"],
-    )
+    raw = found[recipe.key]["test"]["uncertainty"]
+    scaled = found[recipe.key]["calibrated"]["scale"]["uncertainty"]
     assert scaled["n_merci"] == pytest.approx(raw["n_merci"], rel=0.01)
 
 
@@ -207,16 +204,15 @@ def test_fitted_maps_repair_a_sigma_of_the_wrong_size():
         np.stack([5 + one * rng.normal(size=2000), one / 10, known]).astype(np.float32)
         for one, known in zip(sigma, truth, strict=True)
     ]
-    error, raw = (
-        np.concatenate([np.abs(frame[0] - 5) for frame in frames]),
-        np.concatenate([frame[1] for frame in frames]),
-    )
+    error = np.concatenate([np.abs(frame[0] - 5) for frame in frames])
+    raw = np.concatenate([frame[1] for frame in frames])
     for sigma_map in fit_maps("made up", frames, "gaussian").values():
         assert auce(error, sigma_map(raw)) < 0.02 < auce(error, raw)
 
 
 def test_pixels_for_the_fit_are_bounded_known_and_repeatable():
-    depth, truth = np.full((50, 50), 2.0, np.float32), np.full((50, 50), 3.0, np.float32)
+    depth = np.full((50, 50), 2.0, np.float32)
+    truth = np.full((50, 50), 3.0, np.float32)
     sigma = np.arange(2500, dtype=np.float32).reshape(50, 50)
     truth[:10] = np.nan
     kept = some_pixels(depth, sigma, truth, 1)

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 import importlib.util
 import json
 import sys
@@ -58,7 +59,8 @@ def test_classification_data_are_the_papers():
 
 
 def test_losses_equal_torch():
-    outputs, targets = torch.randn(3, 8, 2), torch.randn(3, 8, 1)
+    outputs = torch.randn(3, 8, 2)
+    targets = torch.randn(3, 8, 1)
     expected = [
         nn.functional.gaussian_nll_loss(o[:, :1], t, o[:, 1:].exp(), eps=0)
         for o, t in zip(outputs, targets, strict=True)
@@ -76,10 +78,8 @@ def test_losses_equal_torch():
 def test_distance_to_itself_is_zero(toy):
     samples = np.random.default_rng(0).normal(size=(5, len(toy.GRID), 2)).astype(np.float32)
     problem = toy.make_problem()
-    truth, other = (
-        problem.predict(samples),
-        problem.predict(samples + np.array([0.5, 0.0], dtype=np.float32)),
-    )
+    truth = problem.predict(samples)
+    other = problem.predict(samples + np.array([0.5, 0.0], dtype=np.float32))
     assert all(
         value == pytest.approx(0.0, abs=1e-6) for value in problem.distance(truth, truth).values()
     )
@@ -116,7 +116,8 @@ def test_r_hat_of_chains_with_known_means():
 
 def test_r_hat_of_chains_that_stand_still():
     """A probability may be saturated in every sample."""
-    same, apart = np.ones((2, 8)), np.repeat([[0.0], [1.0]], 8, axis=1)
+    same = np.ones((2, 8))
+    apart = np.repeat([[0.0], [1.0]], 8, axis=1)
     assert split_r_hat(np.stack([same, apart], axis=-1)).tolist() == [1.0, np.inf]
 
 
@@ -132,7 +133,8 @@ def test_predictive_is_the_law_of_total_variance():
 
 
 def test_bernoulli_divergence_equals_scipy():
-    p, q = np.array([0.2, 0.9]), np.array([0.5, 0.8])
+    p = np.array([0.2, 0.9])
+    q = np.array([0.5, 0.8])
     expected = np.mean([stats.entropy([a, 1 - a], [b, 1 - b]) for a, b in zip(p, q, strict=True)])
     assert toy_classification.bernoulli_divergence(p, q) == pytest.approx(expected)
     assert toy_classification.map_divergence(p, 0.5 * p) == pytest.approx(0.0, abs=1e-12)
@@ -329,7 +331,8 @@ def test_hmc_samples_a_known_posterior(tmp_path):
     )
     assert split_r_hat(posterior.predictions).max() < 1.05
     drawn = posterior_toys.pooled(posterior)
-    design, wanted = np.column_stack([x, np.ones(30)]), np.column_stack([at, np.ones(2)])
+    design = np.column_stack([x, np.ones(30)])
+    wanted = np.column_stack([at, np.ones(2)])
     covariance = np.linalg.inv(design.T @ design + np.eye(2))
     np.testing.assert_allclose(
         drawn[..., 0].mean(0), (wanted @ covariance @ design.T @ y)[:, 0], atol=0.05

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 import numpy as np
 import pytest
 
@@ -7,7 +8,8 @@ from uncertainty_depth.experiments.runner import resume
 
 class Counter:
     def __init__(self, fail_at=None):
-        self.names, self.fail_at = [], fail_at
+        self.names = []
+        self.fail_at = fail_at
 
     def __call__(self, name):
         if name == self.fail_at:
@@ -34,7 +36,8 @@ def test_fresh_and_resumed_results_are_the_same(tmp_path):
 
 def test_other_settings_are_computed_again(tmp_path):
     resume(tmp_path, ["a"], {"n": (1, 2)}, Counter(), "")
-    same, other = Counter(), Counter()
+    same = Counter()
+    other = Counter()
     resume(tmp_path, ["a"], {"n": (1, 2)}, same, "")
     resume(tmp_path, ["a"], {"n": (1, 3)}, other, "")
     assert (same.names, other.names) == ([], ["a"])

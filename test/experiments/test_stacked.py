@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 import pytest
 import torch
 from torch import nn
@@ -33,7 +34,8 @@ def run(network, optimizer, x, y, **options):
 
 
 def test_members_equal_plain_networks():
-    stack, x = StackedMLP(3, (2, 7, 5, 1)), torch.randn(11, 2)
+    stack = StackedMLP(3, (2, 7, 5, 1))
+    x = torch.randn(11, 2)
     for member in range(3):
         torch.testing.assert_close(stack(x)[member], alone(stack, member)(x))
 
@@ -82,7 +84,8 @@ def test_each_member_may_have_data_of_its_own():
 
 def test_training_sees_only_the_examples_it_is_given():
     """A member whose indices leave out the outlier never learns of it."""
-    x, y = torch.zeros(4, 1), torch.tensor([1.0, 1.0, 1.0, 100.0])[:, None]
+    x = torch.zeros(4, 1)
+    y = torch.tensor([1.0, 1.0, 1.0, 100.0])[:, None]
     stack = StackedMLP(2, (1, 4, 1))
     indices = torch.tensor([[0, 1, 2, 2], [3, 3, 3, 3]])
     run(
@@ -111,7 +114,8 @@ def test_bootstrap_samples_differ_and_repeat_examples():
 
 @pytest.mark.parametrize("shape", [(9, 1), (3, 9, 1)])
 def test_a_pair_joins_mean_and_log_variance_networks(shape):
-    pair, x = PairedMLP(3, (1, 4, 1)), torch.randn(shape)
+    pair = PairedMLP(3, (1, 4, 1))
+    x = torch.randn(shape)
     outputs = pair(x)
     assert outputs.shape == (3, 9, 2)
     for member in range(3):
@@ -121,7 +125,8 @@ def test_a_pair_joins_mean_and_log_variance_networks(shape):
 
 
 def test_squared_weights_are_those_of_each_member():
-    stack, pair = StackedMLP(2, (1, 3, 1)), PairedMLP(2, (1, 3, 1))
+    stack = StackedMLP(2, (1, 3, 1))
+    pair = PairedMLP(2, (1, 3, 1))
     expected = [
         sum(p.square().sum() for p in alone(stack, member).parameters()).item()
         for member in range(2)

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What stands in the worlds, and that the robot drives through them without touching anything."""
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from uncertainty_depth.synthetic.furniture import ROUND
 from uncertainty_depth.synthetic.solids import Box, Frustum, Sphere
 from uncertainty_depth.synthetic.trajectory import Drive, smooth_loop
 
-ROBOT_RADIUS, ROBOT_HEIGHT = 0.3, 1.2
+ROBOT_RADIUS = 0.3
+ROBOT_HEIGHT = 1.2
 
 
 def everything(world) -> list[tuple]:
@@ -34,7 +36,8 @@ def touches(solid, x: float, y: float) -> bool:
             [0, 0.5, 1], np.arange(0, 2 * np.pi, 0.3), np.linspace(0.03, ROBOT_HEIGHT, 12)
         )
     )
-    px, py = x + ROBOT_RADIUS * radius * np.cos(angle), y + ROBOT_RADIUS * radius * np.sin(angle)
+    px = x + ROBOT_RADIUS * radius * np.cos(angle)
+    py = y + ROBOT_RADIUS * radius * np.sin(angle)
     if isinstance(solid, Sphere):
         return bool(
             (
@@ -47,11 +50,10 @@ def touches(solid, x: float, y: float) -> bool:
     if isinstance(solid, Frustum):
         widest = max(solid.base_radius, solid.top_radius)
         return bool((np.hypot(px - solid.base[0], py - solid.base[1]) < widest).any())
-    dx, dy = px - solid.centre[0], py - solid.centre[1]
-    along, across = (
-        dx * np.cos(solid.yaw) + dy * np.sin(solid.yaw),
-        dy * np.cos(solid.yaw) - dx * np.sin(solid.yaw),
-    )
+    dx = px - solid.centre[0]
+    dy = py - solid.centre[1]
+    along = dx * np.cos(solid.yaw) + dy * np.sin(solid.yaw)
+    across = dy * np.cos(solid.yaw) - dx * np.sin(solid.yaw)
     return bool(
         (
             (abs(along) < solid.half[0])
@@ -105,7 +107,8 @@ def test_worlds_differ_in_size_material_and_contents():
 
 def test_round_objects_stand_in_test_worlds_alone():
     for number in range(25):
-        ordinary, test = scene.build(1, number), scene.build(1, number, test_objects=True)
+        ordinary = scene.build(1, number)
+        test = scene.build(1, number, test_objects=True)
         assert not any(
             solid.label == ROUND or isinstance(solid, Frustum) for solid in ordinary.solids
         )

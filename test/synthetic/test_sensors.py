@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Camera and LiDAR: depth along the axis, agreement between the two, noise of the size it claims."""
 
 from __future__ import annotations
@@ -48,7 +49,10 @@ def test_depth_of_a_sphere_follows_from_its_equation():
     v, u = np.mgrid[:48, :64]
     (fx, _, cx), (_, fy, cy), _ = CAMERA.intrinsics
     rays = np.stack([(u - cx) / fx, (v - cy) / fy, np.ones(u.shape)])
-    a, b, c = (rays**2).sum(axis=0), -4.0, 15.0  # |t ray - (0, 0, 4)|^2 = 1
+    # |t ray - (0, 0, 4)|^2 = 1
+    a = (rays**2).sum(axis=0)
+    b = -4.0
+    c = 15.0
     root = b * b - a * c
     expected = np.where(root >= 0, (-b - np.sqrt(np.maximum(root, 0))) / a, np.nan)
     clear = np.abs(root) > 1e-3
@@ -67,7 +71,8 @@ def test_light_falls_off_with_the_square_of_the_distance_and_the_cosine():
     lamp = Lamp((0.0, 0.0, 2.0), (1.0, 1.0, 1.0), 3.0)
     renderer = render([floor], [lamp], ambient=0.0)
     x = np.array([0.0, 1.0, 3.0, 7.0], np.float32)
-    origin, down = np.array([0, 0, 10.0], np.float32), np.stack([x / 10, 0 * x, -np.ones_like(x)])
+    origin = np.array([0, 0, 10.0], np.float32)
+    down = np.stack([x / 10, 0 * x, -np.ones_like(x)])
     hits = sensors.cast(renderer.scene, origin, down)
     square = x**2 + 4
     expected = 0.5 * 3.0 * (2 / np.sqrt(square)) / (square + 0.25)
@@ -78,14 +83,13 @@ def test_light_falls_off_with_the_square_of_the_distance_and_the_cosine():
 
 def test_a_ball_under_a_lamp_throws_a_shadow_as_wide_as_geometry_says():
     floor = Box((0.0, 0.0, -0.5), (20.0, 20.0, 0.5), GREY, "floor")
-    ball, lamp = (
-        Sphere((0.0, 0.0, 1.0), 0.5, GREY, "sphere"),
-        Lamp((0.0, 0.0, 3.0), (1.0, 1.0, 1.0), 1.0),
-    )
+    ball = Sphere((0.0, 0.0, 1.0), 0.5, GREY, "sphere")
+    lamp = Lamp((0.0, 0.0, 3.0), (1.0, 1.0, 1.0), 1.0)
     renderer = render([floor, ball], [lamp], ambient=0.0)
     edge = 3 * np.tan(np.arcsin(0.5 / 2))  # the cone of rays that touch the ball
     x = np.array([0.8 * edge, 1.2 * edge], np.float32)
-    origin, rays = np.array([0, 5.0, 0.5], np.float32), np.stack([x, -5 + 0 * x, -0.5 + 0 * x])
+    origin = np.array([0, 5.0, 0.5], np.float32)
+    rays = np.stack([x, -5 + 0 * x, -0.5 + 0 * x])
     light = renderer.radiance(origin, rays, sensors.cast(renderer.scene, origin, rays), 0.001)[0]
     assert light[0] == 0
     assert light[1] > 0.01

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Ray casting against closed forms, and against marching along the ray with an independent inside test."""
 
 from __future__ import annotations
@@ -32,10 +33,8 @@ def contains(solid, points):
         return np.linalg.norm(points.T - solid.centre, axis=1) <= solid.radius
     if isinstance(solid, Box):
         x, y, z = (points.T - solid.centre).T
-        along, across = (
-            x * np.cos(solid.yaw) + y * np.sin(solid.yaw),
-            y * np.cos(solid.yaw) - x * np.sin(solid.yaw),
-        )
+        along = x * np.cos(solid.yaw) + y * np.sin(solid.yaw)
+        across = y * np.cos(solid.yaw) - x * np.sin(solid.yaw)
         return (
             (abs(along) <= solid.half[0])
             & (abs(across) <= solid.half[1])
@@ -110,7 +109,8 @@ def test_normals_are_unit_point_out_and_face_the_viewer(solid):
         + rng.uniform(-0.4, 0.4, (3, 500)) * solid.bound
     ).astype(np.float32)
     t = solid.intersect(origin, directions)
-    directions, t = directions[:, np.isfinite(t)], t[np.isfinite(t)]
+    directions = directions[:, np.isfinite(t)]
+    t = t[np.isfinite(t)]
     points = origin[:, None] + t * directions
     normals = solid.surface(points, directions).normals
     assert len(t) > 100
@@ -126,10 +126,8 @@ def test_normals_are_unit_point_out_and_face_the_viewer(solid):
 def test_casting_finds_the_nearest_solid_of_all(number):
     world = scene.build(5, number, test_objects=True)
     to_world = sensors.base_to_world(*world.drive.pose(2.0)) @ sensors.LIDAR_TO_BASE
-    origin, directions = (
-        to_world[:3, 3].astype(np.float32),
-        (to_world[:3, :3] @ sensors.lidar_rays(8)).astype(np.float32),
-    )
+    origin = to_world[:3, 3].astype(np.float32)
+    directions = (to_world[:3, :3] @ sensors.lidar_rays(8)).astype(np.float32)
     every = np.array([solid.intersect(origin, directions) for solid in world.solids])
     hits = cast(world, origin, directions)
     # a ray that only grazes the bounding sphere may be told apart by rounding

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The synthetic source, and the bag made of it."""
 
 from __future__ import annotations

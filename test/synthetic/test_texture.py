@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Textures against numeric integration over the pixel's footprint."""
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from uncertainty_depth.synthetic.texture import (
     pulse,
 )
 
-BLACK, WHITE = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+BLACK = (0.0, 0.0, 0.0)
+WHITE = (1.0, 1.0, 1.0)
 
 
 def grid(size: float, count: int):
@@ -59,7 +61,8 @@ def test_checker_alternates():
 )
 def test_far_away_a_texture_is_its_mean(texture):
     uv = grid(1.0, 400)
-    near, far = texture(uv, sharp(uv)), texture(uv, np.full_like(uv, 40.0))
+    near = texture(uv, sharp(uv))
+    far = texture(uv, np.full_like(uv, 40.0))
     np.testing.assert_allclose(
         far, np.broadcast_to(near.mean(axis=1, keepdims=True), far.shape), atol=0.01
     )

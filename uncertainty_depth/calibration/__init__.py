@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Calibration: a monotone map from raw to calibrated sigma, fitted to ground truth.
 
 What is imported here needs NumPy alone, as `predict` does.

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Which map: each is fitted without one part of the frames and scored on it, for every part."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Are the data that a calibration is used on like those it was fitted to?"""
 
 from __future__ import annotations

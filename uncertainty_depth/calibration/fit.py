@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Fitting the map: its shape by regression of the absolute error on raw sigma, then its size.
 
 A shape needs a mean only up to a factor. The mean absolute error is used instead of the squared

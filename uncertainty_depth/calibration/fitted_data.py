@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The data a map was fitted to, as the model folder keeps it beside the map."""
 
 from __future__ import annotations

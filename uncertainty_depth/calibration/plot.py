@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A calibration as a plot: reliability before and after on frames not used, and the map."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A calibration as `calibration.json` and `calibration.png`, and what the model folder keeps."""
 
 from __future__ import annotations

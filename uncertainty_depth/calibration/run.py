@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The whole calibration: sample, choose, fit, and score on frames that had no part in it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The pixels a map is fitted to: a bounded, seeded sample of each frame, kept frame by frame."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What a map is chosen and judged by: a proper score first, then likelihood and coverage."""
 
 from __future__ import annotations

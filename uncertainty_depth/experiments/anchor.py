@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Are deep uncertainties reliable where the right answer is known? (Schmähling et al. 2022, "A framework for benchmarking uncertainty in
 deep regression").
 

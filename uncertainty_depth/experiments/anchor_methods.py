@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The six deep methods compared with the anchor: three kinds of dropout, three kinds of deep ensemble.
 
 All train the same network, 128-64-32 with leaky ReLU, by Adam on the Gaussian likelihood with the noise's true standard deviation.

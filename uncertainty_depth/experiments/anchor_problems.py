@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Regression problems with an exact answer (Schmähling et al. 2022): a known function that is linear in its coefficients.
 
 The paper names the families: E.1 sinusoids of main frequency 1 to 5, E.2 the Styblinski-Tang polynomial in 1 to 4 dimensions, E.3 a

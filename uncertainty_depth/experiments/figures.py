@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What the experiments' figures share: size, colours that colour-blind readers can tell apart, and how they are saved."""
 
 from __future__ import annotations

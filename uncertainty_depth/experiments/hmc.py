@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The true posterior of a small network, by the No-U-Turn sampler of numpyro."""
 
 from __future__ import annotations

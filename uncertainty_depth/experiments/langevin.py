@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Stochastic-gradient Markov chains as a torch optimizer; a stack of networks is as many independent chains."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """All methods of Moukari et al. 2019, section VI, and two of Poggi et al. 2020, on the official split of NYU Depth v2.
 
 What differs from the paper: its network is a ResNet-200 trained on 16,000 images of the raw set; here an encoder of 0.3 million weights
@@ -53,10 +54,8 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
     settings = QUICK if quick else FULL
     splits = open_splits(data_folder(data), settings.train_frames, settings.test_frames)
     train_models(output / "models", splits.train, plan(seeds), settings)
-    scores, seconds = (
-        score_rows(output, splits.test, seeds),
-        time_rows(output, splits.test, settings.rounds),
-    )
+    scores = score_rows(output, splits.test, seeds)
+    seconds = time_rows(output, splits.test, settings.rounds)
     asked = questions(settings)
     found = search(output, splits, asked, settings, seeds)
     drawn = ideal(output, splits, settings, seeds)
@@ -121,7 +120,8 @@ def ideal_tables(drawn: Ideal) -> Titled:
 
 def _intro(settings: Settings, scores: Scores, quick: bool) -> str:
     summary = scores["multi_epochs"][0]["summary"]
-    network, width_height = settings.network, "x".join(map(str, settings.network.input_size))
+    network = settings.network
+    width_height = "x".join(map(str, settings.network.input_size))
     size = f"Encoder {network.backbone}, decoder width {network.decoder_width}, {width_height}, {settings.training.epochs} epochs"
     warning = (
         "**Quick run: it shows that everything works; its numbers mean nothing.**\n\n"

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The official split of NYU Depth v2 for the experiment: where it lies, and the first frames of it for a quick run."""
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ from uncertainty_depth.data.source import Source, open_source
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.records import Frame, Skipped
 
-VARIABLE, FOLDER = "UNCERTAINTY_DEPTH_DATA", "nyuv2"
+VARIABLE = "UNCERTAINTY_DEPTH_DATA"
+FOLDER = "nyuv2"
 
 
 class FirstFrames:
     """The first frames of a source; the others are not even decoded. A `Source`."""
 
     def __init__(self, source: Source, number: int) -> None:
-        self.name, self._source, self._number = f"{source.name}, first {number}", source, number
+        self.name = f"{source.name}, first {number}"
+        self._source = source
+        self._number = number
 
     @property
     def notes(self) -> list[str]:

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The figures of the NYU experiment: curves of all methods, and all sigma maps of one test image."""
 
 from __future__ import annotations
@@ -157,8 +158,10 @@ def maps_figure(
     figure, panels = figures.panels(
         math.ceil((len(maps) + 4) / COLUMNS), COLUMNS, width=3.3, height=2.9
     )
-    best, truth = maps[0][3], frame.ground_truth_m
-    far, off = np.nanpercentile(truth, 98), np.nanpercentile(np.abs(best.depth_m - truth), SMOOTH)
+    best = maps[0][3]
+    truth = frame.ground_truth_m
+    far = np.nanpercentile(truth, 98)
+    off = np.nanpercentile(np.abs(best.depth_m - truth), SMOOTH)
     panels.flat[0].imshow(frame.image)
     panels.flat[0].set_title(f"test image {frame.name}", fontsize=9)
     _map(panels.flat[1], truth, far, DEPTH_COLORS, "ground truth (m)")

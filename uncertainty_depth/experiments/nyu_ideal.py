@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What a sigma would score if it were right: the truth drawn around the predicted depth, with sigma as its standard deviation.
 
 A reference, and no bound: errors of lighter tails than the drawn ones, or that vary more than sigma does, score better. Where a sigma does as well

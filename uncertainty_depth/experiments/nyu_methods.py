@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What the NYU experiment trains, and how each training is served: one entry per training, one per row of the table."""
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ QUICK = Settings(
     rounds=5,
 )
 
-LAPLACE, LONG = {"head": "laplace"}, {"epochs": 3, "patience": 3}
+LAPLACE = {"head": "laplace"}
+LONG = {"epochs": 3, "patience": 3}
 VARIANTS: dict[str, dict[str, Any]] = {
     "multi_epochs": {},
     "multi_epochs_laplace": LAPLACE,

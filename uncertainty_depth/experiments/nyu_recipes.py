@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Which ways to get a sigma the recipe search compares: what makes the spread of passes informative?"""
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def dropout(variant: str = "multi_epochs", passes: int = 8, **options: object) -
 
 def questions(settings: Settings) -> list[Question]:
     """All that is compared, in the order of the table."""
-    snapshots, members = settings.training.snapshots, settings.training.members
+    snapshots = settings.training.snapshots
+    members = settings.training.members
     return [
         *_about_snapshots(snapshots),
         *_about_dropout(),
@@ -85,10 +87,8 @@ def _about_snapshots(snapshots: int) -> list[Question]:
         "1e-3 (default)": "multi_epochs",
         "3e-3": "multi_epochs_rate3e-3",
     }
-    last, spreads = (
-        {"leaky ReLU (default)": "multi_epochs", "ReLU": "multi_epochs_relu"},
-        {"snapshots": Recipe, "dropout": dropout},
-    )
+    last = {"leaky ReLU (default)": "multi_epochs", "ReLU": "multi_epochs_relu"}
+    spreads = {"snapshots": Recipe, "dropout": dropout}
     activations = {
         f"{name}, {spread}": make(variant)
         for spread, make in spreads.items()
@@ -205,7 +205,8 @@ def _about_the_head() -> list[Question]:
     ]
 
 
-LONG, RESNET = "multi_epochs_laplace_long", "multi_epochs_laplace_resnet10"
+LONG = "multi_epochs_laplace_long"
+RESNET = "multi_epochs_laplace_resnet10"
 
 
 def _of_both(variants: dict[str, str]) -> dict[str, Recipe]:

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Scores of the table's rows on the test split, at the images' size, and the time that each row takes per frame."""
 
 from __future__ import annotations
@@ -177,7 +178,8 @@ def side_by_side(
             taken[turn] = [
                 _timed(predictor, image) for predictor in (*predictors.values(), single)
             ]
-    seconds, ratio = np.median(taken, axis=0), np.median(taken / taken[:, -1:], axis=0)
+    seconds = np.median(taken, axis=0)
+    ratio = np.median(taken / taken[:, -1:], axis=0)
     return {
         name: {"seconds": float(seconds[i]), "of_one_pass": float(ratio[i])}
         for i, name in enumerate(predictors)

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The recipe search: every recipe scored on the held-out frames of the training split, and beside it on the test split, at the network's size."""
 
 from __future__ import annotations
@@ -65,10 +66,8 @@ def search(
 
     def pieces(name: str) -> dict[str, Any]:
         variant, seed = names[name]
-        trained, wanted = (
-            read(output / "models" / model_name(variant, seed)).training,
-            [recipe.key for recipe in recipes[variant]],
-        )
+        trained = read(output / "models" / model_name(variant, seed)).training
+        wanted = [recipe.key for recipe in recipes[variant]]
         mapped = sorted(calibrated.intersection(wanted))
         return {
             "training": trained,
@@ -132,7 +131,8 @@ def taken(frames: TrainingFrames, indices: Iterable[int]) -> SmallFrames:
 
 def load_networks(folder: Path) -> dict[str, Hourglass]:
     """All members by name, ready to predict, in the order in which they are served."""
-    model, device = read(folder), choose_device("auto")
+    model = read(folder)
+    device = choose_device("auto")
     return {
         name: prepare(network, device, "fp32")
         for name, network in zip(model.members, model.load_all(model.members), strict=True)
@@ -145,7 +145,8 @@ class Passes:
     def __init__(self, networks: Mapping[str, Hourglass]) -> None:
         self._networks = networks
         self._device = next(next(iter(networks.values())).parameters()).device
-        self._image, self._stamp = torch.zeros(()), 0
+        self._image = torch.zeros(())
+        self._stamp = 0
         self._kept: dict[tuple[object, ...], Tensor] = {}
 
     @property
@@ -155,7 +156,8 @@ class Passes:
 
     def look_at(self, image: NDArray[np.uint8], stamp: int) -> None:
         """The next frame: (h, w, 3) uint8; with the stamp it decides the dropout."""
-        self._image, self._stamp = image_tensor(image[None], self._device), stamp
+        self._image = image_tensor(image[None], self._device)
+        self._stamp = stamp
         self._kept.clear()
 
     @torch.inference_mode()
@@ -188,7 +190,8 @@ class Passes:
         return self._kept[key]
 
     def _sampled(self, member: str, number: int, recipe: Recipe) -> Tensor:
-        network, size = self._networks[member], self._image.shape[-2:]
+        network = self._networks[member]
+        size = self._image.shape[-2:]
         streams = [
             stream(0, self._stamp, number * recipe.passes + each) for each in range(recipe.passes)
         ]

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The tables of the NYU experiment: the methods, what they gain over sigma = depth, and the recipes."""
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def main_table(scores: Scores, seconds: Mapping[str, Mapping[str, float]]) -> Ta
     ]
     rows = []
     for name, row in ROWS.items():
-        flat, taken = [flatten(one["summary"]) for one in scores[name]], seconds[name]
+        flat = [flatten(one["summary"]) for one in scores[name]]
+        taken = seconds[name]
         depth = [
             *(_over_seeds(flat, f"depth.{key}") for key in DEPTH.values()),
             over_seeds([one["greatest_depth_m"] for one in scores[name]]),

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Tables and figure of both toy problems of `posterior_toys`."""
 
 from __future__ import annotations

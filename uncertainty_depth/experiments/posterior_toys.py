@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What both toy problems of Gustafsson et al. 2020 (section 4.1, appendix B) share: the methods, their schedules and the comparison.
 
 Schedules as in the paper and its public code: Adam at 0.001 and batches of 32; ensembling 150 epochs without a prior; MC-dropout 300 epochs

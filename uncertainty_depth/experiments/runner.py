@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Resumable runs: each finished piece is a JSON file, written whole or not at all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Many small networks trained at once: their weights are stacked and every layer is one batched matrix product.
 
 Inside the stack the examples lie last, (M, units, N): batched products of small matrices are about twice as fast so.

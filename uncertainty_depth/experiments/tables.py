@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Tables of results, as Markdown and CSV."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Distance of scalable methods to the true posterior in classification (Gustafsson et al. 2020, section 4.1, appendix B).
 
 520 points per class; x uniform on [0, 3] x [-3, 3], class 1 outside the circle of radius 2.4 around 0; one ReLU network of two hidden

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """n-MeRCI of four kinds of ensemble on a noisy cubic (Moukari et al. 2019, section V, figures 1 and 2).
 
 From the paper: 20 points in [-4, 4], y = x^3 + N(0, 3^2), a high bias on the points in [-2.3, -1.3]; one hidden layer of 100 ReLU,

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Distance of scalable methods to the true posterior in regression (Gustafsson et al. 2020, section 4.1, appendix B).
 
 1,000 points x uniform on [-3, 3], y = sin x + N(0, (0.15 / (1 + e^-x))^2); two ReLU networks of two hidden layers of 10, one for the

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What stands in a room. Each maker returns solids around the origin, standing on z = 0, the front towards +y, and its half width and depth."""
 
 from __future__ import annotations

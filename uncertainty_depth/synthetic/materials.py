@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Random colours and materials of floors, walls, ceilings and things. All colours are linear albedo."""
 
 from __future__ import annotations

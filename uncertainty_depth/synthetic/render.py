@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Ray casting: which solid each ray meets first, and the light that comes back from there. Vectors are (3, N) float32."""
 
 from __future__ import annotations

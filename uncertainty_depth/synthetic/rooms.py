@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Floor plans: one room, a corridor, or a room and a corridor (or two rooms) joined by two openings; with the drive through them."""
 
 from __future__ import annotations

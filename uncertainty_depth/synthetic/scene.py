@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What stands where: a world drawn from (seed, number), its lamps, and the robot's drive through it."""
 
 from __future__ import annotations

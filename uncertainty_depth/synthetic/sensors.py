@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The robot's camera and spinning LiDAR: where they sit, which way their rays go, and what noise they add."""
 
 from __future__ import annotations

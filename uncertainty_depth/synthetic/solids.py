@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Convex solids a ray can hit in closed form. Arrays of vectors are (3, N) float32, metres, z up."""
 
 from __future__ import annotations

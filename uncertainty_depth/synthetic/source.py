@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The synthetic world as a source of frames, and as a bag."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Procedural textures in metres, each filtered over the pixel's footprint so that it fades to its mean where it gets too fine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The robot's drive: a smooth closed curve, driven round and round at a steady speed."""
 
 from __future__ import annotations
