@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 import torch
 
-from uncertainty_depth.experiments import toy_cubic
+from uncertainty_depth.experiments import toy_cubic, toy_cubic_report
 from uncertainty_depth.experiments.toy_cubic import METHODS, Settings, make_data
 
 TINY = Settings(members=4, hidden=8, epochs=6)
 
 
-def test_data_are_the_papers():
+def test_training_data_are_those_of_the_paper():
     x, plain = make_data(3, 0.0)
     same_x, biased = make_data(3, 20.0)
     inside = (x >= -2.3) & (x <= -1.3)
@@ -43,8 +43,8 @@ def test_members_differ(method):
 
 def test_dropout_and_snapshots_come_from_one_network():
     """The last snapshot is the first member of Multi Inits, at the end of its training."""
-    found = fitted()
-    torch.testing.assert_close(found["multi_epochs"][0, -1], found["multi_inits"][0, 0])
+    outputs = fitted()
+    torch.testing.assert_close(outputs["multi_epochs"][0, -1], outputs["multi_inits"][0, 0])
 
 
 def test_an_ensemble_fits_the_cubic():
@@ -53,23 +53,20 @@ def test_an_ensemble_fits_the_cubic():
         torch.tensor(part, dtype=torch.float32).reshape(1, -1, 1)
         for part in (x / 4, y / 20, x / 4)
     ]
-    mean = (
-        toy_cubic.fit(*tensors, Settings(members=5, epochs=200), 0)["multi_inits"][0]
-        .mean(0)
-        .numpy()
-        * 20
-    )
+    outputs = toy_cubic.fit(*tensors, Settings(members=5, epochs=200), 0)
+    mean = outputs["multi_inits"][0].mean(0).numpy() * 20
     assert np.abs(mean - x**3).mean() < np.abs(x**3).mean() / 3
 
 
-def test_published_values_are_placed():
+def test_a_published_value_is_compared_with_the_range_of_the_seeds():
     limits = np.array([0.1, 0.2, 0.5, 0.6])
-    assert [toy_cubic._inside(value, limits) for value in (0.05, 0.15, 0.3, 0.55, 0.7)] == [
-        "no",
-        "only in the full range",
-        "yes",
-        "only in the full range",
-        "no",
+    values = (0.05, 0.15, 0.3, 0.55, 0.7)
+    assert [toy_cubic_report._range_around(value, limits) for value in values] == [
+        "neither",
+        "min to max only",
+        "5 % to 95 %",
+        "min to max only",
+        "neither",
     ]
 
 
@@ -77,18 +74,17 @@ def test_smallest_run_writes_its_files_and_resumes(tmp_path, monkeypatch):
     monkeypatch.setattr(toy_cubic, "Settings", lambda **_: TINY)
     toy_cubic.run(tmp_path, 2, True)
     assert {path.name for path in tmp_path.iterdir()} == {
-        *(
-            "results",
-            "table.md",
-            "table.csv",
-            "variations.csv",
-            "summary.json",
-            "fit.png",
-            "n_merci.png",
-        )
+        "results",
+        "table.md",
+        "table.csv",
+        "variations.csv",
+        "summary.json",
+        "fit.png",
+        "n_merci.png",
     }
     values = json.loads((tmp_path / "summary.json").read_text())["n_merci"]
-    assert len(values) == len(toy_cubic.BIASES) * 3 * len(METHODS) * len(toy_cubic.READINGS)
+    readings = len(toy_cubic.READINGS)
+    assert len(values) == len(toy_cubic.BIASES) * 3 * len(METHODS) * readings
     assert np.shape(values["20/wide/bagging/plain"]) == (2, len(toy_cubic.ALPHAS))
     monkeypatch.setattr(toy_cubic, "score", lambda *_: pytest.fail("computed again"))
     toy_cubic.run(tmp_path, 2, True)
