@@ -4,17 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from uncertainty_depth.evaluation.bootstrap import (
     ENOUGH_BLOCKS,
-    MAX_UNITS,
     Bootstrap,
     Interval,
-    Units,
     block_length,
 )
+from uncertainty_depth.evaluation.units import Units
 
 LAYOUT = {"sums": ((2,), "float64"), "counts": ((3,), "int32")}
 
@@ -24,40 +21,6 @@ def units_of(values):
     for value in values:
         units.add({"sums": np.array([value, 1.0]), "counts": np.array([1, 2, 3])})
     return units
-
-
-@given(st.integers(0, 1000))
-def test_units_are_few_and_lose_no_frame(frames):
-    units = units_of(range(frames))
-    tables = units.tables()
-    assert len(units) <= MAX_UNITS
-    assert len(units) == -(-frames // units.frames_per_unit)
-    assert tables["sums"].sum(axis=0).tolist() == [frames * (frames - 1) / 2, frames]
-    assert (tables["sums"][:-1, 1] == units.frames_per_unit).all()
-    assert (np.diff(tables["sums"][:, 0] / tables["sums"][:, 1]) > 0).all(), "in order"
-
-
-@given(st.integers(0, 400), st.integers(0, 400), st.integers(0, 40))
-def test_parts_merged_and_gone_on_with_hold_every_frame_in_order(first, second, more):
-    units = units_of(range(first))
-    units.merge(units_of(range(first, first + second)))
-    for value in range(first + second, first + second + more):
-        units.add({"sums": np.array([value, 1.0]), "counts": np.array([1, 2, 3])})
-    frames = first + second + more
-    tables = units.tables()
-    assert len(units) <= MAX_UNITS
-    assert tables["counts"].sum(axis=0).tolist() == [frames, 2 * frames, 3 * frames]
-    assert tables["sums"].sum(axis=0).tolist() == [frames * (frames - 1) / 2, frames]
-    assert (tables["sums"][:, 1] <= units.frames_per_unit).all()
-    assert (np.diff(tables["sums"][:, 0] / tables["sums"][:, 1]) > 0).all()
-
-
-def test_the_memory_is_that_of_the_start():
-    units = Units(LAYOUT)
-    before = {name: table.nbytes for name, table in units._tables.items()}
-    for _ in range(3000):
-        units.add({"sums": np.ones(2), "counts": np.ones(3)})
-    assert {name: table.nbytes for name, table in units._tables.items()} == before
 
 
 def series(random, correlation, frames):

@@ -15,6 +15,7 @@ from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.examples import Examples
 from uncertainty_depth.evaluation.frame_table import flatten
+from uncertainty_depth.evaluation.units import MAX_UNITS
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
 
@@ -145,9 +146,10 @@ def memory_after(frames, at):
 
 
 def test_memory_does_not_grow_with_the_number_of_frames():
-    early, late = memory_after(200, (20, 199))
+    """Both moments hold as many units of frames as there ever are: see `units.MAX_UNITS`."""
+    early, late = memory_after(2 * MAX_UNITS, (MAX_UNITS - 1, 2 * MAX_UNITS - 1))
     assert late < early + 200_000, (
-        "the arrays of these 180 frames take 2 MB: not even a tenth may stay"
+        "the arrays of these 128 frames take 1.4 MB: not even a sixth may stay"
     )
 
 

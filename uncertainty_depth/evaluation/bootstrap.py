@@ -1,8 +1,7 @@
 """Confidence intervals of anything computed from sums, by a block bootstrap over frames.
 
 Neighbouring frames are alike, so frames are resampled in blocks of consecutive ones (Carlstein 1986).
-What the metrics need of each block is a fixed set of sums, and there are at most `MAX_UNITS` of
-them however many frames come: neighbours are merged when there are more.
+What the metrics need of each block is a fixed set of sums, see `units`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-MAX_UNITS = 128
 ENOUGH_BLOCKS = 10
 REPLICATES = 1000
 SEED = 0
@@ -23,86 +21,6 @@ NORMAL_QUANTILE = 1.959964  # of 97.5 %
 FEW_BLOCKS_SPREAD = 0.5
 """With fewer than `ENOUGH_BLOCKS` blocks an interval reaches at least this fraction of the metric,
 over the square root of the number of blocks, to either side: so few say little of other scenes."""
-
-
-class Units:
-    """Sums over units of consecutive frames, in bounded memory.
-
-    A unit holds `frames_per_unit` frames, a power of 2; only the last one of an evaluation holds
-    fewer.
-    """
-
-    def __init__(self, layout: Mapping[str, tuple[tuple[int, ...], str]]) -> None:
-        """`layout` gives shape and dtype of every table."""
-        self.frames_per_unit = 1
-        self._number = 0
-        self._frames_in_last = 0
-        self._tables = {
-            name: np.zeros((MAX_UNITS, *shape), dtype) for name, (shape, dtype) in layout.items()
-        }
-
-    def __len__(self) -> int:
-        """Number of units."""
-        return self._number
-
-    def tables(self) -> dict[str, NDArray]:
-        """(units, ...) sums by name, views of the state."""
-        return {name: table[: self._number] for name, table in self._tables.items()}
-
-    def add(self, frame: Mapping[str, NDArray]) -> None:
-        """Add the sums of the next frame."""
-        if not self._number or self._frames_in_last == self.frames_per_unit:
-            self._open_unit()
-        self._frames_in_last += 1
-        for name, table in self._tables.items():
-            table[self._number - 1] += frame[name].astype(table.dtype)
-
-    def merge(self, other: Units) -> None:
-        """Append the units of an evaluation of later frames; `other` is left as it is."""
-        wanted = max(self.frames_per_unit, other.frames_per_unit)
-        mine = self._coarser(wanted)
-        its = other._coarser(wanted)
-        last = other if len(other) else self
-        self._frames_in_last = last._frames_in_coarse_last(wanted)
-        self.frames_per_unit = wanted
-        joined = {name: np.concatenate((mine[name], its[name])) for name in self._tables}
-        number = len(next(iter(joined.values())))
-        while number > MAX_UNITS:
-            if number % 2 == 0:
-                self._frames_in_last += self.frames_per_unit
-            joined = {name: _pairs(table) for name, table in joined.items()}
-            number = (number + 1) // 2
-            self.frames_per_unit *= 2
-        self._replace(joined)
-
-    def _open_unit(self) -> None:
-        if self._number == MAX_UNITS:
-            self._replace(self._coarser(2 * self.frames_per_unit))
-            self.frames_per_unit *= 2
-        self._number += 1
-        self._frames_in_last = 0
-
-    def _coarser(self, frames_per_unit: int) -> dict[str, NDArray]:
-        tables = self.tables()
-        for _ in range(int(math.log2(frames_per_unit // self.frames_per_unit))):
-            tables = {name: _pairs(table) for name, table in tables.items()}
-        return tables
-
-    def _frames_in_coarse_last(self, frames_per_unit: int) -> int:
-        per_coarse = frames_per_unit // self.frames_per_unit
-        full_before = (self._number - 1) % per_coarse if self._number else 0
-        return full_before * self.frames_per_unit + self._frames_in_last
-
-    def _replace(self, tables: Mapping[str, NDArray]) -> None:
-        for name, table in self._tables.items():
-            self._number = len(tables[name])
-            table[: self._number] = tables[name]
-            table[self._number :] = 0
-
-
-def _pairs(table: NDArray) -> NDArray:
-    """Each two neighbours as one; the last stays alone where their number is odd."""
-    return np.add.reduceat(table, np.arange(0, len(table), 2), axis=0) if len(table) else table
 
 
 @dataclass(frozen=True)

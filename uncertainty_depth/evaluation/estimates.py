@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.evaluation.bootstrap import Bootstrap, Interval, Units
+from uncertainty_depth.evaluation.bootstrap import Bootstrap, Interval
 from uncertainty_depth.evaluation.unit_sums import (
     CANDIDATES,
     CELL_BINS,
@@ -20,6 +20,7 @@ from uncertainty_depth.evaluation.unit_sums import (
     RATIO_BINS,
     SCALARS,
 )
+from uncertainty_depth.evaluation.units import Units
 from uncertainty_depth.metrics.depth import A1_FACTOR
 from uncertainty_depth.metrics.distributions import HALF_WIDTHS
 from uncertainty_depth.metrics.distributions import LEVELS as AUCE_LEVELS

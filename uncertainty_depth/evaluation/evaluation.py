@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.evaluation.bootstrap import Units
 from uncertainty_depth.evaluation.camera_range import CameraRange
 from uncertainty_depth.evaluation.examples import Example, Examples
 from uncertainty_depth.evaluation.frame_table import FrameTable, flatten
 from uncertainty_depth.evaluation.positions import Positions
 from uncertainty_depth.evaluation.unit_sums import LAYOUT, FramePixels, frame_sums
+from uncertainty_depth.evaluation.units import Units
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.records import DepthPrediction, Skipped

@@ -6,11 +6,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from uncertainty_depth.evaluation.bootstrap import Units
 from uncertainty_depth.evaluation.images import MISSING_RGB, SIGMA_COLORS
 from uncertainty_depth.evaluation.plots import LINES, SIZE, style
 from uncertainty_depth.evaluation.positions import Positions
 from uncertainty_depth.evaluation.unit_sums import LAWS, LEVELS, SCALARS
+from uncertainty_depth.evaluation.units import Units
 
 ERROR_COLOR = "#D55E00"
 COVERAGE_COLORS = "RdBu"
