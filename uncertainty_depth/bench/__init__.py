@@ -43,3 +43,17 @@ def run_metrics() -> str:
     from uncertainty_depth.bench import metrics
 
     return metrics.table(metrics.run())
+
+
+def run_delivery() -> str:
+    """Return what ROS delivers of a camera's images, by transport and reliability.
+
+    Raises:
+        RosMissingError: ROS 2 is not installed.
+    """
+    from uncertainty_depth.ros.requirements import require_ros
+
+    require_ros()
+    from uncertainty_depth.ros.bench import delivery
+
+    return delivery.table(delivery.run())

@@ -231,6 +231,11 @@ SIGNATURES: dict[str, Signature] = {
                 help="training networks of an ensemble at once against one after the other instead",
             ),
             argument(
+                "--delivery",
+                action="store_true",
+                help="images delivered between two ROS processes, by transport, instead",
+            ),
+            argument(
                 "--source",
                 nargs="*",
                 default=[],

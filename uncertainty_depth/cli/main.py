@@ -267,7 +267,13 @@ def play(arguments: argparse.Namespace) -> None:
 
 def bench(arguments: argparse.Namespace) -> None:
     """Print ratios measured in one run: sampling against the naive way and the floor, the node; or the metrics, or training; and reading sources."""
-    from uncertainty_depth.bench import run_metrics, run_network, run_reading, run_training
+    from uncertainty_depth.bench import (
+        run_delivery,
+        run_metrics,
+        run_network,
+        run_reading,
+        run_training,
+    )
     from uncertainty_depth.data.source import open_source
 
     sources = [open_source(source, SourceConfig()) for source in arguments.source]
@@ -275,7 +281,9 @@ def bench(arguments: argparse.Namespace) -> None:
         print(run_metrics())
     if arguments.training:
         print(run_training())
-    if not (arguments.metrics or arguments.training):
+    if arguments.delivery:
+        print(run_delivery())
+    if not (arguments.metrics or arguments.training or arguments.delivery):
         print(run_network())
     for source in sources:
         print("\n" + run_reading(source))
