@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from uncertainty_depth.geometry.camera import Camera, transform_from
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.geometry.transforms import transform_from
 from uncertainty_depth.writers.bag_writer import BagWriter
 
 START_NS, PERIOD_NS = 1_700_000_000_000_000_000, 100_000_000

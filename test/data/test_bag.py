@@ -17,7 +17,8 @@ from uncertainty_depth.data.bag import BagSource
 from uncertainty_depth.data.recording import Topic
 from uncertainty_depth.data.topics import TopicChooser
 from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.geometry.camera import ground_truth_from_cloud, parameters_from
+from uncertainty_depth.geometry.camera import ground_truth_from_cloud
+from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.writers.bag_writer import BagWriter
 

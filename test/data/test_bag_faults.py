@@ -19,7 +19,7 @@ from uncertainty_depth.data.mcap_file import read_summary
 from uncertainty_depth.data.recording import Recording
 from uncertainty_depth.data.source import open_source
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.geometry.camera import parameters_from
+from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.writers import bag_writer
 from uncertainty_depth.writers.bag_writer import BagWriter

@@ -11,7 +11,7 @@ from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.data.checked_source import CheckedSource
 from uncertainty_depth.data.kitti import KittiSource
 from uncertainty_depth.data.nyu import NyuSource
-from uncertainty_depth.geometry.camera import transform_from
+from uncertainty_depth.geometry.transforms import transform_from
 
 FRAMES = 8
 

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.geometry.camera import parameters_from, transform_from
+from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 
 
 def random_pose(rng: np.random.Generator) -> np.ndarray:

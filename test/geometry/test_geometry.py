@@ -15,9 +15,11 @@ from uncertainty_depth.geometry.camera import (
     Camera,
     ground_truth_from_cloud,
     image_coordinates,
-    parameters_from,
     project,
     remove_occluded,
+)
+from uncertainty_depth.geometry.transforms import (
+    parameters_from,
     transform_from,
     transform_from_option,
 )

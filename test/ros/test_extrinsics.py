@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from uncertainty_depth.errors import ConfigError, MessageError
-from uncertainty_depth.geometry.camera import transform_from
+from uncertainty_depth.geometry.transforms import transform_from
 from uncertainty_depth.ros.extrinsics import create_extrinsics
 
 POSE = (0.1, -0.2, 0.3, 0.0, 0.0, 0.6, 0.8)

@@ -29,7 +29,7 @@ from uncertainty_depth.config import (
 from uncertainty_depth.data.bag import BagSource
 from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.frame_table import flatten
-from uncertainty_depth.geometry.camera import parameters_from
+from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.ros.player.player import play
 from uncertainty_depth.synthetic.source import synthesize

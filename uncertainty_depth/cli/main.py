@@ -203,7 +203,7 @@ def info(arguments: argparse.Namespace) -> None:
 
 
 def _print_transform(lidar_to_camera: NDArray[np.float64]) -> None:
-    from uncertainty_depth.geometry.camera import option_from
+    from uncertainty_depth.geometry.transforms import option_from
 
     numbers = option_from(lidar_to_camera)
     print(f"for a command: --lidar-to-camera {numbers}")

@@ -22,12 +22,12 @@ from uncertainty_depth.data.recording import OpenRecording, Recording
 from uncertainty_depth.data.topics import TopicChooser, transform_topics
 from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import MessageError, SourceError
-from uncertainty_depth.geometry.camera import option_from
 from uncertainty_depth.geometry.candidate_poses import (
     BODY_TO_OPTICAL_OPTION,
     looks_like_body_frame,
 )
 from uncertainty_depth.geometry.rectification import Rectifier
+from uncertainty_depth.geometry.transforms import option_from
 from uncertainty_depth.messages.camera_info import calibration_from_info
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import encoding_of

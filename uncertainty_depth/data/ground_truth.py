@@ -10,12 +10,9 @@ from numpy.typing import NDArray
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import MessageError, SourceError
-from uncertainty_depth.geometry.camera import (
-    Camera,
-    ground_truth_from_cloud,
-    transform_from_option,
-)
+from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.rectification import Rectifier
+from uncertainty_depth.geometry.transforms import transform_from_option
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import ground_truth_from_depth_image
 from uncertainty_depth.records import Scan

@@ -14,14 +14,10 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
-from uncertainty_depth.geometry.camera import (
-    Camera,
-    ground_truth_from_cloud,
-    parameters_from,
-    transform_from,
-)
+from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.distortion import Distortion
 from uncertainty_depth.geometry.rectification import RECTIFY, Calibration, Rectifier
+from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.records import Frame, Scan, Skipped, in_view
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.geometry.camera import transform_from
+from uncertainty_depth.geometry.transforms import transform_from
 
 
 class TransformTree:

@@ -7,7 +7,6 @@ and map column vectors: `lidar_to_camera @ [x, y, z, 1]`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.distortion import Distortion
 
 if TYPE_CHECKING:
@@ -99,59 +98,6 @@ class Camera:
         if self.distortion is not None:
             rays = self.distortion.undistorted(rays)
         return np.insert(rays, 2, 1.0, axis=1).reshape(self.height, self.width, 3)
-
-
-def transform_from(
-    x: float, y: float, z: float, qx: float, qy: float, qz: float, qw: float
-) -> NDArray[np.float64]:
-    """(4, 4) rigid transform of a translation in metres and a quaternion, which need not have unit length.
-
-    Raises:
-        ConfigError: where a value is not finite, or the quaternion's length is not in (1e-6, 1e6).
-    """
-    quaternion = np.array([qx, qy, qz, qw], dtype=np.float64)
-    length = np.linalg.norm(quaternion)
-    if not np.isfinite([x, y, z, *quaternion]).all() or not 1e-6 < length < 1e6:
-        raise ConfigError(
-            f"a transform is {(x, y, z, qx, qy, qz, qw)}; expected x y z qx qy qz qw, finite, with a quaternion that is not zero and of length below 1e6"
-        )
-    from scipy.spatial.transform import (
-        Rotation,  # here: it takes longer to import than all else this module needs
-    )
-
-    transform = np.eye(4)
-    transform[:3, :3] = Rotation.from_quat(quaternion).as_matrix()
-    transform[:3, 3] = x, y, z
-    return transform
-
-
-def transform_from_option(values: Sequence[float]) -> NDArray[np.float64]:
-    """The (4, 4) transform that the option `lidar_to_camera` holds. Raises `ConfigError` unless these are seven usable numbers."""
-    if len(values) != 7:
-        raise ConfigError(
-            f"lidar_to_camera has {len(values)} numbers; expected 7: x y z qx qy qz qw"
-        )
-    return transform_from(*values)
-
-
-def parameters_from(
-    transform: NDArray[np.floating],
-) -> tuple[float, float, float, float, float, float, float]:
-    """X y z qx qy qz qw of a (4, 4) transform; the inverse of `transform_from`. The nearest rotation is taken."""
-    from scipy.spatial.transform import Rotation
-
-    quaternion = Rotation.from_matrix(transform[:3, :3]).as_quat()
-    return tuple(float(value) for value in (*transform[:3, 3], *quaternion))  # type: ignore[return-value]
-
-
-def option_from(transform: NDArray[np.floating]) -> str:
-    """The option `lidar_to_camera` that gives a (4, 4) transform, as the command line takes it.
-
-    Without exponents: argparse takes a negative number with one for an option.
-    """
-    return " ".join(
-        np.format_float_positional(value, trim="0") for value in parameters_from(transform)
-    )
 
 
 @np.errstate(over="ignore", invalid="ignore")  # points may be NaN or infinite

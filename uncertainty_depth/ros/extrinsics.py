@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.errors import ConfigError, MessageError
-from uncertainty_depth.geometry.camera import transform_from, transform_from_option
+from uncertainty_depth.geometry.transforms import transform_from, transform_from_option
 
 TF_TIMEOUT_S = 0.2
 

@@ -23,7 +23,8 @@ from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, W
 from rosbags.typesys import Stores, get_typestore
 
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.geometry.camera import Camera, parameters_from
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.messages.camera_info import fields_from_camera
 
 METADATA_VERSION = 8  # understood by ROS 2 Iron and later

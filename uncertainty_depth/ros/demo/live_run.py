@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from uncertainty_depth.data.bag import BagSource
 from uncertainty_depth.errors import UncertaintyDepthError
-from uncertainty_depth.geometry.camera import parameters_from
+from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.ros.demo.monitor import Monitor
 
 START_S, DRAIN_S, STOP_S = 90.0, 90.0, 60.0

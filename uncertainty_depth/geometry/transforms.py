@@ -1,0 +1,98 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Rigid transforms: (4, 4) float64 matrices, and the seven numbers x y z qx qy qz qw.
+
+A transform maps column vectors: `lidar_to_camera @ [x, y, z, 1]`. SciPy's rotations are imported
+where they are needed: they take longer to import than all else here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.errors import ConfigError
+
+QUATERNION_LENGTHS = (1e-6, 1e6)  # outside, squares over- or underflow
+
+
+def transform_from(
+    x: float, y: float, z: float, qx: float, qy: float, qz: float, qw: float
+) -> NDArray[np.float64]:
+    """Return the (4, 4) transform of a translation in metres and a quaternion of any length.
+
+    Raises:
+        ConfigError: a value is not finite, or the quaternion's length is not in (1e-6, 1e6).
+    """
+    quaternion = np.array([qx, qy, qz, qw], dtype=np.float64)
+    shortest, longest = QUATERNION_LENGTHS
+    is_finite = np.isfinite([x, y, z, *quaternion]).all()
+    if not is_finite or not shortest < np.linalg.norm(quaternion) < longest:
+        raise ConfigError(
+            f"a transform is {(x, y, z, qx, qy, qz, qw)}; expected x y z qx qy qz qw, finite, "
+            "with a quaternion that is not zero and of length below 1e6"
+        )
+    from scipy.spatial.transform import Rotation
+
+    transform = np.eye(4)
+    transform[:3, :3] = Rotation.from_quat(quaternion).as_matrix()
+    transform[:3, 3] = x, y, z
+    return transform
+
+
+def transform_from_option(values: Sequence[float]) -> NDArray[np.float64]:
+    """Return the (4, 4) transform that the option `lidar_to_camera` holds.
+
+    Raises:
+        ConfigError: the values are not seven usable numbers.
+    """
+    if len(values) != 7:
+        raise ConfigError(
+            f"lidar_to_camera has {len(values)} numbers; expected 7: x y z qx qy qz qw"
+        )
+    return transform_from(*values)
+
+
+def parameters_from(
+    transform: NDArray[np.floating],
+) -> tuple[float, float, float, float, float, float, float]:
+    """Return x y z qx qy qz qw of a (4, 4) transform: the inverse of `transform_from`.
+
+    The nearest rotation is taken.
+    """
+    from scipy.spatial.transform import Rotation
+
+    x, y, z = transform[:3, 3].tolist()
+    qx, qy, qz, qw = Rotation.from_matrix(transform[:3, :3]).as_quat().tolist()
+    return x, y, z, qx, qy, qz, qw
+
+
+def option_from(transform: NDArray[np.floating]) -> str:
+    """Return the value of `--lidar-to-camera` that gives a (4, 4) transform.
+
+    Without exponents: argparse takes a negative number with one for an option.
+    """
+    numbers = parameters_from(transform)
+    return " ".join(np.format_float_positional(number, trim="0") for number in numbers)
+
+
+def interpolated(
+    before: NDArray[np.float64], after: NDArray[np.float64], fraction: float
+) -> NDArray[np.float64]:
+    """Return the (4, 4) transform between two: translation linear, rotation by slerp.
+
+    Args:
+        before: at fraction 0.
+        after: at fraction 1.
+        fraction: 0 to 1.
+
+    Source: Shoemake, Animating Rotation with Quaternion Curves, SIGGRAPH 1985; tf2 does the same.
+    """
+    from scipy.spatial.transform import Rotation, Slerp
+
+    ends = Rotation.from_matrix(np.stack([before[:3, :3], after[:3, :3]]))
+    transform = np.eye(4)
+    transform[:3, :3] = Slerp([0.0, 1.0], ends)(fraction).as_matrix()
+    transform[:3, 3] = (1 - fraction) * before[:3, 3] + fraction * after[:3, 3]
+    return transform
