@@ -22,10 +22,10 @@ from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.messages.images import decode_image
+from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros import depth_node
 from uncertainty_depth.ros.depth_node import DepthNode
-from uncertainty_depth.ros.messages import stamp_ns
 
 WIDTH, HEIGHT = 16, 12
 NODE = "/depth_node"

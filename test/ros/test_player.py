@@ -24,7 +24,8 @@ from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.images import decode_image
-from uncertainty_depth.ros.messages import image_message, stamp_ns
+from uncertainty_depth.messages.stamps import stamp_ns
+from uncertainty_depth.ros.messages import image_message
 from uncertainty_depth.ros.player import bag_publisher
 from uncertainty_depth.ros.player.bag_publisher import header_stamp_ns
 from uncertainty_depth.ros.player.interfaces import message_class

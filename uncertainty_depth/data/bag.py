@@ -32,6 +32,7 @@ from uncertainty_depth.messages.camera_info import calibration_from_info
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import encoding_of
 from uncertainty_depth.messages.images import decode_image
+from uncertainty_depth.messages.stamps import frame_name, stamp_ns
 from uncertainty_depth.records import Frame, Skipped, in_view
 
 MOVING = 1000  # first messages of /tf that are searched for a pose to name
@@ -149,7 +150,7 @@ class BagSource:
                 images += topic == self.topics.image
                 if message is not None:
                     add = pairer.add_reference if topic == self.topics.image else pairer.add_cloud
-                    yield from self._frames(add(_stamp_ns(message), message))
+                    yield from self._frames(add(stamp_ns(message.header), message))
                 elif topic == self.topics.image:
                     yield Skipped(
                         None,
@@ -176,7 +177,7 @@ class BagSource:
             yield self._frame_or_reason(outcome)
 
     def _frame_or_reason(self, outcome: Outcome) -> Frame | Skipped:
-        time = f"the image at {_seconds(outcome.stamp_ns)} s"
+        time = f"the image at {frame_name(outcome.stamp_ns)} s"
         try:
             return self._frame(*outcome)
         except MessageError as error:
@@ -199,7 +200,7 @@ class BagSource:
         ground_truth_m, scan = self._ground_truth.read(
             truth, self._frame_id(image), camera, pixels.shape[:2]
         )
-        time = _seconds(stamp_ns)
+        time = frame_name(stamp_ns)
         frame = Frame(stamp_ns, pixels, camera, ground_truth_m, time, scan)
         if scan is None:
             return frame
@@ -266,11 +267,3 @@ def _first_encoding(bag: OpenRecording, topic: str) -> str:
     """The encoding of the first image on `topic`; empty where none can be read."""
     message = bag.first(topic)
     return "" if message is None else encoding_of(message)
-
-
-def _stamp_ns(message: Any) -> int:
-    return message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
-
-
-def _seconds(stamp_ns: int) -> str:
-    return f"{stamp_ns // 1_000_000_000}.{stamp_ns % 1_000_000_000:09d}"

@@ -18,6 +18,7 @@ from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.distortion import Distortion
 from uncertainty_depth.geometry.rectification import RECTIFY, Calibration, Rectifier
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
+from uncertainty_depth.messages.stamps import SECOND_NS
 from uncertainty_depth.records import Frame, Scan, Skipped, in_view
 
 
@@ -198,4 +199,4 @@ def _nanoseconds(line: str) -> int:
     seconds = int(
         datetime.strptime(date, "%Y-%m-%d %H:%M:%S").replace(tzinfo=timezone.utc).timestamp()
     )
-    return seconds * 1_000_000_000 + int(fraction[:9].ljust(9, "0") or 0)
+    return seconds * SECOND_NS + int(fraction[:9].ljust(9, "0") or 0)

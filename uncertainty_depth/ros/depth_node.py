@@ -22,11 +22,12 @@ from std_msgs.msg import Header
 from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.messages.images import decode_image, to_rgb
+from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.model_location import check_location
 from uncertainty_depth.ros.depth_outputs import DepthOutputs
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
 from uncertainty_depth.ros.input_watch import InputWatch
-from uncertainty_depth.ros.messages import age_s, stamp_ns
+from uncertainty_depth.ros.messages import age_s
 from uncertainty_depth.ros.node_camera import NodeCamera
 from uncertainty_depth.ros.parameters import NodeParameters
 from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos

@@ -18,6 +18,7 @@ from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import decode_depth, ground_truth_from_depth_image
+from uncertainty_depth.messages.stamps import frame_name, stamp_ns
 from uncertainty_depth.records import DepthPrediction, Skipped
 from uncertainty_depth.ros.exact_pairs import ExactPairs, Unmatched
 from uncertainty_depth.ros.extrinsics import Extrinsics
@@ -114,7 +115,7 @@ class LiveEvaluation:
 
     def add_ground_truth(self, message: Any) -> list[Scored | Skipped]:
         """A LiDAR cloud, or a depth image of ground truth."""
-        return list(self._results(self._pairer.add_cloud(_stamp_ns(message), message)))
+        return list(self._results(self._pairer.add_cloud(stamp_ns(message.header), message)))
 
     def flush(self) -> list[Scored | Skipped]:
         """Decide the predictions that still wait for ground truth."""
@@ -125,11 +126,11 @@ class LiveEvaluation:
         return [self._skip(_unmatched(each)) for each in self._pairs.flush()] + self.flush()
 
     def _add_map(self, side: int, message: Any) -> list[Scored | Skipped]:
-        pair, lost = self._pairs.add(side, _stamp_ns(message), message)
+        pair, lost = self._pairs.add(side, stamp_ns(message.header), message)
         results: list[Scored | Skipped] = [self._skip(_unmatched(each)) for each in lost]
         if pair is not None:
             self._undecided += 1
-            results += self._results(self._pairer.add_reference(_stamp_ns(message), pair))
+            results += self._results(self._pairer.add_reference(stamp_ns(message.header), pair))
         return results
 
     def _results(
@@ -223,11 +224,6 @@ class LiveEvaluation:
         return record
 
 
-def frame_name(stamp_ns: int) -> str:
-    """What a frame is called in reports: its stamp in seconds."""
-    return f"{stamp_ns // 1_000_000_000}.{stamp_ns % 1_000_000_000:09d}"
-
-
 def _unmatched(each: Unmatched) -> Skipped:
     reason = UNMATCHED_REASONS[each.side]
     return Skipped(
@@ -241,7 +237,3 @@ def _same_size(name: str, values: NDArray, depth_m: NDArray) -> None:
             f"{name}_wrong_size",
             f"the {name} image is {values.shape[::-1]} pixels; expected the depth's {depth_m.shape[::-1]}",
         )
-
-
-def _stamp_ns(message: Any) -> int:
-    return message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec

@@ -13,16 +13,12 @@ from std_msgs.msg import Header
 
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.camera_info import fields_from_camera
+from uncertainty_depth.messages.stamps import stamp_ns
 
 if TYPE_CHECKING:
     from rclpy.node import Node
 
 ENCODINGS = {(np.dtype(np.float32), 2): "32FC1", (np.dtype(np.uint8), 3): "rgb8"}
-
-
-def stamp_ns(header: Header) -> int:
-    """The time of a message, nanoseconds."""
-    return header.stamp.sec * 1_000_000_000 + header.stamp.nanosec
 
 
 def age_s(node: Node, header: Header) -> float:

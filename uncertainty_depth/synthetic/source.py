@@ -13,13 +13,13 @@ from tqdm import tqdm
 
 from uncertainty_depth.config import LidarConfig, SynthesisConfig
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
+from uncertainty_depth.messages.stamps import SECOND_NS
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.records import Frame, Scan
 from uncertainty_depth.synthetic import scene, sensors
 from uncertainty_depth.synthetic.render import Renderer
 from uncertainty_depth.writers.bag_writer import BagWriter
 
-SECOND_NS = 1_000_000_000
 START_NS = 1_000 * SECOND_NS  # stamp of the first image
 PAUSE_NS = SECOND_NS  # between the last image of a world and the first of the next
 CLOUD_DELAY_NS = 4_000_000  # the LiDAR's stamp is this much later than the camera's

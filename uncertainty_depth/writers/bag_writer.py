@@ -26,6 +26,7 @@ from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.messages.camera_info import fields_from_camera
+from uncertainty_depth.messages.stamps import SECOND_NS
 
 METADATA_VERSION = 8  # understood by ROS 2 Iron and later
 _IMAGE_ENCODINGS = {("u1", 3): "rgb8", ("u1", 1): "mono8", ("u2", 1): "16UC1", ("f4", 1): "32FC1"}
@@ -44,7 +45,7 @@ def _new(kind: str, *values: Any) -> Any:
 def _header(stamp_ns: int, frame_id: str) -> Any:
     return _new(
         "std_msgs/msg/Header",
-        _new("builtin_interfaces/msg/Time", *divmod(stamp_ns, 1_000_000_000)),
+        _new("builtin_interfaces/msg/Time", *divmod(stamp_ns, SECOND_NS)),
         frame_id,
     )
 

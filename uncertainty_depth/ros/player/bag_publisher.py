@@ -27,6 +27,7 @@ from sensor_msgs.msg import Image
 
 from uncertainty_depth.config import PlayerConfig
 from uncertainty_depth.data.recording import Topic
+from uncertainty_depth.messages.stamps import SECOND_NS
 from uncertainty_depth.ros.player.interfaces import message_class
 from uncertainty_depth.ros.player.pace import Pace
 
@@ -34,7 +35,7 @@ CLOCK_PERIOD_S = 0.025
 IMAGE_TYPES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 DEPTH = 10
 CDR_STAMP_END = 12  # bytes
-CLOCK_RANGE_NS = (-(2**31) * 1_000_000_000, 2**31 * 1_000_000_000)  # of builtin_interfaces/Time
+CLOCK_RANGE_NS = (-(2**31) * SECOND_NS, 2**31 * SECOND_NS)  # of builtin_interfaces/Time
 ACKNOWLEDGED_WITHIN = Duration(seconds=10)
 logger = logging.getLogger(__name__)
 
@@ -168,7 +169,7 @@ class BagPublisher:
     def _publish_clock(self, time_ns: int) -> None:
         if self._clock is not None and CLOCK_RANGE_NS[0] <= time_ns < CLOCK_RANGE_NS[1]:
             message = Clock()
-            message.clock.sec, message.clock.nanosec = divmod(time_ns, 1_000_000_000)
+            message.clock.sec, message.clock.nanosec = divmod(time_ns, SECOND_NS)
             self._clock.publish(message)
 
     def _wait_for_result(self, stamp_ns: int) -> None:
@@ -207,7 +208,7 @@ def header_stamp_ns(data: bytes) -> int | None:
     if len(data) < CDR_STAMP_END:
         return None
     seconds, nanoseconds = struct.unpack_from("<iI" if data[1] & 1 else ">iI", data, 4)
-    return seconds * 1_000_000_000 + nanoseconds
+    return seconds * SECOND_NS + nanoseconds
 
 
 def _qos(latched: bool) -> QoSProfile:
