@@ -119,7 +119,8 @@ def _is_nested_comprehension(node: ast.AST) -> bool:
 def print_path() -> None:
     """Print the package's files and functions that one image passes on its way to a sigma.
 
-    The predictor is called twice: what happens once, on the first image, is left out.
+    The predictor is called twice: what happens once, on the first image, is left out. So are
+    comprehensions, which some versions of Python count as functions.
     """
     import numpy as np
 
@@ -133,7 +134,8 @@ def print_path() -> None:
     def record(frame: FrameType, event: str, _: Any) -> None:
         name = frame.f_code.co_qualname if hasattr(frame.f_code, "co_qualname") else ""
         path = Path(frame.f_code.co_filename)
-        if event == "call" and PACKAGE in path.parents:
+        is_comprehension = frame.f_code.co_name.endswith(("comp>", "<genexpr>"))
+        if event == "call" and PACKAGE in path.parents and not is_comprehension:
             shown = name or frame.f_code.co_name
             functions.setdefault((path.relative_to(PACKAGE).as_posix(), shown))
 

@@ -22,7 +22,7 @@ from uncertainty_depth.experiments.nyu_search import (
 )
 from uncertainty_depth.metrics import auce
 from uncertainty_depth.model_folder.folder import read
-from uncertainty_depth.network.image import image_tensor
+from uncertainty_depth.network.encoder import image_tensor
 from uncertainty_depth.training.frames import read_frames, split
 from uncertainty_depth.uncertainty import ESTIMATORS
 

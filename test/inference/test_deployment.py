@@ -11,8 +11,8 @@ import torch
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.inference.deployment import choose_device, prepare
+from uncertainty_depth.network.encoder import image_tensor, resize_image
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.network.image import image_tensor, resize_image
 
 
 @pytest.fixture

@@ -27,8 +27,9 @@ from uncertainty_depth.model_folder.folder import (
     set_members,
     write_member,
 )
+from uncertainty_depth.network.encoder import image_tensor, resize_image
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.network.image import image_tensor, resize_image
+from uncertainty_depth.uncertainty.moments import Estimate
 
 STAMP = 1_700_000_000_123_456_789
 
@@ -194,7 +195,8 @@ def test_what_is_not_finite_is_nan_in_both_maps(model, monkeypatch):
     predictor = Predictor(model, PredictorConfig(method="deterministic", device="cpu"))
     depth, sigma = np.full((64, 80), 2.0, np.float32), np.full((64, 80), 0.1, np.float32)
     depth[0, 0], sigma[-1, -1] = np.inf, np.nan
-    monkeypatch.setattr(predictor, "_estimate", lambda *_: np.stack([depth, sigma]))
+    maps = (torch.from_numpy(depth), torch.zeros(64, 80), torch.from_numpy(sigma).square())
+    monkeypatch.setattr(predictor._estimator, "estimate", lambda *_: Estimate(*maps))
     found = predictor.predict(picture(64, 80), STAMP)
     assert np.isnan(found.depth_m[[0, -1], [0, -1]]).all()
     assert np.array_equal(np.isnan(found.depth_m), np.isnan(found.sigma_m))
@@ -243,7 +245,7 @@ def test_a_precision_the_device_lacks_is_found_before_the_first_frame(model, mon
     def lacking(*_, **__):
         raise RuntimeError("\"conv2d\" not implemented for 'Half'")
 
-    monkeypatch.setattr(Hourglass, "trunk", lacking)
+    monkeypatch.setattr(Hourglass, "encode", lacking)
     with pytest.raises(
         ConfigError,
         match=r"^precision is 'fp16', which does not work on cpu: \"conv2d\" not implemented for 'Half'$",
@@ -257,7 +259,7 @@ def test_a_claim_of_certainty_is_warned_of(tmp_path, caplog):
             write_model(tmp_path, head="none"),
             PredictorConfig(method="deterministic", device="cpu"),
         ).predict(picture())
-    assert "gives sigma = 0 everywhere" in caplog.text
+    assert "predicts zero uncertainty everywhere" in caplog.text
     assert (found.sigma_m == 0.0).all()
 
 

@@ -80,10 +80,8 @@ def test_up_projection_is_unpooling_and_convolving():
     branch, projection = (
         module.unpool_norm(functional.conv2d(unpooled, kernel, padding=2))
     ).split(4, dim=1)
-    expected = (
-        module.norm(functional.conv2d(functional.relu(branch), module.conv.weight, padding=1))
-        + projection
-    )
+    convolved = functional.conv2d(functional.relu(branch), module.conv.weight, padding=1)
+    expected = functional.relu(module.norm(convolved) + projection)
     torch.testing.assert_close(module(x), expected)
 
 
@@ -145,12 +143,15 @@ def test_dropout_works_in_training_and_not_in_evaluation():
 
 
 def test_dropout_acts_after_each_of_the_first_three_up_projections():
-    network, shapes = make(decoder_width=32).eval(), []
-    network.branches(
-        network.trunk(torch.rand(1, 3, 64, 96)),
-        [lambda x: shapes.append(tuple(x.shape[1:])) or x] * 3,
-        (64, 96),
-    )
+    network = make(decoder_width=32).eval()
+    trunk = network.decoder.trunk(network.encode(torch.rand(1, 3, 64, 96)))
+    shapes = []
+
+    def record_shape(x):
+        shapes.append(tuple(x.shape[1:]))
+        return x
+
+    network.decoder.branches(trunk, [record_shape] * 3)
     assert shapes == [(32, 4, 6), (16, 8, 12), (8, 16, 24)]
     assert [(dropout.p, type(dropout)) for dropout in network.decoder.dropouts] == [
         (0.2, torch.nn.Dropout)
@@ -179,9 +180,12 @@ def test_a_frozen_encoder_does_not_move_in_training():
 
 
 def test_trunk_and_branches_are_the_whole_network():
-    network, image = make(head="laplace").eval(), torch.rand(1, 3, 60, 90)
+    network = make(head="laplace").eval()
+    image = torch.rand(1, 3, 60, 90)
     whole = network(image)
-    parts = network.branches(network.trunk(image), [torch.nn.Identity()] * 3, image.shape[-2:])
+    trunk = network.decoder.trunk(network.encode(image))
+    raw = network.decoder.branches(trunk, [torch.nn.Identity()] * 3)
+    parts = network.to_metres(raw, image.shape[-2:])
     assert torch.equal(whole.depth_m, parts.depth_m)
     assert torch.equal(whole.scale_m, parts.scale_m)
 
@@ -195,11 +199,11 @@ def test_skip_connections_reach_the_output():
         assert not torch.equal(decoder(changed), reference)
 
 
-@pytest.mark.parametrize(("last", "spreads"), [("relu", False), ("leaky_relu", True)])
+@pytest.mark.parametrize(("last_activation", "spreads"), [("relu", False), ("leaky_relu", True)])
 def test_units_that_are_all_off_leave_a_spread_and_a_way_back_unless_the_last_activation_is_relu(
-    last, spreads
+    last_activation, spreads
 ):
-    decoder = make(last_activation=last, dropout=0.5).decoder
+    decoder = make(last_activation=last_activation, dropout=0.5).decoder
     for norm in (decoder.ups[3].unpool_norm, decoder.ups[3].norm):
         torch.nn.init.constant_(norm.bias, -20.0)
     features = [torch.randn(2, c, 32 // 2**k, 32 // 2**k) for k, c in enumerate([16, 32, 64, 128])]
@@ -215,7 +219,7 @@ def test_units_that_are_all_off_leave_a_spread_and_a_way_back_unless_the_last_ac
         ({"input_size": (64,)}, "input_size is (64,); expected two numbers"),
         (
             {"depth_range": (5.0, 5.0)},
-            "depth_range is (5.0, 5.0); expected the least depth before the greatest",
+            "depth_range is (5.0, 5.0); expected the min depth before the max depth",
         ),
         ({"dropout": 1.5}, "dropout is 1.5; expected at most 0.9"),
         ({"head": "cauchy"}, "head is 'cauchy'; expected one of"),

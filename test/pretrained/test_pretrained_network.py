@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 
 import numpy as np
 import pytest
@@ -134,9 +135,10 @@ def test_trunk_and_branches_are_the_whole_network(kind, dropout_type, network):
     wrapped.decoder.dropouts.train()
     torch.manual_seed(4)
     whole = wrapped(images)
-    trunk = wrapped.trunk(images)
+    trunk = wrapped.decoder.trunk(wrapped.encode(images))
     torch.manual_seed(4)
-    parts = wrapped.branches(trunk, list(wrapped.decoder.dropouts), images.shape[-2:])
+    raw = wrapped.decoder.branches(trunk, list(wrapped.decoder.dropouts))
+    parts = wrapped.to_metres(raw, images.shape[-2:])
     assert torch.equal(whole.depth_m, parts.depth_m)
     assert torch.equal(whole.scale_m, parts.scale_m)
 
@@ -163,7 +165,7 @@ def test_mc_dropout_is_the_naive_way_with_the_same_masks(kind, network):
         naive = copy.deepcopy(wrapped)
         streams = [_stream(config.seed, 7, sample)]
         naive.decoder.dropouts = torch.nn.ModuleList(
-            _Seeded(make(streams)) for make in estimator._dropouts
+            _Seeded(partial(dropout, streams=streams)) for dropout in estimator._dropouts
         )
         expected.append(naive(images).depth_m[0, 0])
     found = estimator.estimate(images, 7, config)

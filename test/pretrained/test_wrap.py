@@ -54,7 +54,7 @@ def test_without_dropout_it_is_deterministic(saved, tmp_path, caplog):
     folder = wrap(tmp_path / "model", replace(PLAIN, backbone=str(saved("glpn")), dropout=0.0))
     with caplog.at_level(logging.WARNING):
         assert not Predictor(folder, PredictorConfig(device="cpu")).predict(IMAGE).sigma_m.any()
-    assert "claims certainty" in caplog.text
+    assert "predicts zero uncertainty everywhere" in caplog.text
 
 
 def test_a_relative_model_has_to_be_trained(relative, saved, tmp_path):

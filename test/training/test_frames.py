@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.network.image import resize_image
+from uncertainty_depth.network.encoder import resize_image
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.training.frames import evenly_spread, read_frames, split
 

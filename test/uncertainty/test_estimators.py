@@ -11,7 +11,7 @@ from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder.folder import create, read, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.uncertainty import ESTIMATORS, Deterministic, Ensemble, McDropout
-from uncertainty_depth.uncertainty.masks import SeededDropout, stream
+from uncertainty_depth.uncertainty.mc_dropout import Streams, random_stream, seeded_dropout
 
 STAMP = 1_700_000_000_123_456_789
 CONFIG = PredictorConfig(samples=5, chunk=2, seed=3)
@@ -26,20 +26,21 @@ def network(head: str = "laplace", seed: int = 0, **options) -> Hourglass:
 class OneDropout(torch.nn.Module):
     """Stands where the network's own nn.Dropout stood, for a whole pass of one sample."""
 
-    def __init__(self, dropout: SeededDropout) -> None:
+    def __init__(self, rate: float, streams: Streams) -> None:
         super().__init__()
-        self.dropout = dropout
+        self.rate = rate
+        self.streams = streams
 
     def forward(self, x):
-        return self.dropout(x)
+        return seeded_dropout(x, self.rate, self.streams)
 
 
 def naive_dropout(made: Hourglass, image, stamp, config):
     """M whole passes from the pixels on, then NumPy in float64."""
     depths, scales = [], []
     for sample in range(config.samples):
-        dropout = SeededDropout(made.config.dropout, [stream(config.seed, stamp, sample)])
-        made.decoder.dropouts = torch.nn.ModuleList(OneDropout(dropout) for _ in range(3))
+        dropout = OneDropout(made.config.dropout, [random_stream(config.seed, stamp, sample)])
+        made.decoder.dropouts = torch.nn.ModuleList([dropout] * 3)
         with torch.no_grad():
             output = made(image)
         depths.append(output.depth_m[0, 0].double().numpy())

@@ -81,7 +81,7 @@ def _mc_dropout(network: DepthNetwork, image: torch.Tensor, config: PredictorCon
     estimator = McDropout(network)
     size = image.shape[-2:]
     keep = [torch.nn.Identity()] * 3
-    trunk = network.trunk(image)
+    trunk = network.decoder.trunk(network.encode(image))
     random = copy.deepcopy(network)
     random.decoder.dropouts.train()
     return {
@@ -89,9 +89,10 @@ def _mc_dropout(network: DepthNetwork, image: torch.Tensor, config: PredictorCon
         "mc_dropout naive": lambda: _stacked(
             [random(image).depth_m for _ in range(config.samples)]
         ),
-        "mc_dropout shared": lambda: network.trunk(image),
+        "mc_dropout shared": lambda: network.decoder.trunk(network.encode(image)),
         "mc_dropout rest": lambda: [
-            network.branches(trunk, keep, size) for _ in range(config.samples)
+            network.to_metres(network.decoder.branches(trunk, keep), size)
+            for _ in range(config.samples)
         ],
     }
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,10 +27,10 @@ from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.inference.deployment import choose_device, prepare
 from uncertainty_depth.metrics import OnlineMetrics, valid_pixels
 from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.network.encoder import image_tensor
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.network.image import image_tensor
 from uncertainty_depth.training.frames import TrainingFrames, read_frames, split
-from uncertainty_depth.uncertainty.masks import seeded, stream
+from uncertainty_depth.uncertainty.mc_dropout import random_stream, seeded
 
 CALIBRATION = CalibrationConfig()
 FITTED = {"scale": "scale", "affine": "affine 100%", "isotonic": "isotonic 100%"}
@@ -193,9 +193,12 @@ class Passes:
         network = self._networks[member]
         size = self._image.shape[-2:]
         streams = [
-            stream(0, self._stamp, number * recipe.passes + each) for each in range(recipe.passes)
+            random_stream(0, self._stamp, number * recipe.passes + each)
+            for each in range(recipe.passes)
         ]
-        output = network.branches(self._trunk(member), noise(network, recipe, streams), size)
+        dropouts = noise(network, recipe, streams)
+        raw = network.decoder.branches(self._trunk(member), dropouts)
+        output = network.to_metres(raw, size)
         variance = network.variance(output)
         both = [output.depth_m, torch.zeros_like(output.depth_m) if variance is None else variance]
         return torch.cat(both, dim=1)
@@ -203,7 +206,8 @@ class Passes:
     def _trunk(self, member: str) -> Any:
         key = ("trunk", member)
         if key not in self._kept:
-            self._kept[key] = self._networks[member].trunk(self._image)
+            network = self._networks[member]
+            self._kept[key] = network.decoder.trunk(network.encode(self._image))
         return self._kept[key]
 
 
@@ -215,7 +219,9 @@ def noise(network: Hourglass, recipe: Recipe, streams: Sequence[np.random.Philox
         else [nn.Dropout(recipe.rate)] * len(network.decoder.dropouts)
     )
     return [
-        seeded(layer)(streams) if streams and place in recipe.places else nn.Identity()
+        partial(seeded(layer), streams=streams)
+        if streams and place in recipe.places
+        else nn.Identity()
         for place, layer in enumerate(layers)
     ]
 

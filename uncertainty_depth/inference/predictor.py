@@ -1,14 +1,17 @@
-"""From a camera image to depth and its standard deviation at the image's size; a model folder is all it needs."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""From a camera image to depth and its standard deviation, at the image's size."""
 
 from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from uncertainty_depth.calibration import IDENTITY
@@ -18,52 +21,79 @@ from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.inference.deployment import choose_device, prepare
 from uncertainty_depth.model_folder.folder import ModelFolder, read
-from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.network.image import image_tensor, resize_image
+from uncertainty_depth.network.encoder import image_tensor, resize_image
 from uncertainty_depth.options import check
 from uncertainty_depth.records import DepthPrediction
-from uncertainty_depth.uncertainty import ESTIMATORS
-from uncertainty_depth.uncertainty.estimator import Estimator
+from uncertainty_depth.uncertainty import ESTIMATORS, Estimator
 
 logger = logging.getLogger(__name__)
 
-NO_MONITOR = DataMonitor("", None)
 SINGLE = ("deterministic", "mc_dropout")
 """Methods that any model's last member can be run with."""
+TRIAL_SAMPLES = 2
+
+
+class _Settings(NamedTuple):
+    """A config, and what follows from it for the model."""
+
+    config: PredictorConfig
+    calibration_key: str
+    sigma_map: SigmaMap
+    monitor: DataMonitor | None  # None where no calibration is in use
 
 
 class Predictor:
-    """A model folder, loaded and ready.
+    """Depth and sigma of images, by the model in a folder.
 
-    `config.samples`, `chunk`, `seed` and `calibrated` may be changed at any time by giving `config` a new value; the next `predict` takes it.
-    Any thread may call `predict`.
+    `config` may be replaced at any time by one with other `samples`, `chunk`, `seed`, `component`
+    or `calibrated`; it counts from the next `predict` on. Any thread may call `predict`.
 
     Raises:
         ModelError: the folder cannot be used.
-        ConfigError: an option is out of range, the model was not trained for the method, sigma lacks the component asked for, CUDA is asked for
-            where there is none, or the device cannot compute in the precision.
+        ConfigError: an option is out of range, the model was not trained for the method, sigma has
+            no such component, there is no CUDA device, or the device cannot compute in the
+            precision.
     """
 
     def __init__(self, folder: Path | str, config: PredictorConfig = PredictorConfig()) -> None:  # noqa: B008  frozen
         check(config)
-        self.config = config
         self.model = read(folder)
         self.method = _choose_method(config.method, self.model)
         self.device = choose_device(config.device)
-        self._estimator: Estimator = ESTIMATORS[self.method].load(self.model, self._place)
+        place = partial(prepare, device=self.device, precision=config.precision)
+        self._estimator: Estimator = ESTIMATORS[self.method].load(self.model, place)
         self._monitors = {
             key: DataMonitor(sigma_map.kind, self.model.fitted_to.get(key))
             for key, sigma_map in self.model.calibration.items()
             if sigma_map.kind != IDENTITY.kind
         }
-        self._warn_of_certainty(self._trial())
+        self.config = config
+        self._warn_of_missing_uncertainty(sigma_m=self._run_trial())
+
+    @property
+    def config(self) -> PredictorConfig:
+        """The options in use.
+
+        Raises:
+            ConfigError: on assignment, where sigma lacks the config's component.
+        """
+        return self._settings.config
+
+    @config.setter
+    def config(self, config: PredictorConfig) -> None:
+        self.check(config)
+        is_total = config.component == "total"
+        key = self.method if is_total else f"{self.method} {config.component}"
+        sigma_map = self.model.calibration.get(key, IDENTITY) if config.calibrated else IDENTITY
+        monitor = self._monitors.get(key) if config.calibrated else None
+        self._settings = _Settings(config, key, sigma_map, monitor)
 
     def predict(self, image: NDArray[np.uint8], stamp_ns: int = 0) -> DepthPrediction:
-        """Depth and sigma of one image.
+        """Return depth and sigma of one image, at its size.
 
-        Sigma, not the variance, is interpolated back to the image's size: errors of neighbouring pixels go together, and the standard
-        deviation of a weighted sum of fully correlated errors is the weighted sum of their standard deviations. Then it is calibrated, if the
-        model is and `config.calibrated` does not forbid it.
+        Sigma, not the variance, is interpolated to the image's size: errors of neighbouring pixels
+        are fully correlated, and the standard deviation of a weighted sum of such errors is the
+        weighted sum of their standard deviations. Then it is calibrated.
 
         Args:
             image: (H, W, 3) uint8, RGB, any size.
@@ -71,142 +101,126 @@ class Predictor:
 
         Raises:
             MessageError: the array is no such image.
-            ConfigError: a new config asks for a component that sigma lacks.
         """
-        _check_image(image)
-        config = self.config
-        depth, sigma = self._estimate(image, stamp_ns, config)
+        if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or 0 in image.shape:
+            raise MessageError(
+                "image_wrong_shape",
+                f"image has shape {image.shape} of {image.dtype}; "
+                "expected (H, W, 3) of uint8, H and W at least 1",
+            )
+        config, _, sigma_map, monitor = self._settings
+        resized = resize_image(image, self.model.network.input_size)
+        pixels = image_tensor(resized[None], self.device)
+        estimate = self._estimator.estimate(pixels, stamp_ns, config)
+        depth, sigma = estimate.maps(config.component)
         size = (image.shape[1], image.shape[0])
-        depth_m, sigma_m = (
-            cv2.resize(values, size, interpolation=cv2.INTER_LINEAR) for values in (depth, sigma)
-        )
+        depth_m = cv2.resize(depth, size, interpolation=cv2.INTER_LINEAR)
+        sigma_m = cv2.resize(sigma, size, interpolation=cv2.INTER_LINEAR)
         unknown = ~(np.isfinite(depth_m) & np.isfinite(sigma_m))
-        depth_m[unknown] = sigma_m[unknown] = np.nan
-        self._monitor(config).add_sigma(sigma_m)
-        return DepthPrediction(depth_m, self._sigma_map(config)(sigma_m))
+        depth_m[unknown] = np.nan
+        sigma_m[unknown] = np.nan
+        if monitor is not None:
+            monitor.add_sigma(sigma_m)
+        return DepthPrediction(depth_m, sigma_map(sigma_m))
 
     def check(self, config: PredictorConfig) -> None:
-        """Raise `ConfigError` unless this model's sigma has `config.component` with its samples."""
-        known = self._estimator.components(config)
-        if config.component not in known:
-            passes, head = self._estimator.passes(config), self._estimator.networks[-1].config.head
+        """Raise `ConfigError` unless this model's sigma has `config.component`."""
+        components = self._estimator.components(config)
+        if config.component not in components:
+            passes = self._estimator.passes(config)
+            head = self._estimator.networks[-1].config.head
             raise ConfigError(
-                f"component is {config.component!r}, which {self.method} with samples {passes} and head {head!r} does not have; "
-                f"expected {' or '.join(map(repr, known))}"
+                f"component is {config.component!r}, which {self.method} with samples {passes} "
+                f"and head {head!r} does not have; expected {' or '.join(map(repr, components))}"
             )
 
     @property
     def calibration_key(self) -> str:
-        """What the model folder keeps the calibration of this sigma under: the method, and the component where it is not the total."""
-        return self._calibration_key(self.config)
+        """The key of this sigma's calibration in `model.json`: method, and component if any."""
+        return self._settings.calibration_key
 
     @property
     def data_monitor(self) -> DataMonitor:
-        """Tells whether the data are like those that the calibration in use was fitted to."""
-        return self._monitor(self.config)
+        """Compares the data with those that the calibration in use was fitted to."""
+        return self._settings.monitor or DataMonitor("", None)
 
     def describe(self) -> dict[str, Any]:
-        """What made the predictions, as plain values for a report."""
+        """Return model and options as plain values for a report."""
         parameters = {
             id(weights): weights.numel()
             for network in self._estimator.networks
             for weights in network.parameters()
         }
-        described = self._estimator.networks[-1].config
+        config = self.config
+        network_config = self._estimator.networks[-1].config
         return {
             "model": self.model.name,
             "method": self.method,
-            "component": self.config.component,
-            "samples": self._estimator.passes(self.config),
-            "seed": self.config.seed,
+            "component": config.component,
+            "samples": self._estimator.passes(config),
+            "seed": config.seed,
             "device": str(self.device),
-            "precision": self.config.precision,
-            "calibration": self._sigma_map(self.config).kind if self.config.calibrated else "off",
+            "precision": config.precision,
+            "calibration": self._settings.sigma_map.kind if config.calibrated else "off",
             "parameters": sum(parameters.values()),
-            "backbone": described.backbone,
-            "head": described.head,
-            "input_size": list(described.input_size),
-            "depth_range": list(described.depth_range),
+            "backbone": network_config.backbone,
+            "head": network_config.head,
+            "input_size": list(network_config.input_size),
+            "depth_range": list(network_config.depth_range),
             "training": self.model.training,
         }
 
-    def _estimate(
-        self, image: NDArray[np.uint8], stamp_ns: int, config: PredictorConfig
-    ) -> NDArray[np.float32]:
-        """(2, h, w) depth and sigma at the network's size."""
-        self.check(config)
-        small = resize_image(image, self.model.network.input_size)
-        return self._estimator.estimate(
-            image_tensor(small[None], self.device), stamp_ns, config
-        ).maps(config.component)
+    def _run_trial(self) -> NDArray[np.float32]:
+        """Return sigma of a black image, at the network's size.
 
-    def _calibration_key(self, config: PredictorConfig) -> str:
-        return self.method if config.component == "total" else f"{self.method} {config.component}"
-
-    def _sigma_map(self, config: PredictorConfig) -> SigmaMap:
-        return (
-            self.model.calibration.get(self._calibration_key(config), IDENTITY)
-            if config.calibrated
-            else IDENTITY
-        )
-
-    def _monitor(self, config: PredictorConfig) -> DataMonitor:
-        key = self._calibration_key(config)
-        return self._monitors.get(key, NO_MONITOR) if config.calibrated else NO_MONITOR
-
-    def _place(self, network: DepthNetwork) -> DepthNetwork:
-        return prepare(network, self.device, self.config.precision)
-
-    def _trial(self) -> NDArray[np.float32]:
-        """A black image before the first frame: an operation that lacks the precision is found now, and the first frame is as fast as the next."""
-        if self.config.precision == "fp16" and str(self.device) == "cpu":
+        An operation that the device lacks fails here, before the first frame, and the first frame
+        takes no longer than the next.
+        """
+        config = replace(self.config, samples=min(self.config.samples, TRIAL_SAMPLES))
+        if config.precision == "fp16" and self.device.type == "cpu":
             logger.warning(
-                "fp16 on the CPU is slow where the processor has no such arithmetic; expected bf16 or fp32 to be faster"
+                "fp16 on the CPU is slow where the processor has no such arithmetic; "
+                "expected bf16 or fp32 to be faster"
             )
+        width, height = self.model.network.input_size
+        black = torch.zeros((1, 3, height, width), device=self.device)
         try:
-            return self._estimate(
-                np.zeros((8, 8, 3), np.uint8),
-                0,
-                replace(self.config, samples=min(self.config.samples, 2)),
-            )
+            return self._estimator.estimate(black, 0, config).maps(config.component)[1]
         except (RuntimeError, NotImplementedError) as error:
-            name = self.config.precision
             raise ConfigError(
-                f"precision is {name!r}, which does not work on {self.device}: {str(error).splitlines()[0]}"
+                f"precision is {config.precision!r}, which does not work on {self.device}: "
+                f"{str(error).splitlines()[0]}"
             ) from error
 
-    def _warn_of_certainty(self, trial: NDArray[np.float32]) -> None:
-        if not trial[1].any():
+    def _warn_of_missing_uncertainty(self, sigma_m: NDArray[np.float32]) -> None:
+        is_ensemble = self.method not in SINGLE
+        members = len(self._estimator.networks)
+        components = self._estimator.components(self.config)
+        if not sigma_m.any():
             logger.warning(
-                "%s with one pass and no scale head gives sigma = 0 everywhere: it claims certainty",
+                "%s predicts zero uncertainty everywhere; "
+                "use samples > 1 or a model with a variance head",
                 self.method,
             )
-        elif (
-            self.method not in SINGLE
-            and len(self._estimator.networks) == 1
-            and "epistemic" not in self._estimator.components(self.config)
-        ):
+        elif is_ensemble and members == 1 and "epistemic" not in components:
             logger.warning(
-                "%s with one member: sigma is its scale head's alone, no ensemble's", self.method
+                "%s has one member: sigma is its variance head's alone, without epistemic "
+                "uncertainty; expected a model with several members",
+                self.method,
             )
 
 
-def _choose_method(asked: str, model: ModelFolder) -> str:
-    """The model's own, or one that needs nothing of the training: a label must say how the members were made."""
-    possible = [
-        model.method,
-        *(SINGLE if model.method not in (*SINGLE, "multi_epochs") else (*SINGLE, "multi_epochs")),
-    ]
-    if asked and asked not in possible:
+def _choose_method(requested: str, model: ModelFolder) -> str:
+    """Return the method asked for, or the model's own.
+
+    A single network can be run by any model; an ensemble's name says how its members were trained.
+    """
+    choices = [model.method, *SINGLE]
+    if model.method in SINGLE:
+        choices.append("multi_epochs")
+    if requested and requested not in choices:
         raise ConfigError(
-            f"method is {asked!r}, but {model.path} was trained for {model.method!r}; expected {' or '.join(dict.fromkeys(possible))}"
+            f"method is {requested!r}, but {model.path} was trained for {model.method!r}; "
+            f"expected {' or '.join(dict.fromkeys(choices))}"
         )
-    return asked or model.method
-
-
-def _check_image(image: NDArray[np.uint8]) -> None:
-    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or 0 in image.shape:
-        raise MessageError(
-            "image_wrong_shape",
-            f"image has shape {image.shape} of {image.dtype}; expected (H, W, 3) of uint8, H and W at least 1",
-        )
+    return requested or model.method

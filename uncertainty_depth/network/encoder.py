@@ -1,52 +1,94 @@
-"""Image to feature maps: normalised, stretched to whole patches, and through a pretrained backbone."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Image to feature maps: resize, scale to [0, 1], normalise, and run a pretrained backbone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import cv2
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
+TransformersModel = Any
+"""A model of transformers. torch types its submodules as `Tensor | Module`, which nothing can be
+called on, so they are typed here, once, as Any."""
+
+
+def resize_image(image: NDArray[np.uint8], size: Sequence[int]) -> NDArray[np.uint8]:
+    """Return an (H, W, 3) uint8 image as (height, width, 3), for `size` = (width, height).
+
+    Averages areas when shrinking, interpolates bilinearly otherwise.
+    """
+    width, height = size
+    shrinks = image.shape[0] >= height and image.shape[1] >= width
+    interpolation = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
+    resized = cv2.resize(image, (width, height), interpolation=interpolation)
+    return resized.astype(np.uint8, copy=False)
+
+
+def image_tensor(images: NDArray[np.uint8], device: torch.device | str = "cpu") -> Tensor:
+    """Return (B, h, w, 3) uint8 images as (B, 3, h, w) float32 in [0, 1] on `device`.
+
+    Bytes are copied to the device and converted to floats there.
+    """
+    pixels = torch.from_numpy(np.ascontiguousarray(images)).to(device)
+    return pixels.permute(0, 3, 1, 2).float().div_(255.0)
+
+
+def resize_maps(maps: Tensor, size: Sequence[int], align_corners: bool = False) -> Tensor:
+    """Return (B, C, h, w) maps resized bilinearly to `size` = (height, width)."""
+    if maps.shape[-2:] == tuple(size):
+        return maps
+    return functional.interpolate(
+        maps, size=tuple(size), mode="bilinear", align_corners=align_corners
+    )
+
 
 class Encoder(nn.Module):
-    """Normalises, with ImageNet's mean and standard deviation unless told otherwise, then runs the backbone."""
+    """A backbone behind the normalisation of its images.
+
+    Args:
+        backbone: a transformers backbone: (B, 3, h, w) to `.feature_maps`, finest first.
+        mean: mean of each channel of the training images, in [0, 1].
+        std: standard deviation of each channel.
+        patch: pixels that height and width must be a multiple of; by default the backbone's patch
+            size, where it has one.
+    """
 
     mean: Tensor
     std: Tensor
 
     def __init__(
         self,
-        backbone: nn.Module,
+        backbone: TransformersModel,
         mean: Sequence[float] = IMAGENET_MEAN,
         std: Sequence[float] = IMAGENET_STD,
         patch: int | None = None,
     ) -> None:
-        """`patch`: pixels that height and width must be a multiple of; else the backbone's patch size, where it has one."""
         super().__init__()
         self.register_buffer("mean", torch.tensor(mean).view(1, 3, 1, 1))
         self.register_buffer("std", torch.tensor(std).view(1, 3, 1, 1))
-        self.backbone = backbone
-        self.patch = patch or getattr(backbone.config, "patch_size", None) or 1
+        self.backbone: TransformersModel = backbone
+        self.patch: int = patch or getattr(backbone.config, "patch_size", None) or 1
 
     def forward(self, image: Tensor) -> Any:
-        """(B, 3, h, w) float32 RGB in [0, 1] to features."""
-        normalised = ((image - self.mean) / self.std).to(next(self.backbone.parameters()).dtype)
-        return self.features(self._to_whole_patches(normalised))
+        """Return the features of (B, 3, h, w) float32 RGB images in [0, 1].
+
+        A ViT drops the rows and columns beyond its last whole patch, which would shift every
+        feature map, so the image is stretched to whole patches first.
+        """
+        normalised = (image - self.mean) / self.std
+        pixels = normalised.to(next(self.backbone.parameters()).dtype)
+        size = [-(-length // self.patch) * self.patch for length in image.shape[-2:]]
+        return self.features(resize_maps(pixels, size))
 
     def features(self, pixels: Tensor) -> Any:
-        """(B, 3, h, w), normalised, of whole patches, to feature maps, finest first."""
+        """Return the feature maps of (B, 3, h, w) normalised pixels of whole patches."""
         return tuple(self.backbone(pixels).feature_maps)
-
-    def _to_whole_patches(self, image: Tensor) -> Tensor:
-        """A ViT drops the rows and columns beyond its last whole patch, which would shift every map: stretch the image instead."""
-        size = [-(-length // self.patch) * self.patch for length in image.shape[-2:]]
-        return (
-            image
-            if size == list(image.shape[-2:])
-            else functional.interpolate(image, size=size, mode="bilinear", align_corners=False)
-        )

@@ -1,4 +1,8 @@
-"""The hourglass network of Moukari et al. 2019: a pretrained encoder, the up-projection decoder of Laina et al. 2016."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The hourglass network of Moukari et al. 2019.
+
+A pretrained encoder, and the up-projection decoder of Laina et al. 2016.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.network.backbone import backbone_mapping, make_backbone
 from uncertainty_depth.network.decoder import Decoder, decoder_widths, geometric, raw_value
 from uncertainty_depth.network.depth_network import RELATIVE_SCALE, DepthNetwork
-from uncertainty_depth.network.encoder import Encoder
+from uncertainty_depth.network.encoder import Encoder, TransformersModel
 from uncertainty_depth.network.learned_dropout import make_dropout
 
 START_WEIGHT = 0.1
@@ -20,32 +24,32 @@ START_WEIGHT = 0.1
 class Hourglass(DepthNetwork):
     """Any backbone and four up-projections; depth is bounded by the depth range.
 
+    Args:
+        config: of the network.
+        backbone: replaces the one that `config.backbone` names; a model folder has its own.
+
     Raises:
         ConfigError: a value of the config is out of range.
         ModelError: the backbone cannot be made.
     """
 
     architecture = "hourglass"
-    encoder: Encoder
     decoder: Decoder
 
-    def __init__(self, config: NetworkConfig, backbone: nn.Module | None = None) -> None:
-        """`backbone` takes the place of the one that `config.backbone` names: a model folder brings its own."""
+    def __init__(self, config: NetworkConfig, backbone: TransformersModel | None = None) -> None:
         super().__init__(config)
         self.encoder = Encoder(make_backbone(config.backbone) if backbone is None else backbone)
-        outputs = 1 if config.head == "none" else 2
         dropouts = [
             make_dropout(config.dropout_type, features, config.dropout)
             for features in decoder_widths(config.decoder_width)[:3]
         ]
-        channels = self.encoder.backbone.channels
         self.decoder = Decoder(
-            channels,
+            self.encoder.backbone.channels,
             config.decoder_width,
             dropouts,
             config.skip_connections,
-            outputs,
-            config.last_activation,
+            outputs=1 if config.head == "none" else 2,
+            last_activation=config.last_activation,
         )
 
     @property
@@ -56,22 +60,19 @@ class Hourglass(DepthNetwork):
     @property
     def foldable(self) -> list[nn.Module]:
         """See `DepthNetwork`."""
-        return [
-            self.decoder,
-            *([self.encoder] if self.encoder.backbone.config.model_type == "resnet" else []),
-        ]
+        if self.encoder.backbone.config.model_type == "resnet":
+            return [self.decoder, self.encoder]
+        return [self.decoder]
 
     def depth_of(self, raw: Tensor) -> Tensor:
         """See `DepthNetwork`."""
         return geometric(raw, *self.config.depth_range)
 
+    @torch.no_grad()
     def start_from_constant(self, depth_m: float, relative_error: float) -> None:
-        """See `DepthNetwork`: all is decided by the last layer."""
-        targets = [
-            raw_value(depth_m, *self.config.depth_range),
-            raw_value(relative_error, *RELATIVE_SCALE),
-        ]
-        final = self.decoder.final
-        with torch.no_grad():
-            final.weight.mul_(START_WEIGHT)
-            final.bias.copy_(torch.tensor(targets[: len(final.bias)]))
+        """See `DepthNetwork`: set by the last layer."""
+        raw_depth = raw_value(depth_m, *self.config.depth_range)
+        raw_scale = raw_value(relative_error, *RELATIVE_SCALE)
+        weight, bias = self.decoder.final.parameters()
+        weight.mul_(START_WEIGHT)
+        bias.copy_(torch.tensor([raw_depth, raw_scale][: len(bias)]))

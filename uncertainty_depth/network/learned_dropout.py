@@ -1,8 +1,10 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Dropout whose rate is learned: concrete dropout and variational (Gaussian) dropout."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +19,7 @@ class ConcreteDropout(nn.Module):
     Args:
         features: units the mask applies to, K.
         shape: shape of the rate, e.g. (members, 1, 1) for one rate per stacked network.
-        rate: where the rate starts.
+        rate: initial rate.
         temperature: of the relaxation; near 0 the mask is near 0 or 1.
     """
 
@@ -35,11 +37,11 @@ class ConcreteDropout(nn.Module):
 
     @property
     def rate(self) -> Tensor:
-        """The probability of dropping a unit, of the shape given at the start."""
+        """The probability of dropping a unit, of the rate's initial shape."""
         return torch.sigmoid(self.logit)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Drop in training mode, pass through in evaluation mode; any shape that the rate broadcasts to."""
+        """Drop units in training mode; the rate broadcasts to the shape of the inputs."""
         if not self.training:
             return inputs
         uniform = torch.rand_like(inputs, dtype=torch.float32).clamp(1e-6, 1 - 1e-6)
@@ -47,14 +49,16 @@ class ConcreteDropout(nn.Module):
         return inputs * (keep / (1 - self.rate)).to(inputs.dtype)
 
     def divergence(self, squared_weights: Tensor, prior_precision: float) -> Tensor:
-        """KL divergence to the prior, up to a constant (Gal et al. 2017).
+        """Return the KL divergence to the prior, up to a constant (Gal et al. 2017).
 
         Args:
-            squared_weights: sum of the squares of the weights that the masked units enter, of the rate's shape.
+            squared_weights: sum of the squares of the weights that the masked units enter, of the
+                rate's shape.
             prior_precision: inverse variance of the Gaussian prior of the weights.
 
         Returns:
-            Of the rate's shape; divide by the number of examples when the likelihood is a mean over them.
+            The divergence, of the rate's shape; to be divided by the number of examples when the
+            likelihood is a mean over them.
         """
         entropy = functional.softplus(self.logit) - self.rate * self.logit
         return prior_precision / 2 * squared_weights / (1 - self.rate) - self.features * entropy
@@ -64,9 +68,9 @@ class VariationalDropout(nn.Module):
     """Multiplicative Gaussian noise N(1, alpha) with a learned alpha (Kingma et al. 2015, section 3.1).
 
     Args:
-        features: units that are multiplied, K.
+        features: units the noise multiplies, K.
         shape: shape of alpha, e.g. (members, 1, 1) for one per stacked network.
-        alpha: where alpha starts.
+        alpha: initial alpha.
     """
 
     def __init__(self, features: int, shape: tuple[int, ...] = (), alpha: float = 0.1) -> None:
@@ -80,40 +84,56 @@ class VariationalDropout(nn.Module):
         return self.log_alpha.exp()
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Multiply in training mode, pass through in evaluation mode; any shape that alpha broadcasts to."""
+        """Multiply by noise in training mode; alpha broadcasts to the shape of the inputs."""
         if not self.training:
             return inputs
-        return inputs * (1 + self.alpha.sqrt() * torch.randn_like(inputs, dtype=torch.float32)).to(
-            inputs.dtype
-        )
+        noise = torch.randn_like(inputs, dtype=torch.float32)
+        return inputs * (1 + self.alpha.sqrt() * noise).to(inputs.dtype)
 
     def divergence(self) -> Tensor:
-        """KL divergence to the log-uniform prior, up to a constant, for any alpha (Molchanov et al. 2017, eq. 14)."""
+        """Return the KL divergence to the log-uniform prior, up to a constant, for any alpha.
+
+        Molchanov et al. 2017, eq. 14.
+        """
         scaled = 0.63576 * torch.sigmoid(1.87320 + 1.48695 * self.log_alpha)
         return self.features * (0.63576 - scaled + 0.5 * functional.softplus(-self.log_alpha))
 
 
-def make_dropout(kind: str, features: int, rate: float) -> nn.Module:
-    """A layer of `config.DROPOUTS` for maps of so many channels; gaussian starts at the variance of Bernoulli dropout of the rate.
+def make_dropout(dropout_type: str, features: int, rate: float) -> nn.Module:
+    """Return a dropout layer for maps of `features` channels.
+
+    A Gaussian layer starts at the variance of Bernoulli dropout of the same rate.
+
+    Args:
+        dropout_type: one of `config.DROPOUTS`.
+        features: channels.
+        rate: fraction of units dropped, at the start where it is learned.
 
     Raises:
-        ConfigError: a rate that is learned would start at 0, which has no gradient.
+        ConfigError: a learned rate would start at 0, where it has no gradient.
     """
-    if kind == "bernoulli":
+    if dropout_type == "bernoulli":
         return nn.Dropout(rate)
     if rate == 0.0:
         raise ConfigError(
-            f"dropout is 0.0 but dropout_type is {kind!r}; expected a rate above 0 to start from"
+            f"dropout is 0.0 but dropout_type is {dropout_type!r}; "
+            "expected a rate above 0 to start from"
         )
-    return (
-        ConcreteDropout(features, rate=rate)
-        if kind == "concrete"
-        else VariationalDropout(features, alpha=rate / (1 - rate))
-    )
+    if dropout_type == "concrete":
+        return ConcreteDropout(features, rate=rate)
+    return VariationalDropout(features, alpha=rate / (1 - rate))
 
 
-def divergence(layer: nn.Module, after: nn.Module) -> Tensor | float:
-    """KL divergence of a layer whose units enter `after` to its prior: N(0, 1) of the weights for a concrete rate; 0 for a rate that is fixed."""
+def divergence(layer: nn.Module, after: Any) -> Tensor | float:
+    """Return the KL divergence of a dropout layer to its prior; 0 for a fixed rate.
+
+    Args:
+        layer: the dropout layer.
+        after: the layer that its units enter; the prior of its weights is N(0, 1) for a concrete
+            rate.
+    """
     if isinstance(layer, ConcreteDropout):
         return layer.divergence(after.weight.square().sum(), 1.0)
-    return layer.divergence() if isinstance(layer, VariationalDropout) else 0.0
+    if isinstance(layer, VariationalDropout):
+        return layer.divergence()
+    return 0.0

@@ -18,7 +18,7 @@ from tqdm import tqdm
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.network.image import image_tensor, resize_image
+from uncertainty_depth.network.encoder import image_tensor, resize_image
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.training.resampling import resample_depth
 

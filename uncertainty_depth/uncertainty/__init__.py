@@ -1,11 +1,13 @@
-"""The ways to get a sigma: one file each behind one small protocol."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Uncertainty methods, one file each, behind one interface, `Estimator`."""
 
 from uncertainty_depth.uncertainty.deterministic import Deterministic, Distilled
 from uncertainty_depth.uncertainty.ensemble import Ensemble
+from uncertainty_depth.uncertainty.estimator import Estimator
 from uncertainty_depth.uncertainty.learned_error import LearnedError
 from uncertainty_depth.uncertainty.mc_dropout import McDropout
 
-ESTIMATORS = {
+ESTIMATORS: dict[str, type[Estimator]] = {
     "deterministic": Deterministic,
     "mc_dropout": McDropout,
     "multi_epochs": Ensemble,

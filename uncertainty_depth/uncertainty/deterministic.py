@@ -1,8 +1,10 @@
-"""One pass of one network: what it predicts by itself.
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""One pass of one network.
 
-With a head this is `log_likelihood` (Nix and Weigend 1994; Kendall and Gal 2017, section 2.2): the network is trained by the likelihood of a normal
-or a Laplace distribution and predicts its scale. `self_teaching` (Poggi et al. 2020) trains it by that likelihood of a teacher's depth,
-`distilled` (after Hinton et al. 2015) on the mean and the total sigma of a whole model.
+With a head this is `log_likelihood` (Nix and Weigend 1994; Kendall and Gal 2017, section 2.2): the
+network is trained by the likelihood of a normal or a Laplace distribution and predicts its scale.
+`self_teaching` (Poggi et al. 2020) trains it by that likelihood of a teacher's depth, `distilled`
+(after Hinton et al. 2015) on the mean and the total sigma of a whole model.
 """
 
 from __future__ import annotations
@@ -18,18 +20,18 @@ from uncertainty_depth.uncertainty.moments import Estimate, Moments
 
 
 class Deterministic:
-    """The head's variance; 0 without a head: a single network claims certainty, and its scores say what that claim is worth."""
+    """The variance of the network's head; 0 without a head."""
 
     def __init__(self, network: DepthNetwork) -> None:
         self.networks = [network]
 
     @classmethod
     def load(cls, model: ModelFolder, place: Place) -> Deterministic:
-        """The model's last member."""
+        """Load the model's last member."""
         return cls(place(model.load(model.members[-1])))
 
     def passes(self, config: PredictorConfig) -> int:
-        """One."""
+        """See `Estimator`."""
         return 1
 
     def components(self, config: PredictorConfig) -> tuple[str, ...]:
@@ -38,7 +40,7 @@ class Deterministic:
 
     @torch.inference_mode()
     def estimate(self, image: Tensor, stamp_ns: int, config: PredictorConfig) -> Estimate:
-        """See `Estimator`; neither the stamp nor the config matters."""
+        """See `Estimator`; depends on the image alone."""
         network = self.networks[0]
         moments = Moments()
         output = network(image)
@@ -47,7 +49,7 @@ class Deterministic:
 
 
 class Distilled(Deterministic):
-    """What one network learned from a model of many passes: its sigma is that model's total, and cannot be taken apart."""
+    """One network trained on the total sigma of a whole model; it has no other component."""
 
     def components(self, config: PredictorConfig) -> tuple[str, ...]:
         """See `Estimator`."""

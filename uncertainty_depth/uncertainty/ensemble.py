@@ -1,15 +1,21 @@
-"""Several networks, one pass each: all methods whose members differ by how they were trained.
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Ensembles: one pass of each of several networks, which differ by how they were trained.
 
-- `multi_epochs` (Moukari et al. 2019, section IV): snapshots of one training run, taken once the validation error has stopped improving.
-- `multi_inits` (Moukari et al. 2019; deep ensemble, Lakshminarayanan et al. 2017): other initial weights and order of the frames.
-- `bagging` (Breiman 1996; Moukari et al. 2019): besides, each member sees its own bootstrap sample of the training frames.
-- `adversarial_ensemble` (Lakshminarayanan et al. 2017, algorithm 1): members are trained on adversarial examples too.
+- `multi_epochs` (Moukari et al. 2019, section IV): snapshots of one training run, taken once the
+  validation error has stopped improving.
+- `multi_inits` (Moukari et al. 2019; deep ensemble, Lakshminarayanan et al. 2017): other initial
+  weights and order of the frames.
+- `bagging` (Breiman 1996; Moukari et al. 2019): as `multi_inits`, and each member sees its own
+  bootstrap sample of the training frames.
+- `adversarial_ensemble` (Lakshminarayanan et al. 2017, algorithm 1): members are also trained on
+  adversarial examples.
 - `multi_networks` (Moukari et al. 2019): members have different encoders.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,18 +28,18 @@ from uncertainty_depth.uncertainty.moments import Estimate, Moments
 
 
 class Ensemble:
-    """One pass of each of the last `samples` members; an encoder that members share is run once."""
+    """One pass of each of the last `samples` members; a shared encoder runs once."""
 
     def __init__(self, networks: Sequence[DepthNetwork]) -> None:
         self.networks = list(networks)
 
     @classmethod
     def load(cls, model: ModelFolder, place: Place) -> Ensemble:
-        """All of the model's members."""
+        """Load all of the model's members."""
         return cls([place(network) for network in model.load_all(model.members)])
 
     def passes(self, config: PredictorConfig) -> int:
-        """As many as asked for, or as there are."""
+        """See `Estimator`; at most the number of members."""
         return min(config.samples, len(self.networks))
 
     def components(self, config: PredictorConfig) -> tuple[str, ...]:
@@ -42,10 +48,13 @@ class Ensemble:
 
     @torch.inference_mode()
     def estimate(self, image: Tensor, stamp_ns: int, config: PredictorConfig) -> Estimate:
-        """See `Estimator`; nothing is random. Members run one after the other, so one pass bounds the memory whatever the chunk."""
+        """See `Estimator`; nothing is random.
+
+        Members run one after the other, so one pass bounds the memory, whatever the chunk.
+        """
         moments = Moments()
         encoder = None
-        features = ()
+        features: Any = None
         for network in self.networks[-config.samples :]:
             if network.encoder is not encoder:
                 encoder = network.encoder

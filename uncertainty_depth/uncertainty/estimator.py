@@ -1,4 +1,5 @@
-"""The one interface of all ways to get a sigma."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The interface of all uncertainty methods."""
 
 from __future__ import annotations
 
@@ -8,41 +9,56 @@ from typing import Protocol
 from torch import Tensor
 
 from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.uncertainty.moments import Estimate
 
 Place = Callable[[DepthNetwork], DepthNetwork]
-"""Brings a loaded network to its device and precision."""
+"""Moves a loaded network to its device and precision."""
 
 
 class Estimator(Protocol):
-    """Image to depth and variance. One estimator may be asked from any thread, by one at a time."""
+    """Image to depth and variance. Any thread may call it, one at a time."""
+
+    @classmethod
+    def load(cls, model: ModelFolder, place: Place) -> Estimator:
+        """Load the members that the method needs.
+
+        Raises:
+            ModelError: the model has no such members.
+        """
+        ...
 
     def estimate(self, image: Tensor, stamp_ns: int, config: PredictorConfig) -> Estimate:
-        """Maps of one frame.
+        """Return the maps of one frame.
 
         Args:
             image: (1, 3, h, w) float32 RGB in [0, 1], on the networks' device.
-            stamp_ns: time of the frame, nanoseconds; with `config.seed` it decides every random number.
-            config: `samples`, `chunk` and `seed` count; they may differ from call to call.
+            stamp_ns: time of the frame, nanoseconds; with `config.seed` it decides every random
+                number.
+            config: `samples`, `chunk` and `seed` are used; they may differ from call to call.
         """
         ...
 
     def passes(self, config: PredictorConfig) -> int:
-        """How many samples one estimate is made of."""
+        """Return the number of samples in one estimate."""
         ...
 
     def components(self, config: PredictorConfig) -> tuple[str, ...]:
-        """The parts of sigma that one estimate has, of `config.COMPONENTS`."""
+        """Return the components of sigma that an estimate has, of `config.COMPONENTS`."""
         ...
 
     @property
     def networks(self) -> list[DepthNetwork]:
-        """The networks in use, the one that stands for the model last; they may share an encoder."""
+        """The networks in use, the main one last; they may share an encoder."""
         ...
 
 
 def components_of(networks: Sequence[DepthNetwork], passes: int) -> tuple[str, ...]:
-    """The parts of sigma where passes of networks are averaged: several make it epistemic, a head makes it aleatoric."""
-    has_head = any(network.config.head != "none" for network in networks)
-    return ("total", *(["epistemic"] if passes > 1 else []), *(["aleatoric"] if has_head else []))
+    """Return the components of averaged passes: several give epistemic, a head aleatoric sigma."""
+    components = ["total"]
+    if passes > 1:
+        components.append("epistemic")
+    if any(network.config.head != "none" for network in networks):
+        components.append("aleatoric")
+    return tuple(components)

@@ -1,4 +1,5 @@
-"""Learned Error (Moukari et al. 2019): a second network, trained to predict the absolute error of the first."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Learned Error (Moukari et al. 2019): a second network predicts the first's absolute error."""
 
 from __future__ import annotations
 
@@ -17,41 +18,42 @@ DEPTH = "depth"
 
 
 class LearnedError:
-    """Depth of the first network; sigma is the error that the second expects, as it is: the size is left to calibration."""
+    """Depth of one network; sigma is the absolute error another predicts, left to calibration."""
 
     def __init__(self, error: DepthNetwork, depth: DepthNetwork) -> None:
         self.networks = [error, depth]
 
     @classmethod
     def load(cls, model: ModelFolder, place: Place) -> LearnedError:
-        """Both of the model's members.
+        """Load both of the model's members.
 
         Raises:
             ModelError: the model has no such members.
         """
         if not {ERROR, DEPTH} <= set(model.members):
             raise ModelError(
-                f"learned_error needs members {ERROR!r} and {DEPTH!r}, {model.path} has {', '.join(model.members)}; expected another method"
+                f"learned_error needs members {ERROR!r} and {DEPTH!r}, but {model.path} has "
+                f"{', '.join(model.members)}; expected another method"
             )
         error, depth = model.load_all([ERROR, DEPTH])
         return cls(place(error), place(depth))
 
     def passes(self, config: PredictorConfig) -> int:
-        """One of each network."""
+        """See `Estimator`."""
         return 1
 
     def components(self, config: PredictorConfig) -> tuple[str, ...]:
-        """The error is learned as a whole."""
+        """See `Estimator`; the error is learned as a whole."""
         return ("total",)
 
     @torch.inference_mode()
     def estimate(self, image: Tensor, stamp_ns: int, config: PredictorConfig) -> Estimate:
-        """See `Estimator`; nothing is random."""
+        """See `Estimator`; depends on the image alone."""
         error, depth = self.networks
+        size = image.shape[-2:]
         features = depth.encode(image)
-        shared = features if error.encoder is depth.encoder else error.encode(image)
-        depth_m, error_m = (
-            network.decode(maps, image.shape[-2:]).depth_m[0, 0]
-            for network, maps in ((depth, features), (error, shared))
-        )
+        has_shared_encoder = error.encoder is depth.encoder
+        error_features = features if has_shared_encoder else error.encode(image)
+        depth_m = depth.decode(features, size).depth_m[0, 0]
+        error_m = error.decode(error_features, size).depth_m[0, 0]
         return Estimate(depth_m, torch.zeros_like(depth_m), error_m.square())
