@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from uncertainty_depth.geometry.camera import Camera
 
@@ -37,6 +39,16 @@ class CameraRange:
             "focal_length_per_width": self.focal_length_per_width,
             "aspect": self.aspect,
         }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, list[Any] | None]) -> CameraRange:
+        """Return the range that `as_dict` gave."""
+        cameras = cls()
+        cameras.focal_length_per_width = values["focal_length_per_width"]
+        cameras.aspect = values["aspect"]
+        size = values["size"]
+        cameras.size = None if size is None else (size[0], size[1])
+        return cameras
 
     def merge(self, other: CameraRange) -> None:
         """Take in the cameras of another evaluation."""

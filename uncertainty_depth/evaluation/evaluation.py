@@ -23,7 +23,10 @@ from uncertainty_depth.records import DepthPrediction, Skipped
 class Evaluation:
     """Scores of all frames seen so far, and the count of every frame that could not be scored."""
 
-    def __init__(self, config: EvaluationConfig | None = None) -> None:
+    def __init__(
+        self, config: EvaluationConfig | None = None, table: FrameTable | None = None
+    ) -> None:
+        """Start without frames; rows of frames go to `table`, without one to a temporary file."""
         self.config = config or EvaluationConfig()
         self.metrics = OnlineMetrics(self.config)
         self.skipped: Counter[str] = Counter()
@@ -32,7 +35,7 @@ class Evaluation:
         self.units = Units(LAYOUT)
         self.positions = Positions()
         self.cameras = CameraRange()
-        self.table = FrameTable()
+        self.table = FrameTable() if table is None else table
         self.examples = Examples(self.config.example_frames)
 
     def add(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,6 +42,24 @@ class Positions:
                 inside = cells[pixels.ratio <= width]
                 counts = np.bincount(inside, minlength=CELLS)
                 self._covered[place, level] += counts.reshape(GRID)
+
+    def tables(self) -> dict[str, NDArray]:
+        """Return the sums by name."""
+        return {"pixels": self.pixels, "error_m": self._error_m, "covered": self._covered}
+
+    @classmethod
+    def from_tables(cls, tables: Mapping[str, NDArray]) -> Positions:
+        """Return the positions whose `tables` these are.
+
+        Raises:
+            ValueError: the tables are of other shapes or types.
+        """
+        positions = cls()
+        for name, own in positions.tables().items():
+            if tables[name].shape != own.shape or tables[name].dtype != own.dtype:
+                raise ValueError(f"{name} is {tables[name].dtype} of shape {tables[name].shape}")
+            own[...] = tables[name]
+        return positions
 
     def merge(self, other: Positions) -> None:
         """Add what another evaluation has seen."""

@@ -9,10 +9,11 @@ sums agree to rounding. Only the per-image metrics depend on what one image is.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.interrupt import held_interrupt
@@ -38,8 +39,10 @@ from uncertainty_depth.metrics.state import (
     SIGMA,
     STATISTIC_SUMS,
     State,
+    from_arrays,
     load_state,
     save_state,
+    to_arrays,
 )
 
 BLOCK = 1 << 16
@@ -151,6 +154,23 @@ class OnlineMetrics:
             SourceError: there is none at this path, or it is damaged or of another format.
         """
         state, config = load_state(path)
+        metrics = cls(config)
+        metrics._state = state
+        return metrics
+
+    def to_arrays(self) -> dict[str, NDArray]:
+        """Return the state as named arrays, to be saved as a part of something larger."""
+        return to_arrays(self._state, self.config)
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray], path: str | os.PathLike) -> OnlineMetrics:
+        """Return the metrics that `to_arrays` gave; `path` is where the arrays were read from.
+
+        Raises:
+            SourceError: the arrays are of another format.
+            ValueError, KeyError: they are damaged.
+        """
+        state, config = from_arrays(arrays, path)
         metrics = cls(config)
         metrics._state = state
         return metrics

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,11 +178,32 @@ class State:
         return result
 
 
+def to_arrays(state: State, config: EvaluationConfig) -> dict[str, NDArray]:
+    """Return the tables of a state, and its config as JSON under "header"."""
+    header = json.dumps({"format": FORMAT, "config": to_mapping(config)})
+    return {"header": np.array(header), **state.tables}
+
+
+def from_arrays(
+    arrays: Mapping[str, NDArray], path: str | os.PathLike
+) -> tuple[State, EvaluationConfig]:
+    """Return the state and the config that `to_arrays` gave; `path` is where they were read from.
+
+    Raises:
+        SourceError: they are of another format. Whatever else is raised means that they are damaged.
+    """
+    header = json.loads(str(arrays["header"]))
+    _check_format(path, header["format"])
+    config = from_mapping(EvaluationConfig, header["config"])
+    state = State(config)
+    state.tables = {name: _same(name, arrays[name], like) for name, like in state.tables.items()}
+    return state, config
+
+
 def save_state(state: State, config: EvaluationConfig, path: str | os.PathLike) -> None:
     """Write a state to an `.npz` of plain numbers and its config as JSON, completely or not at all."""
-    header = json.dumps({"format": FORMAT, "config": to_mapping(config)})
     with atomic.replacing(path) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, header=np.array(header), **state.tables)
+        np.savez_compressed(file, **to_arrays(state, config))
 
 
 def load_state(path: str | os.PathLike) -> tuple[State, EvaluationConfig]:
@@ -193,13 +214,7 @@ def load_state(path: str | os.PathLike) -> tuple[State, EvaluationConfig]:
     """
     try:
         with np.load(path, allow_pickle=False) as file:
-            header = json.loads(str(file["header"]))
-            _check_format(path, header["format"])
-            config = from_mapping(EvaluationConfig, header["config"])
-            state = State(config)
-            state.tables = {
-                name: _same(name, file[name], like) for name, like in state.tables.items()
-            }
+            return from_arrays(file, path)
     except FileNotFoundError as error:
         raise SourceError(f"{path} does not exist; expected a saved metrics state") from error
     except SourceError:
@@ -210,7 +225,6 @@ def load_state(path: str | os.PathLike) -> tuple[State, EvaluationConfig]:
             f"{path} is no complete metrics state ({error}); expected a file written by "
             "OnlineMetrics.save"
         ) from error
-    return state, config
 
 
 def _check_format(path: str | os.PathLike, number: int) -> None:

@@ -1,0 +1,182 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The state of an evaluation on disk: a run whose process was killed can be resumed from it.
+
+One `.npz` of plain numbers beside the table of frames. Example frames and their images are not kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth import atomic
+from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.evaluation.camera_range import CameraRange
+from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.evaluation.frame_table import FrameTable
+from uncertainty_depth.evaluation.positions import Positions
+from uncertainty_depth.evaluation.unit_sums import LAYOUT
+from uncertainty_depth.evaluation.units import Units
+from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.options import to_mapping
+
+FORMAT = 1
+STATE_FILE = "state.npz"
+COMPRESSION_LEVEL = 1
+"""20 MB become 2.8 MB, in a seventh of the time of zlib's default level, which gives 2.4 MB."""
+
+
+@dataclass(frozen=True)
+class SavedState:
+    """An evaluation that was saved, and what was saved with it.
+
+    Attributes:
+        evaluation: can be added to.
+        details: whatever JSON can hold.
+    """
+
+    evaluation: Evaluation
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+def save(evaluation: Evaluation, folder: Path, details: Mapping[str, Any]) -> None:
+    """Write the state of an evaluation, completely or not at all.
+
+    Args:
+        evaluation: one that nobody changes, a copy for example; its table lies in `folder`.
+        folder: is created where missing.
+        details: JSON that `load` gives back.
+
+    Raises:
+        OSError: the state cannot be written; an earlier one is then as it was.
+    """
+    rows = evaluation.table.rows()
+    _sync(rows.path)
+    header = {
+        "format": FORMAT,
+        "evaluated": evaluation.evaluated,
+        "skipped": dict(evaluation.skipped),
+        "frames_per_unit": evaluation.units.frames_per_unit,
+        "frames_in_last_unit": evaluation.units.frames_in_last,
+        "cameras": evaluation.cameras.as_dict(),
+        "table": {"file": rows.path.name, "size": rows.size},
+        "details": details,
+    }
+    arrays = {
+        "header": np.array(json.dumps(header)),
+        **_prefixed("metrics", evaluation.metrics.to_arrays()),
+        **_prefixed("units", evaluation.units.tables()),
+        **_prefixed("positions", evaluation.positions.tables()),
+    }
+    with atomic.replacing(folder / STATE_FILE) as temporary:
+        _write_npz(temporary, arrays)
+
+
+def load(folder: Path, config: EvaluationConfig) -> SavedState:
+    """Return the evaluation that `save` wrote; it goes on with the table of frames in `folder`.
+
+    Args:
+        folder: where it was saved.
+        config: what the run is resumed with; only `example_frames` may differ.
+
+    Raises:
+        SourceError: there is no such state, it is damaged, or of another format.
+        ConfigError: it was scored with other options.
+    """
+    path = folder / STATE_FILE
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(str(arrays["header"]))
+        if header["format"] != FORMAT:
+            raise SourceError(f"{path} has format {header['format']}; expected {FORMAT}")
+        metrics = OnlineMetrics.from_arrays(_without_prefix("metrics", arrays), path)
+        check_same_options(
+            path, to_mapping(metrics.config), to_mapping(config), {"example_frames"}
+        )
+        evaluation = _restored(header, arrays, metrics, folder, config)
+    except (SourceError, ConfigError):
+        raise
+    # Whatever the parsers of zip, deflate, npy and JSON raise at damaged bytes.
+    except Exception as error:
+        raise SourceError(
+            f"{path} is no complete state of an evaluation ({error}); expected another folder, or "
+            "a new run with overwrite"
+        ) from error
+    return SavedState(evaluation, header["details"])
+
+
+def check_same_options(
+    path: Path,
+    saved: Mapping[str, Any],
+    options: Mapping[str, Any],
+    exempt: Collection[str] = (),
+) -> None:
+    """Raise `ConfigError` where an option differs from the saved one and is not exempt."""
+    for name in sorted(options.keys() - set(exempt)):
+        if saved[name] != options[name]:
+            raise ConfigError(
+                f"{name} is {options[name]!r}, but the scores in {path} were made with "
+                f"{saved[name]!r}; expected the same value to resume"
+            )
+
+
+def _restored(
+    header: Mapping[str, Any],
+    arrays: Mapping[str, NDArray],
+    metrics: OnlineMetrics,
+    folder: Path,
+    config: EvaluationConfig,
+) -> Evaluation:
+    table = header["table"]
+    evaluation = Evaluation(config, FrameTable(folder / Path(table["file"]).name, table["size"]))
+    evaluation.evaluated = header["evaluated"]
+    evaluation.skipped = Counter(header["skipped"])
+    evaluation.metrics = metrics
+    metrics.config = replace(metrics.config, example_frames=config.example_frames)
+    evaluation.units = Units.from_tables(
+        LAYOUT,
+        _without_prefix("units", arrays),
+        header["frames_per_unit"],
+        header["frames_in_last_unit"],
+    )
+    evaluation.positions = Positions.from_tables(_without_prefix("positions", arrays))
+    evaluation.cameras = CameraRange.from_dict(header["cameras"])
+    return evaluation
+
+
+def _prefixed(prefix: str, arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
+    return {f"{prefix}/{name}": array for name, array in arrays.items()}
+
+
+def _without_prefix(prefix: str, arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
+    start = f"{prefix}/"
+    return {
+        name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)
+    }
+
+
+def _write_npz(path: Path, arrays: Mapping[str, NDArray]) -> None:
+    """As `np.savez_compressed`, which knows no level."""
+    with zipfile.ZipFile(
+        path, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION_LEVEL
+    ) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
+
+
+def _sync(path: Path) -> None:
+    """Bring a file's content to the disk: the state that names it must not be there before it."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
