@@ -142,7 +142,8 @@ def test_the_bag_of_predictions_holds_what_was_scored(bag, model, report):
     assert (cloud.height, cloud.width) == (depth.height, depth.width)
     points = cloud.data.view([(field.name, np.float32) for field in cloud.fields])
     assert points["z"] == pytest.approx(depth.data.view(np.float32))
-    u, v = 60, 20
+    u = 60
+    v = 20
     point = points[v * cloud.width + u]
     assert camera.k.reshape(3, 3) @ [point["x"], point["y"], point["z"]] / point[
         "z"
@@ -151,7 +152,8 @@ def test_the_bag_of_predictions_holds_what_was_scored(bag, model, report):
 
 def test_two_runs_give_the_same_figures(bag, model, report, tmp_path):
     assert main(["evaluate", str(bag), "--model", str(model), "--output", str(tmp_path)]) == 0
-    again, before = summary_of(tmp_path), summary_of(report / "report")
+    again = summary_of(tmp_path)
+    before = summary_of(report / "report")
     assert again["depth"] == before["depth"]
     assert again["uncertainty"] == before["uncertainty"]
 
@@ -270,7 +272,8 @@ def test_a_kitti_drive_and_its_bag_agree(tmp_path):
             )
             == 0
         )
-    left, right = summary_of(tmp_path / "drive"), summary_of(tmp_path / "converted")
+    left = summary_of(tmp_path / "drive")
+    right = summary_of(tmp_path / "converted")
     assert left["frames"] == right["frames"] == {"read": 24, "evaluated": 24, "skipped": {}}
     assert left["pixels"] > 24 * 14_000
     for name in UNCERTAINTY_ROWS:

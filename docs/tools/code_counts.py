@@ -1,7 +1,9 @@
-"""Print what can be counted of the code's readability, and the path of one image through it.
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Print what can be counted of the code's readability, and the path of an image through it.
 
     python docs/tools/code_counts.py            # style, per 1,000 lines of code
     python docs/tools/code_counts.py --path     # files and functions from an image to a sigma
+    python docs/tools/code_counts.py --frame    # modules from a bag's frame to summary.json
 
 Nothing here decides anything: a count is a place to look.
 """
@@ -12,8 +14,10 @@ import argparse
 import ast
 import statistics
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -26,11 +30,17 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def main() -> None:
-    """Print the counts of the package, or the path of one image."""
+    """Print the counts of the package, or the path of one image or frame."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--path", action="store_true", help="trace one image instead")
-    if parser.parse_args().path:
+    parser.add_argument("--path", action="store_true", help="trace one image to its sigma instead")
+    parser.add_argument(
+        "--frame", action="store_true", help="trace a bag's frame to summary.json instead"
+    )
+    arguments = parser.parse_args()
+    if arguments.path:
         print_path()
+    elif arguments.frame:
+        print_frame_path()
     else:
         print_style(sorted(PACKAGE.rglob("*.py")))
 
@@ -84,7 +94,7 @@ def function_lengths(trees: Any) -> Iterator[int]:
 
 
 def called_once(trees: Any) -> tuple[int, int]:
-    """Return how many private functions are named once outside their definition, and of how many."""
+    """Return how many private functions are used once, and how many there are."""
     private: set[str] = set()
     uses: Counter[str] = Counter()
     for node in (node for tree in trees for node in ast.walk(tree)):
@@ -129,24 +139,67 @@ def print_path() -> None:
     predictor = Predictor(PACKAGE / "models" / "demo")
     image = np.zeros((240, 320, 3), np.uint8)
     predictor.predict(image)
-    functions: dict[tuple[str, str], None] = {}
-
-    def record(frame: FrameType, event: str, _: Any) -> None:
-        name = frame.f_code.co_qualname if hasattr(frame.f_code, "co_qualname") else ""
-        path = Path(frame.f_code.co_filename)
-        is_comprehension = frame.f_code.co_name.endswith(("comp>", "<genexpr>"))
-        if event == "call" and PACKAGE in path.parents and not is_comprehension:
-            shown = name or frame.f_code.co_name
-            functions.setdefault((path.relative_to(PACKAGE).as_posix(), shown))
-
-    sys.setprofile(record)
-    try:
+    with traced() as functions:
         predictor.predict(image, 1)
-    finally:
-        sys.setprofile(None)
     for path, name in functions:
         print(f"{path:40}{name}")
     print(f"{len({path for path, _ in functions})} files, {len(functions)} functions")
+
+
+def print_frame_path() -> None:
+    """Print the package's modules that a bag's frame passes on its way to `summary.json`.
+
+    The predictor is a stand-in of this script: its modules are those of `--path`. What a module
+    does at its import is left out, and so are `report.html`, its plots and the other files.
+    """
+    import numpy as np
+
+    from uncertainty_depth.cli.main import main as command
+    from uncertainty_depth.config import SourceConfig
+    from uncertainty_depth.data.source import open_source
+    from uncertainty_depth.evaluation.evaluate import evaluate
+    from uncertainty_depth.evaluation.report import Context, summarize
+    from uncertainty_depth.records import DepthPrediction
+
+    class Constant:
+        """Predicts 3 m and a sigma of 1 m everywhere."""
+
+        def predict(self, image: np.ndarray, stamp_ns: int) -> DepthPrediction:
+            ones = np.ones(image.shape[:2], np.float32)
+            return DepthPrediction(3 * ones, ones)
+
+    with tempfile.TemporaryDirectory() as folder:
+        bag = f"{folder}/bag"
+        command(["synthesize", bag, "--worlds", "1", "--frames", "2"])
+        source = open_source(bag, SourceConfig())
+        with traced() as functions:
+            evaluation = evaluate(source, Constant(), progress=False)
+            summarize(evaluation, Context("bag", {}))
+    modules = Counter(path for path, _ in functions)
+    for module, number in sorted(modules.items()):
+        print(f"{module:40}{number:4} functions")
+    rooms = Counter(module.partition("/")[0] for module in modules)
+    print(", ".join(f"{room} {number}" for room, number in sorted(rooms.items())))
+    print(f"{len(modules)} modules, {len(functions)} functions")
+
+
+@contextmanager
+def traced() -> Iterator[dict[tuple[str, str], None]]:
+    """Collect the functions of the package called in this block, as (file, name), in order."""
+    functions: dict[tuple[str, str], None] = {}
+
+    def record(frame: FrameType, event: str, _: Any) -> None:
+        path = Path(frame.f_code.co_filename)
+        is_comprehension = frame.f_code.co_name.endswith(("comp>", "<genexpr>"))
+        if event == "call" and PACKAGE in path.parents and not is_comprehension:
+            name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
+            functions.setdefault((path.relative_to(PACKAGE).as_posix(), name))
+
+    sys.setprofile(record)
+    try:
+        yield functions
+    finally:
+        sys.setprofile(None)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,8 @@ def frame(index, shape=(24, 32), known=True):
 
 
 class ListSource:
-    name, notes = "list", []
+    name = "list"
+    notes = ()
 
     def __init__(self, records):
         self.records = records
@@ -67,7 +68,8 @@ def test_every_record_is_predicted_scored_or_counted_exactly_once():
         frame(3, known=False),
         Skipped(4, "bad_image", "..."),
     ]
-    predictor, seen = NoisyPredictor(), []
+    predictor = NoisyPredictor()
+    seen = []
     evaluation = evaluate(
         ListSource(records),
         predictor,
@@ -93,7 +95,8 @@ def test_the_table_holds_the_exact_figures_of_each_frame():
     )
     rows = list(csv.DictReader(evaluation.table.text()))
     assert [row["frame"] for row in rows] == ["0", "1", "2"]
-    one, prediction = frame(1), NoisyPredictor().predict(frame(1).image, 0)
+    one = frame(1)
+    prediction = NoisyPredictor().predict(frame(1).image, 0)
     expected = np.nanmean(np.abs(prediction.depth_m - one.ground_truth_m) / one.ground_truth_m)
     assert float(rows[1]["depth.abs_rel"]) == pytest.approx(expected, rel=1e-6)
     assert len(list(csv.DictReader(evaluation.table.text()))) == 3, (

@@ -85,6 +85,22 @@ def test_the_page_needs_no_other_file_and_escapes_what_it_is_given(written):
     assert "bad_image" in page
 
 
+def test_the_page_opens_with_the_geometry_check_and_its_warnings_once(tmp_path):
+    warning = "the median depth is 3,100 m: the ground truth is in millimetres"
+    geometry = {"description": "median depth 3.1e+03 m", "warnings": [warning]}
+    context = report.Context("bag", {}, ("another note", warning), geometry=geometry)
+    evaluation = evaluation_of(lambda depth, error, random: depth, frames=1)
+    page = report.write(evaluation, tmp_path, context, images=False).read_text()
+    assert f'<p class="warning">{warning}</p>' in page
+    assert page.index(warning) < page.index('<div class="verdict')
+    assert page.count(warning) == 1
+    assert "median depth 3.1e+03 m" in page
+    assert "another note" in page
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["geometry"] == geometry
+    assert warning in summary["notes"]
+
+
 def test_the_table_of_frames_is_one_row_each(written):
     assert len((written[1] / "frames.csv").read_text().splitlines()) == 1 + 3
 

@@ -127,7 +127,8 @@ def block_length(series: Floats) -> int:
 
 def _student_factor(blocks: int) -> float:
     """Quantile of Student's t over the normal's, and the bias of a variance over `blocks` values."""
-    z, freedom = NORMAL_QUANTILE, blocks - 1
+    z = NORMAL_QUANTILE
+    freedom = blocks - 1
     first = (z**3 + z) / (4 * freedom)
     second = (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
     return (z + first + second) / z * math.sqrt(blocks / freedom)

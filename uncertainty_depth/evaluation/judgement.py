@@ -17,7 +17,9 @@ from uncertainty_depth.evaluation.unit_sums import LEVELS
 from uncertainty_depth.metrics.sparsification import POGGI
 
 Floats = NDArray[np.float64]
-GREEN, RED, GREY = "green", "red", "grey"
+GREEN = "green"
+RED = "red"
+GREY = "grey"
 NEGLIGIBLE = 0.01
 """A gain below this fraction of a baseline's metric is none; below half of it, for certain."""
 SIZE_TOLERANCE = 4 / 3
@@ -126,11 +128,14 @@ def _beats(
     difference = estimates.interval(method - reference, scale * size)
     margin = NEGLIGIBLE * size
     if difference.high < 0 and difference.low < -margin:
-        color, word = GREEN, "beats"
+        color = GREEN
+        word = "beats"
     elif difference.low > -margin / 2:
-        color, word = RED, "is worse than" if difference.low > 0 else "is no better than"
+        color = RED
+        word = "is worse than" if difference.low > 0 else "is no better than"
     else:
-        color, word = GREY, "cannot be told from"
+        color = GREY
+        word = "cannot be told from"
     sign = -1 if reference[0] < 0 else 1
     interval = estimates.interval(sign * method)
     text = f"{name} {interval.text()} {word} {against}, {sign * reference[0]:.3f}"
@@ -150,11 +155,14 @@ def _no_worse(
     few = scale * max(abs(float(fitted[0])), 1.0)
     difference = estimates.interval(method - fitted, few)
     if difference.high < tolerance:
-        color, word = GREEN, "is as good as" if difference.high >= 0 else "beats"
+        color = GREEN
+        word = "is as good as" if difference.high >= 0 else "beats"
     elif difference.low > tolerance:
-        color, word = RED, "is worse than"
+        color = RED
+        word = "is worse than"
     else:
-        color, word = GREY, "may be worse than"
+        color = GREY
+        word = "may be worse than"
     interval = estimates.interval(method)
     text = f"{name} {interval.text()} {word} {against} fitted to these data, {fitted[0]:.3f}"
     return _check(f"{name} against {against}", color, text, interval, difference)

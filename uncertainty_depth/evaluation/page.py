@@ -81,6 +81,7 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
     training = dict(training_of(summary["model"]))
     training.pop("median_depth_m", None)  # hundreds of numbers
     settings["model"] = {**summary["model"], "training": training}
+    warnings = summary["geometry"].get("warnings", [])
     return environment.get_template("report.html.j2").render(
         title=f"{summary['source']}: depth and its uncertainty",
         facts=facts(summary, command),
@@ -92,7 +93,8 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         others=[compared(summary, key) for key in other_rows(law)] if scored else [],
         depth=depth(summary),
         frames=summary["frames"],
-        notes=summary["notes"],
+        warnings=warnings,
+        notes=[note for note in summary["notes"] if note not in warnings],
         overlay=_encoded(images.overlay) if images.overlay else "",
         worst=[_shown(frame) for frame in images.worst],
         typical=[_shown(frame) for frame in images.typical],
@@ -114,6 +116,7 @@ def facts(summary: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
         ("trained on", str(training_of(model).get("source") or "not known")),
         ("depth range", _range_text(limits_of(model.get("depth_range")))),
         ("camera", _camera_text(summary["camera"])),
+        ("geometry", summary["geometry"].get("description", "not checked")),
         ("scored", pixels),
         ("command", command),
     ]

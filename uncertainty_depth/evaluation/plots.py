@@ -180,7 +180,8 @@ def intervals_figure(curves: dict[str, Any]) -> Figure:
     figure = Figure(figsize=(SIZE[0], SIZE[1] * 1.5), layout="constrained")
     panels = figure.subplots(3, 1, sharex=True, height_ratios=(2, 2, 1))
     drawn = curves["plotted_intervals"]
-    middle, filled = (drawn["edges"][1:] + drawn["edges"][:-1]) / 2, drawn["pixels"] > 0
+    middle = (drawn["edges"][1:] + drawn["edges"][:-1]) / 2
+    filled = drawn["pixels"] > 0
     enough = drawn["pixels"] >= drawn["enough"]
     style(
         panels[0],

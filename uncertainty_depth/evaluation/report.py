@@ -95,9 +95,8 @@ def write(evaluation: Evaluation, folder: Path, context: Context, images: bool =
 
 def _write_files(evaluation: Evaluation, folder: Path, context: Context, images: bool) -> None:
     summary = summarize(evaluation, context)
-    (folder / "summary.json").write_text(
-        json.dumps(_json_safe(summary), indent=2), encoding="utf-8"
-    )
+    text = json.dumps(_json_safe(summary), indent=2)
+    (folder / "summary.json").write_text(text, encoding="utf-8")
     evaluation.table.write(folder / "frames.csv")
     evaluation.metrics.save(folder / "metrics.npz")
     drawn = draw(evaluation, law_of(context.model)) if images else Images({})

@@ -138,6 +138,7 @@ class GeometryCheck:
         """The numbers behind the warnings, and the warnings, as `summary.json` holds them."""
         fit = self._edges[GIVEN].fit()
         return {
+            "description": self.description(),
             "median_depth_m": self.median_depth_m,
             "fraction_in_view": self.fraction_in_view,
             "edge_fit": None if fit is None else fit.given,
