@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 
 import numpy as np
@@ -21,13 +20,12 @@ from uncertainty_depth.evaluation.unit_sums import (
     SCALARS,
 )
 from uncertainty_depth.evaluation.units import Units
+from uncertainty_depth.metrics.calibration import area_of_miscoverage
 from uncertainty_depth.metrics.depth import A1_FACTOR
-from uncertainty_depth.metrics.distributions import HALF_WIDTHS
-from uncertainty_depth.metrics.distributions import LEVELS as AUCE_LEVELS
+from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, HALF_WIDTHS
 from uncertainty_depth.metrics.sparsification import POGGI
 
 Floats = NDArray[np.float64]
-FITTED = ("constant", "proportional_to_depth")
 
 
 class Estimates:
@@ -137,48 +135,46 @@ class Estimates:
         return quantiles / LEVEL_WIDTHS[law][LEVELS.index(level)]
 
     def nll(self, law: str) -> Floats:
-        """Mean negative log likelihood, nats; +inf where a sigma of 0 is in error."""
-        rows = _nll(law, self.mean("log_sigma"), self.mean(_power_sum(law)))
+        """Return the mean negative log likelihood, nats; +inf where a sigma of 0 is in error."""
+        rows = DISTRIBUTIONS[law].nll(self.mean("log_sigma"), self.mean(_power_sum("ratio", law)))
         return np.where(self._scalars["certain_errors"] > 0, np.inf, rows)
 
     def fitted_nll(self, law: str) -> dict[str, Floats]:
-        """The same of the trivial baselines, each with its most likely scale."""
-        powers = {
-            "constant": self.mean("error" if law == "laplace" else "squared_error"),
-            "proportional_to_depth": self.mean(_power_sum(law, "depth_ratio"), "positive"),
-        }
-        logs = {
-            "constant": np.zeros_like(powers["constant"]),
+        """Return the same of the trivial baselines, each with its most likely scale."""
+        distribution = DISTRIBUTIONS[law]
+        log_sigma = {
+            "constant": np.zeros(len(self._scalars["frames"])),
             "proportional_to_depth": self.mean("log_predicted", "positive"),
         }
         rows = {}
-        for name in FITTED:
-            scale = _likely_scale(law, powers[name])
-            power = powers[name] / (scale if law == "laplace" else scale**2)
-            rows[name] = _nll(law, logs[name] + np.log(scale), power)
+        for name, power in self._fitted_powers(law).items():
+            scale = distribution.likely_scale(power, 1)
+            fitted_power = power / scale**distribution.power
+            rows[name] = distribution.nll(log_sigma[name] + np.log(scale), fitted_power)
         return rows
 
     def auce(self, law: str) -> Floats:
-        """Area under the calibration error curve."""
+        """Return the area under the calibration error curve."""
         bins = self.bootstrap.sums("ratio_bins")
         below = RATIO_BINS.below(HALF_WIDTHS[law])
-        return _area_of_miscoverage(_per_total(bins @ below.T, bins))
+        return _areas_of_miscoverage(_per_total(bins @ below.T, bins))
 
     def fitted_auce(self, law: str) -> dict[str, Floats]:
-        """The same of the trivial baselines, each with its most likely scale."""
-        widths = HALF_WIDTHS[law]
-        constant = self.mean("error" if law == "laplace" else "squared_error")
-        depth = self.mean(_power_sum(law, "depth_ratio"), "positive")
-        bins = {"constant": "error_bins", "proportional_to_depth": "depth_ratio_bins"}
-        powers = {"constant": constant, "proportional_to_depth": depth}
+        """Return the same of the trivial baselines, each with its most likely scale."""
+        tables = {"constant": "error_bins", "proportional_to_depth": "depth_ratio_bins"}
+        rows = {}
+        for name, power in self._fitted_powers(law).items():
+            scale = DISTRIBUTIONS[law].likely_scale(power, 1)
+            widths = HALF_WIDTHS[law] * scale[:, None]
+            counts = self.bootstrap.sums(tables[name])
+            rows[name] = _areas_of_miscoverage(ERROR_BINS.fractions_below(counts, widths))
+        return rows
+
+    def _fitted_powers(self, law: str) -> dict[str, Floats]:
+        """Return the mean power of error / sigma of each trivial baseline at scale 1."""
         return {
-            name: _area_of_miscoverage(
-                ERROR_BINS.fractions_below(
-                    self.bootstrap.sums(bins[name]),
-                    widths * _likely_scale(law, powers[name])[:, None],
-                )
-            )
-            for name in FITTED
+            "constant": self.mean(_power_sum("error", law)),
+            "proportional_to_depth": self.mean(_power_sum("depth_ratio", law), "positive"),
         }
 
 
@@ -188,23 +184,11 @@ def _per_total(sums: Floats, bins: Floats) -> Floats:
         return sums / (totals if sums.ndim == 1 else totals[:, None])
 
 
-def _power_sum(law: str, ratio: str = "ratio") -> str:
-    return ratio if law == "laplace" else f"squared_{ratio}"
+def _power_sum(quantity: str, law: str) -> str:
+    """Return the name of the sum of a quantity to the power that the law's likelihood has."""
+    return quantity if DISTRIBUTIONS[law].power == 1 else f"squared_{quantity}"
 
 
-def _likely_scale(law: str, mean_power: Floats) -> Floats:
-    """The factor on a sigma under which the errors are most likely."""
-    return math.sqrt(2) * mean_power if law == "laplace" else np.sqrt(mean_power)
-
-
-def _nll(law: str, mean_log_sigma: Floats, mean_power: Floats) -> Floats:
-    """From the means of `ln sigma` and of error / sigma, or its square for a Gaussian."""
-    if law == "laplace":
-        return math.log(2) / 2 + mean_log_sigma + math.sqrt(2) * mean_power
-    return math.log(2 * math.pi) / 2 + mean_log_sigma + mean_power / 2
-
-
-def _area_of_miscoverage(fractions: Floats) -> Floats:
-    """AUCE of each row of fractions covered, by the trapezoid rule."""
-    miss = np.abs(AUCE_LEVELS - fractions)
-    return (miss[:, 1:] + miss[:, :-1]) @ np.diff(AUCE_LEVELS) / 2
+def _areas_of_miscoverage(fractions: Floats) -> Floats:
+    """Return the AUCE of each row of fractions covered at the levels of the AUCE."""
+    return np.array([area_of_miscoverage(row) for row in fractions])

@@ -62,7 +62,7 @@ class Evaluation:
         """
         figures = self.metrics.update(prediction.depth_m, prediction.sigma_m, ground_truth_m)
         pixels = FramePixels(prediction, ground_truth_m, self.config)
-        if len(pixels.known):
+        if len(pixels.known_depth):
             self.units.add(frame_sums(pixels, figures))
         if figures is None:
             self.skip(

@@ -1,4 +1,7 @@
-"""The sums that the verdict needs of a frame: added up over units of frames, they are its state."""
+"""Sums over the pixels of a frame that the verdict is computed from.
+
+What `OnlineMetrics` computes of a frame already is taken from its metrics.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,16 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.evaluation.log_bins import LogBins
-from uncertainty_depth.metrics.depth import A1_FACTOR
-from uncertainty_depth.metrics.distributions import DISTRIBUTIONS
+from uncertainty_depth.metrics.arrays import as_floats
+from uncertainty_depth.metrics.calibration import log_sum, power_sum
+from uncertainty_depth.metrics.depth import A1_FACTOR, has_prediction, scorable
+from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, GAUSSIAN, LAPLACE
+from uncertainty_depth.metrics.merci import error_ratio
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.records import DepthPrediction
 
 GRID = (16, 20)
-"""Rows and columns of the cells that an image is divided into, as those of a model's median depth."""
+"""Rows and columns of the cells that an image is divided into, as in a model's median depth."""
 CELLS = GRID[0] * GRID[1]
 DEPTH_BINS = LogBins(0.05, 250.0, math.log(A1_FACTOR) / 8)
 CELL_BINS = LogBins(0.1, 120.0, math.log(A1_FACTOR) / 2)
@@ -30,10 +36,10 @@ LAWS = ("gaussian", "laplace")
 LARGEST_RATIO = 1e12
 
 SCALARS = (
-    "frames",  # those with a pixel scored
+    "frames",  # with a scored pixel
     "ground_truth",  # pixels with ground truth within the limits of the evaluation
-    "pixels",  # those of them that have a prediction
-    "depth",  # sums over the pixels: ground truth and its square, m and m^2
+    "pixels",  # those that also have a prediction: the scored ones
+    "depth",  # sums over the scored pixels: ground truth and its square, m and m^2
     "squared_depth",
     "error",
     "squared_error",
@@ -60,68 +66,66 @@ LAYOUT: dict[str, tuple[tuple[int, ...], str]] = {
     "cell_squared_depth": ((CELLS,), "float64"),
     "cell_bins": ((CELLS, CELL_BINS.number), "int32"),
 }
-"""Shape and dtype of the sums of a frame: `depth_bins` is over all ground truth, the others over
-the pixels scored; `cell_...` are keyed by the cell of `GRID` that a pixel lies in."""
+"""Shape and dtype of the sums of a frame.
 
-
+`depth_bins` counts all ground truth, the others the scored pixels; the rows of `cell_...` are the
+cells of `GRID`.
+"""
 LEVEL_WIDTHS = {law: DISTRIBUTIONS[law].half_widths(LEVELS) for law in LAWS}
 
 
 @lru_cache(maxsize=4)
 def cell_map(height: int, width: int) -> NDArray[np.intp]:
-    """Cell of `GRID`, row by row, that each pixel of an image lies in, flat."""
+    """Return the (height * width,) cell of `GRID` of each pixel, numbered row by row."""
     rows = np.arange(height) * GRID[0] // height
     columns = np.arange(width) * GRID[1] // width
     return (rows[:, None] * GRID[1] + columns).reshape(-1)
 
 
 class FramePixels:
-    """The pixels of a frame with ground truth within the limits, and those of them scored.
+    """The pixels of a frame that have ground truth, and those of them that are scored.
 
     Attributes:
-        known: flat indices of the pixels with ground truth.
-        cells: the cell of `GRID` of each pixel that has a prediction too; the arrays below are
-            theirs as well.
-        depth, sigma, ground_truth, error, ratio: (N,) float64, metres; error / sigma without unit.
+        known_depth: (M,) ground truth within the limits of the evaluation, metres.
+        cells: (N,) cell of `GRID` of each pixel that also has a prediction. The arrays below are
+            of these pixels, (N,) float64.
+        depth, sigma, ground_truth, error: metres.
+        ratio: error / sigma.
     """
 
     def __init__(
         self, prediction: DepthPrediction, ground_truth_m: NDArray, config: EvaluationConfig
     ) -> None:
         truth = ground_truth_m.reshape(-1)
-        least = np.nextafter(0, 1) if config.min_depth == 0 else config.min_depth
-        self.known = np.flatnonzero((truth >= least) & (truth <= config.max_depth))
-        self.known_depth = truth[self.known].astype(np.float64)
-        depth = prediction.depth_m.reshape(-1)[self.known].astype(np.float64)
-        sigma = prediction.sigma_m.reshape(-1)[self.known].astype(np.float64)
-        scored = np.isfinite(depth) & np.isfinite(sigma) & (sigma >= 0)
-        self.cells = cell_map(*ground_truth_m.shape)[self.known[scored]]
+        known = np.flatnonzero(scorable(truth, config.min_depth, config.max_depth))
+        depth = as_floats(prediction.depth_m.reshape(-1)[known])
+        sigma = as_floats(prediction.sigma_m.reshape(-1)[known])
+        scored = has_prediction(depth, sigma)
+        self.known_depth = as_floats(truth[known])
+        self.cells = cell_map(*ground_truth_m.shape)[known[scored]]
         self.depth = depth[scored]
         self.sigma = sigma[scored]
         self.ground_truth = self.known_depth[scored]
         self.error = np.abs(self.depth - self.ground_truth)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            ratio = self.error / self.sigma
-        self.ratio = np.where(self.error == 0, 0.0, ratio)
+        self.ratio = error_ratio(self.error, self.sigma)
 
 
 def frame_sums(pixels: FramePixels, metrics: Mapping[str, Any] | None) -> dict[str, NDArray]:
-    """The sums of one frame, as `LAYOUT` has them.
+    """Return the sums of one frame, as `LAYOUT` describes them.
 
     Args:
         pixels: of the frame.
-        metrics: its metrics as `OnlineMetrics.update` returns them; None without a pixel scored.
+        metrics: its metrics as `OnlineMetrics.update` returns them; None without a scored pixel.
     """
     cells = pixels.cells
     truth = pixels.ground_truth
     positive = pixels.depth > 0
+    depth_ratio = error_ratio(pixels.error[positive], pixels.depth[positive])
     cell_bin = cells * CELL_BINS.number + CELL_BINS.index(truth)
-    widths = np.array([LEVEL_WIDTHS[law] for law in LAWS])
-    depth_ratio = pixels.error[positive] / pixels.depth[positive]
     return {
-        "scalars": _scalars(pixels, positive, depth_ratio, frames=int(metrics is not None)),
+        "scalars": _scalars(pixels, depth_ratio, metrics),
         "ause": _areas(metrics),
-        "covered": (pixels.ratio <= widths[..., None]).sum(axis=-1),
+        "covered": _covered(metrics),
         "depth_bins": DEPTH_BINS.counts(pixels.known_depth),
         "error_bins": ERROR_BINS.counts(pixels.error),
         "ratio_bins": RATIO_BINS.counts(pixels.ratio),
@@ -132,39 +136,71 @@ def frame_sums(pixels: FramePixels, metrics: Mapping[str, Any] | None) -> dict[s
     }
 
 
-def _scalars(pixels: FramePixels, positive: NDArray, depth_ratio: NDArray, frames: int) -> NDArray:
-    truth = pixels.ground_truth
-    sigma = pixels.sigma[pixels.sigma > 0]
-    ratio = np.minimum(pixels.ratio[np.isfinite(pixels.ratio)], LARGEST_RATIO)
-    depth_ratio = np.minimum(depth_ratio, LARGEST_RATIO)
-    accurate = (pixels.depth < A1_FACTOR * truth) & (truth < A1_FACTOR * pixels.depth)
-    sums = {
-        "frames": frames,
-        "ground_truth": len(pixels.known),
-        "pixels": len(pixels.cells),
-        "depth": truth.sum(),
-        "squared_depth": truth @ truth,
-        "error": pixels.error.sum(),
-        "squared_error": pixels.error @ pixels.error,
-        "accurate": accurate.sum(),
-        "sigma": pixels.sigma.sum(),
-        "log_sigma": np.log(sigma).sum(),
-        "ratio": ratio.sum(),
-        "squared_ratio": ratio @ ratio,
-        "certain_errors": np.isinf(pixels.ratio).sum(),
-        "log_predicted": np.log(pixels.depth[positive]).sum(),
-        "depth_ratio": depth_ratio.sum(),
-        "squared_depth_ratio": depth_ratio @ depth_ratio,
-        "positive": positive.sum(),
-    }
+def _scalars(
+    pixels: FramePixels, depth_ratio: NDArray, metrics: Mapping[str, Any] | None
+) -> NDArray:
+    sums: dict[str, float] = dict.fromkeys(SCALARS, 0.0)
+    sums["ground_truth"] = len(pixels.known_depth)
+    if metrics is not None:
+        sums |= _sums_of_metrics(metrics["depth"], len(pixels.cells))
+        sums |= _sums_of_sigma(pixels)
+        sums |= _sums_of_depth_as_sigma(pixels, depth_ratio)
     return np.array([sums[name] for name in SCALARS], dtype=np.float64)
 
 
+def _sums_of_metrics(depth_metrics: Mapping[str, float], pixels: int) -> dict[str, float]:
+    return {
+        "frames": 1,
+        "pixels": pixels,
+        "error": depth_metrics["mae"] * pixels,
+        "squared_error": depth_metrics["rmse"] ** 2 * pixels,
+        "accurate": round(depth_metrics["a1"] * pixels),
+    }
+
+
+def _sums_of_sigma(pixels: FramePixels) -> dict[str, float]:
+    ratio = np.minimum(pixels.ratio[np.isfinite(pixels.ratio)], LARGEST_RATIO)
+    return {
+        "depth": pixels.ground_truth.sum(),
+        "squared_depth": pixels.ground_truth @ pixels.ground_truth,
+        "sigma": pixels.sigma.sum(),
+        "log_sigma": log_sum(pixels.sigma[pixels.sigma > 0]),
+        "ratio": power_sum(ratio, LAPLACE),
+        "squared_ratio": power_sum(ratio, GAUSSIAN),
+        "certain_errors": np.isinf(pixels.ratio).sum(),
+    }
+
+
+def _sums_of_depth_as_sigma(pixels: FramePixels, depth_ratio: NDArray) -> dict[str, float]:
+    ratio = np.minimum(depth_ratio, LARGEST_RATIO)
+    return {
+        "log_predicted": log_sum(pixels.depth[pixels.depth > 0]),
+        "depth_ratio": power_sum(ratio, LAPLACE),
+        "squared_depth_ratio": power_sum(ratio, GAUSSIAN),
+        "positive": len(ratio),
+    }
+
+
 def _areas(metrics: Mapping[str, Any] | None) -> NDArray:
-    """(candidates, statistics) AUSE of the frame; 0 where nothing was scored."""
+    """Return the (candidates, statistics) AUSE of the frame; 0 without a scored pixel."""
+    areas = np.zeros(LAYOUT["ause"][0])
     if metrics is None:
-        return np.zeros(LAYOUT["ause"][0])
-    scored = {"method": metrics["uncertainty"], **metrics["baselines"]}
-    return np.array(
-        [[scored[name]["ause"][statistic] for statistic in POGGI.errors] for name in CANDIDATES]
-    )
+        return areas
+    by_candidate = {"method": metrics["uncertainty"], **metrics["baselines"]}
+    for row, name in enumerate(CANDIDATES):
+        areas[row] = [by_candidate[name]["ause"][statistic] for statistic in POGGI.errors]
+    return areas
+
+
+def _covered(metrics: Mapping[str, Any] | None) -> NDArray:
+    """Return the (laws, levels) number of errors within their interval."""
+    covered = np.zeros(LAYOUT["covered"][0])
+    if metrics is None:
+        return covered
+    for row, law in enumerate(LAWS):
+        suffix = "" if law == "gaussian" else f"_{law}"
+        for column, level in enumerate(LEVELS):
+            name = f"coverage_{100 * level:.0f}{suffix}"
+            fraction = metrics["uncertainty"][name]
+            covered[row, column] = round(fraction * metrics["pixels"])
+    return covered

@@ -70,11 +70,16 @@ def pixels_with_ground_truth(
     return tuple(values.reshape(-1)[chosen] for values in arrays.values())
 
 
+def has_prediction(depth: NDArray, sigma: NDArray) -> NDArray[np.bool_]:
+    """Return where there is a finite depth and a finite sigma that is not negative."""
+    return np.isfinite(depth) & np.isfinite(sigma) & (sigma >= 0)
+
+
 def predicted_pixels(
     depth: NDArray, sigma: NDArray, ground_truth: NDArray
 ) -> tuple[NDArray, NDArray, NDArray]:
     """Of flat pixels those with a finite depth and a finite sigma that is not negative."""
-    predicted = np.isfinite(depth) & np.isfinite(sigma) & (sigma >= 0)
+    predicted = has_prediction(depth, sigma)
     if predicted.all():
         return depth, sigma, ground_truth
     return depth[predicted], sigma[predicted], ground_truth[predicted]

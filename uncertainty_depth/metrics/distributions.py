@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,7 +40,7 @@ class Distribution:
         quantiles = [NormalDist().inv_cdf((1 + level) / 2) for level in levels.reshape(-1)]
         return np.array(quantiles).reshape(levels.shape)
 
-    def likely_scale(self, power_sum: float, pixels: float) -> float:
+    def likely_scale(self, power_sum: Any, pixels: float) -> Any:
         """The factor on sigma under which the errors are most likely; 0 without any error.
 
         Args:
@@ -65,7 +66,16 @@ class Distribution:
             return -math.inf
         mean_log_sigma = log_sigma_sum / pixels + math.log(scale)
         mean_power = power_sum / pixels / scale**self.power
-        return self.normaliser + mean_log_sigma + self.weight * mean_power
+        return float(self.nll(mean_log_sigma, mean_power))
+
+    def nll(self, mean_log_sigma: ArrayLike, mean_power: ArrayLike) -> Any:
+        """Return the mean negative log likelihood, nats, from two means over the pixels.
+
+        Args:
+            mean_log_sigma: mean of `ln sigma`, of any shape.
+            mean_power: mean of `(error / sigma)^power`, same shape.
+        """
+        return self.normaliser + np.asarray(mean_log_sigma) + self.weight * np.asarray(mean_power)
 
 
 GAUSSIAN = Distribution("gaussian", 2, 1 / 2, math.log(2 * math.pi) / 2)
