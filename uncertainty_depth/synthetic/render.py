@@ -1,5 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Ray casting: which solid each ray meets first, and the light that comes back from there. Vectors are (3, N) float32."""
+"""Ray casting: the first solid along each ray, and the light from there.
+
+Arrays of vectors are (3, N) float32.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +37,10 @@ class Hits:
 
 
 def cast(scene: Scene, origin: Floats, directions: Floats) -> Hits:
-    """The first solid along each ray `origin + t * directions`; directions need not be unit vectors.
+    """Return the first solid along each ray `origin + t * directions`, of any length.
 
-    Solids whose bounding sphere lies outside a ray's reach are never asked: a ray meets the sphere only if its angle to the
-    centre is small enough, which one product of vectors decides for all rays.
+    A ray can only hit a solid if its angle to the centre of the solid's bounding sphere is small
+    enough. One matrix product tests that for all rays, before the exact intersection.
     """
     t = np.full(directions.shape[1], np.inf, np.float32)
     solid = np.full(directions.shape[1], NOTHING, np.int16)
@@ -62,7 +65,10 @@ def cast(scene: Scene, origin: Floats, directions: Floats) -> Hits:
 
 
 def _in_reach(offsets: Floats, bounds: Floats, units: Floats) -> NDArray[np.intp]:
-    """Indices of the solids whose bounding sphere the cone around all rays touches: what is behind a camera is left out at once."""
+    """Return the indices of solids whose bounding sphere touches the cone around all rays.
+
+    That leaves out what is behind a camera.
+    """
     axis = units.sum(axis=1) + TINY
     axis /= np.linalg.norm(axis)
     spread = np.arccos(np.clip((axis @ units).min(initial=1), -1, 1))
@@ -73,8 +79,9 @@ def _in_reach(offsets: Floats, bounds: Floats, units: Floats) -> NDArray[np.intp
 
 
 class LampView:
-    """What a lamp sees: the first solid in each direction, and how far it is. All solids are convex, so a point is lit if its own solid is
-    seen there, or one farther away.
+    """Shadow map of a lamp: the first solid in each direction, and its distance.
+
+    All solids are convex, so a point is lit if the map has its own solid there, or a farther one.
     """
 
     def __init__(self, scene: Scene, lamp: Lamp) -> None:
@@ -86,85 +93,90 @@ class LampView:
         directions = np.stack(
             [np.sin(polar) * np.cos(azimuth), np.sin(polar) * np.sin(azimuth), np.cos(polar)]
         ).reshape(3, -1)
-        self._seen = cast(
-            scene, np.asarray(lamp.position, np.float32), directions.astype(np.float32)
-        )
+        position = np.asarray(lamp.position, np.float32)
+        self._map = cast(scene, position, directions.astype(np.float32))
 
     def lit(self, offsets: Floats, solid: NDArray[np.int16]) -> Floats:
-        """Share of light, 0 to 1, that reaches points `offsets` away from the lamp on the given solids; bilinear, so shadows have soft edges."""
-        row = np.arctan2(np.sqrt(offsets[0] ** 2 + offsets[1] ** 2), offsets[2]) * np.float32(
-            MAP_ROWS / np.pi
-        ) - np.float32(0.5)
-        column = np.arctan2(offsets[1], offsets[0]) * np.float32(
-            MAP_COLUMNS / (2 * np.pi)
-        ) - np.float32(0.5)
-        row0 = np.floor(row)
-        column0 = np.floor(column)
-        down = row - row0
-        right = column - column0
-        rows = [np.clip(row0.astype(np.int32) + k, 0, MAP_ROWS - 1) * MAP_COLUMNS for k in (0, 1)]
-        columns = [(column0.astype(np.int32) + k) % MAP_COLUMNS for k in (0, 1)]
+        """Return the fraction of light that reaches points on the given solids, (N,).
+
+        Bilinear in the shadow map, so that shadows have soft edges.
+
+        Args:
+            offsets: (3, N) from the lamp to the points.
+            solid: (N,) index of the solid each point is on.
+        """
+        polar = np.arctan2(np.sqrt(offsets[0] ** 2 + offsets[1] ** 2), offsets[2])
+        azimuth = np.arctan2(offsets[1], offsets[0])
+        row = polar * np.float32(MAP_ROWS / np.pi) - np.float32(0.5)
+        column = azimuth * np.float32(MAP_COLUMNS / (2 * np.pi)) - np.float32(0.5)
+        top_row = np.floor(row)
+        left_column = np.floor(column)
+        down = row - top_row
+        right = column - left_column
         distance = np.sqrt(np.einsum("ij,ij->j", offsets, offsets))
-        top, bottom = (
-            [
-                (self._seen.solid[r + c] == solid) | (self._seen.t[r + c] > distance)
-                for c in columns
-            ]
-            for r in rows
-        )
-        return (top[0] * (1 - right) + top[1] * right) * (1 - down) + (
-            bottom[0] * (1 - right) + bottom[1] * right
-        ) * down
+
+        def is_lit(rows_down: int, columns_right: int) -> NDArray[np.bool_]:
+            map_row = np.clip(top_row.astype(np.int32) + rows_down, 0, MAP_ROWS - 1)
+            map_column = (left_column.astype(np.int32) + columns_right) % MAP_COLUMNS
+            texel = map_row * MAP_COLUMNS + map_column
+            return (self._map.solid[texel] == solid) | (self._map.t[texel] > distance)
+
+        top = is_lit(0, 0) * (1 - right) + is_lit(0, 1) * right
+        bottom = is_lit(1, 0) * (1 - right) + is_lit(1, 1) * right
+        return top * (1 - down) + bottom * down
 
 
 class Renderer:
-    """Renders one scene; what its lamps see is worked out once."""
+    """Renders one scene; the shadow maps of its lamps are made once."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self._lamps = [(lamp, LampView(scene, lamp)) for lamp in scene.lamps]
 
     def radiance(self, origin: Floats, directions: Floats, hits: Hits, pixel: float) -> Floats:
-        """Linear RGB light along each ray, (3, N); `pixel` is the angle of a pixel, radians. Rays that hit nothing are black."""
+        """Return linear RGB light along each ray, (3, N); black where a ray hits nothing.
+
+        Args:
+            origin: (3,) of all rays.
+            directions: (3, N).
+            hits: what `cast` returned for these rays.
+            pixel: angle of a pixel, radians.
+        """
         albedo, normals, emission = self._surfaces(origin, directions, hits, pixel)
         points = origin[:, None] + directions * np.where(np.isfinite(hits.t), hits.t, 0)
         unshaded = _corner_darkening(points, normals, self.scene.extent)
-        light = np.repeat(
-            (np.float32(self.scene.ambient) * (np.float32(0.85) + np.float32(0.15) * normals[2]))[
-                None
-            ],
-            3,
-            axis=0,
-        )
+        upward = np.float32(0.85) + np.float32(0.15) * normals[2]
+        ambient = np.float32(self.scene.ambient) * upward
+        light = np.repeat(ambient[None], 3, axis=0)
         for lamp, view in self._lamps:
             _add_lamp(light, lamp, view, points, normals, hits.solid)
         return albedo * (light * unshaded + emission)
 
     def reflection(self, origin: Floats, directions: Floats, hits: Hits) -> tuple[Floats, Floats]:
-        """Mean albedo at the hits, and the cosine between each unit ray and the normal there, both (N,)."""
+        """Return mean albedo and |cosine| between unit ray and normal at the hits, both (N,)."""
         albedo, normals, _ = self._surfaces(origin, directions, hits, 0.005)
         return albedo.mean(axis=0), np.abs(np.einsum("ij,ij->j", normals, directions))
 
     def _surfaces(
         self, origin: Floats, directions: Floats, hits: Hits, pixel: float
     ) -> tuple[Floats, Floats, Floats]:
-        """(albedo, normals, emission) at the hits, solid by solid."""
+        """Return (albedo, normals, emission) at the hits, solid by solid."""
         albedo = np.zeros_like(directions)
         normals = np.zeros_like(directions)
         emission = np.zeros(directions.shape[1], np.float32)
         order = np.argsort(hits.solid, kind="stable")
-        found, counts = np.unique(hits.solid, return_counts=True)
-        for k, rays in zip(
-            found, np.split(order, np.cumsum(counts)), strict=False
-        ):  # the last part of the split is always empty
-            if k != NOTHING:
-                along = directions.take(rays, axis=1)
-                solid = self.scene.solids[k]
-                surface = solid.surface(origin[:, None] + hits.t[rays] * along, along)
-                width = np.float32(pixel) * hits.t[rays] * np.sqrt(1 + surface.slopes**2)
-                albedo[:, rays] = solid.material.albedo(surface.uv, width)
-                normals[:, rays] = surface.normals
-                emission[rays] = solid.material.emission
+        indices, counts = np.unique(hits.solid, return_counts=True)
+        rays_of_solids = np.split(order, np.cumsum(counts)[:-1])
+        for k, rays in zip(indices, rays_of_solids, strict=True):
+            if k == NOTHING:
+                continue
+            along = directions.take(rays, axis=1)
+            solid = self.scene.solids[k]
+            surface = solid.surface(origin[:, None] + hits.t[rays] * along, along)
+            width = np.float32(pixel) * hits.t[rays] * np.sqrt(1 + surface.slopes**2)
+            albedo[:, rays] = solid.material.albedo(surface.uv, width)
+            normals[:, rays] = surface.normals
+            emission[rays] = solid.material.emission
         return albedo, normals, emission
 
 
@@ -193,7 +205,7 @@ def _add_lamp(
 
 
 def _corner_darkening(points: Floats, normals: Floats, extent: NDArray[np.float32]) -> Floats:
-    """Share of light left near the corners of the building, where walls, floor and ceiling stand in each other's light."""
+    """Return the fraction of light left near corners, where walls, floor and ceiling shade."""
     left = np.ones(points.shape[1], np.float32)
     for axis in range(3):
         grazing = np.float32(0.45) * (1 - np.abs(normals[axis]))

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What stands where: a world drawn from (seed, number), its lamps, and the robot's drive through it."""
+"""A world drawn from (seed, number): its solids, its lamps, and the robot's drive."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from uncertainty_depth.synthetic.furniture import (
     round_object,
 )
 from uncertainty_depth.synthetic.materials import Random
-from uncertainty_depth.synthetic.rooms import Plan, Room, plan, shell
+from uncertainty_depth.synthetic.rooms import Plan, Room, Wall, plan, shell
 from uncertainty_depth.synthetic.solids import Solid, Sphere
 from uncertainty_depth.synthetic.trajectory import Drive
 
 CLEARANCE = 0.45  # metres between the robot's path and whatever stands on the floor
 GAP = 0.04  # metres between pieces of furniture
-ROUND_OBJECTS = 8  # most of them in a test world
+ROUND_OBJECTS = 8  # maximum in a test world
 TRIES = 12  # places tried for each piece
 
 
@@ -42,11 +42,11 @@ class Scene:
     """One world.
 
     Attributes:
-        solids: everything that can be hit.
+        solids: all that a ray can hit.
         lamps: the point lights.
-        ambient: irradiance that comes from everywhere.
-        drive: where the robot is at a time.
-        extent: (2, 3), least and greatest corner of the rooms, metres.
+        ambient: irradiance from all directions.
+        drive: path and speed of the robot.
+        extent: (2, 3), min and max corner of the rooms, metres.
     """
 
     solids: list[Solid]
@@ -57,17 +57,20 @@ class Scene:
 
     @cached_property
     def centres(self) -> NDArray[np.float32]:
-        """(K, 3) centres of the solids' bounding spheres."""
+        """Return the centres of the solids' bounding spheres, (K, 3)."""
         return np.array([solid.centre for solid in self.solids], np.float32)
 
     @cached_property
     def bounds(self) -> NDArray[np.float32]:
-        """(K,) radii of the solids' bounding spheres."""
+        """Return the radii of the solids' bounding spheres, (K,)."""
         return np.array([solid.bound for solid in self.solids], np.float32)
 
 
 def build(seed: int, number: int, test_objects: bool = False) -> Scene:
-    """World `number` of `seed`: the same each time. Only with `test_objects` are there round objects in it."""
+    """Return world `number` of `seed`, the same on each call.
+
+    Only with `test_objects` are there round objects in it.
+    """
     rng = np.random.default_rng([seed, number])
     rooms = plan(rng)
     furnishing = Furnishing(rooms)
@@ -76,8 +79,8 @@ def build(seed: int, number: int, test_objects: bool = False) -> Scene:
     for room in rooms.rooms:
         solids += shell(rng, room)
         fixtures, lights = _ceiling_lamps(rng, room)
-        solids = solids + fixtures
-        lamps = lamps + lights
+        solids += fixtures
+        lamps += lights
     if test_objects:
         _stand_round_objects(np.random.default_rng([seed, number, 1]), furnishing)
     _furnish(rng, furnishing)
@@ -93,7 +96,7 @@ def build(seed: int, number: int, test_objects: bool = False) -> Scene:
 
 
 class Furnishing:
-    """Stands pieces in the rooms, clear of the path and of each other."""
+    """Places pieces in the rooms, clear of the path and of each other."""
 
     def __init__(self, rooms: Plan) -> None:
         self.rooms = rooms.rooms
@@ -107,7 +110,7 @@ class Furnishing:
         self._taken = np.concatenate([np.empty((0, 2)), *outlines])
 
     def stand(self, piece: Piece, x: float, y: float, yaw: float) -> bool:
-        """Stand the piece there if there is room for it."""
+        """Place the piece there if it fits; return whether it did."""
         outline = _outline(x, y, *piece.half, yaw)
         inside = any(
             (outline >= (room.x0, room.y0)).all() and (outline <= (room.x1, room.y1)).all()
@@ -126,7 +129,7 @@ class Furnishing:
 
 
 def _outline(x: float, y: float, half_x: float, half_y: float, yaw: float) -> NDArray[np.float64]:
-    """Points every 10 cm or closer over a turned rectangle, (N, 2)."""
+    """Return points at most 10 cm apart over a rotated rectangle, (N, 2)."""
     steps = [np.linspace(-half, half, int(np.ceil(half / 0.05)) + 1) for half in (half_x, half_y)]
     grid = np.stack(np.meshgrid(*steps), axis=-1).reshape(-1, 2)
     turn = np.array([[np.cos(yaw), np.sin(yaw)], [-np.sin(yaw), np.cos(yaw)]])
@@ -136,39 +139,39 @@ def _outline(x: float, y: float, half_x: float, half_y: float, yaw: float) -> ND
 def _distance(
     points: NDArray[np.float64], x: float, y: float, half: tuple[float, float], yaw: float
 ) -> NDArray[np.float64]:
-    """Distance of (N, 2) points from a turned rectangle, 0 inside."""
+    """Return the distance of (N, 2) points from a rotated rectangle, 0 inside."""
     turn = np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]])
     beyond = np.abs((points - (x, y)) @ turn) - half
     return np.hypot(*np.maximum(beyond, 0).T)
 
 
 def _furnish(rng: Random, furnishing: Furnishing) -> None:
-    """Furniture along the walls and things in the open, as much as the room's size and a random clutter ask for."""
+    """Place furniture along walls and objects in the open, by room size and a random clutter."""
     clutter = rng.uniform(0.5, 1.3)
     for room in furnishing.rooms:
         for wall in room.walls():
             for _ in range(round(clutter * wall.length / 2.5)):
                 piece = ALONG_WALLS[int(rng.integers(len(ALONG_WALLS)))](rng)
-                reach = max(wall.length / 2 - piece.half[0], 0)
-                _try(
-                    furnishing,
-                    piece,
-                    [
-                        (*wall.point(rng.uniform(-reach, reach), piece.half[1] + 0.05), wall.yaw)
-                        for _ in range(TRIES)
-                    ],
-                )
+                _try(furnishing, piece, _along_wall(rng, wall, piece))
         for _ in range(round(clutter * np.prod(room.size) / 8)):
-            _try(
-                furnishing,
-                IN_THE_OPEN[int(rng.integers(len(IN_THE_OPEN)))](rng),
-                _anywhere(rng, room),
-            )
+            piece = IN_THE_OPEN[int(rng.integers(len(IN_THE_OPEN)))](rng)
+            _try(furnishing, piece, _anywhere(rng, room))
         if rng.random() < 0.5:
             _stand_lamp(rng, furnishing, room)
 
 
+def _along_wall(rng: Random, wall: Wall, piece: Piece) -> list[tuple[float, float, float]]:
+    """Return `TRIES` random poses (x, y, yaw) with the back of the piece at the wall."""
+    reach = max(wall.length / 2 - piece.half[0], 0)
+    poses = []
+    for _ in range(TRIES):
+        x, y = wall.point(rng.uniform(-reach, reach), piece.half[1] + 0.05)
+        poses.append((x, y, wall.yaw))
+    return poses
+
+
 def _anywhere(rng: Random, room: Room) -> list[tuple[float, float, float]]:
+    """Return `TRIES` random poses (x, y, yaw) in the room."""
     return [
         (rng.uniform(room.x0, room.x1), rng.uniform(room.y0, room.y1), rng.uniform(-np.pi, np.pi))
         for _ in range(TRIES)
@@ -180,7 +183,7 @@ def _try(furnishing: Furnishing, piece: Piece, places: list[tuple[float, float, 
 
 
 def _stand_round_objects(rng: Random, furnishing: Furnishing) -> None:
-    """Cones, barrels and columns beside the path, where the camera sees them."""
+    """Place cones, barrels and columns beside the path, where the camera sees them."""
     standing = 0
     for _ in range(200):
         piece = round_object(rng)
@@ -195,14 +198,15 @@ def _stand_round_objects(rng: Random, furnishing: Furnishing) -> None:
 
 
 def _warm(rng: Random) -> tuple[float, float, float]:
-    """The colour of a lamp, from candle to daylight."""
+    """Return a lamp colour between candle and daylight."""
     warmth = rng.uniform(-0.15, 0.35)
     return 1.0 + 0.3 * warmth, 1.0 - 0.15 * warmth, 1.0 - 0.8 * warmth
 
 
 def _ceiling_lamps(rng: Random, room: Room) -> tuple[list[Solid], list[Lamp]]:
-    """One or two globes under the ceiling, spread along the room's long side."""
-    (x, y), size = room.centre, np.array(room.size)
+    """Return one or two globes under the ceiling, spread along the room's long side."""
+    x, y = room.centre
+    size = np.array(room.size)
     count = int(np.clip(round(size.max() / rng.uniform(3, 6)), 1, 2))
     long = int(np.argmax(size))
     colour = _warm(rng)
@@ -220,19 +224,10 @@ def _ceiling_lamps(rng: Random, room: Room) -> tuple[list[Solid], list[Lamp]]:
             colour,
             power,
         )
-        solids += [
-            fixture,
-            block(
-                centre[0],
-                centre[1],
-                fixture.centre[2] + fixture.radius,
-                0.015,
-                0.015,
-                2.0,
-                materials.glowing((0.1, 0.1, 0.1), 0),
-                "lamp",
-            ),
-        ]
+        top = fixture.centre[2] + fixture.radius
+        cable = materials.glowing((0.1, 0.1, 0.1), 0)
+        solids.append(fixture)
+        solids.append(block(centre[0], centre[1], top, 0.015, 0.015, 2.0, cable, "lamp"))
         lamps.append(lamp)
     return solids, lamps
 
@@ -245,7 +240,7 @@ def _globe(
 
 
 def _stand_lamp(rng: Random, furnishing: Furnishing, room: Room) -> None:
-    """A lamp on a pole."""
+    """Place a lamp on a pole."""
     height = rng.uniform(1.2, 1.7)
     look = materials.furniture(rng)
     colour = _warm(rng)

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The robot's camera and spinning LiDAR: where they sit, which way their rays go, and what noise they add."""
+"""The robot's camera and spinning LiDAR: mounting, rays and noise."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from uncertainty_depth.synthetic.render import NOTHING, Floats, Hits, Renderer, 
 
 CAMERA_HEIGHT = 0.8  # metres above the floor
 CAMERA_PITCH = np.deg2rad(5.0)  # looking down
-FIELD_OF_VIEW = np.deg2rad(72.0)  # across
+FIELD_OF_VIEW = np.deg2rad(72.0)  # horizontal
 # metres above the floor, and behind the camera
 LIDAR_HEIGHT = 1.05
 LIDAR_BACK = 0.06
 ELEVATIONS = np.deg2rad((-28.0, 22.0))  # lowest and highest ring
 TURN = 900  # directions per turn of the LiDAR
 LIDAR_RANGE = (0.3, 12.0)  # metres
-# standard deviation in metres; share of returns lost at any surface
+# standard deviation in metres; fraction of returns lost at any surface
 RANGE_NOISE = 0.015
 LOSS = 0.02
 MIDDLE_GREY = 0.2  # mean linear brightness the automatic exposure aims at
@@ -29,7 +29,7 @@ SAMPLES = np.array(
 
 
 def make_camera(width: int, height: int) -> Camera:
-    """The pinhole camera of this size; pixel (u, v) has its middle at integer u and v."""
+    """Return the pinhole camera of this size; pixel centres are at integer (u, v)."""
     focal = width / 2 / np.tan(FIELD_OF_VIEW / 2)
     return Camera(
         width,
@@ -59,20 +59,23 @@ LIDAR_TO_CAMERA = np.linalg.inv(CAMERA_TO_BASE) @ LIDAR_TO_BASE
 
 
 def base_to_world(x: float, y: float, yaw: float) -> NDArray[np.float64]:
-    """(4, 4) transform of a robot on the floor at (x, y)."""
+    """Return the (4, 4) pose of a robot on the floor at (x, y)."""
     transform = np.eye(4)
     transform[:2] = [[np.cos(yaw), -np.sin(yaw), 0, x], [np.sin(yaw), np.cos(yaw), 0, y]]
     return transform
 
 
 def camera_rays(camera: Camera, u: NDArray, v: NDArray) -> Floats:
-    """Ray directions through pixels (u, v) in the optical frame, (3, N), with z = 1: the ray parameter is the depth along the optical axis."""
+    """Return ray directions through pixels (u, v) in the optical frame, (3, N).
+
+    Their z is 1, so that the ray parameter is the depth along the optical axis.
+    """
     (fx, _, cx), (_, fy, cy), _ = camera.intrinsics
     return np.stack([(u - cx) / fx, (v - cy) / fy, np.ones(u.shape)]).astype(np.float32)
 
 
 def lidar_rays(rings: int) -> Floats:
-    """Unit directions of one turn in the LiDAR's frame, (3, rings * TURN), x ahead, z up."""
+    """Return unit directions of one turn, (3, rings * TURN), x ahead and z up."""
     up, around = np.meshgrid(
         np.linspace(ELEVATIONS[0], ELEVATIONS[1], rings),
         np.arange(TURN) * 2 * np.pi / TURN,
@@ -86,7 +89,7 @@ def lidar_rays(rings: int) -> Floats:
 
 
 class CameraView:
-    """What the camera sees from one pose, before any noise.
+    """What the camera sees from one pose, before noise.
 
     Attributes:
         depth_m: (H, W) float32, metres along the optical axis.
@@ -97,24 +100,19 @@ class CameraView:
     def __init__(self, renderer: Renderer, camera: Camera, to_world: NDArray[np.float64]) -> None:
         self._renderer = renderer
         self._camera = camera
-        self._origin, self._rotation = (
-            to_world[:3, 3].astype(np.float32),
-            to_world[:3, :3].astype(np.float32),
-        )
-        v, u = (axis.ravel() for axis in np.mgrid[: camera.height, : camera.width])
+        self._origin = to_world[:3, 3].astype(np.float32)
+        self._rotation = to_world[:3, :3].astype(np.float32)
+        v, u = np.mgrid[: camera.height, : camera.width].reshape(2, -1)
         hits, radiance = self._sample(u, v)
         shape = (camera.height, camera.width)
-        self.depth_m, self.solid = (
-            np.where(hits.solid == NOTHING, np.float32(np.nan), hits.t).reshape(shape),
-            hits.solid.reshape(shape),
-        )
+        depth = np.where(hits.solid == NOTHING, np.float32(np.nan), hits.t)
+        self.depth_m = depth.reshape(shape)
+        self.solid = hits.solid.reshape(shape)
         edges = np.flatnonzero(_edges(self.solid))
-        shifted = u[edges] + SAMPLES[:, :1], v[edges] + SAMPLES[:, 1:]
-        radiance[:, edges] = (
-            self._sample(*(axis.ravel() for axis in shifted))[1]
-            .reshape(3, len(SAMPLES), -1)
-            .mean(axis=1)
-        )
+        edge_u = u[edges] + SAMPLES[:, :1]
+        edge_v = v[edges] + SAMPLES[:, 1:]
+        _, samples = self._sample(edge_u.ravel(), edge_v.ravel())
+        radiance[:, edges] = samples.reshape(3, len(SAMPLES), -1).mean(axis=1)
         self.radiance = np.ascontiguousarray(radiance.T).reshape(*shape, 3)
 
     def _sample(self, u: NDArray, v: NDArray) -> tuple[Hits, Floats]:
@@ -126,7 +124,7 @@ class CameraView:
 
 
 def _edges(solid: NDArray[np.int16]) -> NDArray[np.bool_]:
-    """Pixels that have a neighbour on another solid."""
+    """Return which pixels have a neighbour on another solid, (H, W)."""
     edges = np.zeros(solid.shape, bool)
     for ahead, behind in ((np.s_[1:, :], np.s_[:-1, :]), (np.s_[:, 1:], np.s_[:, :-1])):
         differs = solid[ahead] != solid[behind]
@@ -138,13 +136,15 @@ def _edges(solid: NDArray[np.int16]) -> NDArray[np.bool_]:
 def expose(
     radiance: Floats, noise: float, rng: np.random.Generator, look: np.random.Generator
 ) -> NDArray[np.uint8]:
-    """A photograph, (H, W, 3) uint8: automatic exposure, vignette, lens blur, shot and read noise, gamma.
+    """Return the image that a camera takes of this light, (H, W, 3) uint8.
+
+    Automatic exposure, vignette, lens blur, shot and read noise, gamma.
 
     Args:
         radiance: (H, W, 3) linear light.
         noise: multiple of a typical camera's noise; 0 adds none.
-        rng: draws the noise of this picture.
-        look: draws what this camera's pictures have in common: brightness, tint, vignette, blur.
+        rng: of the noise of this image.
+        look: of what this camera's images share: brightness, tint, vignette, blur.
     """
     height, width = radiance.shape[:2]
     brightness = look.uniform(0.65, 1.5)
@@ -171,11 +171,11 @@ def scan(
     to_world: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> Floats:
-    """One turn of the LiDAR, taken at one instant (no motion during the turn).
+    """Return one turn of the LiDAR, taken at one instant (no motion during the turn).
 
     Returns:
-        (N, 4) x y z intensity in the LiDAR's frame. Beams that hit nothing in range are absent; with noise, so are some more, most often
-        those that graze a surface or hit it far away.
+        (N, 4) x y z intensity in the LiDAR's frame. Beams that hit nothing in range are absent.
+        With noise some more are, most often those that graze a surface or hit it far away.
     """
     rays = lidar_rays(rings)
     directions = to_world[:3, :3].astype(np.float32) @ rays
@@ -187,13 +187,12 @@ def scan(
     hits = Hits(hits.t[seen], hits.solid[seen])
     reflectance, cosine = renderer.reflection(origin, directions, hits)
     ranges = hits.t
-    kept: NDArray[np.bool_] = np.ones(len(ranges), bool)
+    returned: NDArray[np.bool_] = np.ones(len(ranges), bool)
     if noise > 0:
         lost = noise * (LOSS + 0.3 * np.exp(-12 * cosine) + 0.1 * (hits.t / LIDAR_RANGE[1]) ** 4)
         ranges = hits.t + np.float32(noise * RANGE_NOISE) * rng.standard_normal(
             len(hits.t), np.float32
         )
-        kept = rng.random(len(lost)) >= lost
-    return np.concatenate([rays * ranges, (reflectance * cosine)[None]])[:, kept].T.astype(
-        np.float32
-    )
+        returned = rng.random(len(lost)) >= lost
+    points = np.concatenate([rays * ranges, (reflectance * cosine)[None]])
+    return points[:, returned].T.astype(np.float32)

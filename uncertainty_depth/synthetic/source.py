@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The synthetic world as a source of frames, and as a bag."""
+"""Synthetic worlds as a source of frames, and as a bag."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LIDAR = 4
 
 
 class World:
-    """One world and the robot in it. Whatever it returns depends on (seed, world, frame) alone."""
+    """One world and the robot in it: all data depend on (seed, world, frame) alone."""
 
     def __init__(self, config: SynthesisConfig, number: int) -> None:
         self._config = config
@@ -52,28 +52,31 @@ class World:
 
     @property
     def solids(self) -> list[scene.Solid]:
-        """What the indices of a camera view's `solid` stand for."""
+        """Return the solids that the indices in `CameraView.solid` refer to."""
         return self._renderer.scene.solids
 
     def stamp_ns(self, frame: int) -> int:
-        """When the image of this frame is taken; the worlds follow each other in time."""
+        """Return the stamp of a frame's image; each world begins after the one before."""
         duration = round(self._config.frames / self._config.rate * SECOND_NS) + PAUSE_NS
         return START_NS + self._number * duration + round(frame / self._config.rate * SECOND_NS)
 
     def view(self, frame: int) -> sensors.CameraView:
-        """What the camera sees in this frame, before noise."""
+        """Render what the camera sees in this frame, before noise."""
         return sensors.CameraView(
             self._renderer, self._camera, self._pose(frame, 0) @ sensors.CAMERA_TO_BASE
         )
 
     def photograph(self, frame: int, view: sensors.CameraView) -> NDArray[np.uint8]:
-        """The camera's picture of its view in this frame, (H, W, 3) uint8 RGB."""
+        """Return the camera image of a view, (H, W, 3) uint8 RGB."""
         return sensors.expose(
             view.radiance, self._config.noise, self._random(CAMERA, frame), self._random(LOOK)
         )
 
     def cloud(self, frame: int) -> NDArray[np.float32]:
-        """The LiDAR's turn that belongs to this frame, taken `CLOUD_DELAY_NS` later: (N, 4) x y z intensity in the LiDAR's frame."""
+        """Return the LiDAR turn of this frame, taken `CLOUD_DELAY_NS` after the image.
+
+        (N, 4) x y z intensity in the LiDAR's frame.
+        """
         to_world = self._pose(frame, CLOUD_DELAY_NS) @ sensors.LIDAR_TO_BASE
         return sensors.scan(
             self._renderer,
@@ -94,7 +97,7 @@ class World:
 
 @dataclass(frozen=True)
 class Moment:
-    """One frame of one world, where the robot is at that time."""
+    """One frame of one world."""
 
     world: World
     number: int
@@ -102,27 +105,30 @@ class Moment:
 
     @property
     def name(self) -> str:
-        """E.g. world 3 frame 17."""
+        """Return the frame's name, e.g. "world 3 frame 17"."""
         return f"world {self.number} frame {self.frame}"
 
 
 def _moments(config: SynthesisConfig) -> Iterator[Moment]:
-    """Every frame of every world, in the order of their stamps, one world in memory at a time."""
+    """Yield all frames in the order of their stamps, with one world in memory at a time."""
     for number in range(config.worlds):
         world = World(config, number)
         yield from (Moment(world, number, frame) for frame in range(config.frames))
 
 
 class SyntheticSource:
-    """Frames of synthetic worlds, rendered as they are read. Ground truth is the LiDAR's, or with `config.dense` the exact depth everywhere.
+    """Frames of synthetic worlds, rendered as they are read.
+
+    Ground truth is made from the LiDAR, or with `config.dense` is the exact depth of each pixel.
 
     Args:
         config: which worlds, and the robot's sensors.
-        lidar: how the cloud becomes ground truth; the same as for a bag.
+        lidar: how the cloud becomes ground truth; the same options as for a bag.
     """
 
     def __init__(self, config: SynthesisConfig, lidar: LidarConfig | None = None) -> None:
-        self._config, self._lidar = config, lidar or LidarConfig()
+        self._config = config
+        self._lidar = lidar or LidarConfig()
         self._camera = sensors.make_camera(config.width, config.height)
         self.name = _notation(config)
         self.notes: list[str] = []
@@ -146,25 +152,29 @@ class SyntheticSource:
 
 
 def _notation(config: SynthesisConfig) -> str:
-    """What opens the same worlds again: always their number and seed, of the other options those that differ from the default."""
+    """Return the source string that opens these worlds again.
+
+    It always has worlds, frames and seed; other options where they differ from the default.
+    """
     values = to_mapping(config)
     defaults = to_mapping(SynthesisConfig())
-    named = [
-        key
+    options = [
+        f"{key}={str(value).lower()}"
         for key, value in values.items()
         if value != defaults[key] or key in ("worlds", "frames", "seed")
     ]
-    return "synthetic:" + ",".join(f"{key}={str(values[key]).lower()}" for key in named)
+    return "synthetic:" + ",".join(options)
 
 
 def synthesize(out_bag: Path | str, config: SynthesisConfig, progress: bool = True) -> None:
-    """Render synthetic worlds into a rosbag2 (MCAP): images, camera info, clouds, and the chain of transforms between the sensors.
+    """Render synthetic worlds into a rosbag2 (MCAP).
 
-    With `config.dense` the exact depth of every pixel is in the bag too, a 32FC1 image
-    that `ground_truth_topic` takes instead of the LiDAR.
+    The bag has images, camera info, clouds, and the transforms between the sensors. With
+    `config.dense` it also has the exact depth of each pixel, a 32FC1 image that
+    `ground_truth_topic` takes instead of the LiDAR.
 
     Raises:
-        SourceError: where `out_bag` exists.
+        SourceError: `out_bag` exists.
     """
     camera = sensors.make_camera(config.width, config.height)
     with BagWriter(out_bag) as bag:
