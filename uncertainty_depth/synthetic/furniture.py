@@ -1,5 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What stands in a room. Each maker returns solids around the origin, standing on z = 0, the front towards +y, and its half width and depth."""
+"""Furniture and other objects of a room.
+
+Each maker returns a piece around the origin that stands on z = 0 with its front towards +y.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ class Piece:
     half: tuple[float, float]
 
     def placed(self, x: float, y: float, yaw: float) -> list[Solid]:
-        """The solids turned by yaw and moved to (x, y)."""
+        """Return the solids rotated by yaw and moved to (x, y)."""
         return [_moved(solid, x, y, yaw) for solid in self.solids]
 
 
@@ -61,7 +64,7 @@ def block(
     label: str = "furniture",
     yaw: float = 0.0,
 ) -> Box:
-    """A box whose foot's centre is (x, y, z)."""
+    """Return a box; the centre of its foot is (x, y, z)."""
     return Box((x, y, z + height / 2), (width / 2, depth / 2, height / 2), look, label, yaw)
 
 
@@ -70,41 +73,31 @@ def _legs(
 ) -> list[Solid]:
     x = (width - thickness) / 2
     y = (depth - thickness) / 2
-    return [
-        block(i * x, j * y, 0, thickness, thickness, height, look)
-        for i in (-1, 1)
-        for j in (-1, 1)
-    ]
+    corners = ((-x, -y), (-x, y), (x, -y), (x, y))
+    return [block(*corner, 0, thickness, thickness, height, look) for corner in corners]
 
 
 def crates(rng: Random) -> Piece:
-    """One to three crates, stacked askew."""
+    """Draw one to three crates, stacked askew."""
     solids: list[Solid] = []
     z = 0.0
+    widest = 0.0
     size = rng.uniform(0.3, 0.85)
     for _ in range(int(rng.choice([1, 1, 2, 3]))):
         height = size * rng.uniform(0.6, 1.2)
-        solids.append(
-            block(
-                0,
-                0,
-                z,
-                size,
-                size * rng.uniform(0.7, 1),
-                height,
-                materials.thing(rng),
-                "box",
-                rng.uniform(-0.3, 0.3),
-            )
-        )
-        z = z + height
-        size = size * rng.uniform(0.6, 0.95)
-    reach = 1.25 * max(solid.half[0] for solid in solids)  # type: ignore[attr-defined]
+        depth = size * rng.uniform(0.7, 1)
+        look = materials.thing(rng)
+        yaw = rng.uniform(-0.3, 0.3)
+        solids.append(block(0, 0, z, size, depth, height, look, "box", yaw))
+        widest = max(widest, size)
+        z += height
+        size *= rng.uniform(0.6, 0.95)
+    reach = 1.25 * widest / 2
     return Piece(solids, (reach, reach))
 
 
 def balls(rng: Random) -> Piece:
-    """A ball, or a large one and a small one."""
+    """Draw a ball, or a large one and a small one."""
     radius = rng.uniform(0.1, 0.4)
     solids: list[Solid] = [Sphere((0, 0, radius), radius, materials.thing(rng), "sphere")]
     if rng.random() < 0.4:
@@ -114,7 +107,7 @@ def balls(rng: Random) -> Piece:
 
 
 def table(rng: Random) -> Piece:
-    """A table 0.73 m high with a few things on it."""
+    """Draw a table 0.7 to 0.76 m high with a few objects on it."""
     width = rng.uniform(1.0, 1.7)
     depth = rng.uniform(0.6, 0.9)
     height = rng.uniform(0.7, 0.76)
@@ -127,23 +120,16 @@ def table(rng: Random) -> Piece:
         size = rng.uniform(0.06, 0.14)
         y = rng.uniform(-0.25, 0.25) * depth
         ball = Sphere((x, y, height + size), size, materials.thing(rng), "sphere")
-        box = block(
-            x,
-            y,
-            height,
-            2 * size,
-            1.5 * size,
-            rng.uniform(0.05, 0.35),
-            materials.thing(rng),
-            "box",
-            rng.uniform(0, 1),
-        )
+        box_height = rng.uniform(0.05, 0.35)
+        box_look = materials.thing(rng)
+        yaw = rng.uniform(0, 1)
+        box = block(x, y, height, 2 * size, 1.5 * size, box_height, box_look, "box", yaw)
         solids.append(ball if rng.random() < 0.3 else box)
     return Piece(solids, (width / 2, depth / 2))
 
 
 def chair(rng: Random) -> Piece:
-    """A chair, its seat at 0.45 m."""
+    """Draw a chair with its seat at 0.47 m."""
     look = materials.furniture(rng)
     size = rng.uniform(0.4, 0.48)
     seat = block(0, 0, 0.42, size, size, 0.05, look)
@@ -152,7 +138,7 @@ def chair(rng: Random) -> Piece:
 
 
 def shelf(rng: Random) -> Piece:
-    """Shelves with rows of books."""
+    """Draw shelves with rows of books."""
     width = rng.uniform(0.7, 1.4)
     depth = rng.uniform(0.26, 0.36)
     height = rng.uniform(1.2, 2.1)
@@ -176,20 +162,12 @@ def _books(rng: Random, width: float, z: float) -> Solid:
         rng.uniform(0.025, 0.05), 5.0, 0.004, 0.0, 0.9, materials.vivid(rng), (0.03, 0.03, 0.03)
     )
     x = rng.uniform(-0.5, 0.5) * (width - length - 0.06)
-    return block(
-        x,
-        0.0,
-        z,
-        length,
-        0.2,
-        rng.uniform(0.18, 0.26),
-        materials.material(rng, spines),
-        "furniture",
-    )
+    height = rng.uniform(0.18, 0.26)
+    return block(x, 0.0, z, length, 0.2, height, materials.material(rng, spines))
 
 
 def cabinet(rng: Random) -> Piece:
-    """A cupboard or chest with doors or drawers."""
+    """Draw a cupboard or chest with doors or drawers."""
     width = rng.uniform(0.6, 1.3)
     depth = rng.uniform(0.35, 0.55)
     height = float(rng.choice([0.8, 1.1, 1.9]))
@@ -214,7 +192,7 @@ def cabinet(rng: Random) -> Piece:
 
 
 def sofa(rng: Random) -> Piece:
-    """A sofa or an armchair."""
+    """Draw a sofa or an armchair."""
     look = materials.thing(rng)
     width = float(rng.choice([0.95, 1.5, 2.0]))
     arms = [block(i * (width / 2 - 0.1), 0, 0, 0.2, 0.85, 0.6, look) for i in (-1, 1)]
@@ -229,7 +207,7 @@ def sofa(rng: Random) -> Piece:
 
 
 def pillar(rng: Random) -> Piece:
-    """A square pillar, higher than any room."""
+    """Draw a square pillar, higher than any room."""
     size = rng.uniform(0.25, 0.5)
     return Piece(
         [block(0, 0, 0, size, size, 5.0, materials.wall(rng), "pillar")], (size / 2, size / 2)
@@ -237,7 +215,7 @@ def pillar(rng: Random) -> Piece:
 
 
 def plant(rng: Random) -> Piece:
-    """A pot with a bush of spheres."""
+    """Draw a pot with a bush of spheres."""
     pot = rng.uniform(0.2, 0.35)
     green = materials.material(
         rng, materials.Mottled(0.02, 1.0, (0.02, 0.08, 0.02), (0.15, 0.4, 0.08)), 0.2
@@ -252,7 +230,7 @@ def plant(rng: Random) -> Piece:
 
 
 def round_object(rng: Random) -> Piece:
-    """A traffic cone, a barrel or a column: the class that training worlds never contain."""
+    """Draw a traffic cone, a barrel or a column, which training worlds never contain."""
     makers = [_cone, _barrel, _column]
     solid = makers[int(rng.integers(3))](rng)
     return Piece([solid], (solid.base_radius, solid.base_radius))
@@ -268,14 +246,9 @@ def _cone(rng: Random) -> Frustum:
 
 def _barrel(rng: Random) -> Frustum:
     radius = rng.uniform(0.22, 0.38)
-    return Frustum(
-        (0, 0, 0),
-        rng.uniform(0.7, 1.1),
-        radius,
-        radius * rng.uniform(0.85, 1.15),
-        materials.thing(rng),
-        ROUND,
-    )
+    height = rng.uniform(0.7, 1.1)
+    top_radius = radius * rng.uniform(0.85, 1.15)
+    return Frustum((0, 0, 0), height, radius, top_radius, materials.thing(rng), ROUND)
 
 
 def _column(rng: Random) -> Frustum:

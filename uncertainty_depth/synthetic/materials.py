@@ -1,9 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Random colours and materials of floors, walls, ceilings and things. All colours are linear albedo."""
+"""Random materials of floors, walls, ceilings and objects; colours are linear albedo."""
 
 from __future__ import annotations
 
 import colorsys
+from collections.abc import Callable
 
 import numpy as np
 
@@ -29,14 +30,14 @@ def hsv(
     saturation: tuple[float, float],
     value: tuple[float, float],
 ) -> Colour:
-    """A colour drawn from ranges of hue, saturation and value, each 0 to 1."""
+    """Draw a colour from ranges of hue, saturation and value, each 0 to 1."""
     return colorsys.hsv_to_rgb(
         rng.uniform(*hue) % 1.0, rng.uniform(*saturation), rng.uniform(*value)
     )
 
 
 def paint(rng: Random) -> Colour:
-    """A light, muted wall colour."""
+    """Draw a light, muted wall colour."""
     return hsv(
         rng,
         (0, 1) if rng.random() < 0.5 else (0.03, 0.2),
@@ -46,33 +47,33 @@ def paint(rng: Random) -> Colour:
 
 
 def vivid(rng: Random) -> Colour:
-    """A saturated colour."""
+    """Draw a saturated colour."""
     return hsv(rng, (0, 1), (0.5, 0.9), (0.15, 0.7))
 
 
 def wood(rng: Random) -> Colour:
-    """A brown from oak to walnut."""
+    """Draw a brown from oak to walnut."""
     return hsv(rng, (0.05, 0.1), (0.45, 0.75), (0.12, 0.5))
 
 
 def grey(rng: Random) -> Colour:
-    """A nearly neutral grey."""
+    """Draw a nearly neutral grey."""
     return hsv(rng, (0, 1), (0.0, 0.08), (0.1, 0.6))
 
 
 def scaled(colour: Colour, factor: float) -> Colour:
-    """The same colour, darker or lighter."""
-    red, green, blue = (min(factor * part, 0.95) for part in colour)
-    return red, green, blue
+    """Return the same colour, darker or lighter."""
+    red, green, blue = colour
+    return min(factor * red, 0.95), min(factor * green, 0.95), min(factor * blue, 0.95)
 
 
 def material(rng: Random, texture: Texture, dirt: float = 0.05) -> Material:
-    """`texture` at a random shift, with its share of dirt."""
+    """Return a material of the texture at a random shift, with up to `dirt` of dirt."""
     return Material(texture, (rng.uniform(0, 5), rng.uniform(0, 5)), rng.uniform(0.2, 1.0) * dirt)
 
 
 def planks(rng: Random) -> Texture:
-    """Floor boards 8 to 20 cm wide."""
+    """Draw floor boards 8 to 20 cm wide."""
     colour = wood(rng)
     height = rng.uniform(0.08, 0.2)
     return Blocks(
@@ -87,7 +88,7 @@ def planks(rng: Random) -> Texture:
 
 
 def tiles(rng: Random, smallest: float = 0.2, largest: float = 0.6) -> Texture:
-    """Square tiles with joints."""
+    """Draw square tiles with joints."""
     size = rng.uniform(smallest, largest)
     colour = paint(rng)
     return Blocks(
@@ -102,7 +103,7 @@ def tiles(rng: Random, smallest: float = 0.2, largest: float = 0.6) -> Texture:
 
 
 def bricks(rng: Random) -> Texture:
-    """Bricks of the usual 25 by 7.5 cm, or blocks of twice that."""
+    """Draw bricks of the usual 25 by 7.5 cm, or blocks of twice that size."""
     size = float(rng.choice([1.0, 1.0, 1.0, 2.0]))
     colour = hsv(rng, (-0.02, 0.07), (0.1, 0.7), (0.25, 0.6))
     return Blocks(
@@ -111,7 +112,7 @@ def bricks(rng: Random) -> Texture:
 
 
 def checker(rng: Random) -> Texture:
-    """A checker floor of light and dark squares."""
+    """Draw a checker floor of light and dark squares."""
     return Checker(
         rng.uniform(0.25, 0.5),
         hsv(rng, (0, 1), (0, 0.2), (0.5, 0.8)),
@@ -120,13 +121,13 @@ def checker(rng: Random) -> Texture:
 
 
 def carpet(rng: Random) -> Texture:
-    """A carpet or worn concrete."""
+    """Draw carpet or worn concrete."""
     colour = hsv(rng, (0, 1), (0.0, 0.6), (0.1, 0.5))
     return Mottled(rng.uniform(0.01, 0.03), 1.0, scaled(colour, 0.6), scaled(colour, 1.4))
 
 
 def plaster(rng: Random) -> Texture:
-    """Painted plaster with a soft unevenness."""
+    """Draw painted plaster with soft unevenness."""
     colour = paint(rng)
     return Mottled(
         rng.uniform(0.02, 0.06), rng.uniform(1, 3), scaled(colour, 0.85), scaled(colour, 1.1)
@@ -134,7 +135,7 @@ def plaster(rng: Random) -> Texture:
 
 
 def grained(rng: Random) -> Texture:
-    """Wood grain."""
+    """Draw wood grain."""
     colour = wood(rng)
     return Mottled(
         rng.uniform(0.004, 0.01), rng.uniform(6, 12), scaled(colour, 0.6), scaled(colour, 1.3)
@@ -142,7 +143,7 @@ def grained(rng: Random) -> Texture:
 
 
 def wallpaper(rng: Random) -> Texture:
-    """Upright stripes or dots in two shades of one colour."""
+    """Draw upright stripes or dots in two shades of one colour."""
     colour = paint(rng)
     other = scaled(colour, rng.uniform(0.6, 0.85)) if rng.random() < 0.7 else paint(rng)
     if rng.random() < 0.7:
@@ -151,7 +152,7 @@ def wallpaper(rng: Random) -> Texture:
 
 
 def panelling(rng: Random) -> Texture:
-    """Upright boards."""
+    """Draw upright boards."""
     colour = wood(rng) if rng.random() < 0.6 else paint(rng)
     return Blocks(
         rng.uniform(0.08, 0.2),
@@ -164,44 +165,79 @@ def panelling(rng: Random) -> Texture:
     )
 
 
-def _draw(rng: Random, makers: list, weights: list[float]) -> Texture:
+def _draw(rng: Random, makers: list[Callable[[Random], Texture]], weights: list[float]) -> Texture:
+    """Draw a texture by one of the makers, chosen by weight."""
     return makers[rng.choice(len(makers), p=np.array(weights) / np.sum(weights))](rng)
 
 
+def _plain_paint(rng: Random) -> Texture:
+    return Plain(paint(rng))
+
+
+def _plain_vivid(rng: Random) -> Texture:
+    return Plain(vivid(rng))
+
+
+def _plain_wood(rng: Random) -> Texture:
+    return Plain(wood(rng))
+
+
+def _plain_grey(rng: Random) -> Texture:
+    return Plain(grey(rng))
+
+
+def _small_checker(rng: Random) -> Texture:
+    return Checker(rng.uniform(0.06, 0.15), vivid(rng), paint(rng))
+
+
+def _small_stripes(rng: Random) -> Texture:
+    period = rng.uniform(0.06, 0.2)
+    duty = rng.uniform(0.3, 0.7)
+    return Stripes(period, duty, int(rng.integers(2)), vivid(rng), paint(rng))
+
+
+def _small_dots(rng: Random) -> Texture:
+    return Dots(rng.uniform(0.08, 0.16), rng.uniform(0.2, 0.35), vivid(rng), paint(rng))
+
+
+def _boards(rng: Random) -> Texture:
+    height = rng.uniform(0.08, 0.14)
+    return Blocks(2.0, height, 0.008, 0.3, 0.3, wood(rng), scaled(wood(rng), 0.3))
+
+
 def floor(rng: Random) -> Material:
-    """Material of a floor."""
+    """Draw the material of a floor."""
     return material(rng, _draw(rng, [planks, tiles, checker, carpet], [3, 2, 1.5, 2]))
 
 
 def wall(rng: Random) -> Material:
-    """Material of the walls of one room."""
-    plain = lambda r: Plain(paint(r))  # noqa: E731
-    return material(
-        rng,
-        _draw(rng, [plain, plaster, bricks, wallpaper, panelling, tiles], [2, 2, 2, 2, 1, 0.7]),
-    )
+    """Draw the material of the walls of one room."""
+    makers = [_plain_paint, plaster, bricks, wallpaper, panelling, tiles]
+    return material(rng, _draw(rng, makers, [2, 2, 2, 2, 1, 0.7]))
 
 
 def ceiling(rng: Random) -> Material:
-    """Material of a ceiling: paint, office panels or boards."""
+    """Draw the material of a ceiling: paint, office panels or boards."""
     white = hsv(rng, (0, 1), (0, 0.1), (0.6, 0.85))
-    panels = lambda _: Blocks(0.6, 0.6, 0.02, 0.0, 0.05, white, scaled(white, 0.5))  # noqa: E731
-    return material(rng, _draw(rng, [lambda _: Plain(white), panels, planks], [3, 2, 1]))
+
+    def plain(_: Random) -> Texture:
+        return Plain(white)
+
+    def panels(_: Random) -> Texture:
+        return Blocks(0.6, 0.6, 0.02, 0.0, 0.05, white, scaled(white, 0.5))
+
+    return material(rng, _draw(rng, [plain, panels, planks], [3, 2, 1]))
 
 
 def thing(rng: Random) -> Material:
-    """Material of a crate, a ball or a piece of furniture."""
+    """Draw the material of a crate, a ball or a piece of furniture."""
     makers = [
-        lambda r: Plain(vivid(r)),
-        lambda r: Plain(paint(r)),
-        lambda r: Checker(r.uniform(0.06, 0.15), vivid(r), paint(r)),
-        lambda r: Stripes(
-            r.uniform(0.06, 0.2), r.uniform(0.3, 0.7), int(r.integers(2)), vivid(r), paint(r)
-        ),
-        lambda r: Dots(r.uniform(0.08, 0.16), r.uniform(0.2, 0.35), vivid(r), paint(r)),
-        lambda r: Blocks(
-            2.0, r.uniform(0.08, 0.14), 0.008, 0.3, 0.3, wood(r), scaled(wood(r), 0.3)
-        ),
+        _plain_vivid,
+        _plain_paint,
+        _small_checker,
+        _small_stripes,
+        _small_dots,
+        _boards,
         grained,
         carpet,
     ]
@@ -209,26 +245,21 @@ def thing(rng: Random) -> Material:
 
 
 def furniture(rng: Random) -> Material:
-    """Material of furniture: wood, lacquer or metal."""
-    makers = [
-        grained,
-        lambda r: Plain(wood(r)),
-        lambda r: Plain(grey(r)),
-        lambda r: Plain(paint(r)),
-        lambda r: Plain(vivid(r)),
-    ]
+    """Draw the material of furniture: wood, lacquer or metal."""
+    makers = [grained, _plain_wood, _plain_grey, _plain_paint, _plain_vivid]
     return material(rng, _draw(rng, makers, [4, 2, 2, 2, 1]), dirt=0.06)
 
 
 def picture(rng: Random, size: tuple[float, float]) -> Material:
-    """A poster of `size` metres."""
+    """Draw a poster of `size` metres."""
     colours = tuple(vivid(rng) if rng.random() < 0.6 else paint(rng) for _ in range(5))
-    frame = (
-        scaled((1.0, 1.0, 1.0), rng.choice([0.03, 0.5, 0.9])) if rng.random() < 0.6 else wood(rng)
-    )
+    if rng.random() < 0.6:
+        frame = scaled((1.0, 1.0, 1.0), rng.choice([0.03, 0.5, 0.9]))
+    else:
+        frame = wood(rng)
     return Material(Picture(size, int(rng.integers(1 << 30)), colours, frame), dirt=0.0)
 
 
 def glowing(colour: Colour, emission: float) -> Material:
-    """A lamp or a window: `emission` times white paper under one unit of light."""
+    """Return the material of a lamp or window: `emission` times white paper in unit light."""
     return Material(Plain(colour), dirt=0.0, emission=emission)

@@ -1,5 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Floor plans: one room, a corridor, or a room and a corridor (or two rooms) joined by two openings; with the drive through them."""
+"""Floor plans and the drive through them.
+
+A plan is one room, a corridor, or two rooms (or a room and a corridor) joined by two openings.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ SLOT = 1.7  # metres of wall per door, window or poster
 
 @dataclass(frozen=True)
 class Room:
-    """The rectangle x0 <= x <= x1, y0 <= y <= y1, metres; `open_sides` (of "west east south north") have no wall of their own."""
+    """The rectangle x0 <= x <= x1, y0 <= y <= y1, metres.
+
+    `open_sides` (of "west east south north") have no wall of their own.
+    """
 
     x0: float
     y0: float
@@ -31,27 +37,28 @@ class Room:
 
     @property
     def centre(self) -> tuple[float, float]:
-        """The middle, metres."""
+        """Return the middle, metres."""
         return (self.x0 + self.x1) / 2, (self.y0 + self.y1) / 2
 
     @property
     def corner(self) -> tuple[float, float, float]:
-        """The least corner, on the floor."""
+        """Return the corner of min x and y, on the floor."""
         return self.x0, self.y0, 0.0
 
     @property
     def far_corner(self) -> tuple[float, float, float]:
-        """The greatest corner, under the ceiling."""
+        """Return the corner of max x and y, under the ceiling."""
         return self.x1, self.y1, self.height
 
     @property
     def size(self) -> tuple[float, float]:
-        """Extent along x and y, metres."""
+        """Return the extent along x and y, metres."""
         return self.x1 - self.x0, self.y1 - self.y0
 
     def walls(self) -> list[Wall]:
-        """The walls this room has."""
-        (x, y), (width, length) = self.centre, self.size
+        """Return the walls of this room."""
+        x, y = self.centre
+        width, length = self.size
         sides = {
             "west": (self.x0, y, 1, 0, length),
             "east": (self.x1, y, -1, 0, length),
@@ -63,7 +70,7 @@ class Room:
 
 @dataclass(frozen=True)
 class Wall:
-    """A wall's inner face: its middle (x, y), its normal into the room, its length and height, metres."""
+    """Inner face of a wall: middle, normal into the room, length and height in metres."""
 
     x: float
     y: float
@@ -74,14 +81,14 @@ class Wall:
 
     @property
     def yaw(self) -> float:
-        """Turn that makes +y of a piece of furniture look into the room."""
+        """Return the yaw at which +y of a piece of furniture points into the room."""
         return float(np.arctan2(-self.normal_x, self.normal_y))
 
     def point(self, along: float, away: float) -> tuple[float, float]:
-        """The point `along` metres from the wall's middle and `away` metres into the room."""
-        return self.x + along * abs(self.normal_y) + away * self.normal_x, self.y + along * abs(
-            self.normal_x
-        ) + away * self.normal_y
+        """Return the point `along` metres from the middle and `away` metres into the room."""
+        x = self.x + along * abs(self.normal_y) + away * self.normal_x
+        y = self.y + along * abs(self.normal_x) + away * self.normal_y
+        return x, y
 
     def slab(
         self,
@@ -93,21 +100,21 @@ class Wall:
         look: Material,
         label: str,
     ) -> Box:
-        """A box of `length` by `height` around (along, z) that stands `proud` metres out of the wall; the rest of it is inside the wall."""
+        """Return a box of `length` by `height` around (along, z).
+
+        It stands `proud` metres out of the wall; the rest of it is inside the wall.
+        """
         x, y = self.point(along, (proud - THICKNESS) / 2)
         deep = (proud + THICKNESS) / 2
-        half = length / 2
-        return Box(
-            (x, y, z),
-            (half, deep, height / 2) if self.normal_y else (deep, half, height / 2),
-            look,
-            label,
-        )
+        along_wall = length / 2
+        half = (along_wall, deep, height / 2) if self.normal_y else (deep, along_wall, height / 2)
+        return Box((x, y, z), half, look, label)
 
 
 def shell(rng: Random, room: Room) -> list[Solid]:
-    """Floor, ceiling and walls of a room, with skirting boards, doors, windows and pictures."""
-    (x, y), (width, length) = room.centre, room.size
+    """Draw floor, ceiling and walls of a room, with skirting boards, doors, windows, posters."""
+    x, y = room.centre
+    width, length = room.size
     look = materials.wall(rng)
     skirting = materials.furniture(rng)
     solids: list[Solid] = [
@@ -131,18 +138,13 @@ def shell(rng: Random, room: Room) -> list[Solid]:
 
 
 def _fittings(rng: Random, wall: Wall) -> list[Solid]:
-    """Doors, windows and pictures in the slots of a wall."""
+    """Draw doors, windows and posters in the slots of a wall."""
     solids: list[Solid] = []
     slots = int(wall.length // SLOT)
     for k in range(slots):
         along = (k + 0.5 - slots / 2) * SLOT + rng.uniform(-0.15, 0.15)
-        kind = rng.choice(["door", "window", "picture", "nothing"], p=[0.18, 0.1, 0.32, 0.4])
-        solids += {
-            "door": _door,
-            "window": _window,
-            "picture": _picture,
-            "nothing": lambda *_: [],
-        }[kind](rng, wall, along)
+        fitting = rng.choice(4, p=[0.18, 0.1, 0.32, 0.4])
+        solids += (_door, _window, _poster, _nothing)[fitting](rng, wall, along)
     return solids
 
 
@@ -164,37 +166,25 @@ def _window(rng: Random, wall: Wall, along: float) -> list[Solid]:
     sky = materials.glowing(
         materials.hsv(rng, (0.5, 0.65), (0.05, 0.4), (0.6, 0.95)), rng.uniform(0.15, 0.6)
     )
+    pane = (width - 0.04) / 2
+    pane_offset = (width + 0.04) / 4
     return [
         wall.slab(along, 1.5, width + 0.12, height + 0.12, 0.03, look, "window"),
-        *[
-            wall.slab(
-                along + i * (width + 0.04) / 4,
-                1.5,
-                (width - 0.04) / 2,
-                height,
-                0.035,
-                sky,
-                "window",
-            )
-            for i in (-1, 1)
-        ],
+        wall.slab(along - pane_offset, 1.5, pane, height, 0.035, sky, "window"),
+        wall.slab(along + pane_offset, 1.5, pane, height, 0.035, sky, "window"),
     ]
 
 
-def _picture(rng: Random, wall: Wall, along: float) -> list[Solid]:
+def _poster(rng: Random, wall: Wall, along: float) -> list[Solid]:
     width = rng.uniform(0.4, 1.3)
     height = rng.uniform(0.4, 1.1)
-    return [
-        wall.slab(
-            along,
-            rng.uniform(1.4, 1.7),
-            width,
-            height,
-            0.02,
-            materials.picture(rng, (width, height)),
-            "picture",
-        )
-    ]
+    z = rng.uniform(1.4, 1.7)
+    look = materials.picture(rng, (width, height))
+    return [wall.slab(along, z, width, height, 0.02, look, "picture")]
+
+
+def _nothing(_rng: Random, _wall: Wall, _along: float) -> list[Solid]:
+    return []
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +197,7 @@ class Plan:
 
 
 def plan(rng: Random) -> Plan:
-    """One of the kinds of floor plan, at random."""
+    """Draw a floor plan."""
     return [_hall, _corridor, _divided][rng.choice(3, p=[0.45, 0.2, 0.35])](rng)
 
 
@@ -226,18 +216,14 @@ def _corridor(rng: Random) -> Plan:
     width = rng.uniform(2.1, 3.2)
     length = rng.uniform(8.0, 16.0)
     along = np.arange(1.0, length - 1.0, 0.8)
-    there, back = (
-        np.stack([np.full_like(along, width / 2 + side * 0.3), along], axis=1) for side in (1, -1)
-    )
-    return Plan(
-        [Room(0, 0, width, length, rng.uniform(2.2, 3.0))],
-        [],
-        smooth_loop(np.concatenate([there, back[::-1]])),
-    )
+    there = np.stack([np.full_like(along, width / 2 + 0.3), along], axis=1)
+    back = np.stack([np.full_like(along, width / 2 - 0.3), along], axis=1)[::-1]
+    room = Room(0, 0, width, length, rng.uniform(2.2, 3.0))
+    return Plan([room], [], smooth_loop(np.concatenate([there, back])))
 
 
 def _divided(rng: Random) -> Plan:
-    """A room and a corridor or second room beside it; the loop goes out through one opening and back through the other."""
+    """Draw two rooms, or a room and a corridor; the loop uses both openings between them."""
     width = rng.uniform(7.0, 13.0)
     height = rng.uniform(2.4, 3.2)
     near = rng.uniform(3.2, 6.0)
@@ -299,8 +285,6 @@ def _through(
     across = np.linspace(first, second, int(np.ceil((second - first) / 0.8)) + 1)
     up = np.array([[first, near - 0.5], [first, near], [first, near + 0.5]])
     down = np.array([[second, near + 0.5], [second, near], [second, near - 0.5]])
-    there, back = (
-        np.stack([xs, np.full_like(xs, y)], axis=1)
-        for xs, y in ((across, high), (across[::-1], low))
-    )
+    there = np.stack([across, np.full_like(across, high)], axis=1)
+    back = np.stack([across[::-1], np.full_like(across, low)], axis=1)
     return smooth_loop(np.concatenate([up, there, down, back]))

@@ -1,5 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Convex solids a ray can hit in closed form. Arrays of vectors are (3, N) float32, metres, z up."""
+"""Convex solids with closed-form ray intersections.
+
+Arrays of vectors are (3, N) float32, metres, z up.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,19 @@ from uncertainty_depth.synthetic.texture import Material
 
 Floats = NDArray[np.float32]
 TINY = np.float32(1e-9)
-UV_AXES = np.array(
-    [[1, 2], [0, 2], [0, 1]]
-)  # texture axes of a box's face, by the face's axis: vertical faces keep v upright
+# texture axes of a box's face, by the axis of its normal: vertical faces keep v upright
+UV_AXES = np.array([[1, 2], [0, 2], [0, 1]])
 
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """What a texture and a lamp need to know of N points on a solid.
+    """Normals and texture coordinates of N points on a solid.
 
     Attributes:
         normals: (3, N), unit, outwards.
         uv: (2, N), metres along the surface.
-        slopes: (2, N), how far a view ray moves along u and v per metre that it moves along the normal; stretches a pixel's footprint.
+        slopes: (2, N), metres that a view ray moves along u and v for each metre along the normal;
+            stretches the footprint of a pixel.
     """
 
     normals: Floats
@@ -38,30 +41,33 @@ class Solid(Protocol):
 
     @property
     def material(self) -> Material:
-        """What it looks like."""
+        """Return its material."""
 
     @property
     def label(self) -> str:
-        """Object class."""
+        """Return its object class."""
 
     @property
     def centre(self) -> tuple[float, float, float]:
-        """Middle of the bounding sphere, metres."""
+        """Return the centre of its bounding sphere, metres."""
 
     @property
     def bound(self) -> float:
-        """Radius of the bounding sphere, metres."""
+        """Return the radius of its bounding sphere, metres."""
 
     def intersect(self, origin: Floats, directions: Floats) -> Floats:
-        """Ray parameter t > 0 where `origin + t * directions` enters the solid, (N,); inf where it misses or starts inside."""
+        """Return t > 0 where `origin + t * directions` enters the solid, (N,).
+
+        It is inf where a ray misses the solid or starts inside it.
+        """
 
     def surface(self, points: Floats, directions: Floats) -> Surface:
-        """Normals and texture coordinates of (3, N) points on the surface, seen along (3, N) directions."""
+        """Return the surface at (3, N) points, seen along (3, N) directions."""
 
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """A box turned by `yaw` radians about its vertical axis; `half` are its half sizes."""
+    """A box rotated by `yaw` radians about its vertical axis; `half` are its half sizes."""
 
     centre: tuple[float, float, float]
     half: tuple[float, float, float]
@@ -75,27 +81,27 @@ class Box:
         return float(np.linalg.norm(self.half))
 
     def intersect(self, origin: Floats, directions: Floats) -> Floats:
-        """The slab method: the ray is inside where it is between all three pairs of faces."""
+        """Intersect by the slab method: inside is between all three pairs of faces."""
         local = _turn(directions, -self.yaw)
         inverse = np.float32(1) / np.where(np.abs(local) < TINY, TINY, local)
         middle = -_turn(origin[:, None] - _column(self.centre), -self.yaw) * inverse
         reach = _column(self.half) * np.abs(inverse)
-        enter = _greatest(*(middle - reach))
-        leave = -_greatest(*(-middle - reach))
+        enter = _max_of_rows(middle - reach)
+        leave = -_max_of_rows(-middle - reach)
         return np.where((enter <= leave) & (enter > 0), enter, np.float32(np.inf))
 
     def surface(self, points: Floats, directions: Floats) -> Surface:
-        """Texture axes lie along the edges of each face."""
+        """Return the surface; texture axes lie along the edges of each face."""
         local = _turn(points - _column(self.centre), -self.yaw)
         along = _turn(directions, -self.yaw)
         x, y, z = np.abs(local) - _column(self.half)
         axis = np.where(x > y, np.where(x > z, 0, 2), np.where(y > z, 1, 2))
-        each = np.arange(points.shape[1])
+        column = np.arange(points.shape[1])
         normals = np.zeros_like(local)
-        normals[axis, each] = np.sign(local[axis, each])
+        normals[axis, column] = np.sign(local[axis, column])
         uv_axes = UV_AXES[axis].T
-        slopes = along[uv_axes, each] / _away_from_zero(along[axis, each])
-        return Surface(_turn(normals, self.yaw), local[uv_axes, each], slopes)
+        slopes = along[uv_axes, column] / _away_from_zero(along[axis, column])
+        return Surface(_turn(normals, self.yaw), local[uv_axes, column], slopes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +119,7 @@ class Sphere:
         return self.radius
 
     def intersect(self, origin: Floats, directions: Floats) -> Floats:
-        """The lesser root of a quadratic."""
+        """Intersect by the smaller root of a quadratic."""
         offset = origin - np.asarray(self.centre, np.float32)
         a = np.einsum("ij,ij->j", directions, directions)
         b = offset @ directions
@@ -122,7 +128,7 @@ class Sphere:
         return np.where((discriminant >= 0) & (t > 0), t, np.float32(np.inf))
 
     def surface(self, points: Floats, directions: Floats) -> Surface:
-        """Texture axes are longitude and latitude, in metres along the surface."""
+        """Return the surface; texture axes are longitude and latitude, metres along it."""
         normals = (points - _column(self.centre)) / np.float32(self.radius)
         around = np.float32(self.radius) * np.arctan2(normals[1], normals[0])
         up = np.float32(self.radius) * np.arcsin(np.clip(normals[2], -1, 1))
@@ -131,7 +137,10 @@ class Sphere:
 
 @dataclass(frozen=True, eq=False)
 class Frustum:
-    """An upright cone cut off at `top_radius`: traffic cones, and with equal radii columns and barrels. `base` is the centre of its foot."""
+    """An upright truncated cone: traffic cones, and with equal radii columns and barrels.
+
+    `base` is the centre of its foot.
+    """
 
     base: tuple[float, float, float]
     height: float
@@ -152,35 +161,34 @@ class Frustum:
 
     @property
     def taper(self) -> float:
-        """Change of the radius per metre of height."""
+        """Return the change of the radius per metre of height."""
         return (self.top_radius - self.base_radius) / self.height
 
     def intersect(self, origin: Floats, directions: Floats) -> Floats:
-        """The nearest valid hit among both roots of the side and the two caps."""
+        """Intersect by the nearest of both roots of the side and the two caps."""
         ox, oy, oz = (origin - np.asarray(self.base, np.float32)).tolist()
-        hits = [self._side(ox, oy, oz, directions, sign) for sign in (-1, 1)]
-        hits += [
-            self._cap(ox, oy, oz, directions, *cap)
-            for cap in ((0.0, self.base_radius), (self.height, self.top_radius))
+        hits = [
+            self._side(ox, oy, oz, directions, -1),
+            self._side(ox, oy, oz, directions, 1),
+            self._cap(ox, oy, oz, directions, 0.0, self.base_radius),
+            self._cap(ox, oy, oz, directions, self.height, self.top_radius),
         ]
         nearest = np.min(hits, axis=0)
         inside = 0 < oz < self.height and np.hypot(ox, oy) < self.base_radius + self.taper * oz
         return np.full_like(nearest, np.inf) if inside else nearest
 
     def _side(self, ox: float, oy: float, oz: float, directions: Floats, sign: int) -> Floats:
-        """One root of x^2 + y^2 = radius(z)^2, where it lies between foot and top."""
+        """Return one root of x^2 + y^2 = radius(z)^2, where z is between foot and top."""
         dx, dy, dz = directions.astype(np.float64)
         radius = self.base_radius + self.taper * oz
         a = dx * dx + dy * dy - (self.taper * dz) ** 2
         b = ox * dx + oy * dy - self.taper * radius * dz
         discriminant = b * b - a * (ox * ox + oy * oy - radius * radius)
-        t = (-b + sign * np.sqrt(np.maximum(discriminant, 0))) / np.where(
-            np.abs(a) < TINY, TINY, a
-        )
+        root = sign * np.sqrt(np.maximum(discriminant, 0))
+        t = (-b + root) / np.where(np.abs(a) < TINY, TINY, a)
         z = oz + t * dz
-        return np.where(
-            (discriminant >= 0) & (t > 0) & (z >= 0) & (z <= self.height), t, np.inf
-        ).astype(np.float32)
+        is_hit = (discriminant >= 0) & (t > 0) & (z >= 0) & (z <= self.height)
+        return np.where(is_hit, t, np.inf).astype(np.float32)
 
     def _cap(
         self, ox: float, oy: float, oz: float, directions: Floats, z: float, radius: float
@@ -191,7 +199,7 @@ class Frustum:
         return np.where(inside & (t > 0), t, np.float32(np.inf)).astype(np.float32)
 
     def surface(self, points: Floats, directions: Floats) -> Surface:
-        """Texture axes are longitude and height."""
+        """Return the surface; texture axes are longitude and height."""
         x, y, z = points - _column(self.base)
         distance = np.maximum(np.hypot(x, y), 1e-6)
         radius = self.base_radius + self.taper * z
@@ -199,9 +207,8 @@ class Frustum:
             np.hypot(1, self.taper)
         )
         cap = np.abs(distance - radius) > 1e-3
-        normals = np.where(
-            cap, np.stack([0 * x, 0 * x, np.sign(z - self.height / 2)]), side
-        ).astype(np.float32)
+        up_or_down = np.stack([0 * x, 0 * x, np.sign(z - self.height / 2)])
+        normals = np.where(cap, up_or_down, side).astype(np.float32)
         uv = np.stack([np.float32(self.base_radius) * np.arctan2(y, x), z])
         return Surface(normals, uv, _slopes(normals, directions))
 
@@ -210,13 +217,13 @@ def _column(values: tuple[float, float, float]) -> Floats:
     return np.asarray(values, np.float32)[:, None]
 
 
-def _greatest(x: Floats, y: Floats, z: Floats) -> Floats:
-    """The greatest of three arrays, element by element; much faster than `max` over an axis of length three."""
-    return np.maximum(np.maximum(x, y), z)
+def _max_of_rows(rows: Floats) -> Floats:
+    """Return the elementwise max of three rows; much faster than `max` over so short an axis."""
+    return np.maximum(np.maximum(rows[0], rows[1]), rows[2])
 
 
 def _turn(vectors: Floats, angle: float) -> Floats:
-    """(3, N) vectors turned about z."""
+    """Return (3, N) vectors rotated about z."""
     if angle == 0.0:
         return vectors
     cosine = np.float32(np.cos(angle))
@@ -235,7 +242,7 @@ def _away_from_zero(values: Floats) -> Floats:
 
 
 def _slopes(normals: Floats, directions: Floats) -> Floats:
-    """The slope of a view ray against a curved surface, taken alike along u and v."""
+    """Return the slope of a view ray against a curved surface, the same along u and v."""
     cosine = np.einsum("ij,ij->j", normals, directions) / np.linalg.norm(directions, axis=0)
     slope = np.sqrt(np.maximum(1 - cosine**2, 0)) / _away_from_zero(cosine)
     return np.stack([slope, slope])

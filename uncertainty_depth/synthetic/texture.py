@@ -1,5 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Procedural textures in metres, each filtered over the pixel's footprint so that it fades to its mean where it gets too fine."""
+"""Procedural textures in metres.
+
+Each is filtered over the footprint of a pixel: it fades to its mean where it gets too fine.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,15 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 Colour = tuple[float, float, float]
-Texture = Callable[
-    [Floats, Floats], Floats
-]  # (2, N) texture coordinates and (2, N) footprint widths, metres -> (3, N) linear albedo
+Texture = Callable[[Floats, Floats], Floats]
+"""(2, N) texture coordinates and (2, N) footprint widths, metres, to (3, N) linear albedo."""
 
 _HASH = np.random.default_rng(1).random(4096, dtype=np.float32)
 _NOISE_CELLS = 256
 
 
 def _fractal_noise() -> Floats:
-    """A periodic (256, 256) image of noise, amplitude falling as 1/frequency, mean 0, unit variance."""
+    """Return periodic 1/frequency noise, (256, 256), of mean 0 and unit variance."""
     spectrum = np.fft.rfft2(np.random.default_rng(2).standard_normal((_NOISE_CELLS, _NOISE_CELLS)))
     frequency = np.hypot(
         np.fft.fftfreq(_NOISE_CELLS)[:, None], np.fft.rfftfreq(_NOISE_CELLS)[None]
@@ -34,7 +36,10 @@ _NOISE = _fractal_noise().ravel()
 
 
 def pulse(x: Floats, width: Floats, duty: float) -> Floats:
-    """Mean, over a box of `width` around x, of the wave of period 1 that is 1 on the first `duty` of each period and 0 on the rest."""
+    """Return the mean of a pulse wave over a box of `width` around x.
+
+    The wave of period 1 is 1 on the first `duty` of each period and 0 on the rest.
+    """
     width = np.maximum(width, np.float32(1e-3))
 
     def integral(at: Floats) -> Floats:
@@ -46,7 +51,7 @@ def pulse(x: Floats, width: Floats, duty: float) -> Floats:
 
 
 def cell_hash(*cells: Floats) -> Floats:
-    """A value in [0, 1) for each cell of a grid, the same each time."""
+    """Return a fixed value in [0, 1) for each cell of a grid."""
     index = np.zeros(cells[0].shape, np.int64)
     for cell, prime in zip(cells, (73856093, 19349663, 83492791), strict=False):
         index ^= cell.astype(np.int64) * prime
@@ -54,7 +59,10 @@ def cell_hash(*cells: Floats) -> Floats:
 
 
 def noise(u: Floats, v: Floats) -> Floats:
-    """Smooth fractal noise, mean 0, unit variance, its finest detail one unit wide, repeating after 256."""
+    """Return smooth fractal noise of mean 0 and unit variance.
+
+    Its finest detail is one unit wide, and it repeats after 256.
+    """
     iu = np.floor(u)
     iv = np.floor(v)
     fu = u - iu
@@ -69,12 +77,12 @@ def noise(u: Floats, v: Floats) -> Floats:
 
 
 def fade(feature: float, width: Floats) -> Floats:
-    """1 where the footprint is much finer than the feature, 0 where it is coarser."""
+    """Return 1 where the footprint is much finer than the feature, 0 where it is coarser."""
     return np.clip(np.float32(1.5) - width / np.float32(feature), 0, 1)
 
 
 def mix(first: Colour, second: Colour, weight: Floats) -> Floats:
-    """(3, N) colours between `first` (weight 0) and `second` (weight 1)."""
+    """Return (3, N) colours between `first` (weight 0) and `second` (weight 1)."""
     a = np.asarray(first, np.float32)[:, None]
     b = np.asarray(second, np.float32)[:, None]
     return a + (b - a) * weight
@@ -101,16 +109,17 @@ class Checker:
 
     def __call__(self, uv: Floats, width: Floats) -> Floats:
         """See `Texture`."""
-        waves = (
-            2 * pulse(uv / (2 * np.float32(self.size)), width / (2 * np.float32(self.size)), 0.5)
-            - 1
-        )
+        period = 2 * np.float32(self.size)
+        waves = 2 * pulse(uv / period, width / period, 0.5) - 1
         return mix(self.first, self.second, 0.5 - 0.5 * waves[0] * waves[1])
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Bricks, tiles, planks and panels: rows of blocks with joints, each row shifted by `shift` of a block, each block of its own shade."""
+    """Bricks, tiles, planks and panels: rows of blocks with joints.
+
+    Each row is shifted by `shift` of a block, and each block has a shade of its own.
+    """
 
     length: float
     height: float
@@ -148,20 +157,14 @@ class Stripes:
 
     def __call__(self, uv: Floats, width: Floats) -> Floats:
         """See `Texture`."""
-        return mix(
-            self.first,
-            self.second,
-            pulse(
-                uv[self.axis] / np.float32(self.period),
-                width[self.axis] / np.float32(self.period),
-                self.duty,
-            ),
-        )
+        period = np.float32(self.period)
+        wave = pulse(uv[self.axis] / period, width[self.axis] / period, self.duty)
+        return mix(self.first, self.second, wave)
 
 
 @dataclass(frozen=True)
 class Dots:
-    """Discs of `radius` (a share of `period` metres) on a grid."""
+    """Discs of `radius` (a fraction of `period` metres) on a grid."""
 
     period: float
     radius: float
@@ -173,20 +176,16 @@ class Dots:
         cell = uv / np.float32(self.period)
         offset = cell - np.floor(cell) - np.float32(0.5)
         blur = np.maximum(width.max(axis=0) / np.float32(self.period), np.float32(1e-3))
-        inside = np.clip(
-            np.float32(0.5) + (np.float32(self.radius) - np.hypot(*offset)) / blur, 0, 1
-        )
+        edge_distance = np.float32(self.radius) - np.hypot(*offset)
+        inside = np.clip(np.float32(0.5) + edge_distance / blur, 0, 1)
         clear = fade(0.6, blur)
-        return mix(
-            self.first,
-            self.second,
-            inside * clear + np.float32(np.pi * self.radius**2) * (1 - clear),
-        )
+        mean = np.float32(np.pi * self.radius**2)
+        return mix(self.first, self.second, inside * clear + mean * (1 - clear))
 
 
 @dataclass(frozen=True)
 class Mottled:
-    """Fractal noise between two colours; stretched along u it is wood, fine it is carpet, coarse it is plaster or marble."""
+    """Fractal noise between two colours: wood if stretched along u, carpet if fine, or plaster."""
 
     grain: float
     stretch: float
@@ -198,16 +197,16 @@ class Mottled:
         weight = noise(
             uv[0] / np.float32(self.grain * self.stretch), uv[1] / np.float32(self.grain)
         )
-        return mix(
-            self.first,
-            self.second,
-            np.clip(0.5 + 0.3 * weight * (0.3 + 0.7 * fade(4 * self.grain, width[1])), 0, 1),
-        )
+        contrast = 0.3 + 0.7 * fade(4 * self.grain, width[1])
+        return mix(self.first, self.second, np.clip(0.5 + 0.3 * weight * contrast, 0, 1))
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A poster or painting of `size` metres, u and v from its middle: bars, discs and a horizon, drawn from a seed, in a frame."""
+    """A framed poster of `size` metres: bars, discs and a horizon, drawn from a seed.
+
+    u and v are measured from its middle.
+    """
 
     size: tuple[float, float]
     seed: int
@@ -218,40 +217,38 @@ class Picture:
         """See `Texture`."""
         rng = np.random.default_rng(self.seed)
         u, v = uv / np.asarray(self.size, np.float32)[:, None] + np.float32(0.5)
-        blur = np.maximum(
-            (width / np.asarray(self.size, np.float32)[:, None]).max(axis=0), np.float32(1e-3)
-        )
-        colour = mix(
-            self.colours[0],
-            self.colours[1],
-            _above(v + rng.uniform(-0.5, 0.5) * (u - 0.5), rng.uniform(0.3, 0.7), blur),
-        )
+        footprint = width / np.asarray(self.size, np.float32)[:, None]
+        blur = np.maximum(footprint.max(axis=0), np.float32(1e-3))
+        horizon = v + rng.uniform(-0.5, 0.5) * (u - 0.5)
+        sky = _above(horizon, rng.uniform(0.3, 0.7), blur)
+        colour = mix(self.colours[0], self.colours[1], sky)
         for k in range(int(rng.integers(2, 6))):
             x = rng.uniform(0.1, 0.9)
             y = rng.uniform(0.1, 0.9)
             radius = rng.uniform(0.06, 0.3)
-            distance = (
-                np.hypot(u - x, v - y)
-                if rng.random() < 0.5
-                else np.maximum(np.abs(u - x), 2.5 * np.abs(v - y))
-            )
+            if rng.random() < 0.5:
+                distance = np.hypot(u - x, v - y)
+            else:
+                distance = np.maximum(np.abs(u - x), 2.5 * np.abs(v - y))
             inside = _above(radius - distance.astype(np.float32), 0.0, blur)
-            colour = (
-                colour
-                + (np.asarray(self.colours[k % len(self.colours)], np.float32)[:, None] - colour)
-                * inside
-            )
+            colour = _painted_over(colour, self.colours[k % len(self.colours)], inside)
         edge = _above(np.maximum(np.abs(u - 0.5), np.abs(v - 0.5)), 0.46, blur)
-        return colour + (np.asarray(self.frame, np.float32)[:, None] - colour) * edge
+        return _painted_over(colour, self.frame, edge)
+
+
+def _painted_over(ground: Floats, paint: Colour, weight: Floats) -> Floats:
+    """Return (3, N) colours of the ground under paint of the given weight, (N,)."""
+    return ground + (np.asarray(paint, np.float32)[:, None] - ground) * weight
 
 
 def _above(x: Floats, threshold: float, blur: Floats) -> Floats:
+    """Return 1 where x is above the threshold, 0 below, with an edge as wide as the blur."""
     return np.clip(np.float32(0.5) + (x - np.float32(threshold)) / blur, 0, 1).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """What a solid looks like: a texture with a shift, a little dirt, and light of its own (lamps, windows)."""
+    """A texture with a shift, a little dirt, and light of its own (lamps, windows)."""
 
     texture: Texture
     shift: tuple[float, float] = (0.0, 0.0)
@@ -259,12 +256,9 @@ class Material:
     emission: float = 0.0
 
     def albedo(self, uv: Floats, width: Floats) -> Floats:
-        """(3, N) linear albedo at (2, N) texture coordinates, mean over (2, N) footprints, metres."""
+        """Return linear albedo (3, N) at (2, N) texture coordinates over footprints, metres."""
         colour = self.texture(uv + np.asarray(self.shift, np.float32)[:, None], width)
         if self.dirt > 0:
-            colour = colour * (
-                1
-                + np.float32(self.dirt)
-                * noise(*((uv + np.float32(self.shift[0])) / np.float32(0.025)))
-            )
+            u, v = (uv + np.float32(self.shift[0])) / np.float32(0.025)
+            colour = colour * (1 + np.float32(self.dirt) * noise(u, v))
         return np.clip(colour, 0.01, 0.95).astype(np.float32)

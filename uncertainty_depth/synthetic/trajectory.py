@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The robot's drive: a smooth closed curve, driven round and round at a steady speed."""
+"""The robot's drive: laps of a smooth closed curve at constant speed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STEPS = 24  # points per span of the curve
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """Where the robot is at a time.
+    """Position of the robot over time.
 
     Attributes:
         path: (P, 2) points of the closed curve, metres, first not repeated.
@@ -26,7 +26,7 @@ class Drive:
     start: float
 
     def pose(self, time_s: float) -> tuple[float, float, float]:
-        """(x, y, yaw) at a time: metres, metres, radians; the robot looks where it drives."""
+        """Return (x, y, yaw) at a time, metres and radians; the robot looks where it drives."""
         closed = np.vstack([self.path, self.path[:1]])
         steps = np.diff(closed, axis=0)
         along = np.concatenate([[0.0], np.cumsum(np.hypot(*steps.T))])
@@ -44,15 +44,17 @@ class Drive:
 
 
 def smooth_loop(corners: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Closed uniform cubic B-spline of (C, 2) control points, (STEPS * C, 2). It stays in the hull of each four neighbouring points."""
+    """Return the closed uniform cubic B-spline of (C, 2) control points, (STEPS * C, 2).
+
+    It stays in the convex hull of each four neighbouring points.
+    """
     s = np.arange(STEPS)[:, None] / STEPS
-    basis = (
-        np.stack([(1 - s) ** 3, 3 * s**3 - 6 * s**2 + 4, -3 * s**3 + 3 * s**2 + 3 * s + 1, s**3])
-        / 6
-    )
-    return np.concatenate(
-        [
-            sum(basis[k] * corners[(i + k) % len(corners)] for k in range(4))
-            for i in range(len(corners))
-        ]
-    )
+    cubics = [(1 - s) ** 3, 3 * s**3 - 6 * s**2 + 4, -3 * s**3 + 3 * s**2 + 3 * s + 1, s**3]
+    basis = np.stack(cubics) / 6
+    spans = []
+    for i in range(len(corners)):
+        span = np.zeros((STEPS, 2))
+        for k in range(4):
+            span += basis[k] * corners[(i + k) % len(corners)]
+        spans.append(span)
+    return np.concatenate(spans)
