@@ -35,7 +35,9 @@ def test_a_data_folder_goes_to_the_experiment_that_reads_one_and_is_refused_else
     )
     EXPERIMENTS["nyu"].run(tmp_path, 2, True, Path("somewhere"))
     assert called == [(tmp_path, 2, True, Path("somewhere"))]
-    with pytest.raises(ConfigError, match="data is somewhere, but this experiment makes its own"):
+    with pytest.raises(
+        ConfigError, match="data is somewhere, but this experiment generates its data"
+    ):
         EXPERIMENTS["toy-cubic"].run(tmp_path, data=Path("somewhere"))
 
 

@@ -1,9 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What the experiments' figures share: size, colours that colour-blind readers can tell apart, and how they are saved."""
+"""Size, colours and saving of the experiments' figures."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -21,13 +22,14 @@ COLORS = (
     "#56B4E9",
     "#000000",
     "#999933",
-)  # Okabe and Ito 2008, and olive
+)
+"""Okabe and Ito 2008, which colour-blind readers can tell apart, and olive."""
 
 
 def panels(
-    rows: int, columns: int, width: float = 4.0, height: float = 3.2, **options: object
-) -> tuple[Figure, NDArray[np.object_]]:
-    """A figure of `rows` by `columns` panels, each `width` by `height` inches."""
+    rows: int, columns: int, width: float = 4.0, height: float = 3.2, **options: Any
+) -> tuple[Figure, NDArray[Any]]:
+    """Return a figure of `rows` by `columns` panels of `width` by `height` inches, and them."""
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
@@ -40,7 +42,18 @@ def band(
     label: str,
     percentiles: tuple[float, float] = (25, 75),
 ) -> None:
-    """Median over the repetitions (first axis of `values`) as a line, the range between two percentiles as a band; NaN is left out."""
+    """Plot the median over the first axis as a line, and two percentiles as a band.
+
+    NaN is left out.
+
+    Args:
+        axes: to draw into.
+        x: (n,).
+        values: (repetitions, n).
+        color: of line and band.
+        label: in the legend.
+        percentiles: lower and upper edge of the band.
+    """
     low, middle, high = np.nanpercentile(
         np.asarray(values, dtype=float), [percentiles[0], 50, percentiles[1]], axis=0
     )

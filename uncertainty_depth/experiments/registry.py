@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Names of the experiments, known without importing any of them."""
+"""Names of the experiments, available without importing any of them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from uncertainty_depth.errors import ConfigError
 
 @dataclass(frozen=True)
 class Experiment:
-    """One question of a paper.
+    """One experiment of a paper.
 
     Attributes:
         description: one line for the command line's help.
-        module: where `run(output, seeds, quick)`, with `data` where it reads any, lives, below this package.
+        module: of this package, with `run(output, seeds, quick)`, and `data` where it reads any.
         seeds: repetitions of a full run when the user names none.
         quick_seeds: repetitions of a quick run when the user names none.
         reads_data: whether `run` also takes the folder of a data set.
@@ -31,21 +31,21 @@ class Experiment:
     def run(
         self, output: Path, seeds: int | None = None, quick: bool = False, data: Path | None = None
     ) -> None:
-        """Write table, JSON and figures into the folder `output`; what an earlier run finished there is kept.
+        """Write table, JSON and plots into `output`; finished parts of an earlier run are used.
 
         Args:
             output: folder, created where missing.
-            seeds: number of repetitions; None takes the experiment's own.
+            seeds: number of repetitions; None takes the experiment's default.
             quick: a small version, under two minutes on two cores.
-            data: folder of the data set; None leaves it to the experiment where to look.
+            data: folder of the data set; None takes the experiment's default.
 
         Raises:
-            ConfigError: a folder is given to an experiment that makes its own data.
+            ConfigError: a data folder is given to an experiment that generates its data.
             UncertaintyDepthError: a library the experiment needs is not installed.
         """
         if data is not None and not self.reads_data:
             raise ConfigError(
-                f"data is {data}, but this experiment makes its own; expected no --data"
+                f"data is {data}, but this experiment generates its data; expected no --data"
             )
         module = importlib.import_module(f"{__package__}.{self.module}")
         module.run(
@@ -64,13 +64,13 @@ EXPERIMENTS: dict[str, Experiment] = {
         4,
     ),
     "toy-sinusoid": Experiment(
-        "distance of six methods to the true posterior, regression (Gustafsson et al. 2020, section 4.1)",
+        "distance of six methods to the true posterior, regression (Gustafsson et al. 2020)",
         "toy_sinusoid",
         10,
         3,
     ),
     "toy-classification": Experiment(
-        "distance of six methods to the true posterior, classification (Gustafsson et al. 2020, section 4.1)",
+        "distance of six methods to the true posterior, classification (Gustafsson et al. 2020)",
         "toy_classification",
         10,
         3,

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Resumable runs: each finished piece is a JSON file, written whole or not at all."""
+"""Resumable runs: each finished piece is a JSON file, written atomically."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from uncertainty_depth.interrupt import deferred_interrupt
 
 FORMAT = 1
 
-
 Settings = Mapping[str, Any] | Callable[[str], Mapping[str, Any]]
 
 
@@ -26,18 +25,21 @@ def resume(
     compute: Callable[[str], Any],
     label: str,
 ) -> list[Any]:
-    """The result of `compute(name)` for each name, read from `folder/name.json` where a run with the same settings left it.
+    """Return `compute(name)` for each name, or the stored result of an earlier run.
+
+    Results are stored in `folder/name.json` and used again where the settings are the same.
 
     Args:
-        folder: where the pieces are kept, created where missing.
+        folder: of the stored results, created where missing.
         names: file names without their ending.
-        settings: everything a result depends on besides its name, for all names or as a function of it; a piece of other settings is computed again.
+        settings: all that a result depends on besides its name, one mapping for all names or a
+            function of the name; a result of other settings is computed again.
         compute: returns numbers, strings, arrays, lists and mappings of these.
         label: name on the progress bar.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C was pressed, and the piece at hand is finished and kept; a second
-            one ends it at once.
+        KeyboardInterrupt: Ctrl-C was pressed, and the current piece is finished and stored; a
+            second Ctrl-C stops at once.
     """
     names = list(names)
     settings_of = settings if callable(settings) else lambda _: settings
@@ -60,7 +62,7 @@ def _piece(path: Path, name: str, settings: Any, compute: Callable[[str], Any]) 
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """The stored piece, or an empty mapping for one that is missing or damaged: it is computed again."""
+    """Return the stored piece, or an empty mapping where it is missing or damaged."""
     try:
         stored = json.loads(path.read_text())
     except (FileNotFoundError, ValueError):

@@ -1,7 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Many small networks trained at once: their weights are stacked and every layer is one batched matrix product.
+"""Many small networks trained at once.
 
-Inside the stack the examples lie last, (M, units, N): batched products of small matrices are about twice as fast so.
+Their weights are stacked, and every layer is one batched matrix product. Inside the stack the
+examples are the last axis, (M, units, N), which makes batched products of small matrices about
+twice as fast.
 """
 
 from __future__ import annotations
@@ -9,12 +11,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-Objective = Callable[[nn.Module, Tensor, Tensor], Tensor]
+Objective = Callable[[Any, Tensor, Tensor], Tensor]
+"""(network, inputs, targets) to the loss of each member."""
 
 
 class StackedMLP(nn.Module):
@@ -24,7 +28,8 @@ class StackedMLP(nn.Module):
         members: number of networks M.
         sizes: units per layer, input and output included.
         activation: applied after each hidden layer.
-        noise: one module per hidden layer, applied after its activation (dropout of any kind); None applies nothing.
+        noise: one module per hidden layer, applied after its activation (dropout of any type);
+            None applies nothing.
     """
 
     def __init__(
@@ -49,23 +54,27 @@ class StackedMLP(nn.Module):
         )
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """(N, in) shared by all members, or (M, N, in), to (M, N, out)."""
+        """Return (M, N, out) for (N, in) shared by all members, or (M, N, in)."""
         hidden = inputs.expand(len(self.weights[0]), *inputs.shape[-2:]).mT
         for noise, weight, bias in zip(self.noise, self.weights, self.biases, strict=False):
             hidden = noise(self.activation(_affine(bias, weight, hidden)))
         return _affine(self.biases[-1], self.weights[-1], hidden).mT
 
     def per_member(self, values: Tensor) -> Tensor:
-        """(M,) to the shape that the parameters broadcast with."""
+        """Return (M,) values in the shape that the parameters broadcast with."""
         return values[:, None, None]
 
     def squared_weights(self) -> Tensor:
-        """(M,) sum of the squares of each member's weights and biases."""
-        return sum(parameter.square().sum((1, 2)) for parameter in (*self.weights, *self.biases))
+        """Return the sum of squares of each member's weights and biases, (M,)."""
+        squares = [value.square().sum((1, 2)) for value in (*self.weights, *self.biases)]
+        return torch.stack(squares).sum(0)
 
 
 class PairedMLP(StackedMLP):
-    """`members` pairs of networks, the first for the mean, the second for the log variance (Gustafsson et al. 2020, appendix B)."""
+    """Pairs of networks, one for the mean, one for the log variance.
+
+    Gustafsson et al. 2020, appendix B.
+    """
 
     def __init__(
         self, members: int, sizes: Sequence[int], noise: Sequence[nn.Module] | None = None
@@ -74,39 +83,41 @@ class PairedMLP(StackedMLP):
         self.members = members
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """(N, in) or (M, N, in) to (M, N, 2): mean and log variance."""
+        """Return mean and log variance (M, N, 2) for (N, in) or (M, N, in)."""
         both = inputs if inputs.dim() == 2 else inputs.repeat(2, 1, 1)
         return super().forward(both).view(2, self.members, -1).movedim(0, -1)
 
     def per_member(self, values: Tensor) -> Tensor:
-        """(M,) to the shape that the parameters broadcast with."""
+        """Return (M,) values in the shape that the parameters broadcast with."""
         return super().per_member(values.repeat(2))
 
     def squared_weights(self) -> Tensor:
-        """(M,) sum of the squares of each pair's weights and biases."""
-        return sum(super().squared_weights().chunk(2))
+        """Return the sum of squares of each pair's weights and biases, (M,)."""
+        first, second = super().squared_weights().chunk(2)
+        return first + second
 
 
 def _affine(bias: Tensor, weight: Tensor, hidden: Tensor) -> Tensor:
-    """The sum bias + weight @ hidden; a batch of vectors is faster multiplied element by element than as matrices."""
+    """Return bias + weight @ hidden; vectors are multiplied elementwise, which is faster."""
     rows, columns = weight.shape[1:]
     if columns == 1:
         return torch.addcmul(bias, weight, hidden)
-    return (
-        bias + (weight.mT * hidden).sum(1, keepdim=True)
-        if rows == 1
-        else torch.baddbmm(bias, weight, hidden)
-    )
+    if rows == 1:
+        return bias + (weight.mT * hidden).sum(1, keepdim=True)
+    return torch.baddbmm(bias, weight, hidden)
 
 
 def _uniform(members: int, fan_in: int, rows: int, columns: int) -> nn.Parameter:
-    """Start values as `torch.nn.Linear` draws them."""
+    """Draw initial values as `torch.nn.Linear` does."""
     bound = 1 / math.sqrt(fan_in)
     return nn.Parameter(torch.empty(members, rows, columns).uniform_(-bound, bound))
 
 
 def bootstrap_indices(size: int, members: int, generator: torch.Generator | None = None) -> Tensor:
-    """(members, size) indices: one resample with replacement of `size` examples per member (Breiman 1996)."""
+    """Draw one resample with replacement of `size` examples per member, (members, size).
+
+    Breiman 1996.
+    """
     return torch.randint(size, (members, size), generator=generator)
 
 
@@ -124,9 +135,9 @@ def train(
     scheduler: torch.optim.lr_scheduler.LRScheduler | None = None,
     label: str = "",
 ) -> Iterator[int]:
-    """Train all members side by side, each with its own shuffling; yields the number of each finished epoch, from 1.
+    """Train all members in parallel; yield the number of each finished epoch, from 1.
 
-    The members' losses are summed: no gradient crosses from one member to another.
+    Each member has its own shuffling. The members' losses are summed: no gradient crosses from one member to another.
 
     Args:
         network: the stack of M members.
@@ -147,14 +158,14 @@ def train(
         range(1, epochs + 1), desc=label, leave=False, disable=not label, mininterval=1.0
     ):
         network.train()
-        order = torch.from_numpy(
-            torch.rand(network.members, size, generator=generator).numpy().argsort(1)
-        )  # four times as fast as torch's
+        # NumPy's argsort is four times as fast as torch's
+        keys = torch.rand(network.members, size, generator=generator).numpy()
+        order = torch.from_numpy(keys.argsort(1))
         order = order if indices is None else indices.gather(1, order)
         chosen = (order,) if inputs.dim() == 2 else (rows, order)
-        for x, y in zip(
-            inputs[chosen].split(batch_size, 1), targets[chosen].split(batch_size, 1), strict=True
-        ):
+        input_batches = inputs[chosen].split(batch_size, 1)
+        target_batches = targets[chosen].split(batch_size, 1)
+        for x, y in zip(input_batches, target_batches, strict=True):
             optimizer.zero_grad(set_to_none=True)
             objective(network, x, y).sum().backward()
             optimizer.step()

@@ -15,9 +15,10 @@ from uncertainty_depth import atomic
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A Markdown table; cells are shown as they print."""
+    """Return a Markdown table; cells are shown as they print."""
     lines = [header, ["---"] * len(header), *rows]
-    return "".join("| " + " | ".join(str(cell) for cell in line) + " |\n" for line in lines)
+    cells = [" | ".join(map(str, line)) for line in lines]
+    return "".join(f"| {line} |\n" for line in cells)
 
 
 def write_table(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -27,15 +28,22 @@ def write_table(path: Path, header: Sequence[str], rows: Sequence[Sequence[objec
     atomic.write_text(path, text.getvalue())
 
 
-def finite(values: ArrayLike) -> tuple[NDArray[np.float64], str]:
-    """The finite ones of the values, None counting as NaN, and what to write behind a figure made of them about those left out."""
-    values = np.asarray(values, dtype=float)
-    known = values[np.isfinite(values)]
-    return known, f", {values.size - known.size} not finite" if known.size < values.size else ""
+def finite(values: ArrayLike | Sequence[float | None]) -> tuple[NDArray[np.float64], str]:
+    """Return the finite values, and a note on how many are not, e.g. ", 2 not finite".
+
+    None counts as NaN; the note is empty where all are finite.
+    """
+    numbers = np.asarray(values, dtype=float)
+    known = numbers[np.isfinite(numbers)]
+    missing = numbers.size - known.size
+    return known, f", {missing} not finite" if missing else ""
 
 
 def spread(values: ArrayLike, digits: int = 2) -> str:
-    """Median and the range from the 5th to the 95th percentile, e.g. "0.22 (0.10 to 0.41)"; what is not finite is left out and counted."""
+    """Return the median and the 5th to 95th percentile, e.g. "0.22 (0.10 to 0.41)".
+
+    What is not finite is left out and counted.
+    """
     known, left_out = finite(values)
     if not known.size:
         return "none finite"

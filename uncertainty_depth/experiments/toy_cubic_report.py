@@ -90,7 +90,7 @@ def comparison(curves: Curves) -> Table:
     return header, rows
 
 
-def _range_around(value: float, limits: NDArray[np.float64]) -> str:
+def _range_around(value: float, limits: NDArray[Any]) -> str:
     """Return which range holds a value, from the min, 5 %, 95 % and max of all values."""
     minimum, low, high, maximum = limits
     if low <= value <= high:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import colorsys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -165,7 +165,9 @@ def panelling(rng: Random) -> Texture:
     )
 
 
-def _draw(rng: Random, makers: list[Callable[[Random], Texture]], weights: list[float]) -> Texture:
+def _draw(
+    rng: Random, makers: Sequence[Callable[[Random], Texture]], weights: Sequence[float]
+) -> Texture:
     """Draw a texture by one of the makers, chosen by weight."""
     return makers[rng.choice(len(makers), p=np.array(weights) / np.sum(weights))](rng)
 

@@ -166,7 +166,7 @@ class Renderer:
         emission = np.zeros(directions.shape[1], np.float32)
         order = np.argsort(hits.solid, kind="stable")
         indices, counts = np.unique(hits.solid, return_counts=True)
-        rays_of_solids = np.split(order, np.cumsum(counts)[:-1])
+        rays_of_solids = np.split(order, np.cumsum(counts))[:-1]
         for k, rays in zip(indices, rays_of_solids, strict=True):
             if k == NOTHING:
                 continue

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,7 +140,7 @@ class SyntheticSource:
     def __iter__(self) -> Iterator[Frame]:
         for moment in _moments(self._config):
             view = moment.world.view(moment.frame)
-            truth = view.depth_m
+            truth: NDArray[Any] = view.depth_m
             scan = None
             if not self._config.dense:
                 scan = Scan(moment.world.cloud(moment.frame)[:, :3], sensors.LIDAR_TO_CAMERA)
