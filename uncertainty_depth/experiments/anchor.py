@@ -1,12 +1,14 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Are deep uncertainties reliable where the right answer is known? (Schmähling et al. 2022, "A framework for benchmarking uncertainty in
-deep regression").
+"""Reliability of deep uncertainties on problems with a known answer.
 
-Problems whose function is linear in its coefficients have an exact answer, Bayesian linear regression with the reference prior: the
-anchor. Its uncertainty covers the true function at its nominal rate. Deep methods on the same data are compared by deviation from the true function,
-uncertainty (both root mean squares, in units of the noise) and the share of points within 1.96 sigma, inside and outside the training
-box, over repeated data sets. Problem families, methods and the network's shape are the paper's; the numbers that could not be looked up
-(see `anchor_problems` and `anchor_methods.Settings`) were chosen here, so only the tendencies can be held against the paper.
+Schmähling et al. 2022, "A framework for benchmarking uncertainty in deep regression". Problems
+whose function is linear in its coefficients have an exact answer, Bayesian linear regression with
+the reference prior: the anchor. Its uncertainty covers the true function at its nominal rate. Deep
+methods on the same data are compared by deviation from the true function, uncertainty (both root
+mean squares, in units of the noise) and coverage within 1.96 sigma, inside and outside the
+training box, over repeated data sets. Problem families, methods and the shape of the network are
+the paper's. The numbers that could not be looked up (see `anchor_problems` and
+`anchor_methods.Settings`) were chosen here, so only the tendencies can be compared with the paper.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from uncertainty_depth import atomic, strict_json
@@ -32,17 +35,19 @@ from uncertainty_depth.experiments.runner import resume
 
 TITLES = {"anchor": "anchor (exact)", **METHODS}
 QUANTITIES = {
-    "coverage": "share within 1.96 sigma",
+    "coverage": "fraction within 1.96 sigma",
     "deviation": "deviation / noise",
     "uncertainty": "uncertainty / noise",
 }
 REGIONS = {"in": "in distribution", "out": "out of distribution"}
 ANCHOR_REPETITIONS = 500
 TEST_POINTS = 200
+Results = dict[tuple[str, str], Any]
+"""(problem, method) to region to quantity to one value per repetition."""
 
 
 def assess(mean: NDArray, sigma: NDArray, truth: NDArray, noise: float) -> dict[str, NDArray]:
-    """The quantities of each repetition (R,), from (R, P) predictions and true values."""
+    """Return the quantities of each repetition, (R,), from (R, P) predictions and truth."""
     error = np.abs(mean - truth)
     return {
         "coverage": (error <= 1.96 * sigma).mean(1),
@@ -54,44 +59,55 @@ def assess(mean: NDArray, sigma: NDArray, truth: NDArray, noise: float) -> dict[
 def draw(
     problem: RegressionProblem, repetitions: int
 ) -> list[tuple[NDArray, NDArray, dict[str, NDArray]]]:
-    """Training inputs, targets and test points of each repetition; the first of them do not depend on how many follow."""
-    drawn = []
+    """Draw training inputs, targets and test points; each repetition has its own seed."""
+    data = []
     for repetition in range(repetitions):
         rng = np.random.default_rng([repetition, PROBLEMS.index(problem)])
-        drawn.append((*problem.draw(rng), problem.test_points(rng, TEST_POINTS)))
-    return drawn
+        x, y = problem.draw(rng)
+        data.append((x, y, problem.test_points(rng, TEST_POINTS)))
+    return data
 
 
 def anchor_predictions(
-    problem: RegressionProblem, x: NDArray, y: NDArray, at: NDArray
-) -> tuple[NDArray, NDArray]:
-    """(P,) mean and standard deviation of the exact answer."""
-    return bayesian_linear_regression(problem.basis(x), y, problem.basis(at))
+    problem: RegressionProblem, data: list
+) -> dict[str, tuple[NDArray, NDArray]]:
+    """Return region to (R, P) mean and standard deviation of the exact answer."""
+    predictions = {}
+    for region in REGIONS:
+        means = []
+        sigmas = []
+        for x, y, points in data:
+            at = problem.basis(points[region])
+            mean, sigma = bayesian_linear_regression(problem.basis(x), y, at)
+            means.append(mean)
+            sigmas.append(sigma)
+        predictions[region] = (np.stack(means), np.stack(sigmas))
+    return predictions
 
 
 def deep_predictions(
     problem: RegressionProblem, method: str, settings: Settings, data: list
 ) -> dict[str, tuple[NDArray, NDArray]]:
-    """Region to (R, P) mean and standard deviation in the problem's units; the network sees scaled inputs and standardised targets."""
-    x, y = (np.stack(part) for part in zip(*[(x, y) for x, y, _ in data], strict=True))
+    """Return region to (R, P) mean and standard deviation in the units of the problem.
+
+    The network is given scaled inputs and standardised targets.
+    """
+    x = np.stack([inputs for inputs, _, _ in data])
+    y = np.stack([targets for _, targets, _ in data])
     at = np.stack([np.concatenate([points["in"], points["out"]]) for _, _, points in data])
     shift = y.mean(1, keepdims=True)
     scale = y.std(1, keepdims=True)
-    standard = (y - shift) / scale
-    tensors = [
-        torch.from_numpy(part).float()
-        for part in (
-            x / problem.limit,
-            standard[..., None],
-            problem.noise / scale[:, 0],
-            at / problem.limit,
-        )
-    ]
-    mean, sigma = (
-        part.numpy().astype(np.float64) * scale
-        for part in anchor_methods.predict(method, settings, 0, *tensors)
+    outputs, deviations = anchor_methods.predict(
+        method,
+        settings,
+        0,
+        torch.from_numpy(x / problem.limit).float(),
+        torch.from_numpy((y - shift) / scale).float()[..., None],
+        torch.from_numpy(problem.noise / scale[:, 0]).float(),
+        torch.from_numpy(at / problem.limit).float(),
     )
-    mean += shift
+    mean = outputs.numpy().astype(np.float64) * scale + shift
+    sigma = deviations.numpy().astype(np.float64) * scale
     return {
         "in": (mean[:, :TEST_POINTS], sigma[:, :TEST_POINTS]),
         "out": (mean[:, TEST_POINTS:], sigma[:, TEST_POINTS:]),
@@ -99,54 +115,30 @@ def deep_predictions(
 
 
 def compute(name: str, settings: Settings, seeds: int) -> dict[str, Any]:
-    """One problem and method: region to quantity to one value per repetition."""
+    """Return region to quantity to one value per repetition, of one problem and method."""
     index, method = name.split("_", 1)
     problem = PROBLEMS[int(index)]
     data = draw(problem, ANCHOR_REPETITIONS if method == "anchor" else seeds)
     if method == "anchor":
-        found = {
-            region: _stack(
-                anchor_predictions(problem, x, y, points[region]) for x, y, points in data
-            )
-            for region in REGIONS
-        }
+        predictions = anchor_predictions(problem, data)
     else:
-        found = deep_predictions(problem, method, settings, data)
-    truth = {
-        region: np.stack([problem.function(points[region]) for *_, points in data])
-        for region in REGIONS
-    }
-    return {region: assess(*found[region], truth[region], problem.noise) for region in REGIONS}
+        predictions = deep_predictions(problem, method, settings, data)
+    quantities = {}
+    for region, (mean, sigma) in predictions.items():
+        truth = np.stack([problem.function(points[region]) for _, _, points in data])
+        quantities[region] = assess(mean, sigma, truth, problem.noise)
+    return quantities
 
 
-def _stack(pairs: Any) -> tuple[NDArray, NDArray]:
-    means, sigmas = zip(*pairs, strict=True)
-    return np.stack(means), np.stack(sigmas)
+def plot_family(results: Results, problems: list[RegressionProblem]) -> figures.Figure:
+    """Plot mean and standard deviation over repetitions against the problems of a family.
 
-
-def family_figure(found: dict, problems: list[RegressionProblem]) -> figures.Figure:
-    """One column per quantity, one row per region; a family's problems along the axis, mean and standard deviation over repetitions."""
+    One column per quantity, one row per region.
+    """
     figure, axes = figures.panels(len(REGIONS), len(QUANTITIES), width=4.2, height=3.0)
     for row, (region, place) in zip(axes, REGIONS.items(), strict=True):
         for axis, (quantity, title) in zip(row, QUANTITIES.items(), strict=True):
-            for number, (method, color) in enumerate(zip(TITLES, figures.COLORS, strict=False)):
-                values = [
-                    np.array(found[problem.name, method][region][quantity]) for problem in problems
-                ]
-                at = [problem.level + 0.06 * (number - 3) for problem in problems]
-                mean = [value.mean() for value in values]
-                deviation = [value.std() for value in values]
-                axis.errorbar(
-                    at,
-                    mean,
-                    deviation,
-                    color=color,
-                    label=TITLES[method],
-                    marker="o",
-                    markersize=3,
-                    capsize=2,
-                    linewidth=1,
-                )
+            _plot_methods(axis, results, problems, region, quantity)
             axis.set(
                 title=f"{title}, {place}",
                 xlabel=problems[0].name.split("=")[0],
@@ -159,51 +151,74 @@ def family_figure(found: dict, problems: list[RegressionProblem]) -> figures.Fig
     return figure
 
 
-def summarise(found: dict) -> tuple[list[str], list[list[str]]]:
-    """Mean and standard deviation over the repetitions, one row per problem, region and method."""
-    header = ["problem", "points", "method", *QUANTITIES.values()]
-    rows = [
-        [
-            problem,
-            REGIONS[region],
-            TITLES[method],
-            *(tables.mean_and_deviation(values[region][quantity], 2) for quantity in QUANTITIES),
+def _plot_methods(
+    axis: Axes, results: Results, problems: list[RegressionProblem], region: str, quantity: str
+) -> None:
+    for number, (method, color) in enumerate(zip(TITLES, figures.COLORS, strict=False)):
+        values = [
+            np.array(results[problem.name, method][region][quantity]) for problem in problems
         ]
-        for region in REGIONS
-        for (problem, method), values in found.items()
-    ]
+        axis.errorbar(
+            [problem.level + 0.06 * (number - 3) for problem in problems],
+            [value.mean() for value in values],
+            [value.std(ddof=1) for value in values],
+            color=color,
+            label=TITLES[method],
+            marker="o",
+            markersize=3,
+            capsize=2,
+            linewidth=1,
+        )
+
+
+def summarise(results: Results) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows of mean and standard deviation over the repetitions.
+
+    One row per problem, region and method.
+    """
+    header = ["problem", "points", "method", *QUANTITIES.values()]
+    rows = []
+    for region, place in REGIONS.items():
+        for (problem, method), values in results.items():
+            cells = [tables.mean_and_deviation(values[region][name], 2) for name in QUANTITIES]
+            rows.append([problem, place, TITLES[method], *cells])
     return header, rows
 
 
 def run(output: Path, seeds: int, quick: bool) -> None:
-    """Write table.md, table.csv, summary.json, e1.png, e2.png, e3.png from `seeds` data sets per problem (the anchor: 500)."""
+    """Write tables, summary.json and plots, from `seeds` data sets per problem (the anchor: 500).
+
+    The files: table.md, table.csv, summary.json, e1.png, e2.png and e3.png.
+    """
     settings = Settings(steps=200, members=3, passes=20) if quick else Settings()
-    chosen = QUICK_PROBLEMS if quick else PROBLEMS
-    names = [f"{PROBLEMS.index(problem)}_{method}" for problem in chosen for method in TITLES]
-    results = resume(
+    problems = QUICK_PROBLEMS if quick else PROBLEMS
+    names = {}
+    for problem in problems:
+        for method in TITLES:
+            names[f"{PROBLEMS.index(problem)}_{method}"] = (problem.name, method)
+    pieces = resume(
         output / "results",
         names,
         {**asdict(settings), "seeds": seeds},
         lambda name: compute(name, settings, seeds),
         "anchor",
     )
-    found = {
-        (PROBLEMS[int(name.split("_")[0])].name, name.split("_", 1)[1]): result
-        for name, result in zip(names, results, strict=True)
-    }
-    header, rows = summarise(found)
-    intro = f"{seeds} repetitions ({ANCHOR_REPETITIONS} of the anchor); mean ± standard deviation. Quick run: {'yes' if quick else 'no'}.\n\n"
+    results = dict(zip(names.values(), pieces, strict=True))
+    header, rows = summarise(results)
+    intro = (
+        f"{seeds} repetitions ({ANCHOR_REPETITIONS} of the anchor); mean ± standard deviation. "
+        f"Quick run: {'yes' if quick else 'no'}.\n\n"
+    )
     atomic.write_text(output / "table.md", intro + tables.markdown(header, rows))
     tables.write_table(output / "table.csv", header, rows)
-    values = {
-        problem: {method: found[problem, method] for method in TITLES} for problem, _ in found
-    }
+    values: dict[str, dict[str, Any]] = {}
+    for (problem_name, method), piece in results.items():
+        values.setdefault(problem_name, {})[method] = piece
     strict_json.write(
         output / "summary.json",
         {"settings": asdict(settings), "seeds": seeds, "quick": quick, "results": values},
     )
     for family in ("E.1", "E.2", "E.3"):
-        problems = [problem for problem in chosen if problem.name.startswith(family)]
-        figures.save(
-            family_figure(found, problems), output / f"{family.lower().replace('.', '')}.png"
-        )
+        members = [problem for problem in problems if problem.name.startswith(family)]
+        path = output / f"{family.lower().replace('.', '')}.png"
+        figures.save(plot_family(results, members), path)

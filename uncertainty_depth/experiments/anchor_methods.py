@@ -1,15 +1,17 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The six deep methods compared with the anchor: three kinds of dropout, three kinds of deep ensemble.
+"""The six deep methods compared with the anchor: three of dropout, three of deep ensembles.
 
-All train the same network, 128-64-32 with leaky ReLU, by Adam on the Gaussian likelihood with the noise's true standard deviation.
-Bernoulli and concrete dropout have the prior N(0, 1) on their weights, variational dropout the log-uniform one that comes with it; the
-ensembles have none. The prediction is the mean and the uncertainty the standard deviation of members or passes: epistemic only, as the
-uncertainty asked about is the function's. Every repetition is a stacked network of its own.
+All train the same network, 128-64-32 with leaky ReLU, by Adam on the Gaussian likelihood with the
+true standard deviation of the noise. Bernoulli and concrete dropout have the prior N(0, 1) on
+their weights, variational dropout its own log-uniform one, and the ensembles none. The prediction
+is the mean and the uncertainty the standard deviation of members or passes: epistemic only, since
+it is compared with the error of the function. Each repetition is a network of the stack.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -32,7 +34,7 @@ METHODS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """How every network is trained and sampled."""
+    """Training and sampling of all networks."""
 
     members: int = 5
     passes: int = 100
@@ -44,7 +46,7 @@ class Settings:
 
 
 def make_noise(method: str, networks: int, rate: float) -> list[nn.Module]:
-    """One module per hidden layer."""
+    """Return the noise module of each hidden layer."""
     shape = (networks, 1, 1)
     if method == "bernoulli":
         return [nn.Dropout(rate) for _ in HIDDEN]
@@ -55,26 +57,31 @@ def make_noise(method: str, networks: int, rate: float) -> list[nn.Module]:
     return [nn.Identity() for _ in HIDDEN]
 
 
-def divergence(method: str, network: StackedMLP, rate: float) -> Tensor | float:
-    """(networks,) KL divergence of the weights to their prior, up to a constant; 0 for members of an ensemble."""
+def divergence(method: str, network: StackedMLP, rate: float) -> Tensor:
+    """Return the KL divergence of the weights from their prior, up to a constant, (networks,).
+
+    It is 0 for members of an ensemble.
+    """
+    noises: list[Any] = list(network.noise)
     if method == "variational":
-        return sum(noise.divergence() for noise in network.noise).flatten()
+        return torch.stack([noise.divergence().flatten() for noise in noises]).sum(0)
     if method == "bernoulli":
         return (1 - rate) / 2 * network.squared_weights()
     if method == "concrete":
-        squares = [weight.square().sum((1, 2), keepdim=True) for weight in network.weights[1:]]
-        parts = [
-            noise.divergence(square, 1.0)
-            for noise, square in zip(network.noise, squares, strict=True)
-        ]
-        return (sum(parts) + network.weights[0].square().sum((1, 2), keepdim=True) / 2).flatten()
-    return 0.0
+        total = network.weights[0].square().sum((1, 2), keepdim=True) / 2
+        for noise, weight in zip(noises, network.weights[1:], strict=True):
+            total = total + noise.divergence(weight.square().sum((1, 2), keepdim=True), 1.0)
+        return total.flatten()
+    return torch.zeros(network.members)
 
 
 def make_objective(method: str, settings: Settings, sigma: Tensor, size: int) -> Objective:
-    """Negative log likelihood per example, with the divergence's share, or on adversarial examples too."""
+    """Return the negative log likelihood per example, with the divergence divided by `size`.
 
-    def objective(network: StackedMLP, inputs: Tensor, targets: Tensor) -> Tensor:
+    For the adversarial ensemble it is averaged over the examples and their adversarial ones.
+    """
+
+    def objective(network: Any, inputs: Tensor, targets: Tensor) -> Tensor:
         misfit = (network(inputs) - targets).square().mean((1, 2)) / (2 * sigma.square())
         return misfit + divergence(method, network, settings.dropout) / size
 
@@ -89,7 +96,7 @@ def predict(
 
     Args:
         method: key of `METHODS`.
-        settings: of the training.
+        settings: of training and sampling.
         seed: of initial weights, order, dropout and bootstrap.
         x: (R, N, dimension) training inputs, scaled to [-1, 1].
         y: (R, N, 1) training targets.
@@ -103,26 +110,32 @@ def predict(
     generator = torch.Generator().manual_seed(seed)
     repetitions, size, dimension = x.shape
     copies = 1 if method in ("bernoulli", "concrete", "variational") else settings.members
-    x, y, sigma, at = (tensor.repeat_interleave(copies, dim=0) for tensor in (x, y, sigma, at))
+    x = x.repeat_interleave(copies, dim=0)
+    y = y.repeat_interleave(copies, dim=0)
+    sigma = sigma.repeat_interleave(copies, dim=0)
+    at = at.repeat_interleave(copies, dim=0)
     noise = make_noise(method, len(x), settings.dropout)
     network = StackedMLP(len(x), (dimension, *HIDDEN, 1), functional.leaky_relu, noise)
     indices = bootstrap_indices(size, len(x), generator) if method == "bootstrap" else None
     optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
     epochs = max(1, settings.steps // -(-size // settings.batch_size))
-    options = {
-        "epochs": epochs,
-        "batch_size": settings.batch_size,
-        "generator": generator,
-        "indices": indices,
-        "label": method,
-    }
     for _ in train(
-        network, make_objective(method, settings, sigma, size), x, y, optimizer, **options
+        network,
+        make_objective(method, settings, sigma, size),
+        x,
+        y,
+        optimizer,
+        epochs=epochs,
+        batch_size=settings.batch_size,
+        generator=generator,
+        indices=indices,
+        label=method,
     ):
         pass
     with torch.no_grad():
         if copies > 1:
-            drawn = network.eval()(at)[..., 0].unflatten(0, (repetitions, copies)).movedim(1, 0)
+            members = network.eval()(at)[..., 0].unflatten(0, (repetitions, copies))
+            samples = members.movedim(1, 0)
         else:
-            drawn = torch.stack([network.train()(at)[..., 0] for _ in range(settings.passes)])
-    return drawn.mean(0), drawn.std(0, correction=0)
+            samples = torch.stack([network.train()(at)[..., 0] for _ in range(settings.passes)])
+    return samples.mean(0), samples.std(0, correction=0)

@@ -1,8 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Regression problems with an exact answer (Schmähling et al. 2022): a known function that is linear in its coefficients.
+"""Regression problems with an exact answer: known functions that are linear in coefficients.
 
-The paper names the families: E.1 sinusoids of main frequency 1 to 5, E.2 the Styblinski-Tang polynomial in 1 to 4 dimensions, E.3 a
-quadratic in two. The numbers in `PROBLEMS` (neighbouring frequencies, coefficients, ranges, points, noise) are this project's choice.
+Schmähling et al. 2022 name the families: E.1 sinusoids of main frequency 1 to 5, E.2 the
+Styblinski-Tang polynomial in 1 to 4 dimensions, E.3 a quadratic in two. The numbers in `PROBLEMS`
+(neighbouring frequencies, coefficients, ranges, points, noise) are this project's choice.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ class RegressionProblem:
 
     Attributes:
         name: family and complexity, e.g. "E.1 f_main=3".
-        level: the number that grows with difficulty inside the family.
+        level: grows with the difficulty inside the family.
         dimension: of x.
         basis: (N, dimension) to (N, p), the nonlinear functions h.
         coefficients: (p,).
-        limit: half the width of the training box; out of distribution is the box a fifth wider, without the training box.
+        limit: half the width of the training box; out of distribution is a box a fifth wider,
+            without the training box.
         noise: standard deviation of y around the function.
         points: training points.
     """
@@ -43,42 +45,34 @@ class RegressionProblem:
     points: int
 
     def function(self, x: Array) -> Array:
-        """(N,) values of the true function."""
+        """Return the values of the true function, (N,)."""
         return self.basis(x) @ self.coefficients
 
     def draw(self, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Training inputs (points, dimension) and targets (points,)."""
+        """Draw training inputs (points, dimension) and targets (points,)."""
         x = rng.uniform(-self.limit, self.limit, (self.points, self.dimension))
         return x, self.function(x) + rng.normal(0.0, self.noise, self.points)
 
     def test_points(self, rng: np.random.Generator, count: int) -> dict[str, Array]:
-        """`count` points inside the training box, and as many around it."""
+        """Draw `count` points inside the training box, and as many around it."""
         inside = rng.uniform(-self.limit, self.limit, (count, self.dimension))
         wide = rng.uniform(-1.2 * self.limit, 1.2 * self.limit, (20 * count, self.dimension))
         return {"in": inside, "out": wide[np.abs(wide).max(1) > self.limit][:count]}
 
 
 def sinusoids(main: int) -> RegressionProblem:
-    """E.1: sine and cosine at the main frequency and half a period beside it."""
+    """Return E.1: sine and cosine at the main frequency and half a period beside it."""
 
     def basis(x: Array) -> Array:
         angle = 2 * np.pi * x * np.array([main - 0.5, main, main + 0.5])
         return np.concatenate([np.sin(angle), np.cos(angle)], axis=1)
 
-    return RegressionProblem(
-        f"E.1 f_main={main}",
-        main,
-        1,
-        basis,
-        np.array([0.3, 1.0, 0.3, 0.3, 0.0, 0.3]),
-        0.5,
-        0.2,
-        200,
-    )
+    coefficients = np.array([0.3, 1.0, 0.3, 0.3, 0.0, 0.3])
+    return RegressionProblem(f"E.1 f_main={main}", main, 1, basis, coefficients, 0.5, 0.2, 200)
 
 
 def styblinski_tang(dimension: int) -> RegressionProblem:
-    """E.2: powers one to four of each coordinate; the coefficients of (x^4 - 16 x^2 + 5 x) / 2."""
+    """Return E.2: powers 1 to 4 of each coordinate, sum of (x^4 - 16 x^2 + 5 x) / 2."""
 
     def basis(x: Array) -> Array:
         return np.concatenate([np.ones((len(x), 1)), x, x**2, x**3, x**4], axis=1)
@@ -91,7 +85,7 @@ def styblinski_tang(dimension: int) -> RegressionProblem:
 
 
 def quadratic() -> RegressionProblem:
-    """E.3: all six terms up to the second order in two dimensions."""
+    """Return E.3: all six terms up to the second order in two dimensions."""
 
     def basis(x: Array) -> Array:
         second = [x[:, i] * x[:, j] for i, j in combinations_with_replacement(range(2), 2)]
@@ -111,9 +105,11 @@ QUICK_PROBLEMS = [PROBLEMS[index] for index in (0, 2, 5, 6, 9)]
 
 
 def bayesian_linear_regression(design: Array, y: Array, at: Array) -> tuple[Array, Array]:
-    """Posterior mean and standard deviation of the function under the reference prior p(coefficients, sigma) = 1 / sigma.
+    """Return posterior mean and standard deviation of the function.
 
-    The posterior of h . coefficients is a scaled t distribution with N - p degrees of freedom around the least-squares fit.
+    Under the reference prior p(coefficients, sigma) = 1 / sigma, the posterior of
+    h . coefficients is a scaled t distribution with N - p degrees of freedom around the
+    least-squares fit.
 
     Args:
         design: (N, p) basis functions at the training points, N > p + 2.
@@ -129,7 +125,8 @@ def bayesian_linear_regression(design: Array, y: Array, at: Array) -> tuple[Arra
     freedom = len(y) - design.shape[1]
     if freedom <= 2:
         raise ValueError(
-            f"design has {design.shape[0]} rows for {design.shape[1]} columns; expected at least {design.shape[1] + 3} rows"
+            f"design has {design.shape[0]} rows for {design.shape[1]} columns; "
+            f"expected at least {design.shape[1] + 3} rows"
         )
     q, r = np.linalg.qr(design)
     coefficients = solve_triangular(r, q.T @ y)

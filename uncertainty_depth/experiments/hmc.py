@@ -20,13 +20,13 @@ Layers = list[tuple[Any, Any]]
 
 @dataclass(frozen=True)
 class Budget:
-    """How long the sampler runs.
+    """Length of a sampler's run.
 
     Attributes:
         chains: independent chains.
-        samples: kept of each chain after its warm-up.
+        samples: of each chain after its warm-up.
         warmup: steps of adaptation of each chain.
-        depth: greatest depth of the sampler's tree: up to 2^depth gradients for one sample.
+        depth: max depth of the sampler's tree: up to 2^depth gradients for one sample.
     """
 
     chains: int
@@ -36,7 +36,7 @@ class Budget:
 
 
 class Posterior(NamedTuple):
-    """What the sampler gave, and what tells whether it can be trusted."""
+    """Posterior predictions, and diagnostics of the sampler."""
 
     predictions: NDArray[np.float32]
     """(chains, samples, P, outputs)"""
@@ -57,16 +57,18 @@ def posterior_predictions(
     at: NDArray,
     budget: Budget,
 ) -> Posterior:
-    """Outputs of posterior samples; each chain is read from `cache` where an earlier run left it.
+    """Return outputs of posterior samples; chains of an earlier run are read from `cache`.
 
     Args:
-        cache: folder of the chains; its name must tell apart everything the samples depend on besides the budget.
+        cache: folder of the chains, one for all that the samples depend on besides the budget.
         sizes: units per layer of each fully connected ReLU network.
-        networks: how many such networks make the model; their outputs are joined along the last axis.
-        log_likelihood: outputs (N, networks * sizes[-1]) to the log likelihood of the N examples, in jax.numpy.
+        networks: number of such networks in the model; their outputs are joined along the last
+            axis.
+        log_likelihood: outputs (N, networks * sizes[-1]) to the log likelihood of the N examples,
+            in jax.numpy.
         inputs: (N, sizes[0]) training inputs.
         at: (P, sizes[0]) where to predict.
-        budget: how long to sample.
+        budget: length of the run.
 
     Raises:
         UncertaintyDepthError: numpyro is not installed.
@@ -75,22 +77,25 @@ def posterior_predictions(
     for chain in range(budget.chains):
         path = cache / f"hmc_{budget.samples}_{budget.warmup}_{budget.depth}_{chain}.npz"
         if not path.exists():
-            drawn = _sample(sizes, networks, log_likelihood, inputs, at, budget, chain)
-            with atomic.replacing(path) as temporary:
-                _save(temporary, drawn)
+            samples = _sample(sizes, networks, log_likelihood, inputs, at, budget, chain)
+            with atomic.replacing(path) as temporary, temporary.open("wb") as file:
+                np.savez_compressed(file, **samples)
         with np.load(path) as stored:
             chains.append([stored[name] for name in Posterior._fields])
     return Posterior(*(np.stack(part) for part in zip(*chains, strict=True)))
 
 
 def split_r_hat(values: NDArray) -> NDArray[np.float64]:
-    """Potential scale reduction of half chains (Gelman et al. 2013, Bayesian Data Analysis, section 11.4): near 1 where the chains agree.
+    """Return the potential scale reduction of half chains: near 1 where the chains agree.
+
+    Gelman et al. 2013, Bayesian Data Analysis, section 11.4.
 
     Args:
         values: (chains, samples, ...), at least 4 samples.
 
     Returns:
-        (...); infinite where every half chain stands still, each at its own place, and 1 where all stand at the same.
+        (...); infinite where every half chain is constant at another value, and 1 where all are
+            constant at the same.
     """
     half = values.shape[1] // 2
     halves = np.concatenate([values[:, :half], values[:, -half:]]).astype(np.float64)
@@ -98,11 +103,6 @@ def split_r_hat(values: NDArray) -> NDArray[np.float64]:
     between = halves.mean(1).var(0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.sqrt(np.where(between == 0, 1.0, (half - 1) / half + between / within))
-
-
-def _save(path: Path, drawn: dict[str, NDArray]) -> None:
-    with path.open("wb") as file:
-        np.savez_compressed(file, **drawn)
 
 
 def _sample(
@@ -114,13 +114,14 @@ def _sample(
     budget: Budget,
     chain: int,
 ) -> dict[str, NDArray]:
-    """One chain from a start of its own; the fields of `Posterior` without their first axis."""
+    """Return one chain from its own start: the fields of `Posterior` without their first axis."""
     try:
         import jax
         from numpyro.infer import MCMC, NUTS
     except ImportError as error:
         raise UncertaintyDepthError(
-            "the HMC reference needs numpyro, which is not installed; expected `pip install numpyro`"
+            "the HMC reference needs numpyro, which is not installed; "
+            "expected `pip install numpyro`"
         ) from error
 
     def potential(parameters: list[Layers]) -> Any:
@@ -139,17 +140,16 @@ def _sample(
     )
     predict = jax.jit(jax.vmap(lambda parameters: _outputs(parameters, at)))
     extra = sampler.get_extra_fields()
-    drawn = (
-        predict(sampler.get_samples()),
-        extra["potential_energy"],
-        extra["diverging"],
-        extra["num_steps"],
-    )
-    return {name: np.asarray(part) for name, part in zip(Posterior._fields, drawn, strict=True)}
+    return {
+        "predictions": np.asarray(predict(sampler.get_samples())),
+        "energy": np.asarray(extra["potential_energy"]),
+        "diverging": np.asarray(extra["diverging"]),
+        "steps": np.asarray(extra["num_steps"]),
+    }
 
 
 def _start(random: Any, key: Any, sizes: Sequence[int]) -> Layers:
-    """Start values: half the prior's scale, as larger weights leave the sampler long in the tails."""
+    """Draw a start at half the prior's scale: from larger weights warm-up takes longer."""
     keys = random.split(key, len(sizes) - 1)
     shapes = zip(keys, pairwise(sizes), strict=True)
     return [
