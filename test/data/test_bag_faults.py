@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -19,7 +20,6 @@ from uncertainty_depth.data.mcap_file import read_summary
 from uncertainty_depth.data.recording import Recording
 from uncertainty_depth.data.source import open_source
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.writers import bag_writer
 from uncertainty_depth.writers.bag_writer import BagWriter
@@ -488,29 +488,29 @@ def rewrite(
     return path
 
 
-def test_a_transform_on_tf_alone_and_a_cloud_in_a_body_frame_are_named(
-    tmp_path, write_frame, lidar_to_camera
-):
-    _new = bag_writer._new
-    x, y, z, *quaternion = parameters_from(lidar_to_camera)
-    transform = _new(
-        "geometry_msgs/msg/Transform",
-        _new("geometry_msgs/msg/Vector3", x, y, z),
-        _new("geometry_msgs/msg/Quaternion", *quaternion),
-    )
-    header = _new("std_msgs/msg/Header", _new("builtin_interfaces/msg/Time", 0, 0), "camera")
-    stamped = _new("geometry_msgs/msg/TransformStamped", header, "lidar", transform)
+def test_a_cloud_in_a_body_frame_without_transforms_is_named(tmp_path, write_frame):
     floor = np.random.default_rng(0).uniform([-9, -9, -1.5, 0], [9, 9, 0, 1], (500, 4))
     with BagWriter(tmp_path / "bag") as writer:
-        writer.message("/tf", 1, _new("tf2_msgs/msg/TFMessage", [stamped]))
         write_frame(writer, 0, leave_out="cloud")
-        writer.cloud("/lidar/points", 1_700_000_000_000_000_000, "lidar", floor.astype(np.float32))
+        writer.cloud("/lidar/points", START_NS, "lidar", floor.astype(np.float32))
     with pytest.raises(SourceError) as raised:
-        BagSource(tmp_path / "bag", SourceConfig())
-    told = str(raised.value)
-    assert "in a body frame (x forward, z up)" in told
-    assert "the camera's optical frame" in told
-    pasted = told.split("the first pose is --lidar-to-camera ")[1].split(";")[0].split()
-    assert np.allclose([float(value) for value in pasted], parameters_from(lidar_to_camera))
-    given = SourceConfig(lidar_to_camera=tuple(float(value) for value in pasted))
-    assert BagSource(tmp_path / "bag", given).lidar_to_camera is not None
+        BagSource(tmp_path / "bag", CONFIG)
+    assert "in a body frame (x forward, z up)" in str(raised.value)
+    assert "the camera's optical frame" in str(raised.value)
+
+
+def test_a_camera_info_that_changes_is_said(tmp_path, write_frame, camera):
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.static_transforms([("camera", "lidar", np.eye(4))])
+        for index in range(4):
+            stamp_ns = START_NS + index * PERIOD_NS
+            zoomed = replace(camera, intrinsics=camera.intrinsics * [[1 + (index > 1)], [1], [1]])
+            writer.camera_info("/camera/camera_info", stamp_ns, "camera", zoomed)
+            write_frame(writer, index, leave_out="info")
+    source = BagSource(tmp_path / "bag", CONFIG)
+    assert source.notes == []
+    records = list(source)
+    assert len(records) == 4
+    (note,) = source.notes
+    assert "/camera/camera_info changes 1 times, first at 1700000000.200000000 s" in note
+    assert "its first message" in note

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import cv2
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from uncertainty_depth.errors import MessageError
@@ -141,3 +143,46 @@ def test_an_uncalibrated_camera_is_refused(message, reason):
     with pytest.raises(MessageError) as error:
         camera_from_info(message)
     assert error.value.reason == reason
+
+
+NUMBERS = st.floats() | st.integers(-5, 5) | st.sampled_from([1e308, 5e-324, 400.0])
+SIZES = st.integers(0, 2**32 - 1) | st.integers(0, 2000)
+REGIONS = st.builds(SimpleNamespace, x_offset=SIZES, y_offset=SIZES, width=SIZES, height=SIZES)
+
+
+def lists(*counts):
+    return st.sampled_from(counts).flatmap(lambda n: st.lists(NUMBERS, min_size=n, max_size=n))
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    message=st.builds(
+        SimpleNamespace,
+        k=lists(9, 0, 3) | st.just(K),
+        p=lists(12, 0) | st.just(P),
+        r=lists(9, 0) | st.just(np.eye(3).ravel()),
+        d=lists(0, 4, 5, 8, 14),
+        width=SIZES,
+        height=SIZES,
+        binning_x=SIZES,
+        binning_y=SIZES,
+        distortion_model=st.sampled_from([*MODELS, "", "x"]),
+        roi=REGIONS,
+    )
+)
+def test_any_camera_info_is_a_finite_camera_or_a_message_error(message):
+    try:
+        calibration = calibration_from_info(message)
+    except MessageError:
+        return
+    for camera in (calibration.raw, calibration.rectified):
+        assert np.isfinite(camera.intrinsics).all()
+        assert np.isfinite(camera.frame_to_camera).all()
+        assert (camera.intrinsics[[0, 1], [0, 1]] > 0).all()
+
+
+@pytest.mark.parametrize("k", [[400.0] * 3, [400.0] * 10, "text", [[1.0], [2.0, 3.0]]])
+def test_fields_of_another_length_or_type_are_refused(k):
+    with pytest.raises(MessageError) as error:
+        calibration_from_info(whole(k=k))
+    assert error.value.reason == "camera_info_undecodable"

@@ -1,4 +1,5 @@
-"""What a bag knows of the depth in a camera image: a LiDAR cloud seen by the camera, or a registered depth image."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Ground truth of a camera image from a bag: a projected LiDAR cloud or a registered depth image."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.geometry.transforms import transform_from_option
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import ground_truth_from_depth_image
+from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.records import Scan
 
 
@@ -30,9 +32,14 @@ class GroundTruth(Protocol):
     unmatched_reason: str
 
     def read(
-        self, message: Any, camera_frame: str, camera: Camera | None, shape: tuple[int, int]
+        self,
+        message: Any,
+        camera_frame: str,
+        camera: Camera | None,
+        shape: tuple[int, int],
+        transforms: TransformTree,
     ) -> tuple[NDArray[np.float32], Scan | None]:
-        """(H, W) float32 ground truth of an image of `shape`, metres, NaN where nothing is known.
+        """Return the (H, W) float32 ground truth, metres, NaN where unknown.
 
         A LiDAR's comes with the scan that it was projected from.
 
@@ -41,46 +48,62 @@ class GroundTruth(Protocol):
             camera_frame: optical frame of the camera image.
             camera: the camera at the image's size.
             shape: height and width of the camera image, pixels.
+            transforms: between frames, at the time of the message.
 
         Raises:
-            MessageError: where the message gives none; the sentence names no time.
+            MessageError: the message gives none; the sentence names no time.
         """
+
+    def is_awaited(self, message: Any, camera_frame: str, transforms: TransformTree) -> bool:
+        """Return whether transforms that the message needs may still come."""
 
 
 class LidarGroundTruth:
-    """A point cloud, projected with the transforms of the bag or the one that the options give."""
+    """A point cloud, projected with the transforms of the bag or the one of the options."""
 
     noun = "cloud"
     unmatched_reason = "no_lidar_within_max_time_difference"
 
-    def __init__(self, config: SourceConfig, transforms: TransformTree) -> None:
+    def __init__(self, config: SourceConfig) -> None:
+        """Raises `ConfigError` unless the option `lidar_to_camera` is empty or a transform."""
         self._config = config
-        self._transforms = transforms
-        self._extrinsics: dict[tuple[str, str], NDArray[np.float64]] = {}
+        option = config.lidar_to_camera
+        self.fixed_lidar_to_camera = transform_from_option(option) if option else None
 
     def read(
-        self, message: Any, camera_frame: str, camera: Camera | None, shape: tuple[int, int]
+        self,
+        message: Any,
+        camera_frame: str,
+        camera: Camera | None,
+        shape: tuple[int, int],
+        transforms: TransformTree,
     ) -> tuple[NDArray[np.float32], Scan | None]:
-        """As `GroundTruth`. Raises also for a cloud without points."""
+        """Return as `GroundTruth`; raises also for a cloud without points."""
+        if camera is None:  # `Topics` has a camera info wherever it has a LiDAR
+            raise MessageError("no_camera_info", "a cloud cannot be projected without camera info")
         points = cloud_points(message)
         if not len(points):
             raise MessageError("cloud_without_points", "the cloud has no finite point")
-        lidar_to_camera = self.lidar_to_camera(camera_frame, message.header.frame_id)
+        lidar_to_camera = self.lidar_to_camera(message, camera_frame, transforms)
         depth_m = ground_truth_from_cloud(points, lidar_to_camera, camera, self._config)
         return depth_m, Scan(points, lidar_to_camera)
 
-    def lidar_to_camera(self, camera_frame: str, lidar_frame: str) -> NDArray[np.float64]:
-        """(4, 4) transform from the LiDAR to the camera. Raises `MessageError` no_extrinsics."""
-        frames = (camera_frame, lidar_frame)
-        if frames not in self._extrinsics:
-            given = self._config.lidar_to_camera
-            try:
-                self._extrinsics[frames] = (
-                    transform_from_option(given) if given else self._transforms.lookup(*frames)
-                )
-            except SourceError as error:
-                raise MessageError("no_extrinsics", str(error)) from error
-        return self._extrinsics[frames]
+    def lidar_to_camera(
+        self, message: Any, camera_frame: str, transforms: TransformTree
+    ) -> NDArray[np.float64]:
+        """Return the (4, 4) extrinsics at the cloud's stamp; raises `MessageError` otherwise."""
+        if self.fixed_lidar_to_camera is not None:
+            return self.fixed_lidar_to_camera
+        header = message.header
+        try:
+            return transforms.lookup(camera_frame, header.frame_id, stamp_ns(header))
+        except SourceError as error:
+            raise MessageError("no_extrinsics", str(error)) from error
+
+    def is_awaited(self, message: Any, camera_frame: str, transforms: TransformTree) -> bool:
+        """Return whether transforms at the cloud's stamp may still come."""
+        header = message.header
+        return transforms.is_awaited(camera_frame, header.frame_id, stamp_ns(header))
 
 
 class DepthImageGroundTruth:
@@ -94,8 +117,19 @@ class DepthImageGroundTruth:
         self._rectifier = rectifier
 
     def read(
-        self, message: Any, camera_frame: str, camera: Camera | None, shape: tuple[int, int]
+        self,
+        message: Any,
+        camera_frame: str,
+        camera: Camera | None,
+        shape: tuple[int, int],
+        transforms: TransformTree,
     ) -> tuple[NDArray[np.float32], Scan | None]:
-        """As `GroundTruth`."""
+        """Return as `GroundTruth`."""
         depth_m = ground_truth_from_depth_image(message, shape)
-        return (depth_m if self._rectifier is None else self._rectifier.depth(depth_m)), None
+        if self._rectifier is not None:
+            depth_m = self._rectifier.depth(depth_m)
+        return depth_m, None
+
+    def is_awaited(self, message: Any, camera_frame: str, transforms: TransformTree) -> bool:
+        """Return False: no transform is needed."""
+        return False

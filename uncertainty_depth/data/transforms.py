@@ -1,36 +1,143 @@
-"""Fixed transforms between frames, as `/tf_static` gives them."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Transforms between frames: fixed, as `/tf_static` has them, and moving, as `/tf` has them."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.geometry.transforms import transform_from
+from uncertainty_depth.geometry.transforms import interpolated, transform_from
+from uncertainty_depth.messages.stamps import SECOND_NS, frame_name, stamp_ns
+
+BUFFER_NS = 10 * SECOND_NS  # as tf2's buffer
+JUMP_NS = SECOND_NS  # so far back, time has jumped: the bag loops
+LOOKAHEAD_NS = 2 * SECOND_NS  # transforms this much later: none comes any more for a stamp
+
+
+class FixedPose:
+    """The pose of one frame in another, at all times."""
+
+    def __init__(self, pose: NDArray[np.float64]) -> None:
+        self._pose = pose
+
+    def at(self, time_ns: int | None) -> NDArray[np.float64]:
+        """Return the (4, 4) pose."""
+        return self._pose
+
+
+class MovingPose:
+    """The poses of one frame in another over the last 10 s, interpolated between their stamps."""
+
+    def __init__(self, parent: str, child: str) -> None:
+        self._parent = parent
+        self._child = child
+        self._stamps_ns: list[int] = []
+        self._poses: list[NDArray[np.float64]] = []
+
+    def __len__(self) -> int:
+        """Return the number of poses in the buffer."""
+        return len(self._stamps_ns)
+
+    @property
+    def newest_ns(self) -> int:
+        """The latest stamp, nanoseconds."""
+        return self._stamps_ns[-1]
+
+    def add(self, time_ns: int, pose: NDArray[np.float64]) -> None:
+        """Add a (4, 4) pose, and forget those that are 10 s older, or from before a time jump."""
+        if self._stamps_ns and time_ns < self.newest_ns - JUMP_NS:
+            self._stamps_ns.clear()
+            self._poses.clear()
+        index = bisect_left(self._stamps_ns, time_ns)
+        is_repeated = index < len(self) and self._stamps_ns[index] == time_ns
+        if is_repeated:
+            self._poses[index] = pose
+            return
+        self._stamps_ns.insert(index, time_ns)
+        self._poses.insert(index, pose)
+        expired = bisect_left(self._stamps_ns, self.newest_ns - BUFFER_NS)
+        del self._stamps_ns[:expired]
+        del self._poses[:expired]
+
+    def at(self, time_ns: int | None) -> NDArray[np.float64]:
+        """Return the (4, 4) pose at a time, or the newest for None.
+
+        Raises:
+            SourceError: the time lies outside the buffer.
+        """
+        if time_ns is None:
+            return self._poses[-1]
+        after = bisect_left(self._stamps_ns, time_ns)
+        if after < len(self) and self._stamps_ns[after] == time_ns:
+            return self._poses[after]
+        if after in (0, len(self)):
+            first = frame_name(self._stamps_ns[0])
+            last = frame_name(self.newest_ns)
+            raise SourceError(
+                f"/tf has {self._child!r} in {self._parent!r} from {first} s to {last} s"
+            )
+        before_ns = self._stamps_ns[after - 1]
+        fraction = (time_ns - before_ns) / (self._stamps_ns[after] - before_ns)
+        return interpolated(self._poses[after - 1], self._poses[after], fraction)
+
+
+class _Edge(NamedTuple):
+    """A pose, or the inverse of one."""
+
+    pose: FixedPose | MovingPose
+    is_inverse: bool
+
+    def at(self, time_ns: int | None) -> NDArray[np.float64]:
+        pose = self.pose.at(time_ns)
+        return np.linalg.inv(pose) if self.is_inverse else pose
 
 
 class TransformTree:
-    """Frames and the transforms between them; any two that are connected can be asked for, whichever way the arrows point."""
+    """Frames and the transforms between them.
+
+    Any two that are connected can be asked for, whichever way the arrows point.
+    """
 
     def __init__(self) -> None:
-        self._neighbours: dict[str, dict[str, NDArray[np.float64]]] = {}
+        self._neighbours: dict[str, dict[str, _Edge]] = {}
+        self._latest_ns: int | None = None  # of all moving poses
 
     @property
     def frames(self) -> list[str]:
         """The names of all frames, sorted, without leading slashes."""
         return sorted(self._neighbours)
 
-    def add(self, parent: str, child: str, child_to_parent: NDArray[np.float64]) -> None:
-        """Add or replace one transform, (4, 4): the pose of `child` in `parent`."""
-        parent, child = parent.lstrip("/"), child.lstrip("/")
-        self._neighbours.setdefault(parent, {})[child] = child_to_parent
-        self._neighbours.setdefault(child, {})[parent] = np.linalg.inv(child_to_parent)
+    def copy(self) -> TransformTree:
+        """Return a tree with the same fixed transforms; `self` has no moving ones."""
+        tree = TransformTree()
+        tree._neighbours = {frame: dict(edges) for frame, edges in self._neighbours.items()}
+        return tree
 
-    def add_message(self, message: Any) -> list[str]:
-        """Add the rigid transforms of a `tf2_msgs/TFMessage`; returns a sentence on each other one."""
+    def add(self, parent: str, child: str, child_to_parent: NDArray[np.float64]) -> None:
+        """Add or replace one fixed transform, (4, 4): the pose of `child` in `parent`."""
+        self._connect(parent.lstrip("/"), child.lstrip("/"), FixedPose(child_to_parent))
+
+    def add_moving(
+        self, time_ns: int, parent: str, child: str, child_to_parent: NDArray[np.float64]
+    ) -> None:
+        """Add the (4, 4) pose of `child` in `parent` at a time; a fixed transform stays."""
+        parent = parent.lstrip("/")
+        child = child.lstrip("/")
+        edge = self._neighbours.get(parent, {}).get(child)
+        if edge is None:
+            edge = self._connect(parent, child, MovingPose(parent, child))
+        if isinstance(edge.pose, MovingPose):
+            pose = np.linalg.inv(child_to_parent) if edge.is_inverse else child_to_parent
+            edge.pose.add(time_ns, pose)
+            self._latest_ns = time_ns
+
+    def add_message(self, message: Any, is_moving: bool = False) -> list[str]:
+        """Add the transforms of a `tf2_msgs/TFMessage`; return a sentence on each unusable one."""
         rejections = []
         for stamped in message.transforms:
             shift = stamped.transform.translation
@@ -39,31 +146,77 @@ class TransformTree:
             child = stamped.child_frame_id
             try:
                 pose = transform_from(shift.x, shift.y, shift.z, turn.x, turn.y, turn.z, turn.w)
-                self.add(parent, child, pose)
-            except (ConfigError, np.linalg.LinAlgError) as error:
+            except ConfigError as error:
                 rejections.append(
                     f"the transform from {child!r} to {parent!r} is left out: {error}"
                 )
+                continue
+            if is_moving:
+                self.add_moving(stamp_ns(stamped.header), parent, child, pose)
+            else:
+                self.add(parent, child, pose)
         return rejections
 
-    def lookup(self, target: str, source: str) -> NDArray[np.float64]:
-        """(4, 4) transform from coordinates in `source` to coordinates in `target`, along the shortest chain.
+    def lookup(self, target: str, source: str, time_ns: int | None = None) -> NDArray[np.float64]:
+        """Return the (4, 4) transform from coordinates in `source` to coordinates in `target`.
+
+        Args:
+            target: frame.
+            source: frame.
+            time_ns: when, nanoseconds; None takes the newest of moving poses.
 
         Raises:
-            SourceError: where no chain connects the two; it names both, and the frames that are known.
+            SourceError: no chain connects the two (it names the frames that are known), or the
+                time lies outside the buffer of a moving one.
         """
-        target, source = target.lstrip("/"), source.lstrip("/")
-        found, waiting = {target: np.eye(4)}, deque([target])
-        while waiting and source not in found:
-            frame = waiting.popleft()
-            for neighbour, transform in self._neighbours.get(frame, {}).items():
-                if neighbour not in found:
-                    found[neighbour] = found[frame] @ transform
-                    waiting.append(neighbour)
-        if source not in found:
+        chain = self._chain(target.lstrip("/"), source.lstrip("/"))
+        if chain is None:
             known = ", ".join(self.frames) or "none"
             raise SourceError(
-                f"no transform connects the LiDAR frame {source!r} with the camera frame {target!r}; "
-                f"/tf_static knows {known}; record it or give lidar_to_camera"
+                f"no transform connects the LiDAR frame {source!r} with the camera frame "
+                f"{target!r}; /tf_static knows {known}; record it or give lidar_to_camera"
             )
-        return found[source]
+        transform = np.eye(4)
+        try:
+            for edge in chain:
+                transform = transform @ edge.at(time_ns)
+        except SourceError as error:
+            when = frame_name(time_ns or 0)
+            raise SourceError(
+                f"no transform from {source!r} to {target!r} at {when} s: {error}"
+            ) from error
+        return transform
+
+    def is_connected(self, target: str, source: str) -> bool:
+        """Return whether a chain of transforms connects two frames."""
+        return self._chain(target.lstrip("/"), source.lstrip("/")) is not None
+
+    def is_awaited(self, target: str, source: str, time_ns: int) -> bool:
+        """Return whether moving poses at or after a time may still come for this chain."""
+        if self._latest_ns is not None:
+            delay_ns = time_ns - self._latest_ns
+            if not -LOOKAHEAD_NS <= delay_ns <= BUFFER_NS:
+                return False
+        chain = self._chain(target.lstrip("/"), source.lstrip("/"))
+        if chain is None:
+            return True
+        poses = [edge.pose for edge in chain]
+        return any(isinstance(pose, MovingPose) and pose.newest_ns < time_ns for pose in poses)
+
+    def _connect(self, parent: str, child: str, pose: FixedPose | MovingPose) -> _Edge:
+        edge = _Edge(pose, is_inverse=False)
+        self._neighbours.setdefault(parent, {})[child] = edge
+        self._neighbours.setdefault(child, {})[parent] = _Edge(pose, is_inverse=True)
+        return edge
+
+    def _chain(self, target: str, source: str) -> list[_Edge] | None:
+        """Return the edges of the shortest chain; None where nothing connects the two."""
+        chains: dict[str, list[_Edge]] = {target: []}
+        waiting = deque([target])
+        while waiting and source not in chains:
+            frame = waiting.popleft()
+            for neighbour, edge in self._neighbours.get(frame, {}).items():
+                if neighbour not in chains:
+                    chains[neighbour] = [*chains[frame], edge]
+                    waiting.append(neighbour)
+        return chains.get(source)

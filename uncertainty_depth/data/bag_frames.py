@@ -1,0 +1,181 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""One pass over a bag: images are paired with ground truth, and become frames."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.data.ground_truth import GroundTruth
+from uncertainty_depth.data.pairing import Outcome, Pairer
+from uncertainty_depth.data.recording import OpenRecording, Recording
+from uncertainty_depth.data.topics import Topics
+from uncertainty_depth.data.transforms import TransformTree
+from uncertainty_depth.errors import MessageError
+from uncertainty_depth.geometry.rectification import Rectifier
+from uncertainty_depth.messages.camera_info import description_key
+from uncertainty_depth.messages.images import decode_image
+from uncertainty_depth.messages.stamps import frame_name, stamp_ns
+from uncertainty_depth.records import Frame, Skipped, in_view
+
+QUEUE_SIZE = 64  # images and messages of ground truth held while they wait for each other
+
+
+class Layout(NamedTuple):
+    """What is known of a bag before its frames are read.
+
+    Attributes:
+        topics: that frames are made of.
+        image_count: messages on the image topic.
+        rectifier: of the camera; None without camera info.
+        camera_frame: optical frame of images that name none.
+        ground_truth: how its messages become ground truth.
+        transforms: the fixed ones.
+        transform_topics: of moving transforms, where they are needed.
+    """
+
+    topics: Topics
+    image_count: int
+    rectifier: Rectifier | None
+    camera_frame: str
+    ground_truth: GroundTruth
+    transforms: TransformTree
+    transform_topics: list[str]
+
+
+class BagFrames:
+    """The state of one pass: images and clouds that wait for each other, and for transforms."""
+
+    def __init__(self, recording: Recording, layout: Layout, config: SourceConfig) -> None:
+        self._recording = recording
+        self._layout = layout
+        self._max_time_difference = config.max_time_difference
+        self._pairer = Pairer(config.max_time_difference, QUEUE_SIZE)
+        self._waiting: deque[Outcome] = deque()
+        self._transforms = layout.transforms.copy()
+        self._images = 0
+        self._damaged: Counter[str] = Counter()
+        self._unusable_transforms: list[str] = []
+        self._calibration: tuple[Any, ...] | None = None
+        self._calibration_changes_ns: list[int] = []
+
+    def read(self, bag: OpenRecording) -> Iterator[Frame | Skipped]:
+        """Yield every camera image once, as a frame or as the reason why it cannot be scored."""
+        topics = self._layout.topics
+        names = [topics.image, topics.ground_truth, *self._layout.transform_topics]
+        if topics.camera_info:
+            names.append(topics.camera_info)
+        for topic, message in bag.messages(names):
+            self._images += topic == topics.image
+            if message is not None:
+                self._waiting.extend(self._outcomes(topic, message))
+                yield from self._ready()
+                continue
+            self._damaged[topic] += 1
+            if topic == topics.image:
+                sentence = f"an image message on {topic} cannot be deserialised"
+                yield Skipped(None, "image_message_damaged", sentence)
+        self._waiting.extend(self._pairer.flush())
+        while self._waiting:
+            yield self._frame_or_reason(self._waiting.popleft())
+        if bag.is_damaged:
+            sentence = f"an image message on {topics.image} lies in a damaged part of the bag"
+            for _ in range(self._layout.image_count - self._images):
+                yield Skipped(None, "image_message_lost", sentence)
+        self._note_losses()
+
+    def _outcomes(self, topic: str, message: Any) -> Iterable[Outcome]:
+        """Take in a message; return the images whose ground truth it decides."""
+        topics = self._layout.topics
+        if topic == topics.image:
+            return self._pairer.add_reference(stamp_ns(message.header), message)
+        if topic == topics.ground_truth:
+            return self._pairer.add_cloud(stamp_ns(message.header), message)
+        if topic == topics.camera_info:
+            self._compare_calibration(message)
+        else:
+            self._unusable_transforms += self._transforms.add_message(message, is_moving=True)
+        return ()
+
+    def _compare_calibration(self, message: Any) -> None:
+        key = description_key(message)
+        if self._calibration not in (None, key):
+            self._calibration_changes_ns.append(stamp_ns(message.header))
+        self._calibration = key
+
+    def _ready(self) -> Iterator[Frame | Skipped]:
+        while self._waiting and not self._is_awaited(self._waiting[0]):
+            yield self._frame_or_reason(self._waiting.popleft())
+
+    def _is_awaited(self, outcome: Outcome) -> bool:
+        """Return whether transforms at the time of the outcome's cloud may still come."""
+        if not self._layout.transform_topics or outcome.cloud is None:
+            return False
+        if len(self._waiting) > QUEUE_SIZE:
+            return False
+        camera_frame = self._frame_id(outcome.reference)
+        return self._layout.ground_truth.is_awaited(outcome.cloud, camera_frame, self._transforms)
+
+    def _frame_or_reason(self, outcome: Outcome) -> Frame | Skipped:
+        image = f"the image at {frame_name(outcome.stamp_ns)} s"
+        try:
+            return self._frame(*outcome)
+        except MessageError as error:
+            return Skipped(outcome.stamp_ns, error.reason, f"{image}: {error}")
+        except Exception as error:  # one message must not end the run, whatever is wrong with it
+            sentence = f"{image} cannot be read: {type(error).__name__}: {error}"
+            return Skipped(outcome.stamp_ns, "unreadable", sentence)
+
+    def _frame(self, time_ns: int, image: Any, truth: Any | None) -> Frame | Skipped:
+        ground_truth = self._layout.ground_truth
+        pixels = decode_image(image)
+        camera = None
+        if self._layout.rectifier is not None:
+            pixels, camera = self._layout.rectifier.image(pixels)
+        if truth is None:
+            raise MessageError(
+                ground_truth.unmatched_reason,
+                f"no {ground_truth.noun} within {self._max_time_difference} s",
+            )
+        ground_truth_m, scan = ground_truth.read(
+            truth, self._frame_id(image), camera, pixels.shape[:2], self._transforms
+        )
+        name = frame_name(time_ns)
+        frame = Frame(time_ns, pixels, camera, ground_truth_m, name, scan)
+        if scan is None:
+            return frame
+        return in_view(frame, f"the image at {name} s: no LiDAR point falls into the image")
+
+    def _frame_id(self, image: Any) -> str:
+        return image.header.frame_id or self._layout.camera_frame
+
+    def _note_losses(self) -> None:
+        for sentence in self._losses():
+            self._recording.note(f"{self._recording.path}: {sentence}")
+
+    def _losses(self) -> Iterator[str]:
+        topics = self._layout.topics
+        noun = self._layout.ground_truth.noun
+        counts = self._pairer.counts
+        if unmatched := counts["clouds_unmatched"]:
+            yield f"{unmatched} {noun}s belong to no image"
+        if jumps := counts["reference_time_jumps"] + counts["cloud_time_jumps"]:
+            yield (
+                f"time jumped back {jumps} times (images and {noun}s counted each): "
+                "pairing started anew"
+            )
+        if damaged := self._damaged[topics.ground_truth]:
+            yield f"{damaged} {noun} messages cannot be deserialised"
+        for topic in (topics.camera_info, *self._layout.transform_topics):
+            if damaged := self._damaged[topic]:
+                yield f"{damaged} messages on {topic} cannot be deserialised"
+        if unusable := self._unusable_transforms:
+            yield f"{len(unusable)} transforms on /tf are left out; the first: {unusable[0]}"
+        if changes_ns := self._calibration_changes_ns:
+            yield (
+                f"{topics.camera_info} changes {len(changes_ns)} times, first at "
+                f"{frame_name(changes_ns[0])} s: all images are taken with its first message; "
+                "record each calibration in a bag of its own"
+            )
