@@ -17,11 +17,13 @@ from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.distortion import COEFFICIENT_COUNTS, Distortion
 from uncertainty_depth.geometry.rectification import Calibration
+from uncertainty_depth.messages.guard import total
 
 MATRICES = {"k": (3, 3), "r": (3, 3), "p": (3, 4)}
 POSE_DIGITS = 12  # a pose that went through a message differs in its last bits: none may tell
 
 MAX_COEFFICIENT = 1e6  # beyond any lens; keeps polynomials finite
+UNDECODABLE = ("camera_info_undecodable", "a camera info")
 
 
 class CameraInfoFields(NamedTuple):
@@ -36,6 +38,8 @@ class CameraInfoFields(NamedTuple):
     p: NDArray[np.float64]
 
 
+@total(*UNDECODABLE)
+@np.errstate(all="ignore")  # numbers that overflow are refused at the end
 def calibration_from_info(message: Any) -> Calibration:
     """The camera as its raw and its rectified image see it.
 
@@ -44,7 +48,8 @@ def calibration_from_info(message: Any) -> Calibration:
     Raises:
         MessageError: camera_info_zero where neither K nor P has a focal length,
             camera_info_zero_size where width or height is zero, camera_info_not_finite,
-            camera_info_no_rotation for R, camera_info_unknown_distortion.
+            camera_info_no_rotation for R, camera_info_unknown_distortion, or
+            camera_info_undecodable for whatever else is wrong with the message.
     """
     matrix = _matrix(message, "k")
     projection = _matrix(message, "p")
@@ -65,7 +70,9 @@ def calibration_from_info(message: Any) -> Calibration:
     rectified = Camera(*size, rectified_intrinsics, beside.round(POSE_DIGITS))
     raw_pose = (turned @ beside).round(POSE_DIGITS)
     raw = Camera(*size, intrinsics, raw_pose, _distortion(message))
-    return Calibration(_of_image(raw, message), _of_image(rectified, message))
+    calibration = Calibration(_of_image(raw, message), _of_image(rectified, message))
+    _check_finite(calibration)
+    return calibration
 
 
 def camera_from_info(message: Any) -> Camera:
@@ -92,6 +99,7 @@ def fields_from_camera(camera: Camera) -> CameraInfoFields:
     return CameraInfoFields(camera.height, camera.width, model, coefficients, *matrices)
 
 
+@total(*UNDECODABLE)
 def is_uncalibrated(message: Any) -> bool:
     """Whether K and P have no focal length: how drivers without a calibration file publish it."""
     return not (_matrix(message, "k")[0, 0] or _matrix(message, "p")[0, 0])
@@ -131,6 +139,20 @@ def _intrinsics(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
             "a camera info has no focal length in P or K; is the camera calibrated?",
         )
     return np.vstack([matrix[:2], [0.0, 0.0, 1.0]])
+
+
+def _check_finite(calibration: Calibration) -> None:
+    """Raise `MessageError` for numbers so large or small that the camera's overflow."""
+    for camera in (calibration.raw, calibration.rectified):
+        focal_lengths = camera.intrinsics[[0, 1], [0, 1]]
+        is_finite = np.isfinite(camera.intrinsics).all()
+        is_finite &= np.isfinite(camera.frame_to_camera).all()
+        if not is_finite or not (focal_lengths > 0).all():
+            raise MessageError(
+                "camera_info_not_finite",
+                f"a camera info gives intrinsics {camera.intrinsics.tolist()} at "
+                f"{camera.frame_to_camera[:3, 3].tolist()}; expected finite numbers",
+            )
 
 
 def _rotation(message: Any) -> NDArray[np.float64]:
