@@ -368,6 +368,12 @@ class TrainingConfig:
         "model folder of a teacher: train one network to predict its mean and sigma "
         "(method distilled)",
     )
+    from_model: str = option(
+        "",
+        "model folder to fine-tune: its network and method are kept, each network starts from "
+        "its member",
+        flag="--from",
+    )
     patience: int = option(
         30,
         "number of epochs without a lower validation error that count as a plateau",

@@ -28,6 +28,7 @@ def option(
     aliases: Mapping[str, str] | None = None,
     read_only: bool = False,
     former_name: str = "",
+    flag: str = "",
 ) -> Any:
     """Return a dataclass field with its help text, its limits and its choices.
 
@@ -40,6 +41,7 @@ def option(
         aliases: other spellings of choices on the command line, each with the choice it means.
         read_only: fixed once a node runs.
         former_name: name in files written by earlier versions.
+        flag: its flag on the command line, where that is not `--` and the name.
     """
     metadata = {
         "help": help,
@@ -49,6 +51,7 @@ def option(
         "aliases": dict(aliases or {}),
         "read_only": read_only,
         "former_name": former_name,
+        "flag": flag,
     }
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -140,7 +143,7 @@ def add_arguments(parser: argparse.ArgumentParser, config_class: type) -> None:
     """Add one `--option-name` per field, in a group headed by the first line of the docstring."""
     group = parser.add_argument_group(_heading(config_class))
     for field in dataclasses.fields(config_class):
-        flag = "--" + field.name.replace("_", "-")
+        flag = field.metadata["flag"] or "--" + field.name.replace("_", "-")
         scalar = element_type(config_class, field.name)
         shared: dict[str, Any] = {
             "dest": field.name,

@@ -210,3 +210,27 @@ def test_resume_alone_goes_on_with_what_the_training_was_started_with(monkeypatc
     assert main(["train", "--output", str(tmp_path), "--resume", "--epochs", "5"]) == 0
     assert calls[1][3].epochs == 5
     assert main(["train", "--output", str(tmp_path / "new"), "--resume"]) == 1
+
+
+def test_resume_alone_reads_the_source_with_the_options_of_the_start(monkeypatch, tmp_path):
+    begun = {
+        "network": {"backbone": "tiny"},
+        "training": {
+            "source": "synthetic:worlds=1,frames=2",
+            "source_options": {"image_topic": "/left/image", "max_time_difference": 0.2},
+            "options": {"method": "mc_dropout"},
+        },
+    }
+    (tmp_path / "model.json").write_text(json.dumps(begun))
+    opened = []
+    monkeypatch.setattr("uncertainty_depth.training.train", lambda *given, **options: None)
+    monkeypatch.setattr(
+        "uncertainty_depth.data.source.open_source",
+        lambda notation, options: opened.append((notation, options)) or [],
+    )
+    monkeypatch.setattr("uncertainty_depth.data.checked_source.CheckedSource", lambda it: it)
+    assert main(["train", "--output", str(tmp_path), "--resume"]) == 0
+    assert main(["train", "--output", str(tmp_path), "--resume", "--image-topic", "/right"]) == 0
+    (_, first), (_, second) = opened
+    assert (first.image_topic, first.max_time_difference) == ("/left/image", 0.2)
+    assert (second.image_topic, second.max_time_difference) == ("/right", 0.2)

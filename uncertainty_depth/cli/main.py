@@ -20,17 +20,16 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 
 from uncertainty_depth.cli.arguments import build_parser
 from uncertainty_depth.cli.calibrate import calibrate
+from uncertainty_depth.cli.train import train, wrap
 from uncertainty_depth.config import (
     ColorConfig,
     EvaluationConfig,
-    NetworkConfig,
     PlayerConfig,
     PredictorConfig,
     SourceConfig,
     SynthesisConfig,
-    TrainingConfig,
 )
-from uncertainty_depth.errors import ConfigError, SourceError, UncertaintyDepthError
+from uncertainty_depth.errors import SourceError, UncertaintyDepthError
 from uncertainty_depth.experiments.registry import EXPERIMENTS
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.options import from_arguments, to_mapping
@@ -45,49 +44,6 @@ TEARDOWN_S = 10.0
 Command = Callable[[argparse.Namespace], None]
 logger = logging.getLogger(__name__)
 INFO_FRAMES = 50  # first frames of a bag that `info` looks at
-
-
-def train(arguments: argparse.Namespace) -> None:
-    """Train a network on a source and write a model folder; killed at any moment, --resume goes on."""
-    from uncertainty_depth.data.checked_source import CheckedSource
-    from uncertainty_depth.data.source import open_source
-    from uncertainty_depth.pretrained.own_options import own_options_of
-    from uncertainty_depth.training import train as train_model
-    from uncertainty_depth.training.plan import without_effect
-    from uncertainty_depth.training.record import read_begun
-
-    before = read_begun(arguments.output) if arguments.resume else None
-    if arguments.source is None and before is None:
-        raise ConfigError("SOURCE is missing; only --resume takes that of the training it resumes")
-    notation = arguments.source or before.source
-    source = CheckedSource(open_source(notation, from_arguments(SourceConfig, arguments)))
-    started_with = before.options if before else {}
-    own = own_options_of(
-        from_arguments(NetworkConfig, arguments, started_with),
-        from_arguments(TrainingConfig, arguments, started_with),
-        {**started_with, **vars(arguments)},
-    )
-    own |= started_with
-    network, training = (
-        from_arguments(NetworkConfig, arguments, own),
-        from_arguments(TrainingConfig, arguments, own),
-    )
-    if sentence := without_effect(training, vars(arguments)):
-        logger.warning(sentence)
-    print(
-        f"model written to {train_model(source, arguments.output, network, training, resume=arguments.resume)}"
-    )
-
-
-def wrap(arguments: argparse.Namespace) -> None:
-    """Write a pretrained metric depth model to a model folder as it is, untrained: --backbone names it, dropout gives it a sigma."""
-    from uncertainty_depth.pretrained.own_options import own_options
-    from uncertainty_depth.pretrained.wrap import wrap as wrap_model
-
-    own = own_options(from_arguments(NetworkConfig, arguments).backbone)
-    print(
-        f"model written to {wrap_model(arguments.output, from_arguments(NetworkConfig, arguments, {**own, 'head': 'none'}))}"
-    )
 
 
 def evaluate(arguments: argparse.Namespace) -> None:

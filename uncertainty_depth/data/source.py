@@ -47,18 +47,24 @@ def open_source(notation: str, config: SourceConfig) -> Source:
 
 
 def trained_on(model: str, training: Mapping[str, Any], sources: Sequence[str]) -> list[str]:
-    """A sentence for each of the sources, given by their names, whose frames the model has seen in training, as far as the names tell.
+    """Return a sentence for each source whose frames the model has seen in training.
+
+    The names of the sources are compared, nothing else.
 
     Args:
-        model: what the model is called.
-        training: what its folder says of its training; `source` is the name of what it was trained on.
+        model: name of the model.
+        training: the training record of its folder: `source`, and of a model that was fine-tuned
+            `started_from` with the sources of the trainings before.
         sources: names.
     """
-    return [
-        f"{model} was trained on {found}"
-        for source in sources
-        if (found := _overlap(source, str(training.get("source") or "")))
-    ]
+    started_from = training.get("started_from")
+    earlier = started_from.get("sources") if isinstance(started_from, Mapping) else None
+    trained = [training.get("source"), *(earlier if isinstance(earlier, list) else [])]
+    sentences = []
+    for source in sources:
+        overlaps = [_overlap(source, str(name)) for name in trained if name]
+        sentences += [f"{model} was trained on {overlap}" for overlap in overlaps if overlap][:1]
+    return sentences
 
 
 def _overlap(source: str, trained: str) -> str:

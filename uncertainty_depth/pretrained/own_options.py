@@ -32,16 +32,21 @@ def own_options(backbone: str) -> dict[str, Any]:
     config = config_of(backbone)
     if not is_depth_model(config):
         return {}
-    options: dict[str, Any] = {"freeze_encoder": True, "learning_rate": LEARNING_RATE}
+    options = options_of_architecture(config.to_dict())
     options["input_size"] = input_size(
         read_preprocessing(backbone), image_size(config), patch_size(config)
     )
     if (metres := metric_range(config)) is not None:
         options["depth_range"] = metres
-    if getattr(config, "use_fov_model", False):
-        options["augment"] = (
-            False  # what is zoomed into is to be nearer, but a narrower field of view leaves it where it is
-        )
+    return options
+
+
+def options_of_architecture(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the training options that go with a depth model of this config, as plain values."""
+    options: dict[str, Any] = {"freeze_encoder": True, "learning_rate": LEARNING_RATE}
+    if config.get("use_fov_model", False):
+        # A zoomed image counts as nearer, but a narrower field of view leaves the depth as it is.
+        options["augment"] = False
     return options
 
 

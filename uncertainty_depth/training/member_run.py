@@ -11,15 +11,12 @@ from torch import Tensor
 from tqdm import tqdm
 
 from uncertainty_depth.model_folder import folder as model_folder
-from uncertainty_depth.network.architectures import make_network
-from uncertainty_depth.network.backbone import make_backbone
-from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.training import checkpoint, schedule
 from uncertainty_depth.training.curves import CURVES, write_picture, write_table
 from uncertainty_depth.training.epoch import batches_per_epoch, train_epoch, validate
+from uncertainty_depth.training.initial_weights import initial_network
 from uncertainty_depth.training.model_run import ModelRun
 from uncertainty_depth.training.objective import has_bfloat16
-from uncertainty_depth.training.plan import Member
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +40,7 @@ class MemberRun:
         self.label = (
             "" if len(model.plan) == 1 else f"{self.member.name} ({number + 1}/{len(model.plan)}) "
         )
-        self.network = _make_network(self.member)
+        self.network = initial_network(self.member)
         self.network.to(
             model.device, memory_format=torch.channels_last
         )  # 1.2 times as fast in a measured training step
@@ -110,8 +107,9 @@ class MemberRun:
             self._save(epoch)
 
     def _start(self) -> None:
-        self.network.start_from_constant(*self.member.guess(self.model.frames))
-        self.network.align(self._examples)
+        if not self.member.start:
+            self.network.start_from_constant(*self.member.guess(self.model.frames))
+            self.network.align(self._examples)
         logger.info(
             "%straining in %s",
             self.label,
@@ -148,16 +146,4 @@ class MemberRun:
 def create(model: ModelRun) -> None:
     """Start the model's folder for networks like the first member's, where that has not been done."""
     if not (model.folder / "model.json").exists():
-        model_folder.create(model.folder, _make_network(model.plan[0]), model.record)
-
-
-def _make_network(member: Member) -> DepthNetwork:
-    """With its initial weights; a pretrained backbone has its own."""
-    torch.manual_seed(member.encoder_seed)
-    backbone = make_backbone(member.network.backbone)
-    if member.encoder_seed != member.training.seed:
-        torch.manual_seed(member.training.seed)
-    network = make_network(member.network, backbone)
-    if member.training.freeze_encoder:
-        network.freeze_encoder()
-    return network
+        model_folder.create(model.folder, initial_network(model.plan[0]), model.record)

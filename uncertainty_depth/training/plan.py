@@ -15,6 +15,7 @@ from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.training import losses, schedule, targets
+from uncertainty_depth.training.fine_tuning import ENSEMBLES, with_starting_weights
 from uncertainty_depth.training.frames import TrainingFrames
 from uncertainty_depth.training.objective import Objective, Targets
 from uncertainty_depth.training.start import constant_error_guess, constant_guess
@@ -22,7 +23,6 @@ from uncertainty_depth.uncertainty.learned_error import DEPTH, ERROR
 
 logger = logging.getLogger(__name__)
 
-ENSEMBLES = ("multi_inits", "bagging", "adversarial_ensemble", "multi_networks")
 HEADS_NEEDED = {
     "log_likelihood": "laplace",
     "self_teaching": "laplace",
@@ -56,6 +56,7 @@ class Member:
         guess: the constant it starts from.
         targets: makes what it learns where that is not the ground truth.
         helps: whether it serves another member and is of no use alone.
+        start: model folder and member whose weights a fine-tuning starts from.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Member:
     guess: Callable[[TrainingFrames], tuple[float, float]] = constant_guess
     targets: MakeTargets | None = None
     helps: bool = False
+    start: tuple[Path, str] | None = None
 
     def frames(self, indices: Sequence[int]) -> list[int]:
         """Those of the training frames that this member sees, sorted; all, or a bootstrap sample of the same size (Breiman 1996)."""
@@ -134,7 +136,8 @@ def make_plan(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
         ConfigError: the options contradict each other.
         ModelError: the model to distill cannot be used.
     """
-    return PLANS.get(training.method, _one)(network, training)
+    plan = PLANS.get(training.method, _one)(network, training)
+    return with_starting_weights(plan, training.from_model) if training.from_model else plan
 
 
 def _one(network: NetworkConfig, training: TrainingConfig) -> list[Member]:

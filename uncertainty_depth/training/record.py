@@ -6,7 +6,7 @@ import json
 import logging
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -111,6 +111,7 @@ class Before:
         fingerprint: of the frames; empty where an earlier version has written none.
         finished: whether all its networks are trained.
         source: name of what it is trained on.
+        source_options: how the source was opened; empty in folders of earlier versions.
         has_domain: whether it says what the training data were like; earlier versions did not.
     """
 
@@ -119,6 +120,7 @@ class Before:
     finished: bool
     has_domain: bool
     source: str = ""
+    source_options: dict[str, Any] = field(default_factory=dict)
 
 
 def read_begun(folder: Path) -> Before | None:
@@ -147,6 +149,7 @@ def read(folder: Path) -> Before:
             training.get("finished", False),
             all(key in training for key in domain.KEYS),
             training.get("source", ""),
+            training.get("source_options", {}),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelError(

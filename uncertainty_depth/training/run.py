@@ -9,18 +9,19 @@ from typing import Any
 
 import torch
 
-from uncertainty_depth.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.config import NetworkConfig, SourceConfig, TrainingConfig
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
 from uncertainty_depth.inference.deployment import choose_device
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.model_folder.folder import BEFORE
-from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.depth_network import check_network
 from uncertainty_depth.options import check, to_mapping
 from uncertainty_depth.training import checkpoint, record
 from uncertainty_depth.training.domain import domain
+from uncertainty_depth.training.fine_tuning import provenance
 from uncertainty_depth.training.frames import read_frames, split
+from uncertainty_depth.training.initial_weights import initial_network
 from uncertainty_depth.training.member_run import MemberRun, create
 from uncertainty_depth.training.model_run import ModelRun, clean
 from uncertainty_depth.training.plan import Member, make_plan, settle
@@ -36,6 +37,7 @@ def train(
     network: NetworkConfig,
     training: TrainingConfig,
     resume: bool = False,
+    source_options: SourceConfig | None = None,
 ) -> Path:
     """Train a method's networks, one after the other or side by side, on the frames of a source and write them to the model folder `output`.
 
@@ -49,6 +51,7 @@ def train(
         network: the architecture and its input size.
         training: the method and how its networks are trained.
         resume: go on with the training in `output`; start it where nothing has been written yet.
+        source_options: how the source was opened, recorded in `model.json` for --resume.
 
     Returns:
         `output`.
@@ -75,6 +78,8 @@ def train(
     frames = read_frames(source, network.input_size, training.max_frames)
     indices, held_out = split(len(frames), training.validation_fraction, training.seed)
     described = record.start(source.name, frames, network, training, indices, held_out)
+    described |= provenance(plan)
+    described["source_options"] = to_mapping(source_options or SourceConfig())
     _refuse_other_frames(before, described["fingerprint"], source.name, output)
     model = ModelRun(output, plan, frames, indices, held_out, device, described)
     with torch.random.fork_rng():
@@ -167,5 +172,5 @@ def _refuse_other_frames(
 def _try_architectures(plan: Sequence[Member]) -> None:
     """Build every network once: an encoder that is missing or damaged is found now, not after hours."""
     with torch.random.fork_rng():
-        for network in dict.fromkeys(member.network for member in plan):
-            make_network(network)
+        for member in {(member.network, member.start): member for member in plan}.values():
+            initial_network(member)

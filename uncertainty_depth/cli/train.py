@@ -1,0 +1,79 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The commands `train` and `wrap`, which write a model folder."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from typing import TYPE_CHECKING, Any
+
+from uncertainty_depth.config import NetworkConfig, SourceConfig, TrainingConfig
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.options import from_arguments
+
+if TYPE_CHECKING:
+    from uncertainty_depth.training.record import Before
+
+logger = logging.getLogger(__name__)
+
+
+def train(arguments: argparse.Namespace) -> None:
+    """Train or fine-tune (--from) a model on a source; --resume continues after an interruption."""
+    from uncertainty_depth.data import checked_source
+    from uncertainty_depth.data.source import open_source
+    from uncertainty_depth.training import train as train_model
+    from uncertainty_depth.training.plan import without_effect
+    from uncertainty_depth.training.record import read_begun
+
+    before = read_begun(arguments.output) if arguments.resume else None
+    if arguments.source is None and before is None:
+        raise ConfigError(
+            "SOURCE is missing; only --resume takes it from the training that it continues"
+        )
+    source_options = from_arguments(
+        SourceConfig, arguments, before.source_options if before else None
+    )
+    notation = arguments.source or before.source
+    source = checked_source.CheckedSource(open_source(notation, source_options))
+    defaults = _default_options(arguments, before)
+    network = from_arguments(NetworkConfig, arguments, defaults)
+    training = from_arguments(TrainingConfig, arguments, defaults)
+    if warning := without_effect(training, vars(arguments)):
+        logger.warning(warning)
+    model = train_model(
+        source,
+        arguments.output,
+        network,
+        training,
+        resume=arguments.resume,
+        source_options=source_options,
+    )
+    print(f"model written to {model}")
+
+
+def _default_options(arguments: argparse.Namespace, before: Before | None) -> dict[str, Any]:
+    """Return the options that are not given: recorded, of the model to fine-tune, or its own."""
+    from uncertainty_depth.model_folder.folder import read
+    from uncertainty_depth.pretrained.own_options import own_options_of
+    from uncertainty_depth.training.fine_tuning import defaults_of
+
+    recorded = before.options if before else {}
+    given = {**recorded, **vars(arguments)}
+    network = from_arguments(NetworkConfig, arguments, recorded)
+    training = from_arguments(TrainingConfig, arguments, recorded)
+    if training.from_model:
+        defaults = defaults_of(read(training.from_model), given)
+    else:
+        defaults = own_options_of(network, training, given)
+    return defaults | recorded
+
+
+def wrap(arguments: argparse.Namespace) -> None:
+    """Write a pretrained metric depth model to a model folder, untrained, with MC dropout."""
+    from uncertainty_depth.pretrained.own_options import own_options
+    from uncertainty_depth.pretrained.wrap import wrap as wrap_model
+
+    backbone = from_arguments(NetworkConfig, arguments).backbone
+    defaults = {**own_options(backbone), "head": "none"}
+    model = wrap_model(arguments.output, from_arguments(NetworkConfig, arguments, defaults))
+    print(f"model written to {model}")
