@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 r"""Start the evaluator node, beside a depth node in the same namespace or on any other topics.
 
 ros2 launch uncertainty_depth evaluate.launch.py lidar:=/lidar/points output:=/path/of/report

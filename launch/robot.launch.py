@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 r"""Start the depth node and the evaluator that scores it.
 
 ros2 launch uncertainty_depth robot.launch.py model:=/path/to/model output:=/path/of/report \

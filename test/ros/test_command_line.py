@@ -90,9 +90,9 @@ def test_help_shows_how_it_is_called_and_what_every_node_takes(node, help_of):
 
 def test_help_names_the_policies_that_can_be_overridden(help_of):
     pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-    from uncertainty_depth.ros.qos import KINDS
+    from uncertainty_depth.ros.qos import POLICIES
 
-    assert all(all(policy in help_of(node) for policy in KINDS) for node in CONFIGS)
+    assert all(all(policy in help_of(node) for policy in POLICIES) for node in CONFIGS)
 
 
 @pytest.fixture

@@ -27,7 +27,8 @@ from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros import depth_node
 from uncertainty_depth.ros.depth_node import DepthNode
 
-WIDTH, HEIGHT = 16, 12
+WIDTH = 16
+HEIGHT = 12
 NODE = "/depth_node"
 
 
@@ -93,19 +94,17 @@ def dropped(node):
 
 def test_maps_carry_the_image_header_and_metres(graph, start, make):
     node = start()
-    depths, sigmas = (
-        graph.inbox(Image, "depth/image_rect"),
-        graph.inbox(Image, "uncertainty/image_rect"),
-    )
-    infos, latencies = (
-        graph.inbox(CameraInfo, "uncertainty/camera_info"),
-        graph.inbox(Float64, f"{NODE}/latency_ms"),
-    )
+    depths = graph.inbox(Image, "depth/image_rect")
+    sigmas = graph.inbox(Image, "uncertainty/image_rect")
+    infos = graph.inbox(CameraInfo, "uncertainty/camera_info")
+    latencies = graph.inbox(Float64, f"{NODE}/latency_ms")
     times = graph.inbox(Float64, f"{NODE}/processing_time_ms")
-    info, images = graph.publisher(CameraInfo, "camera_info"), graph.publisher(Image, "image")
+    info = graph.publisher(CameraInfo, "camera_info")
+    images = graph.publisher(Image, "image")
     image = make.image(1_700_000_000_123_456_789, red(4), "left_optical")
     images.publish(image)  # camera info comes late: depth is published all the same
-    depth, sigma = depths.wait()[0], sigmas.wait()[0]
+    depth = depths.wait()[0]
+    sigma = sigmas.wait()[0]
     assert depth.header == sigma.header == image.header
     np.testing.assert_array_equal(decode_depth(depth), np.full((HEIGHT, WIDTH), 4, np.float32))
     np.testing.assert_array_equal(
@@ -139,16 +138,15 @@ def test_pictures_and_points_are_made_only_for_subscribers(graph, start, make, m
         )
     node = start()
     depths = graph.inbox(Image, "depth/image_rect")
-    info, images = graph.publisher(CameraInfo, "camera_info"), graph.publisher(Image, "image")
+    info = graph.publisher(CameraInfo, "camera_info")
+    images = graph.publisher(Image, "image")
     info.publish(make.camera_info(0, WIDTH, HEIGHT))
     graph.until(lambda: node._camera.info is not None, "camera info in the node")
     images.publish(make.image(1, red(4)))
     depths.wait()
     assert made == []
-    points, depth_color = (
-        graph.inbox(PointCloud2, "points"),
-        graph.inbox(Image, "depth/image_color"),
-    )
+    points = graph.inbox(PointCloud2, "points")
+    depth_color = graph.inbox(Image, "depth/image_color")
     sigma_color = graph.inbox(Image, "uncertainty/image_color")
     images.publish(make.image(2, red(5)))
     cloud = points.wait()[0]
@@ -170,7 +168,8 @@ def test_a_frame_whose_points_fail_is_published_and_not_counted_as_dropped(
         raise ValueError("no points today")
 
     monkeypatch.setattr(node._outputs, "publish_views", fail)
-    depths, images = graph.inbox(Image, "depth/image_rect"), graph.publisher(Image, "image")
+    depths = graph.inbox(Image, "depth/image_rect")
+    images = graph.publisher(Image, "image")
     images.publish(make.image(1, red()))
     depths.wait()
     graph.until(lambda: node.health.counts().get("views_failed") == 1, "the failure counted")
@@ -180,8 +179,10 @@ def test_a_frame_whose_points_fail_is_published_and_not_counted_as_dropped(
 
 def test_points_wait_for_camera_info_and_ignore_an_uncalibrated_one(graph, start, make):
     node = start()
-    points, depths = graph.inbox(PointCloud2, "points"), graph.inbox(Image, "depth/image_rect")
-    info, images = graph.publisher(CameraInfo, "camera_info"), graph.publisher(Image, "image")
+    points = graph.inbox(PointCloud2, "points")
+    depths = graph.inbox(Image, "depth/image_rect")
+    info = graph.publisher(CameraInfo, "camera_info")
+    images = graph.publisher(Image, "image")
     images.publish(make.image(1, red()))
     depths.wait(1)
     info.publish(CameraInfo(width=WIDTH, height=HEIGHT))
@@ -196,7 +197,8 @@ def test_points_wait_for_camera_info_and_ignore_an_uncalibrated_one(graph, start
 
 def test_only_the_newest_frame_waits_and_every_other_is_counted(graph, start, make):
     node = start()
-    depths, images = graph.inbox(Image, "depth/image_rect"), graph.publisher(Image, "image")
+    depths = graph.inbox(Image, "depth/image_rect")
+    images = graph.publisher(Image, "image")
     predictor = node._predictor
     predictor.gate.clear()
     images.publish(make.image(1, red()))
@@ -229,10 +231,8 @@ def test_the_executor_stays_free_while_the_network_works(graph, start, make):
 
 def test_nothing_is_dropped_with_a_queue_and_reliable_input(graph, start, make):
     node = start(queue_size=50, reliable_input=True)
-    depths, images = (
-        graph.inbox(Image, "depth/image_rect", 50),
-        graph.publisher(Image, "image", 50),
-    )
+    depths = graph.inbox(Image, "depth/image_rect", 50)
+    images = graph.publisher(Image, "image", 50)
     for stamp in range(1, 41):
         images.publish(make.image(stamp, red()))
     assert [stamp_ns(message.header) for message in depths.wait(40)] == list(range(1, 41))
@@ -354,7 +354,8 @@ def bad_images(make):
 
 def test_bad_images_are_counted_by_reason_and_the_next_one_works(graph, start, make):
     node = start(queue_size=10, reliable_input=True)
-    depths, images = graph.inbox(Image, "depth/image_rect"), graph.publisher(Image, "image")
+    depths = graph.inbox(Image, "depth/image_rect")
+    images = graph.publisher(Image, "image")
     bad = bad_images(make)
     for message in bad.values():
         images.publish(message)
@@ -365,7 +366,8 @@ def test_bad_images_are_counted_by_reason_and_the_next_one_works(graph, start, m
 
 def test_a_failing_network_is_counted_and_the_next_frame_may_pass(graph, start, make):
     node = start()
-    depths, images = graph.inbox(Image, "depth/image_rect"), graph.publisher(Image, "image")
+    depths = graph.inbox(Image, "depth/image_rect")
+    images = graph.publisher(Image, "image")
     node._predictor.fail = True
     images.publish(make.image(1, red()))
     graph.until(lambda: dropped(node) == {"failed": 1}, "the failure counted")
@@ -398,11 +400,9 @@ def test_every_image_of_a_burst_is_counted(graph, start, make):
 
 def test_stale_frames_are_dropped_by_the_nodes_clock(graph, start, make):
     node = start(max_frame_age=0.5, queue_size=5, reliable_input=True, use_sim_time=True)
-    depths, images, clock = (
-        graph.inbox(Image, "depth/image_rect"),
-        graph.publisher(Image, "image"),
-        graph.publisher(Clock, "/clock"),
-    )
+    depths = graph.inbox(Image, "depth/image_rect")
+    images = graph.publisher(Image, "image")
+    clock = graph.publisher(Clock, "/clock")
     clock.publish(Clock(clock=Time(sec=100)))
     graph.until(lambda: node.get_clock().now().nanoseconds == 100_000_000_000, "sim time")
     for stamp in (99_400_000_000, 99_600_000_000, 100_000_000_000):
@@ -424,10 +424,8 @@ def test_compressed_images(graph, start, make):
     import cv2
 
     start(compressed_input=True)
-    depths, images = (
-        graph.inbox(Image, "depth/image_rect"),
-        graph.publisher(CompressedImage, "image/compressed"),
-    )
+    depths = graph.inbox(Image, "depth/image_rect")
+    images = graph.publisher(CompressedImage, "image/compressed")
     _, data = cv2.imencode(".png", red(7)[..., ::-1])
     images.publish(
         CompressedImage(
@@ -441,7 +439,8 @@ def test_compressed_images(graph, start, make):
 
 def test_changes_at_run_time_take_effect_together(graph, start, make):
     node = start()
-    depths, images = graph.inbox(Image, "depth/image_rect"), graph.publisher(Image, "image")
+    depths = graph.inbox(Image, "depth/image_rect")
+    images = graph.publisher(Image, "image")
     assert graph.set_parameters(NODE, samples=3, chunk=2, seed=11).successful
     images.publish(make.image(1, red()))
     depths.wait()
@@ -544,7 +543,8 @@ def test_a_component_the_model_lacks_is_refused(graph, start):
 
 def test_the_input_may_change_at_run_time(graph, start, make):
     node = start()
-    depths, images = graph.inbox(Image, "depth/image_rect"), graph.publisher(Image, "image")
+    depths = graph.inbox(Image, "depth/image_rect")
+    images = graph.publisher(Image, "image")
     images.publish(make.image(1, red()))
     depths.wait(1)
     assert graph.set_parameters(
@@ -603,10 +603,8 @@ def test_late_subscribers_learn_which_model_it_is(graph, start):
 
 def test_names_follow_namespace_and_remaps(graph, start, make):
     start(["-r", "__ns:=/robot", "-r", "image:=/front/image_raw"])
-    depths, images = (
-        graph.inbox(Image, "/robot/depth/image_rect"),
-        graph.publisher(Image, "/front/image_raw"),
-    )
+    depths = graph.inbox(Image, "/robot/depth/image_rect")
+    images = graph.publisher(Image, "/front/image_raw")
     images.publish(make.image(1, red()))
     depths.wait()
 
@@ -629,10 +627,8 @@ def test_a_folder_that_is_no_model_is_one_sentence(graph, tmp_path):
 @pytest.mark.parametrize("method", ["mc_dropout", "multi_epochs", "deterministic"])
 def test_real_model_gives_what_the_predictor_gives(graph, make, tiny_model, method):
     graph.start(DepthNode, model=str(tiny_model), max_frame_age=0.0, method=method, samples=3)
-    depths, sigmas = (
-        graph.inbox(Image, "depth/image_rect"),
-        graph.inbox(Image, "uncertainty/image_rect"),
-    )
+    depths = graph.inbox(Image, "depth/image_rect")
+    sigmas = graph.inbox(Image, "uncertainty/image_rect")
     image = np.random.default_rng(0).integers(0, 256, (48, 80, 3), np.uint8)
     graph.publisher(Image, "image").publish(make.image(123_456_789, image))
     expected = Predictor(tiny_model, PredictorConfig(method=method, samples=3)).predict(

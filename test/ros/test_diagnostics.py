@@ -12,7 +12,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
-from uncertainty_depth.ros.diagnostics import LATENCIES_KEPT, Health, problem
+from uncertainty_depth.ros.diagnostics import MAX_LATENCIES, Health, problem
 
 
 class ManualClock:
@@ -53,7 +53,7 @@ def test_percentiles_of_the_last_latencies(health):
     assert all(math.isnan(value) for value in health.percentiles_ms())
     for value in range(1000):
         health.latency(value)
-    kept = np.arange(1000 - LATENCIES_KEPT, 1000)
+    kept = np.arange(1000 - MAX_LATENCIES, 1000)
     assert health.percentiles_ms() == (np.percentile(kept, 50), np.percentile(kept, 95))
 
 

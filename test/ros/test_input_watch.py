@@ -29,7 +29,10 @@ RELIABLE = ReliabilityPolicy.RELIABLE
 class WatchingNode(Node):
     """One watched input, Image on "image" or CameraInfo on "camera_info"."""
 
-    message_type, topic, depth, once = Image, "image", 10, False
+    message_type = Image
+    topic = "image"
+    depth = 10
+    once = False
 
     def __init__(self, **options):
         super().__init__("watching", **options)
@@ -54,7 +57,9 @@ class WatchingNode(Node):
 
 
 class CameraInfoNode(WatchingNode):
-    message_type, topic, once = CameraInfo, "camera_info", True
+    message_type = CameraInfo
+    topic = "camera_info"
+    once = True
 
 
 class ShallowNode(WatchingNode):

@@ -87,7 +87,10 @@ def test_the_camera_info_of_a_rectified_camera_is_sent_as_it_came(make):
 
 def test_a_camera_info_with_a_region_of_interest_is_sent_as_that_of_the_image(make):
     info = make.camera_info(0, 640, 480)
-    info.roi.x_offset, info.roi.y_offset, info.roi.width, info.roi.height = 100, 50, 320, 240
+    info.roi.x_offset = 100
+    info.roi.y_offset = 50
+    info.roi.width = 320
+    info.roi.height = 240
     camera = camera_from_info(info).scaled(160, 120)
     sent = camera_info_message(camera, info.header)
     assert (sent.width, sent.height, sent.roi.width) == (160, 120, 0)
@@ -103,11 +106,10 @@ def test_an_uncalibrated_camera_stays_that_way(make):
 
 def test_points_project_back_to_their_pixels(make):
     random = np.random.default_rng(2)
-    depth, sigma = (
-        random.uniform(1, 9, (6, 8)).astype(np.float32),
-        random.uniform(0, 1, (6, 8)).astype(np.float32),
-    )
-    depth[0, 0], depth[5, 7] = np.nan, np.inf
+    depth = random.uniform(1, 9, (6, 8)).astype(np.float32)
+    sigma = random.uniform(0, 1, (6, 8)).astype(np.float32)
+    depth[0, 0] = np.nan
+    depth[5, 7] = np.inf
     rgb = random.integers(0, 256, (6, 8, 3), np.uint8)
     camera = camera_from_info(make.camera_info(0, 8, 6))
     message = deserialize_message(

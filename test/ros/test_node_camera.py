@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -24,14 +26,17 @@ from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
 from uncertainty_depth.ros.messages import camera_info_message, image_message
 from uncertainty_depth.writers.bag_writer import BagWriter
 
-WIDTH, HEIGHT = 64, 48
+WIDTH = 64
+HEIGHT = 48
 IDENTITY = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
 
 class RedIsDepth:
     """Depth = red channel in decimetres, and 3 m more; sigma = a tenth of it."""
 
-    method, device = "mc_dropout", "cpu"
+    model = SimpleNamespace(method="mc_dropout")
+    method = "mc_dropout"
+    device = "cpu"
 
     def __init__(self, config=None):
         self.config = config
@@ -80,7 +85,8 @@ def test_the_first_image_waits_for_its_camera_info_and_is_rectified(
     start()
     depths = graph.inbox(Image, "depth/image_rect")
     infos = [graph.inbox(CameraInfo, f"{name}/camera_info") for name in ("depth", "uncertainty")]
-    info, images = graph.publisher(CameraInfo, "camera_info"), graph.publisher(Image, "image")
+    info = graph.publisher(CameraInfo, "camera_info")
+    images = graph.publisher(Image, "image")
     images.publish(make.image(1, image, "left_optical"))
     info.publish(raw_info)
     expected = RedIsDepth().predict(rectify(image, raw_info), 1).depth_m
@@ -100,7 +106,8 @@ def test_the_points_are_those_of_the_rectified_camera_in_the_frame_of_the_image(
 ):
     start()
     points = graph.inbox(PointCloud2, "points")
-    info, images = graph.publisher(CameraInfo, "camera_info"), graph.publisher(Image, "image")
+    info = graph.publisher(CameraInfo, "camera_info")
+    images = graph.publisher(Image, "image")
     info.publish(raw_info)
     images.publish(make.image(1, image))
     cloud = cloud_points(points.wait()[0]).astype(np.float64)
@@ -112,11 +119,10 @@ def test_the_points_are_those_of_the_rectified_camera_in_the_frame_of_the_image(
 
 def test_images_may_be_kept_raw_and_this_may_change_in_a_run(graph, start, make, image, raw_info):
     start(distorted_images="keep")
-    depths, infos = (
-        graph.inbox(Image, "depth/image_rect"),
-        graph.inbox(CameraInfo, "depth/camera_info"),
-    )
-    info, images = graph.publisher(CameraInfo, "camera_info"), graph.publisher(Image, "image")
+    depths = graph.inbox(Image, "depth/image_rect")
+    infos = graph.inbox(CameraInfo, "depth/camera_info")
+    info = graph.publisher(CameraInfo, "camera_info")
+    images = graph.publisher(Image, "image")
     info.publish(raw_info)
     images.publish(make.image(1, image))
     np.testing.assert_array_equal(
@@ -138,7 +144,8 @@ def test_an_image_that_its_camera_info_cannot_be_of_is_dropped_and_counted(
     graph, start, make, image, raw_info
 ):
     node = start()
-    info, images = graph.publisher(CameraInfo, "camera_info"), graph.publisher(Image, "image")
+    info = graph.publisher(CameraInfo, "camera_info")
+    images = graph.publisher(Image, "image")
     raw_info.width = 2 * WIDTH
     info.publish(raw_info)
     images.publish(make.image(1, image))

@@ -26,7 +26,8 @@ class ParametersNode(Node):
 
     def __init__(self, **options):
         super().__init__("parameters_node", **options)
-        self.applied, self.refused = [], ""
+        self.applied = []
+        self.refused = ""
         self.parameters = NodeParameters(self, self.kind, self.prepare)
 
     def prepare(self, old, new):

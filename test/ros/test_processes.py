@@ -245,7 +245,8 @@ def test_a_player_that_loops_stops_when_interrupted(start, graph, bag):
 def test_live_and_offline_agree(start_node, graph, bag, tiny_model, tmp_path):
     """Player, depth node and evaluator node as three processes, nothing dropped: the same figures as `evaluate`."""
     source = BagSource(bag, SourceConfig())
-    topics, report = source.topics, tmp_path / "live"
+    topics = source.topics
+    report = tmp_path / "live"
     lossless = ("-p", "reliable_input:=true", "-p", "queue_size:=64")
     depth = (
         "-p",

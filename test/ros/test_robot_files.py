@@ -98,7 +98,8 @@ def test_rviz_shows_what_matters(displays):
 
 def test_rviz_topics_are_those_of_the_nodes(displays, request):
     pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-    graph, tiny_model = request.getfixturevalue("graph"), request.getfixturevalue("tiny_model")
+    graph = request.getfixturevalue("graph")
+    tiny_model = request.getfixturevalue("tiny_model")
     from uncertainty_depth.ros.depth_node import DepthNode
     from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 
@@ -172,10 +173,10 @@ def context(description):
 
 
 def test_an_empty_argument_leaves_the_parameter_file_alone(context):
-    from uncertainty_depth.ros.launching import given_parameters
+    from uncertainty_depth.ros.launching import parameter_overrides
 
     empty, node = context("depth")
-    assert given_parameters(node, empty) == {}
+    assert parameter_overrides(node, empty) == {}
     full, _ = context(
         "depth",
         samples="4",
@@ -184,7 +185,7 @@ def test_an_empty_argument_leaves_the_parameter_file_alone(context):
         model="007",
         use_sim_time="true",
     )
-    given = given_parameters(node, full)
+    given = parameter_overrides(node, full)
     assert given.pop("model").evaluate(full) == "007"  # a path, not a number
     assert given == {
         "samples": 4,
@@ -196,17 +197,17 @@ def test_an_empty_argument_leaves_the_parameter_file_alone(context):
 
 @pytest.mark.parametrize("text", ["0.1 0 0 0 0 0 1", "[0.1, 0, 0, 0, 0, 0, 1]"])
 def test_the_lidar_pose_may_be_given_with_blanks_or_as_a_list(context, text):
-    from uncertainty_depth.ros.launching import given_parameters
+    from uncertainty_depth.ros.launching import parameter_overrides
 
     given, node = context("evaluate", lidar_to_camera=text)
-    assert given_parameters(node, given) == {"lidar_to_camera": [0.1, 0, 0, 0, 0, 0, 1]}
+    assert parameter_overrides(node, given) == {"lidar_to_camera": [0.1, 0, 0, 0, 0, 0, 1]}
 
 
 def test_arguments_of_both_nodes_reach_the_one_they_name(context):
-    from uncertainty_depth.ros.launching import given_parameters
+    from uncertainty_depth.ros.launching import parameter_overrides
 
     given, node = context("evaluate", evaluator_queue_size="9", queue_size="2")
-    assert given_parameters(node, given) == {"queue_size": 9}
+    assert parameter_overrides(node, given) == {"queue_size": 9}
 
 
 def test_transports_are_set_only_where_asked_for(context):

@@ -24,7 +24,8 @@ class Slow:
 
 
 def test_keeps_the_newest_and_counts_the_rest():
-    slow, dropped = Slow(), []
+    slow = Slow()
+    dropped = []
     worker = Worker(slow, lambda item, reason: dropped.append((item, reason)), capacity=1)
     worker.put(0)
     assert slow.begun.acquire(timeout=DEADLINE_S)
@@ -49,7 +50,9 @@ def test_larger_queue_keeps_the_order():
 
 
 def test_jobs_run_after_what_was_queued_before_them_and_before_what_came_later():
-    slow, dropped, seen = Slow(), [], []
+    slow = Slow()
+    dropped = []
+    seen = []
     worker = Worker(slow, lambda item, reason: dropped.append(item), capacity=2)
     worker.put("in hand")
     assert slow.begun.acquire(timeout=DEADLINE_S)
@@ -96,7 +99,8 @@ def test_errors_of_jobs_nobody_waits_for_are_logged(caplog):
 
 
 def test_failing_item_is_counted_and_the_next_one_works(caplog):
-    done, dropped = [], []
+    done = []
+    dropped = []
 
     def process(item):
         if item == 1:
@@ -123,7 +127,8 @@ def test_stop_may_leave_an_item_that_takes_too_long():
 
 
 def test_stop_finishes_the_item_in_hand_and_drops_the_rest():
-    slow, dropped = Slow(), []
+    slow = Slow()
+    dropped = []
 
     def drop(item, reason):
         dropped.append((item, reason))

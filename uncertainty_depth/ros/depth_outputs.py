@@ -1,4 +1,5 @@
-"""What the depth node publishes."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The publishers of the depth node."""
 
 from __future__ import annotations
 
@@ -23,12 +24,12 @@ from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS, OVERRIDABLE
 
 
 class DepthOutputs:
-    """The publishers of a prediction. Pictures and points are made only while someone subscribes to them."""
+    """Publishes predictions; color images and points only while someone subscribes to them."""
 
     def __init__(self, node: Node) -> None:
-        def publisher(kind: type, topic: str) -> Publisher:
+        def publisher(message_type: type, topic: str) -> Publisher:
             return node.create_publisher(
-                kind, topic, OUTPUT_QOS, qos_overriding_options=OVERRIDABLE
+                message_type, topic, OUTPUT_QOS, qos_overriding_options=OVERRIDABLE
             )
 
         self.depth = publisher(Image, "depth/image_rect")
@@ -56,7 +57,7 @@ class DepthOutputs:
             header: of the camera image.
             camera: of the maps; None, no camera info is published.
         """
-        if camera is not None:  # before the maps: who waits for a map has its camera info by then
+        if camera is not None:  # first: a subscriber of maps then has their camera info
             info = camera_info_message(camera, header)
             for publisher in self._infos:
                 publisher.publish(info)
@@ -71,14 +72,14 @@ class DepthOutputs:
         camera: Camera | None,
         config: DepthNodeConfig,
     ) -> None:
-        """Publish colour images and points, where somebody subscribes to them.
+        """Publish color images and points where somebody subscribes to them.
 
         Args:
             prediction: maps of shape (H, W).
-            image: (H, W, 3) uint8 RGB, what the prediction is of.
+            image: (H, W, 3) uint8 RGB, the input of the prediction.
             header: of the camera image.
             camera: of `image`; None, no points are published.
-            config: the parameters of now.
+            config: the parameters in use.
         """
         self._publish_color(
             self._depth_color, prediction.depth_m, config.color_max_depth, DEPTH_COLORS, header
@@ -86,17 +87,18 @@ class DepthOutputs:
         self._publish_color(
             self._sigma_color, prediction.sigma_m, config.color_max_sigma, SIGMA_COLORS, header
         )
-        calibrated = camera is not None and camera.intrinsics[0, 0] > 0
-        if calibrated and self._points.get_subscription_count():
+        if camera is None or camera.intrinsics[0, 0] <= 0:  # uncalibrated
+            return
+        if self._points.get_subscription_count():
             points = colored_points(prediction.depth_m, prediction.sigma_m, image, camera)
             self._points.publish(points_message(points, header))
 
     def publish_model(self, description: Mapping[str, Any]) -> None:
-        """Tell, also those who come later, which model makes the predictions, as JSON."""
+        """Publish the description of the model as JSON, to later subscribers too."""
         self._model.publish(String(data=json.dumps(description)))
 
     def publish_times(self, latency_ms: float, processing_time_ms: float) -> None:
-        """From the image's stamp to its result by the node's clock, and how long the work took."""
+        """Publish the time from the image's stamp to its maps, and the node's own work in it."""
         self._latency_ms.publish(Float64(data=latency_ms))
         self._processing_time_ms.publish(Float64(data=processing_time_ms))
 

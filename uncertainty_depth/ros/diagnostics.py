@@ -1,4 +1,5 @@
-"""A node's health: counters, rates, ages and latencies, published to /diagnostics once a second."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Counters, rates, ages and latencies of a node, published to /diagnostics once a second."""
 
 from __future__ import annotations
 
@@ -12,49 +13,52 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
-LATENCIES_KEPT = 200
+MAX_LATENCIES = 200
 LATE_AFTER_S = 2.0
 LOSSES = ("dropped.", "skipped.", "lost_")
 
 
 class Health:
-    """Counts what happens to messages; safe to use from several threads.
+    """Counts what happens to messages. Thread-safe.
 
-    Dropped messages are counted by reason under "dropped.REASON", so that received = processed + dropped + waiting. What the
-    middleware says it lost before it got here is "lost_in_transport".
+    Dropped messages are counted by reason under "dropped.REASON", so that
+    received = processed + dropped + waiting. What was published and did not arrive is
+    "lost_in_transport".
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._lock = clock, threading.Lock()
+        self._clock = clock
+        self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()
-        self._last: dict[str, float] = {}
-        self._latencies_ms: deque[float] = deque(maxlen=LATENCIES_KEPT)
-        self._previous, self._previous_time = Counter[str](), clock()
+        self._last_s: dict[str, float] = {}
+        self._latencies_ms: deque[float] = deque(maxlen=MAX_LATENCIES)
+        self._previous_counts: Counter[str] = Counter()
+        self._previous_s = clock()
 
     def count(self, name: str, amount: int = 1) -> None:
-        """Something called `name` happened `amount` times, the last time now."""
+        """Add `amount` to the counter `name`; its age starts at 0."""
         with self._lock:
             self._counts[name] += amount
-            self._last[name] = self._clock()
+            self._last_s[name] = self._clock()
 
     def drop(self, reason: str, amount: int = 1) -> None:
-        """A message is not used, for this reason."""
+        """Count dropped messages under their reason."""
         self.count(f"dropped.{reason}", amount)
 
     def latency(self, milliseconds: float) -> None:
-        """How long one frame took from its stamp to its result; NaN, where no clock tells, is left out."""
+        """Add the time from a frame's stamp to its result. NaN, without a clock, is ignored."""
         if np.isnan(milliseconds):
             return
         with self._lock:
             self._latencies_ms.append(milliseconds)
 
     def counts(self) -> dict[str, int]:
-        """All counters since the start."""
+        """Return all counters since the start."""
         with self._lock:
             return dict(self._counts)
 
     def dropped(self) -> dict[str, int]:
-        """Messages not used, by reason."""
+        """Return the dropped messages by reason."""
         return {
             name.removeprefix("dropped."): count
             for name, count in self.counts().items()
@@ -62,66 +66,68 @@ class Health:
         }
 
     def age(self, name: str) -> float:
-        """Seconds since `name` last happened; infinite if it never did."""
+        """Return the seconds since `name` was last counted; infinite if it never was."""
         with self._lock:
-            return self._clock() - self._last[name] if name in self._last else float("inf")
+            return self._clock() - self._last_s.get(name, float("-inf"))
 
     def percentiles_ms(self) -> tuple[float, float]:
-        """Median and 95th percentile of the last latencies; NaN when there is none."""
+        """Return median and 95th percentile of the last latencies; NaN without any."""
         with self._lock:
-            known = list(self._latencies_ms)
-        return (
-            (float(np.percentile(known, 50)), float(np.percentile(known, 95)))
-            if known
-            else (float("nan"), float("nan"))
-        )
+            latencies_ms = list(self._latencies_ms)
+        if not latencies_ms:
+            return float("nan"), float("nan")
+        median, high = np.percentile(latencies_ms, (50, 95))
+        return float(median), float(high)
 
     def rates(self) -> dict[str, float]:
-        """Events per second of each counter since the last call."""
+        """Return the events per second of each counter since the last call."""
         with self._lock:
-            now = self._clock()
-            elapsed = max(now - self._previous_time, 1e-9)
+            now_s = self._clock()
+            elapsed_s = max(now_s - self._previous_s, 1e-9)
             rates = {
-                name: (count - self._previous[name]) / elapsed
+                name: (count - self._previous_counts[name]) / elapsed_s
                 for name, count in self._counts.items()
             }
-            self._previous, self._previous_time = self._counts.copy(), now
+            self._previous_counts = self._counts.copy()
+            self._previous_s = now_s
         return rates
 
 
 def problem(
     health: Health, rates: Mapping[str, float], awaited: Sequence[str]
 ) -> tuple[bytes, str]:
-    """Level and sentence of a node whose counters `awaited`, causes before effects, should all keep growing."""
-    lost = {
+    """Return the diagnostic level and message of a node.
+
+    Args:
+        health: the node's counters.
+        rates: `health.rates()`.
+        awaited: counters that should keep growing, causes before effects.
+    """
+    losses_hz = {
         name.removeprefix("dropped.").removeprefix("skipped."): rate
         for name, rate in rates.items()
         if rate > 0 and name.startswith(LOSSES)
     }
     sentences = [
-        _late(name, health.age(name)) for name in awaited if health.age(name) > LATE_AFTER_S
+        _silence(name, health.age(name)) for name in awaited if health.age(name) > LATE_AFTER_S
     ][:1]
-    if lost:
-        sentences.append(
-            "frames lost: "
-            + ", ".join(f"{reason} {rate:.1f}/s" for reason, rate in sorted(lost.items()))
-        )
-    if "failed" in lost:
+    if losses_hz:
+        losses = [f"{reason} {rate:.1f}/s" for reason, rate in sorted(losses_hz.items())]
+        sentences.append(f"frames lost: {', '.join(losses)}")
+    if "failed" in losses_hz:
         return DiagnosticStatus.ERROR, "; ".join(["frames fail: see the log", *sentences])
-    return (
-        (DiagnosticStatus.WARN, "; ".join(sentences))
-        if sentences
-        else (DiagnosticStatus.OK, "running")
-    )
+    if sentences:
+        return DiagnosticStatus.WARN, "; ".join(sentences)
+    return DiagnosticStatus.OK, "running"
 
 
-def _late(name: str, age: float) -> str:
-    what = name.replace(".", " on ", 1)
-    return f"nothing {what} yet" if np.isinf(age) else f"nothing {what} for {age:.1f} s"
+def _silence(name: str, age_s: float) -> str:
+    event = name.replace(".", " on ", 1)
+    return f"nothing {event} yet" if np.isinf(age_s) else f"nothing {event} for {age_s:.1f} s"
 
 
 class DiagnosticsPublisher:
-    """Publishes a node's health at 1 Hz of wall time, so that a stopped /clock cannot hide a silent node."""
+    """Publishes a node's health at 1 Hz of wall time: a stopped /clock cannot hide it."""
 
     def __init__(
         self,
@@ -130,37 +136,47 @@ class DiagnosticsPublisher:
         awaited: Callable[[], Sequence[str]],
         facts: Callable[[], Mapping[str, object]],
     ) -> None:
-        """`awaited` names the counters that should grow, see `problem`; `facts` gives what else is worth saying: device, samples, queue ..."""
-        self._node, self._health, self._awaited, self._facts = node, health, awaited, facts
+        """Start publishing.
+
+        Args:
+            node: the node the diagnostics are of.
+            health: its counters.
+            awaited: returns the counters that should keep growing, see `problem`.
+            facts: returns further values to publish: device, samples, queue and the like.
+        """
+        self._node = node
+        self._health = health
+        self._awaited = awaited
+        self._facts = facts
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self._timer = node.create_timer(
             1.0, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
 
     def publish(self) -> None:
-        """Publish the state of now."""
+        """Publish the current status."""
         message = DiagnosticArray(status=[self.status()])
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(message)
 
     def status(self) -> DiagnosticStatus:
-        """The node's level, sentence and figures."""
-        rates, awaited = self._health.rates(), self._awaited()
+        """Return the node's level, message, counters, rates, ages and latencies."""
+        rates = self._health.rates()
+        awaited = self._awaited()
         level, sentence = problem(self._health, rates, awaited)
-        median, high = self._health.percentiles_ms()
-        figures = {name: str(count) for name, count in sorted(self._health.counts().items())}
-        figures |= {f"{name}_rate_hz": f"{rate:.2f}" for name, rate in sorted(rates.items())}
-        figures |= {f"{name}_age_s": f"{self._health.age(name):.3f}" for name in awaited}
-        figures |= (
-            {}
-            if np.isnan(median)
-            else {"latency_p50_ms": f"{median:.1f}", "latency_p95_ms": f"{high:.1f}"}
-        )
-        figures |= {name: str(value) for name, value in self._facts().items()}
+        counts = self._health.counts()
+        values = {name: str(count) for name, count in sorted(counts.items())}
+        values |= {f"{name}_rate_hz": f"{rate:.2f}" for name, rate in sorted(rates.items())}
+        values |= {f"{name}_age_s": f"{self._health.age(name):.3f}" for name in awaited}
+        median_ms, high_ms = self._health.percentiles_ms()
+        if not np.isnan(median_ms):
+            values["latency_p50_ms"] = f"{median_ms:.1f}"
+            values["latency_p95_ms"] = f"{high_ms:.1f}"
+        values |= {name: str(value) for name, value in self._facts().items()}
         name = self._node.get_fully_qualified_name().lstrip("/")
         return DiagnosticStatus(
             level=level,
             name=name,
             message=sentence,
-            values=[KeyValue(key=key, value=text) for key, text in figures.items()],
+            values=[KeyValue(key=key, value=text) for key, text in values.items()],
         )

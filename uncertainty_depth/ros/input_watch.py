@@ -1,4 +1,5 @@
-"""Says what is wrong with a node's inputs while it is wrong, and what to type."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Warns of silent, lossy and wrongly stamped inputs of a node, and tells what to type."""
 
 from __future__ import annotations
 
@@ -25,14 +26,15 @@ TRANSPORTS = "FASTDDS_BUILTIN_TRANSPORTS"
 
 
 class InputWatch:
-    """Looks at a node's inputs once a second and warns of each that is silent, lossy or ahead.
+    """Checks a node's inputs once a second and warns of each that is silent, lossy or ahead.
 
     A warning is repeated after half a minute at the earliest.
     """
 
     def __init__(self, node: Node, inputs: Callable[[], Iterable[WatchedInput]]) -> None:
-        """`inputs` gives those of now: what a node subscribes to may change."""
-        self._node, self._inputs = node, inputs
+        """Start checking. `inputs` returns the current ones: a node may change them."""
+        self._node = node
+        self._inputs = inputs
         self._start_s = time.monotonic()
         self._warned_s: dict[tuple[str, str], float] = {}
         self._lost: dict[str, int] = {}
@@ -40,18 +42,18 @@ class InputWatch:
         node.create_timer(CHECK_EVERY_S, self.check, clock=wall_time)
 
     def check(self) -> None:
-        """Adapt each input to its publishers, and warn of what is wrong now."""
+        """Adapt each input to its publishers, and warn of its problems."""
         if without_clock(self._node) and time.monotonic() - self._start_s > SILENT_AFTER_S:
             self._warn("/clock", "clock", no_clock(self._node))
-        for each in self._inputs():
-            each.adapt()
-            if is_silent(each):
-                self._warn(each.name, "silence", silence(self._node, each))
-            if each.lost > self._lost.get(each.name, 0):
-                self._warn(each.name, "losses", losses(each))
-            if each.last_age_s < -CLOCK_TOLERANCE_S:
-                self._warn(each.name, "age", future(each))
-            self._lost[each.name] = each.lost
+        for watched in self._inputs():
+            watched.adapt()
+            if is_silent(watched):
+                self._warn(watched.name, "silence", silence(self._node, watched))
+            if watched.lost > self._lost.get(watched.name, 0):
+                self._warn(watched.name, "losses", losses(watched))
+            if watched.last_age_s < -CLOCK_TOLERANCE_S:
+                self._warn(watched.name, "age", future(watched))
+            self._lost[watched.name] = watched.lost
 
     def _warn(self, topic: str, subject: str, sentence: str) -> None:
         now_s = time.monotonic()
@@ -61,13 +63,13 @@ class InputWatch:
 
 
 def without_clock(node: Node) -> bool:
-    """Whether the node's time is that of /clock and nothing has come on it yet."""
-    clock = node.get_clock()
+    """Return whether the node takes its time from a /clock that it has not received."""
+    clock: Any = node.get_clock()  # a ROSClock, which the type hints do not say
     return clock.ros_time_is_active and clock.now().nanoseconds == 0
 
 
 def no_clock(node: Node) -> str:
-    """What to type where `use_sim_time` waits for a /clock that never comes."""
+    """Return the warning that `use_sim_time` waits for a /clock that nobody publishes."""
     publishers = node.count_publishers("/clock")
     return (
         f"use_sim_time is true, but nothing came on /clock, which has {publishers} publishers: "
@@ -76,92 +78,93 @@ def no_clock(node: Node) -> str:
     )
 
 
-def is_silent(each: WatchedInput) -> bool:
-    """Whether an input that should keep coming has not for `SILENT_AFTER_S`."""
-    waits = not (each.once and each.received)
-    return waits and time.monotonic() - each.last_message_s > SILENT_AFTER_S
+def is_silent(watched: WatchedInput) -> bool:
+    """Return whether nothing arrived for `SILENT_AFTER_S` on an input that should not pause."""
+    is_awaited = not (watched.once and watched.received)
+    return is_awaited and time.monotonic() - watched.last_message_s > SILENT_AFTER_S
 
 
-def silence(node: Node, each: WatchedInput) -> str:
-    """Why nothing comes, as far as the graph tells, and what to type."""
-    publishers = each.publishers()
-    reasons = [obstacle(each, publisher) for publisher in publishers]
-    reason = "; ".join(reasons) or f"nobody publishes it; {other_topics(node, each)}"
-    purpose = f" (needed for {each.purpose})" if each.purpose else ""
-    silent = f"nothing on {each.name}{purpose} for {SILENT_AFTER_S:.0f} s"
+def silence(node: Node, watched: WatchedInput) -> str:
+    """Return the warning that nothing arrives: why, by the graph, and what to type."""
+    publishers = watched.publishers()
+    reasons = [obstacle(watched, publisher) for publisher in publishers]
+    reason = "; ".join(reasons) or f"nobody publishes it; {other_topics(node, watched)}"
+    purpose = f" (needed for {watched.purpose})" if watched.purpose else ""
+    silent = f"nothing on {watched.name}{purpose} for {SILENT_AFTER_S:.0f} s"
     return f"{silent}: {reason}; {transports()}"
 
 
-def obstacle(each: WatchedInput, publisher: TopicEndpointInfo) -> str:
-    """Why nothing comes from a publisher that is there."""
+def obstacle(watched: WatchedInput, publisher: TopicEndpointInfo) -> str:
+    """Return why nothing arrives from a publisher in the graph."""
     namespace = publisher.node_namespace.rstrip("/")
     qos = publisher.qos_profile
     offer = f"{namespace}/{publisher.node_name} publishes it as {qos.reliability.name.lower()}"
-    expected = type_name(each.message_type)
+    expected = type_name(watched.message_type)
     if publisher.topic_type != expected:
         return f"{offer}, but with type {publisher.topic_type}; expected {expected}"
-    compatibility, mismatch = qos_check_compatible(qos, each.qos)
+    compatibility, mismatch = qos_check_compatible(qos, watched.qos)
     if compatibility == QoSCompatibility.ERROR:
         reason = mismatch.strip()
         return f"{offer}, which does not match this subscription ({reason}): change qos_overrides"
-    return f"{offer}, but no message arrives: is it sending (ros2 topic hz {each.name})?"
+    return f"{offer}, but no message arrives: is it sending (ros2 topic hz {watched.name})?"
 
 
-def other_topics(node: Node, each: WatchedInput) -> str:
-    """The remaps that would lead to a topic of this type that somebody else publishes."""
+def other_topics(node: Node, watched: WatchedInput) -> str:
+    """Return remaps that lead to a published topic of this type."""
     own = node.get_publisher_names_and_types_by_node(node.get_name(), node.get_namespace())
-    ours = {name for name, _ in own}
-    expected = type_name(each.message_type)
-    known = node.get_topic_names_and_types()
-    topics = [name for name, types in known if expected in types and name not in ours]
-    published = [name for name in topics if node.count_publishers(name)]
-    similar = get_close_matches(each.name, published, SUGGESTIONS, cutoff=0.0)
-    remaps = [f"-r {each.topic}:={name}" for name in similar]
+    own_names = {name for name, _ in own}
+    expected = type_name(watched.message_type)
+    topics = node.get_topic_names_and_types()
+    others = [name for name, types in topics if expected in types and name not in own_names]
+    published = [name for name in others if node.count_publishers(name)]
+    similar = get_close_matches(watched.name, published, SUGGESTIONS, cutoff=0.0)
+    remaps = [f"-r {watched.topic}:={name}" for name in similar]
     if not remaps:
         return f"no topic of type {expected} is published: is the driver running?"
     return f"remap the node to one that is published: {' or '.join(remaps)}"
 
 
-def losses(each: WatchedInput) -> str:
-    """How much is lost between publisher and node, and what to type."""
-    reliability = each.qos.reliability
+def losses(watched: WatchedInput) -> str:
+    """Return the warning that messages are lost in transport, and what to type."""
+    reliability = watched.qos.reliability
     sentence = (
-        f"{each.lost} messages of {each.name} were lost in transport, {each.received} arrived "
-        f"({reliability.name.lower()} subscription)"
+        f"{watched.lost} messages of {watched.name} were lost in transport, "
+        f"{watched.received} arrived ({reliability.name.lower()} subscription)"
     )
     if reliability == ReliabilityPolicy.RELIABLE:
         return (
             f"{sentence}: more is sent than this computer takes; lower the rate or the image size"
         )
-    offers = {publisher.qos_profile.reliability for publisher in each.publishers()}
+    offers = {publisher.qos_profile.reliability for publisher in watched.publishers()}
     if ReliabilityPolicy.BEST_EFFORT in offers:
         return (
-            f"{sentence}: set the driver's reliability to reliable, or export "
-            f"{TRANSPORTS}=LARGE_DATA for the driver and this node; {transports()}"
+            f"{sentence}: set the driver's reliability to reliable, or send smaller messages "
+            f"(compressed_input for images); {transports()}"
         )
     return f"{sentence}: set the parameter reliable_input to true; {transports()}"
 
 
-def future(each: WatchedInput) -> str:
-    """What to do about stamps that lie ahead of the node's clock."""
+def future(watched: WatchedInput) -> str:
+    """Return the warning that stamps are ahead of the node's clock, and what to do."""
     return (
-        f"messages on {each.name} are stamped {-each.last_age_s:.3f} s ahead of this node's clock: "
-        "synchronise the clocks of the computers (chrony, PTP); with a bag, set use_sim_time"
+        f"messages on {watched.name} are stamped {-watched.last_age_s:.3f} s ahead of this node's "
+        "clock: synchronise the clocks of the computers (chrony, PTP); "
+        "with a bag, set use_sim_time"
     )
 
 
 def transports() -> str:
-    """Which transports this process uses: processes with different ones may not meet."""
+    """Return the transports of this process: processes with others may not connect."""
     middleware = get_rmw_implementation_identifier()
     if "fastrtps" not in middleware:
         return f"middleware: {middleware}"
-    chosen = os.environ.get(TRANSPORTS)
-    if chosen is None:
+    value = os.environ.get(TRANSPORTS)
+    if value is None:
         return f"transports: default ({TRANSPORTS} is not set)"
-    return f"transports: {TRANSPORTS}={chosen}, which must be the same in every process"
+    return f"transports: {TRANSPORTS}={value}, which must be the same in every process"
 
 
 def type_name(message_type: type[Any]) -> str:
-    """A message class as the graph calls it: sensor_msgs/msg/Image."""
+    """Return a message class's name in the graph, e.g. sensor_msgs/msg/Image."""
     package, interface, _ = message_type.__module__.split(".", 2)
     return f"{package}/{interface}/{message_type.__name__}"

@@ -1,4 +1,5 @@
-"""What the launch files are made of: every parameter of a node as a launch argument."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Entities of the launch files: every parameter of a node is a launch argument."""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ from launch.actions import (
     Shutdown,
 )
 from launch.events.process import ProcessExited
+from launch.launch_context import LaunchContext
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node, PushRosNamespace
 from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
-from launch import LaunchContext
 from uncertainty_depth.config import DepthNodeConfig, EvaluatorNodeConfig
 from uncertainty_depth.options import element_type
 
@@ -30,14 +31,14 @@ TRANSPORTS = "FASTDDS_BUILTIN_TRANSPORTS"
 CONFIG = PathJoinSubstitution([FindPackageShare(PACKAGE), "config"])
 RESPAWN_DELAY_S = 2.0
 STOP_S = "60"
-"""What a node may take to end: the evaluator writes its report."""
+"""Time a node has to end after SIGINT: the evaluator writes its report."""
 
 
 class NodeLaunch(NamedTuple):
-    """A node as the launch files know it.
+    """A node of the launch files.
 
-    `topics` are the names of its inputs: argument to the node's own. Arguments that both nodes
-    have start with `prefix` for one of them: one bringup can include the files of both.
+    `topics` maps launch arguments to the node's input topics. Launch arguments that both nodes
+    have start with `prefix` for the evaluator: one bringup can include the files of both.
     """
 
     executable: str
@@ -47,13 +48,13 @@ class NodeLaunch(NamedTuple):
     prefix: str = ""
 
     def argument(self, name: str) -> str:
-        """The launch argument of a parameter."""
-        others = {"params_file", "respawn", *names_of(DepthNodeConfig)}
-        return f"{self.prefix}{name}" if name in others else name
+        """Return the launch argument of a parameter."""
+        shared = {"params_file", "respawn", *names_of(DepthNodeConfig)}
+        return f"{self.prefix}{name}" if name in shared else name
 
 
 def names_of(config_type: type) -> set[str]:
-    """The options of a config class."""
+    """Return the option names of a config class."""
     return {item.name for item in dataclasses.fields(config_type)}
 
 
@@ -80,7 +81,7 @@ TF_TOPICS = {"tf": "/tf", "tf_static": "/tf_static"}
 
 
 def describe(*nodes: NodeLaunch) -> list[Any]:
-    """The entities of a launch file: all arguments, then nodes and RViz in their namespace.
+    """Return the entities of a launch file: arguments, RViz, then nodes in their namespace.
 
     RViz comes first: where it is not installed, nothing is left running.
     """
@@ -96,8 +97,8 @@ def describe(*nodes: NodeLaunch) -> list[Any]:
 
 
 def common_arguments() -> list[DeclareLaunchArgument]:
-    """What means the same for every node: included files may share it."""
-    values = {
+    """Return the arguments that all nodes share: included launch files may share them too."""
+    arguments = {
         "namespace": ("", "namespace of the nodes and their topics"),
         "use_sim_time": ("", "true: take the time from /clock; empty: as in the parameter file"),
         "transports": (
@@ -107,20 +108,20 @@ def common_arguments() -> list[DeclareLaunchArgument]:
         ),
         "rviz": ("false", "true: show everything in RViz"),
         "frame": ("", "fixed frame of RViz; empty: the camera's, once its first map has come"),
-        **{name: (own, f"topic taken as {own}") for name, own in TF_TOPICS.items()},
+        **{name: (topic, f"topic used as {topic}") for name, topic in TF_TOPICS.items()},
     }
     return [
         DeclareLaunchArgument(name, default_value=default, description=description)
-        for name, (default, description) in values.items()
+        for name, (default, description) in arguments.items()
     ]
 
 
 def arguments_of(node: NodeLaunch) -> list[DeclareLaunchArgument]:
-    """A node's own arguments: its files, its topics, and each of its parameters."""
+    """Return a node's own arguments: parameter file, respawn, topics and parameters."""
     respawn = DeclareLaunchArgument(
         node.argument("respawn"),
         default_value="false",
-        description=f"true: start {node.executable} again when it ends; else launch ends with it",
+        description=f"true: restart {node.executable} when it ends; false: end launch with it",
     )
     params_file = DeclareLaunchArgument(
         node.argument("params_file"),
@@ -128,14 +129,14 @@ def arguments_of(node: NodeLaunch) -> list[DeclareLaunchArgument]:
         description=f"parameters of {node.executable}",
     )
     topics = [
-        DeclareLaunchArgument(name, default_value=own, description=f"topic taken as {own}")
-        for name, own in node.topics.items()
+        DeclareLaunchArgument(name, default_value=topic, description=f"topic used as {topic}")
+        for name, topic in node.topics.items()
     ]
     parameters = [
         DeclareLaunchArgument(
             node.argument(item.name),
             default_value="",
-            description=f"{item.metadata['help']}; left empty: as in the parameter file",
+            description=f"{item.metadata['help']}; empty: as in the parameter file",
         )
         for item in dataclasses.fields(node.config_type)
     ]
@@ -143,7 +144,7 @@ def arguments_of(node: NodeLaunch) -> list[DeclareLaunchArgument]:
 
 
 def start_node(context: LaunchContext, node: NodeLaunch) -> list[Node]:
-    """The node. When it ends, it starts again with `respawn`, else launch ends as it did."""
+    """Return the node. When it ends, `respawn` restarts it; else launch ends with it."""
     respawn = LaunchConfiguration(node.argument("respawn")).perform(context).lower() == "true"
     parameters = ParameterFile(
         LaunchConfiguration(node.argument("params_file")), allow_substs=True
@@ -153,7 +154,7 @@ def start_node(context: LaunchContext, node: NodeLaunch) -> list[Node]:
             package=PACKAGE,
             executable=node.executable,
             name=node.executable,
-            parameters=[parameters, given_parameters(node, context)],
+            parameters=[parameters, parameter_overrides(node, context)],
             remappings=remappings(node.topics),
             output="screen",
             emulate_tty=True,
@@ -169,7 +170,7 @@ def end_launch(event: ProcessExited, context: LaunchContext) -> list[Shutdown]:
     """End launch with the node.
 
     Raises:
-        RuntimeError: the node failed: only an exception gives launch an exit code.
+        RuntimeError: the node failed; only an exception sets the exit code of launch.
     """
     if event.returncode and not context.is_shutdown:
         raise RuntimeError(f"{event.process_name} ended with exit code {event.returncode}")
@@ -177,7 +178,7 @@ def end_launch(event: ProcessExited, context: LaunchContext) -> list[Shutdown]:
 
 
 def start_rviz(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Node]:
-    """RViz, where it is asked for.
+    """Return RViz where the argument `rviz` is true.
 
     Raises:
         RuntimeError: RViz is not installed.
@@ -191,7 +192,9 @@ def start_rviz(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Node
             "rviz is true, but rviz2 is not installed; "
             "install ros-$ROS_DISTRO-rviz2 or leave rviz out"
         ) from error
-    topics = {name: own for node in nodes for name, own in node.topics.items()}
+    topics: dict[str, str] = {}
+    for node in nodes:
+        topics |= node.topics
     frame = LaunchConfiguration("frame").perform(context)
     rviz_file = PathJoinSubstitution([CONFIG, "uncertainty_depth.rviz"])
     return [
@@ -206,21 +209,23 @@ def start_rviz(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Node
 
 
 def set_transports(context: LaunchContext) -> list[SetEnvironmentVariable]:
-    """The transports that were asked for, for the nodes of the group alone."""
+    """Return the action that sets the transports of the nodes, where the argument is not empty."""
     transports = LaunchConfiguration("transports").perform(context)
     return [SetEnvironmentVariable(TRANSPORTS, transports)] if transports else []
 
 
 def remappings(topics: dict[str, str]) -> list[tuple[Any, Any]]:
-    """Each input, and /tf, from the topic its argument names."""
-    pairs = [(own, LaunchConfiguration(name)) for name, own in {**topics, **TF_TOPICS}.items()]
+    """Return the remappings of inputs and tf to the topics that their arguments name."""
+    pairs: list[tuple[Any, Any]] = [
+        (topic, LaunchConfiguration(name)) for name, topic in {**topics, **TF_TOPICS}.items()
+    ]
     if "image" in topics:
         pairs.append(("image/compressed", [LaunchConfiguration("image"), "/compressed"]))
     return pairs
 
 
-def given_parameters(node: NodeLaunch, context: LaunchContext) -> dict[str, Any]:
-    """The parameters whose arguments are not empty."""
+def parameter_overrides(node: NodeLaunch, context: LaunchContext) -> dict[str, Any]:
+    """Return the parameters whose arguments are not empty."""
     config_type = node.config_type
     types: dict[str, type] = {
         item.name: element_type(config_type, item.name) for item in dataclasses.fields(config_type)
@@ -234,7 +239,7 @@ def given_parameters(node: NodeLaunch, context: LaunchContext) -> dict[str, Any]
 
 
 def _typed(text: str, scalar: type, is_list: bool) -> Any:
-    """A text as it is (a path may look like a number); a list from blanks or commas."""
+    """Return a value from its text. A str stays as typed: a path may look like a number."""
     if is_list:
         return [yaml.safe_load(part) for part in text.strip("[]").replace(",", " ").split()]
     return ParameterValue(text, value_type=str) if scalar is str else yaml.safe_load(text)

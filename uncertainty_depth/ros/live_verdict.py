@@ -1,4 +1,5 @@
-"""The verdict of a live run, judged every few seconds for the diagnostics."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The verdict of a live run for the diagnostics, judged every few seconds."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ from rclpy.node import Node
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.verdict import facts, judge
 
-PERIOD_S = 5.0  # a verdict takes a tenth of a second, whatever the number of frames
+PERIOD_S = 5.0  # judging takes 0.1 s, whatever the number of frames
 
 
 class LiveVerdict:
-    """Judges on the thread that owns the evaluation; anybody may read the facts."""
+    """Judges on the thread that owns the evaluation; any thread may read `facts`."""
 
     def __init__(
         self,
@@ -27,10 +28,10 @@ class LiveVerdict:
         """Judge every `PERIOD_S` of wall time.
 
         Args:
-            node: whose timer it is.
+            node: owner of the timer.
             post: runs a job on the thread that owns the evaluation.
-            evaluation: the one of now.
-            model: the description of the model that is known now.
+            evaluation: returns the current evaluation.
+            model: returns the current description of the model.
         """
         self.facts: dict[str, str] = {}
         self._evaluation = evaluation

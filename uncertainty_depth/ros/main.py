@@ -1,4 +1,8 @@
-"""The node commands: start, spin, stop cleanly on SIGINT and SIGTERM; errors become one sentence and exit code 1."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The node commands: start, spin, and stop cleanly on SIGINT and SIGTERM.
+
+Errors become one sentence and exit code 1.
+"""
 
 from __future__ import annotations
 
@@ -22,25 +26,29 @@ from uncertainty_depth.ros.teardown import exit_if_stuck, take_down
 
 
 def depth_node(args: Sequence[str] | None = None) -> int:
-    """Run the depth node until it is stopped; returns the exit code."""
+    """Run the depth node until it is stopped; return the exit code."""
     return run(DEPTH_NODE, args)
 
 
 def evaluator_node(args: Sequence[str] | None = None) -> int:
-    """Run the evaluator node until it is stopped; returns the exit code."""
+    """Run the evaluator node until it is stopped; return the exit code."""
     return run(EVALUATOR_NODE, args)
 
 
 def run(command: NodeCommand, args: Sequence[str] | None) -> int:
-    """Run a node, or print its help; `args` are those after the command's name, by default the process's."""
+    """Run a node, or print its help; return the exit code.
+
+    Args:
+        command: the node.
+        args: arguments after the command's name; None for those of the process.
+    """
     arguments = sys.argv[1:] if args is None else list(args)
     if not HELP.isdisjoint(arguments):
         print_help(command)
         return 0
     try:
-        signal.signal(
-            signal.SIGTERM, signal.default_int_handler
-        )  # as SIGINT, until ROS takes both
+        # as SIGINT, until ROS handles both
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         require_ros()
         refuse_ignored(command, arguments)
         spin(command, arguments)
@@ -55,19 +63,17 @@ def run(command: NodeCommand, args: Sequence[str] | None) -> int:
 
 
 def spin(command: NodeCommand, arguments: Sequence[str]) -> None:
-    """Start the node and its executor, and close both whatever ends them."""
+    """Start the node and spin it until shutdown; close it whatever ends it."""
     import rclpy
     from rclpy.executors import ExternalShutdownException
 
-    node_class, node = (
-        getattr(importlib.import_module(f"uncertainty_depth.ros.{command.name}"), command.kind),
-        None,
-    )
+    module = importlib.import_module(f"uncertainty_depth.ros.{command.name}")
+    node_class = getattr(module, command.class_name)
+    node = None
     started = initialize(arguments)
     try:
-        executor = (
-            node_class.create_executor()
-        )  # before the node: it cannot be made once a signal has come
+        # before the node: no executor can be created after a signal
+        executor = node_class.create_executor()
         node = node_class()
         started.set()
         executor.add_node(node)
@@ -86,10 +92,10 @@ def spin(command: NodeCommand, arguments: Sequence[str]) -> None:
 def initialize(arguments: Sequence[str]) -> threading.Event:
     """Initialize ROS so that SIGINT and SIGTERM shut its context down.
 
-    Set the event that is returned once the node has started. Before, a signal also raises
-    KeyboardInterrupt: there is nothing to lose, and loading a model takes long. After, it does not:
-    that could come anywhere, in the middle of writing the report too. rclpy calls Python's handlers
-    after its own.
+    The caller sets the returned event once the node has started. Before that, a signal also
+    raises KeyboardInterrupt: there is nothing to lose, and loading a model takes long. Afterwards
+    it does not: it could interrupt anything, e.g. the writing of the report. rclpy calls Python's
+    handlers after its own.
     """
     import rclpy
 
@@ -102,7 +108,7 @@ def initialize(arguments: Sequence[str]) -> threading.Event:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, on_signal)
     try:
-        rclpy.init(args=arguments)
-    except Exception as error:  # rclpy has one exception per kind of bad argument
+        rclpy.init(args=list(arguments))
+    except Exception as error:  # rclpy raises several types of exceptions for bad arguments
         raise ConfigError(f"ROS arguments cannot be used: {error}") from error
     return started

@@ -1,10 +1,15 @@
-"""Arrays to messages and back. Headers are copied as they are; image data travels as one block of bytes, never as a list."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Messages from arrays.
+
+Headers are passed on unchanged. Image data is copied as one block of bytes, never as a list.
+"""
 
 from __future__ import annotations
 
 import math
 from array import array
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +27,13 @@ ENCODINGS = {(np.dtype(np.float32), 2): "32FC1", (np.dtype(np.uint8), 3): "rgb8"
 
 
 def age_s(node: Node, header: Header) -> float:
-    """How old a message is by the node's clock, seconds; NaN while that is a /clock that has not come."""
+    """Return a message's age by the node's clock, seconds; NaN before the first /clock."""
     now_ns = node.get_clock().now().nanoseconds
     return math.nan if now_ns == 0 else (now_ns - stamp_ns(header)) * 1e-9
 
 
 def image_message(values: NDArray, header: Header) -> Image:
-    """(H, W) float32 as 32FC1, or (H, W, 3) uint8 RGB as rgb8; little-endian, rows not padded."""
+    """Return (H, W) float32 as 32FC1, (H, W, 3) uint8 RGB as rgb8; little-endian, no padding."""
     height, width = values.shape[:2]
     message = Image(
         header=header, height=height, width=width, encoding=ENCODINGS[values.dtype, values.ndim]
@@ -40,29 +45,36 @@ def image_message(values: NDArray, header: Header) -> Image:
 
 
 def byte_array(values: NDArray) -> array:
-    """The array's memory as `array.array("B")`, which a message takes without looking at each byte."""
+    """Return a copy as `array.array("B")`, which a message accepts without checking each byte."""
     data = array("B")
-    data.frombytes(np.ascontiguousarray(values).reshape(-1).view(np.uint8))
+    data.frombytes(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
     return data
 
 
 def camera_info_message(camera: Camera, header: Header) -> CameraInfo:
-    """The camera info of this camera's images: neither region of interest nor binning remain."""
+    """Return the camera info of a camera, without region of interest and binning."""
     fields = fields_from_camera(camera)._asdict()
     return CameraInfo(header=header, **(fields | {"d": fields["d"].tolist()}))
 
 
 def points_message(points: NDArray[np.void], header: Header) -> PointCloud2:
-    """An organised cloud of (H, W) points with float32 fields, as `point_cloud.colored_points` makes it; NaN points are allowed."""
+    """Return an organised cloud.
+
+    Args:
+        points: (H, W) structured array of float32 fields, as `point_cloud.colored_points` returns
+            it; points may be NaN.
+        header: of the cloud.
+    """
     height, width = points.shape
     message = PointCloud2(
         header=header, height=height, width=width, is_dense=False, is_bigendian=False
     )
-    fields = ((name, points.dtype.fields[name][1]) for name in points.dtype.names)
+    layout: Mapping[str, Any] = points.dtype.fields or {}
     message.fields = [
-        PointField(name=name, offset=offset, datatype=PointField.FLOAT32, count=1)
-        for name, offset in fields
+        PointField(name=name, offset=field[1], datatype=PointField.FLOAT32, count=1)
+        for name, field in layout.items()
     ]
-    message.point_step, message.row_step = points.dtype.itemsize, points.dtype.itemsize * width
+    message.point_step = points.dtype.itemsize
+    message.row_step = points.dtype.itemsize * width
     message.data = byte_array(points)
     return message

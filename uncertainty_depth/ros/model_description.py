@@ -1,4 +1,5 @@
-"""What `depth/model` says about the model, made safe for a report: anybody may publish there."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Check the model description on `depth/model` before a report shows it."""
 
 from __future__ import annotations
 
@@ -12,10 +13,10 @@ MAX_DEPTH = 8
 
 
 def model_description(text: str) -> dict[str, Any]:
-    """The JSON object in `text`, plain and bounded.
+    """Return the JSON object in `text`.
 
     Raises:
-        MessageError: "model_description", for a text that is no JSON object, too long or too deep.
+        MessageError: "model_description", the text is no JSON object, too long or too deep.
     """
     if len(text) > MAX_CHARACTERS:
         raise MessageError(
@@ -31,7 +32,8 @@ def model_description(text: str) -> dict[str, Any]:
     if not isinstance(content, dict) or _depth(content) > MAX_DEPTH:
         raise MessageError(
             "model_description",
-            f"depth/model says {text[:80]!r}; expected a JSON object of at most {MAX_DEPTH} levels",
+            f"depth/model says {text[:80]!r}; "
+            f"expected a JSON object of at most {MAX_DEPTH} levels",
         )
     calibration = content.get("calibration")
     if not isinstance(calibration, (str, type(None))):
@@ -40,7 +42,7 @@ def model_description(text: str) -> dict[str, Any]:
 
 
 def _depth(value: Any) -> int:
-    """How many levels of objects and lists; counted level by level, a deep one cannot overflow."""
+    """Return the number of levels of objects and lists, without recursion."""
     level = [value]
     depth = 0
     while level:
@@ -53,7 +55,7 @@ def _depth(value: Any) -> int:
 
 
 def _encodable(value: Any) -> Any:
-    """With "?" for each half of a surrogate pair: no file can hold one."""
+    """Replace lone surrogates by "?": no UTF-8 file can hold them."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, dict):

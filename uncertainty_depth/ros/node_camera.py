@@ -1,4 +1,5 @@
-"""The camera of the images that a node receives, by the newest camera info."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The camera of a node's images, from the latest camera info."""
 
 from __future__ import annotations
 
@@ -22,36 +23,37 @@ FIRST_INFO_TIMEOUT_S = 1.0
 
 
 class NodeCamera:
-    """Rectifies images. Camera infos come on the executor's thread, images on a worker's.
+    """Rectifies images. Camera infos arrive on the executor's thread, images on a worker's.
 
     Attributes:
-        info: the newest camera info; None before the first.
+        info: the latest camera info; None before the first.
     """
 
     def __init__(self, node: Node) -> None:
         self.info: CameraInfo | None = None
         self._node = node
         self._topic = node.resolve_topic_name("camera_info")
-        self._came = threading.Event()
-        self._waits = True
+        self._has_info = threading.Event()
+        self._may_wait = True
         self._key: tuple[Any, ...] = ()
         self._rectifier: Rectifier | None = None
 
     def add(self, message: CameraInfo) -> None:
-        """Take a camera info; the newest counts."""
+        """Store a camera info; the latest counts."""
         self.info = message
-        self._came.set()
+        self._has_info.set()
 
     def view(
         self, image: NDArray[np.uint8], distorted_images: str
     ) -> tuple[NDArray[np.uint8], Camera | None]:
-        """The image to work with and its camera, without focal length where it is uncalibrated.
+        """Return the image as `distorted_images` asks, and its camera.
 
-        The first image waits shortly for the camera info that comes beside it. Where nobody
-        publishes one, images are taken as they are and the camera is None.
+        The first image waits shortly for its camera info. Where nobody publishes one, the image
+        is returned unchanged, without a camera. The camera of an uncalibrated camera info has
+        focal length 0.
 
         Raises:
-            MessageError: where the camera info cannot be understood or is not of such an image.
+            MessageError: the camera info is invalid, or does not fit the image.
         """
         self._wait_for_first_info()
         info = self.info
@@ -63,14 +65,14 @@ class NodeCamera:
         return self._latest_rectifier(info, distorted_images, image).image(image)
 
     def _wait_for_first_info(self) -> None:
-        if self.info is None and self._waits and self._node.count_publishers(self._topic):
-            self._came.wait(FIRST_INFO_TIMEOUT_S)
-            self._waits = False
+        if self.info is None and self._may_wait and self._node.count_publishers(self._topic):
+            self._has_info.wait(FIRST_INFO_TIMEOUT_S)
+            self._may_wait = False
 
     def _latest_rectifier(
         self, info: CameraInfo, distorted_images: str, image: NDArray[np.uint8]
     ) -> Rectifier:
-        """Made anew, and described in the log, only where camera info or option have changed."""
+        """Return the rectifier; create and log it where camera info or option have changed."""
         key = (distorted_images, *description_key(info))
         if key != self._key or self._rectifier is None:
             self._rectifier = Rectifier(calibration_from_info(info), distorted_images)

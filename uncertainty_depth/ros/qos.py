@@ -1,4 +1,5 @@
-"""Quality of service: what subscriptions ask for, and which policies users may override by parameter."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Quality of service of subscriptions and publishers, and its overrides by parameter."""
 
 from __future__ import annotations
 
@@ -12,13 +13,12 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from uncertainty_depth.errors import ConfigError
 
-KINDS = {
+ENUMS = {
     "history": HistoryPolicy,
-    "depth": int,
     "reliability": ReliabilityPolicy,
     "durability": DurabilityPolicy,
 }
-
+POLICIES = ("history", "depth", "reliability", "durability")
 OVERRIDABLE = QoSOverridingOptions(
     (
         QoSPolicyKind.HISTORY,
@@ -34,7 +34,7 @@ LATCHED_QOS = QoSProfile(
 
 
 def sensor_qos(depth: int, reliable: bool) -> QoSProfile:
-    """Best effort, which matches every publisher, or reliable, which a best-effort publisher cannot give."""
+    """Return a reliable profile, or a best-effort one, which matches every publisher."""
     return QoSProfile(
         depth=depth,
         reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
@@ -42,66 +42,66 @@ def sensor_qos(depth: int, reliable: bool) -> QoSProfile:
 
 
 class SubscriptionQos:
-    """The `qos_overrides.TOPIC.subscription.POLICY` that a user gave; they hold for every subscription of the topic, a later one too.
+    """The `qos_overrides.TOPIC.subscription.POLICY` parameters of a node.
 
-    ROS's own options cannot tell a given value from the default of the first subscription, so they would undo a change at run time.
+    They hold for every subscription of a topic, later ones too. The overriding options of ROS
+    cannot tell an override from the default of the first subscription, so they would undo a
+    change at run time.
     """
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._given: dict[str, dict[str, Any]] = {}
+        self._overrides: dict[str, dict[str, Any]] = {}
 
     def declare(self, topics: Iterable[str], default: QoSProfile) -> None:
-        """Declare the parameters of topics that may be subscribed to, now or later.
+        """Declare the parameters of topics that are subscribed to now or later.
 
         Raises:
-            ConfigError: a given value is no such policy.
+            ConfigError: the value of an override is no such policy.
         """
         for topic in topics:
             name = self._node.resolve_topic_name(topic)
-            values = {policy: self._declare(name, policy, default) for policy in KINDS}
-            self._given[topic] = {
+            values = {policy: self._declare(name, policy, default) for policy in POLICIES}
+            self._overrides[topic] = {
                 policy: value for policy, value in values.items() if value is not None
             }
 
     def overridden(self, topic: str, qos: QoSProfile) -> QoSProfile:
-        """`qos`, changed to what was given for this topic; declares it if that was not done before."""
-        if topic not in self._given:
+        """Return `qos` with the overrides of `topic`, whose parameters are declared if need be."""
+        if topic not in self._overrides:
             self.declare([topic], qos)
-        for policy, value in self._given[topic].items():
+        for policy, value in self._overrides[topic].items():
             setattr(qos, policy, value)
         return qos
 
     def gives(self, topic: str, policy: str) -> bool:
-        """Whether the user gave this policy for a declared topic."""
-        return policy in self._given[topic]
+        """Return whether a policy of a declared topic is overridden."""
+        return policy in self._overrides[topic]
 
     def _declare(self, topic: str, policy: str, qos: QoSProfile) -> Any:
-        """Declare the parameter as ROS does, and return its value if it was given."""
+        """Declare a parameter as ROS does; return its override, None without one."""
         name = f"qos_overrides.{topic}.subscription.{policy}"
-        given = self._node.declare_parameter(
-            name, None, ParameterDescriptor(dynamic_typing=True)
-        ).value
+        descriptor = ParameterDescriptor(dynamic_typing=True)
+        override = self._node.declare_parameter(name, None, descriptor).value
         self._node.undeclare_parameter(name)
-        value, default = _policy(name, policy, given), getattr(qos, policy)
-        shown = default if policy == "depth" else default.name.lower()
+        value = None if override is None else _policy(name, policy, override)
+        default = getattr(qos, policy)
+        descriptor = ParameterDescriptor(
+            description=f"{policy} for subscription `{topic}`", read_only=True
+        )
         self._node.declare_parameter(
-            name,
-            shown,
-            ParameterDescriptor(
-                description=f"{policy} for subscription `{topic}`", read_only=True
-            ),
+            name, default if policy == "depth" else default.name.lower(), descriptor
         )
         return value
 
 
-def _policy(name: str, policy: str, given: Any) -> Any:
-    kind = KINDS[policy]
-    names = None if kind is int else [each.name.lower() for each in kind]
-    if given is None:
-        return None
-    if not (type(given) is int and given >= 0 if names is None else given in names):
-        raise ConfigError(
-            f"parameter {name} is {given!r}; expected {'a whole number' if names is None else 'one of ' + ', '.join(names)}"
-        )
-    return given if names is None else kind[given.upper()]
+def _policy(name: str, policy: str, value: Any) -> Any:
+    """Return a policy from the value of its parameter `name`."""
+    if policy == "depth":
+        if type(value) is not int or value < 0:
+            raise ConfigError(f"parameter {name} is {value!r}; expected a whole number")
+        return value
+    policies = {item.name.lower(): item for item in ENUMS[policy]}
+    if value not in policies:
+        raise ConfigError(f"parameter {name} is {value!r}; expected one of {', '.join(policies)}")
+    return policies[value]

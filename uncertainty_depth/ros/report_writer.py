@@ -1,4 +1,5 @@
-"""Reports written beside the work: whoever scores frames never waits for a plot."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Reports written in the background: scoring never waits for a plot."""
 
 from __future__ import annotations
 
@@ -16,16 +17,16 @@ Write = Callable[[Evaluation, Path, report.Context], Path]
 
 
 def write_in_process(evaluation: Evaluation, folder: Path, context: report.Context) -> Path:
-    """Write a report in a process of its own, which finishes it whatever Ctrl-C stops meanwhile.
+    """Write a report in a process of its own, which Ctrl-C does not stop.
 
-    Drawing holds Python's lock for seconds: in a thread it would slow down the scoring.
+    Plotting holds the interpreter lock for seconds: in a thread it would slow down the scoring.
 
     Raises:
         SourceError: the report cannot be written.
     """
-    spawn = multiprocessing.get_context("spawn")  # a forked one would share the middleware's locks
+    spawn = multiprocessing.get_context("spawn")  # a fork would share the middleware's locks
     with ProcessPoolExecutor(1, spawn) as pool:
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # what is started inherits
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # the child inherits it
         try:
             future = pool.submit(report.write, evaluation, folder, context)
         finally:
@@ -34,16 +35,16 @@ def write_in_process(evaluation: Evaluation, folder: Path, context: report.Conte
 
 
 class ReportWriter:
-    """Writes one report after the other, each from a copy of an evaluation."""
+    """Writes reports one after the other, each from a copy of an evaluation."""
 
     def __init__(self, write: Write = write_in_process) -> None:
         self._write = write
         self._thread = ThreadPoolExecutor(1, "report")
 
     def submit(self, evaluation: Evaluation, folder: Path, context: report.Context) -> Future:
-        """Write the report of a copy that nobody changes; the future gives its page's path."""
+        """Write the report of an evaluation that nobody changes; return the future of its path."""
         return self._thread.submit(self._write, evaluation, folder, context)
 
     def close(self) -> None:
-        """Finish the reports that were asked for."""
+        """Finish all submitted reports."""
         self._thread.shutdown()

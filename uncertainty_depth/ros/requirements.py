@@ -1,4 +1,5 @@
-"""What to say when a ROS command is called where ROS is not."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Check that ROS 2 is installed before a ROS command runs."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import importlib
 
 from uncertainty_depth.errors import UncertaintyDepthError
 
-NEEDED = (
+REQUIRED_MODULES = (
     "rclpy",
     "sensor_msgs.msg",
     "std_msgs.msg",
@@ -21,11 +22,16 @@ class RosMissingError(UncertaintyDepthError):
 
 
 def require_ros() -> None:
-    """Raise `RosMissingError`, with what to install, when rclpy or a message package is missing. Does nothing else."""
-    for module in NEEDED:
+    """Check that rclpy and the message packages can be imported.
+
+    Raises:
+        RosMissingError: with what to install.
+    """
+    for module in REQUIRED_MODULES:
         try:
             importlib.import_module(module)
         except ImportError as error:
             raise RosMissingError(
-                f"ROS 2 is not available ({error}): source a ROS distribution, or pip install 'uncertainty_depth[ros]'"
+                f"ROS 2 is not available ({error}): source a ROS distribution, "
+                "or pip install 'uncertainty_depth[ros]'"
             ) from error

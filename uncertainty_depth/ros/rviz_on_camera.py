@@ -1,4 +1,5 @@
-"""Start RViz with the camera's frame as its fixed frame, which only the first map tells."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Start RViz with the frame of the first depth map as its fixed frame."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ TOPIC = "depth/image_rect"
 
 
 def main() -> int:
-    """Wait for a map where `--frame` is empty, then become RViz; returns if stopped before."""
+    """Wait for the first map where `--frame` is empty, then become RViz; return 0 if stopped."""
     from ament_index_python.packages import get_package_prefix
 
     parser = argparse.ArgumentParser(description=__doc__)
@@ -31,18 +32,19 @@ def main() -> int:
 
 
 def frame_of_first_map() -> str:
-    """The frame of the first depth map that comes; ROS arguments may remap its topic."""
+    """Return the frame of the first depth map; ROS arguments may remap its topic."""
     rclpy.init(args=sys.argv)
     try:
         node = rclpy.create_node("rviz_on_camera")
-        frame: Future = Future()
-        node.create_subscription(
-            Image, TOPIC, lambda message: frame.set_result(message.header.frame_id), 1
-        )
+        first_map: Future = Future()
+        node.create_subscription(Image, TOPIC, first_map.set_result, 1)
         node.get_logger().info(
-            f"RViz opens with the first map on {node.resolve_topic_name(TOPIC)}"
+            f"RViz starts with the first map on {node.resolve_topic_name(TOPIC)}"
         )
-        rclpy.spin_until_future_complete(node, frame)
-        return frame.result()
+        rclpy.spin_until_future_complete(node, first_map)
+        message = first_map.result()
+        if message is None:
+            raise ExternalShutdownException
+        return message.header.frame_id
     finally:
         rclpy.try_shutdown()

@@ -1,4 +1,5 @@
-"""A subscription whose reliability follows its publishers, and that counts what did not come."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A subscription whose reliability follows its publishers, and that counts its losses."""
 
 from __future__ import annotations
 
@@ -17,16 +18,16 @@ from uncertainty_depth.ros.messages import age_s
 from uncertainty_depth.ros.qos import SubscriptionQos
 
 UNNUMBERED = (None, 0, 2**64 - 1)
-"""What a middleware without sequence numbers gives in their place."""
+"""Values of a middleware without sequence numbers."""
 
 
 class LossCounter:
-    """Counts the messages of a topic that were published and did not come.
+    """Counts the messages of a topic that were published and did not arrive.
 
-    The gaps in a publisher's sequence numbers hold every one between the first message and the
-    last that came, those too that a full queue of the middleware dropped without telling anybody.
-    What the middleware tells covers also those before the first and after the last. The sum would
-    count most of them twice, so the larger of the two holds.
+    Gaps in a publisher's sequence numbers cover every loss between the first and the last message
+    received, those too that a full queue of the middleware dropped without an event. Events of the
+    middleware also cover losses before the first and after the last one. Their sum would count
+    most losses twice, so the larger of the two counts.
     """
 
     def __init__(self) -> None:
@@ -37,18 +38,18 @@ class LossCounter:
 
     @property
     def total(self) -> int:
-        """Messages lost so far."""
+        """The number of messages lost so far."""
         return self._before_first + max(self._reported, self._missing)
 
     def on_event(self, event: QoSMessageLostInfo) -> None:
-        """Take what the middleware tells."""
+        """Count a message-lost event of the middleware."""
         if self._last_numbers:
             self._reported += event.total_count_change
         else:
             self._before_first += event.total_count_change
 
     def on_message(self, info: MessageInfo) -> None:
-        """Take the sequence number of a message that came."""
+        """Count the gap before the sequence number of a received message."""
         number = info.get("publication_sequence_number")
         if number in UNNUMBERED:
             return
@@ -59,12 +60,11 @@ class LossCounter:
 
 
 class WatchedInput:
-    """A subscription that is reliable where every publisher of the topic is, best effort elsewhere.
+    """A subscription that is reliable where every publisher of the topic is, else best effort.
 
     A reliable subscription gets nothing from a best-effort publisher, and a best-effort one loses
-    nearly all large messages on Fast DDS's default transports. A profile that asks for best effort,
-    or a reliability under `qos_overrides`, stays as it is. Losses are counted in `health` as
-    "lost_in_transport".
+    nearly all large messages on Fast DDS. A profile that asks for best effort, or a reliability
+    under `qos_overrides`, stays as it is. Losses are counted in `health` as "lost_in_transport".
     """
 
     def __init__(
@@ -85,15 +85,17 @@ class WatchedInput:
         Args:
             node: owner of the subscription; its clock tells the messages' ages.
             health: where losses are counted.
-            overrides: what the user gave under `qos_overrides`.
+            overrides: the node's `qos_overrides`.
             message_type: a message class with a header.
             topic: name before remaps.
             receive: called with each message, on the executor's thread.
             qos: profile to start with; see the class.
             once: one message is enough, silence after it is fine.
-            purpose: what the node cannot do without the topic, for the warning.
+            purpose: what the node needs the topic for, named in warnings.
         """
-        self._node, self._health, self._receive = node, health, receive
+        self._node = node
+        self._health = health
+        self._receive = receive
         self.message_type = message_type
         self.topic = topic
         self.once = once
@@ -113,18 +115,20 @@ class WatchedInput:
         return self.subscription.topic_name
 
     def publishers(self) -> list[TopicEndpointInfo]:
-        """Who publishes the topic, and with which quality of service."""
+        """Return the publishers of the topic with their quality of service."""
         return self._node.get_publishers_info_by_topic(self.name)
 
     def adapt(self) -> None:
-        """Ask for what every publisher of the topic can give."""
+        """Subscribe anew where the publishers offer another reliability."""
         if not self._adapts:
             return
         offers = {publisher.qos_profile.reliability for publisher in self.publishers()}
-        best_effort = ReliabilityPolicy.BEST_EFFORT in offers
-        wanted = ReliabilityPolicy.BEST_EFFORT if best_effort else ReliabilityPolicy.RELIABLE
-        if wanted != self.qos.reliability:
-            self.qos.reliability = wanted
+        has_best_effort = ReliabilityPolicy.BEST_EFFORT in offers
+        reliability = (
+            ReliabilityPolicy.BEST_EFFORT if has_best_effort else ReliabilityPolicy.RELIABLE
+        )
+        if reliability != self.qos.reliability:
+            self.qos.reliability = reliability
             self.close()
             self._subscribe()
 

@@ -1,4 +1,5 @@
-"""A bounded queue and the one thread that works it off."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A bounded queue and the one thread that processes it."""
 
 from __future__ import annotations
 
@@ -14,9 +15,10 @@ logger = logging.getLogger(__name__)
 
 
 class Worker(Generic[Item]):
-    """Hands items, oldest first, to `process` on a thread of its own; a full queue drops its oldest item.
+    """Calls `process` with each queued item, oldest first, on a thread of its own.
 
-    `dropped(item, reason)` is told of every item that is not processed: "queue_full", "shutdown", or "failed" when `process` raised.
+    A full queue drops its oldest item. `dropped(item, reason)` is called for every item that is
+    not processed: "queue_full", "shutdown", or "failed" where `process` raised.
     """
 
     def __init__(
@@ -25,10 +27,12 @@ class Worker(Generic[Item]):
         dropped: Callable[[Item, str], None],
         capacity: int = 1,
     ) -> None:
-        self._process, self._dropped, self.capacity = process, dropped, capacity
+        self._process = process
+        self._dropped = dropped
+        self.capacity = capacity
         self._items: deque[Item] = deque()
         self._jobs: deque[tuple[int, Future, Callable[[], Any]]] = deque()
-        self._taken = 0
+        self._next_index = 0
         self._stopping = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
@@ -37,49 +41,59 @@ class Worker(Generic[Item]):
     def put(self, item: Item) -> None:
         """Queue an item and return at once; after `stop` it is dropped."""
         with self._changed:
-            overflow = [(item, "shutdown")] if self._stopping else self._append(item)
+            if self._stopping:
+                overflow = [item]
+                reason = "shutdown"
+            else:
+                overflow = self._append(item)
+                reason = "queue_full"
             self._changed.notify()
-        for lost, reason in overflow:
-            self._dropped(lost, reason)
+        for oldest in overflow:
+            self._dropped(oldest, reason)
 
-    def _append(self, item: Item) -> list[tuple[Item, str]]:
+    def _append(self, item: Item) -> list[Item]:
+        """Queue an item and return those it displaces."""
         self._items.append(item)
         surplus = max(0, len(self._items) - self.capacity)
-        self._taken += surplus
-        return [(self._items.popleft(), "queue_full") for _ in range(surplus)]
+        self._next_index += surplus
+        return [self._items.popleft() for _ in range(surplus)]
 
     def call(self, job: Callable[[], Any]) -> Future:
-        """Run `job` on the worker's thread once everything queued so far is done; jobs are never dropped, except after `stop`."""
+        """Run `job` on the worker's thread after all items queued so far.
+
+        Jobs are never dropped, except after `stop`, which cancels their futures.
+        """
         future: Future = Future()
         with self._changed:
             if self._stopping:
                 future.cancel()
             else:
-                self._jobs.append((self._taken + len(self._items), future, job))
+                self._jobs.append((self._next_index + len(self._items), future, job))
                 self._changed.notify()
         return future
 
     def post(self, job: Callable[[], Any]) -> None:
-        """As `call`, for a job whose result nobody waits for: its exception is logged."""
+        """Run `job` as `call` does, and log its exception."""
         self.call(job).add_done_callback(_log_failure)
 
     def stop(self, timeout_s: float | None = None) -> bool:
-        """Finish the item in hand and the jobs already called for, drop what waits, end the thread.
+        """Finish the current item and the jobs in the queue, drop all other items, end the thread.
 
-        Returns whether it ended within `timeout_s`; None waits for it.
+        Returns:
+            Whether the thread ended within `timeout_s`; None waits for it.
         """
         with self._changed:
             self._stopping = True
-            waiting = list(self._items)
+            queue = list(self._items)
             self._items.clear()
             self._changed.notify()
-        for item in waiting:
+        for item in queue:
             self._dropped(item, "shutdown")
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     def waiting(self) -> int:
-        """How many items wait."""
+        """Return the number of items in the queue."""
         with self._changed:
             return len(self._items)
 
@@ -90,12 +104,12 @@ class Worker(Generic[Item]):
     def _next(self) -> Callable[[], None] | None:
         with self._changed:
             self._changed.wait_for(lambda: self._items or self._jobs or self._stopping)
-            if self._jobs and (self._jobs[0][0] <= self._taken or not self._items):
+            if self._jobs and (self._jobs[0][0] <= self._next_index or not self._items):
                 _, future, job = self._jobs.popleft()
                 return lambda: _settle(future, job)
             if self._items:
                 item = self._items.popleft()
-                self._taken += 1
+                self._next_index += 1
                 return lambda: self._work(item)
             return None
 

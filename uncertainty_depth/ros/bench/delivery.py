@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Measure how many camera images reach another process, and how late, by transport and reliability.
+"""Measure how many camera images reach another process, and how late.
 
 One process publishes 640x480 rgb8 images at 30 Hz as a camera driver does (reliable, depth 10),
 another subscribes as the depth node does. Run it in a ROS domain of its own.
@@ -116,6 +116,7 @@ def receive(is_reliable: bool, timeout_s: float) -> list[float]:
         deadline_s = time.monotonic() + timeout_s
         while not is_over.is_set() and time.monotonic() < deadline_s:
             executor.spin_once(timeout_sec=0.1)
+        executor.shutdown()
     return latencies_ms
 
 

@@ -1,4 +1,5 @@
-"""What the node adds to the network: decoding the image, resizing, building the messages and publishing them."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Measure what the node adds to the network: decoding, resizing, messages and publishing."""
 
 from __future__ import annotations
 
@@ -29,9 +30,12 @@ RUNS = {"deterministic": 1, "mc_dropout": 8}
 
 
 def run(repetitions: int = 15) -> str:
-    """A table: milliseconds per 640x480 rgb8 frame of the whole node callback, and of the predictor's network pass in it."""
+    """Return a table of ms per 640x480 rgb8 image: the whole callback, and its network passes."""
     rows = [_measure(method, samples, repetitions) for method, samples in RUNS.items()]
-    head = f"{'node with':24}{'node ms':>10}{'network ms':>12}{'around it ms':>14}{'around / network':>18}"
+    head = (
+        f"{'node with':24}{'node ms':>10}{'network ms':>12}{'around it ms':>14}"
+        f"{'around / network':>18}"
+    )
     return "\n".join([head, *rows])
 
 
@@ -48,19 +52,21 @@ def _measure(method: str, samples: int, repetitions: int) -> str:
             "node": lambda: node._predict(message),
             "network": _network_alone(node._predictor),
         }
-        medians = {
-            name: float(np.median(times))
-            for name, times in _alternate(calls, repetitions, method).items()
-        }
+        times_ms = _alternate(calls, repetitions, method)
         node.close()
     rclpy.shutdown(context=context)
-    around = medians["node"] - medians["network"]
+    node_ms = float(np.median(times_ms["node"]))
+    network_ms = float(np.median(times_ms["network"]))
+    around_ms = node_ms - network_ms
     label = f"{method}, {samples} sample{'s' * (samples > 1)}"
-    return f"{label:24}{medians['node']:10.1f}{medians['network']:12.1f}{around:14.1f}{around / medians['network']:18.2f}"
+    return (
+        f"{label:24}{node_ms:10.1f}{network_ms:12.1f}{around_ms:14.1f}"
+        f"{around_ms / network_ms:18.2f}"
+    )
 
 
 def _network_alone(predictor: Predictor) -> Callable[[], object]:
-    """The same samples of the same network, from an image that is already a tensor of its size."""
+    """Return a call of the same samples from an image that is already a tensor."""
     width, height = NETWORK.input_size
     image = torch.rand(1, 3, height, width, device=predictor.device)
 
@@ -88,7 +94,7 @@ def _camera_image() -> Image:
 def _alternate(
     calls: dict[str, Callable[[], object]], repetitions: int, name: str
 ) -> dict[str, list[float]]:
-    """Milliseconds of each call, the calls taking turns so that other load hits all of them alike."""
+    """Return the ms of each call; the calls alternate so that other load affects all alike."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for repetition in trange(repetitions + 2, desc=name):
         for key, call in calls.items():

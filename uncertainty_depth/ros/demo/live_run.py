@@ -1,9 +1,9 @@
-"""A bag played through both nodes, three processes on one machine, and the account of every frame."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Play a bag through both nodes, in three processes, and account for every frame."""
 
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -18,8 +18,9 @@ from uncertainty_depth.errors import UncertaintyDepthError
 from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.ros.demo.monitor import Monitor
 
-START_S, DRAIN_S, STOP_S = 90.0, 90.0, 60.0
-NODES = ("depth_node", "evaluator_node")
+START_S = 90.0
+DRAIN_S = 90.0
+STOP_S = 60.0
 SCORES = {
     "abs_rel": "abs_rel",
     "ause/rmse": "AUSE rmse",
@@ -31,70 +32,80 @@ COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}(
 
 
 def live_run(source: BagSource, model: Path, output: Path) -> dict[str, dict[str, int]]:
-    """Play a bag at its own pace, show a live line of scores, and leave the evaluator's report in `output`.
+    """Play a bag at its own pace and show live scores; the evaluator's report goes to `output`.
 
     Returns:
         The counters of "player" (messages by topic), "depth_node" and "evaluator_node".
 
     Raises:
-        UncertaintyDepthError: when a process ends before it should; its log is named.
+        UncertaintyDepthError: a process ended too early; its log is named.
     """
     output.mkdir(parents=True, exist_ok=True)
-    os.environ.setdefault(
-        "FASTDDS_BUILTIN_TRANSPORTS", "LARGE_DATA"
-    )  # by default nearly all large best-effort images are lost
+    commands = {
+        "depth_node": _node_command("depth_node", *_depth_arguments(source, model)),
+        "evaluator_node": _node_command("evaluator_node", *_evaluator_arguments(source, output)),
+    }
     with ExitStack() as stack:
         bar = stack.enter_context(tqdm(total=len(source), unit="frame", desc="live"))
         monitor = stack.enter_context(
-            Monitor([TOPIC + name for name in SCORES], lambda it: _show(bar, it))
+            Monitor([TOPIC + name for name in SCORES], lambda monitor: _show(bar, monitor))
         )
-        nodes = [
-            stack.enter_context(
-                _process(_node(name, source, model, output), output / f"{name}.log")
-            )
-            for name in NODES
-        ]
-        if not monitor.wait_for(
-            lambda: all(map(monitor.figures, NODES)) or _ended(nodes), START_S
-        ) or _ended(nodes):
+        nodes = {
+            name: stack.enter_context(_process(command, output / f"{name}.log"))
+            for name, command in commands.items()
+        }
+
+        def is_any_over() -> bool:
+            return any(process.poll() is not None for process in nodes.values())
+
+        def is_started() -> bool:
+            return all(monitor.values(name) for name in nodes)
+
+        has_result = monitor.wait_for(lambda: is_started() or is_any_over(), START_S)
+        if not has_result or is_any_over():
             raise UncertaintyDepthError(f"the nodes did not start; see the logs in {output}")
         sent = _play(source, output)
-        expected = sent[source.topics.image], sent[source.topics.lidar]
-        monitor.wait_for(
-            lambda: drained(*map(monitor.counts, NODES), *expected) or _ended(nodes), DRAIN_S
-        )
-        counts = {"player": sent} | {name: monitor.counts(name) for name in NODES}
-    for name, node in zip(NODES, nodes, strict=True):
-        if node.returncode:
+        images = sent[source.topics.image]
+        clouds = sent[source.topics.lidar]
+
+        def is_drained() -> bool:
+            return drained(
+                monitor.counts("depth_node"), monitor.counts("evaluator_node"), images, clouds
+            )
+
+        monitor.wait_for(lambda: is_drained() or is_any_over(), DRAIN_S)
+        counts = {"player": sent, **{name: monitor.counts(name) for name in nodes}}
+    for name, process in nodes.items():
+        if process.returncode:
             raise UncertaintyDepthError(
-                f"{name} ended with exit code {node.returncode}; see its log in {output}"
+                f"{name} ended with exit code {process.returncode}; see its log in {output}"
             )
     return counts
 
 
-def _node(name: str, source: BagSource, model: Path, output: Path) -> list[str]:
-    topics = source.topics
-    extrinsics = ", ".join(map(repr, parameters_from(source.lidar_to_camera)))
-    options = {
-        "depth_node": [
-            "-p",
-            f"model:={model}",
-            "-r",
-            f"image:={topics.image}",
-            "-r",
-            f"camera_info:={topics.camera_info}",
-        ],
-        "evaluator_node": [
-            "-p",
-            f"output:={output}",
-            "-p",
-            "overwrite:=true",
-            "-p",
-            f"lidar_to_camera:=[{extrinsics}]",
-            "-r",
-            f"lidar/points:={topics.lidar}",
-        ],
-    }
+def _depth_arguments(source: BagSource, model: Path) -> tuple[str, ...]:
+    image = source.topics.image
+    camera_info = source.topics.camera_info
+    return "-p", f"model:={model}", "-r", f"image:={image}", "-r", f"camera_info:={camera_info}"
+
+
+def _evaluator_arguments(source: BagSource, output: Path) -> tuple[str, ...]:
+    if source.lidar_to_camera is None:
+        raise UncertaintyDepthError(f"{source.name} has no extrinsics; expected /tf_static in it")
+    extrinsics = ", ".join(repr(value) for value in parameters_from(source.lidar_to_camera))
+    return (
+        "-p",
+        f"output:={output}",
+        "-p",
+        "overwrite:=true",
+        "-p",
+        f"lidar_to_camera:=[{extrinsics}]",
+        "-r",
+        f"lidar/points:={source.topics.lidar}",
+    )
+
+
+def _node_command(name: str, *arguments: str) -> list[str]:
     return [
         sys.executable,
         "-c",
@@ -104,12 +115,12 @@ def _node(name: str, source: BagSource, model: Path, output: Path) -> list[str]:
         "use_sim_time:=true",
         "-p",
         "reliable_input:=true",
-        *options[name],
+        *arguments,
     ]
 
 
 def _play(source: BagSource, output: Path) -> dict[str, int]:
-    """The player runs as a process of its own and says what it sent."""
+    """Play the bag in a process of its own; return the number of messages sent by topic."""
     account = output / "sent.json"
     arguments = [
         "play",
@@ -129,7 +140,7 @@ def _play(source: BagSource, output: Path) -> dict[str, int]:
 
 @contextmanager
 def _process(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen]:
-    """A process that is ended as Ctrl-C does, so that it can write its report."""
+    """Run a process and interrupt it at the end as Ctrl-C does: it can write its report."""
     with log.open("w") as file, subprocess.Popen(command, stdout=file, stderr=file) as process:
         try:
             yield process
@@ -141,21 +152,18 @@ def _process(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen]:
                 process.kill()
 
 
-def _ended(processes: Sequence[subprocess.Popen]) -> bool:
-    return any(process.poll() is not None for process in processes)
-
-
 def drained(depth: Mapping[str, int], scores: Mapping[str, int], images: int, clouds: int) -> bool:
-    """Whether no frame is under way any more.
+    """Return whether no frame is in flight any more.
 
-    Every image sent is processed or dropped, and every prediction made of them is scored, skipped or lost. The one exception: with all
-    clouds there, what is still undecided waits for a later one, which will not come; it is decided when the node is stopped.
+    Every image sent is processed or dropped, and every prediction is scored, skipped or lost.
+    With all clouds received, a frame that is still undecided waits for a later cloud, which does
+    not come; the evaluator decides it when it is stopped.
 
     Args:
         depth: counters of the depth node.
         scores: counters of the evaluator node.
-        images: how many the player sent.
-        clouds: how many the player sent.
+        images: number of images the player sent.
+        clouds: number of clouds the player sent.
     """
     lost = scores.get("lost_in_transport", 0)
     settled = (
@@ -175,16 +183,15 @@ def drained(depth: Mapping[str, int], scores: Mapping[str, int], images: int, cl
 
 
 def total(counts: Mapping[str, int], prefix: str) -> int:
-    """The sum of the counters whose names start so."""
+    """Return the sum of the counters whose names start with `prefix`."""
     return sum(count for name, count in counts.items() if name.startswith(prefix))
 
 
 def _show(bar: tqdm, monitor: Monitor) -> None:
     bar.n = monitor.counts("evaluator_node").get("evaluated", 0)
-    bar.set_postfix_str(
-        "  ".join(
-            f"{label} {monitor.scores[TOPIC + name]:.3f}"
-            for name, label in SCORES.items()
-            if TOPIC + name in monitor.scores
-        )
-    )
+    scores = [
+        f"{label} {monitor.scores[TOPIC + name]:.3f}"
+        for name, label in SCORES.items()
+        if TOPIC + name in monitor.scores
+    ]
+    bar.set_postfix_str("  ".join(scores))

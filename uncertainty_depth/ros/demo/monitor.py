@@ -1,4 +1,5 @@
-"""Listens to the nodes from outside: the scores they publish and the counters of their diagnostics."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Subscribes to the scores that the nodes publish and to the counters of their diagnostics."""
 
 from __future__ import annotations
 
@@ -17,12 +18,15 @@ from std_msgs.msg import Float64
 
 
 class Monitor:
-    """Keeps the latest score of each topic and the latest counters of each node; a context manager with a thread of its own."""
+    """Keeps the latest score of each topic and the latest diagnostics of each node.
+
+    A context manager that spins on a thread of its own.
+    """
 
     def __init__(self, score_topics: Sequence[str], changed: Callable[[Monitor], None]) -> None:
-        """`changed` is called with this monitor, on the monitor's thread, after each score."""
+        """Subscribe. `changed` is called with this monitor, on its thread, after each score."""
         self.scores: dict[str, float] = {}
-        self._figures: dict[str, dict[str, str]] = {}
+        self._values: dict[str, dict[str, str]] = {}
         self._news = threading.Condition(threading.RLock())
         self._changed = changed
         self._context = Context()
@@ -41,7 +45,7 @@ class Monitor:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
@@ -49,24 +53,24 @@ class Monitor:
         rclpy.shutdown(context=self._context)
         self._thread.join()
 
-    def figures(self, node: str) -> dict[str, str]:
-        """What the node called `node` last said in its diagnostics; empty before it said anything."""
+    def values(self, node: str) -> dict[str, str]:
+        """Return the latest diagnostics of the node `node`; empty before the first."""
         with self._news:
-            return dict(self._figures.get(node, {}))
+            return dict(self._values.get(node, {}))
 
     def counts(self, node: str) -> dict[str, int]:
-        """The whole numbers among `figures`."""
-        return {name: int(text) for name, text in self.figures(node).items() if text.isdigit()}
+        """Return the whole numbers among the latest diagnostics of the node `node`."""
+        return {name: int(text) for name, text in self.values(node).items() if text.isdigit()}
 
     def wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait until `condition()` holds, looked at whenever diagnostics come; False when it does not in time."""
+        """Return whether `condition()` holds within `seconds`; checked at each diagnostics."""
         with self._news:
             return self._news.wait_for(condition, seconds)
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         with self._news:
             for status in message.status:
-                self._figures[status.name] = {item.key: item.value for item in status.values}
+                self._values[status.name] = {item.key: item.value for item in status.values}
             self._news.notify_all()
 
     def _on_score(self, topic: str, message: Float64) -> None:
