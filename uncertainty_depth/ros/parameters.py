@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""ROS parameters made from a config dataclass: checked as a whole, applied together or not at all."""
+"""ROS parameters of a config dataclass: checked as a whole, applied together or not at all."""
 
 from __future__ import annotations
 

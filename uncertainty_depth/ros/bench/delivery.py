@@ -26,7 +26,8 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import Empty, Header
 
 from uncertainty_depth.errors import UncertaintyDepthError
-from uncertainty_depth.ros.messages import image_message, stamp_ns
+from uncertainty_depth.messages.stamps import stamp_ns
+from uncertainty_depth.ros.messages import image_message
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS, sensor_qos
 
 TRANSPORTS = "FASTDDS_BUILTIN_TRANSPORTS"
