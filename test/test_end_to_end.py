@@ -210,7 +210,7 @@ def test_predict_writes_metres_at_the_size_of_each_image(model, tmp_path):
     assert depth.shape == (40, 90)
     assert sigma.shape == (77, 31)
     assert (depth > 0).all()
-    assert cv2.imread(str(tmp_path / "maps" / "wide_picture.png")).std() > 10
+    assert cv2.imread(str(tmp_path / "maps" / "wide_plot.png")).std() > 10
 
 
 def test_a_truncated_bag_is_scored_as_far_as_it_goes_and_the_loss_is_said(bag, model, tmp_path):
@@ -294,7 +294,7 @@ def last_line(capsys):
 
 
 def test_predict_never_replaces_what_it_was_given(model, photo, tmp_path, capsys):
-    clash = tmp_path / "photo_picture.png"
+    clash = tmp_path / "photo_plot.png"
     photo.rename(clash)
     (tmp_path / "photo.png").write_bytes(clash.read_bytes())
     before = clash.read_bytes()
@@ -330,7 +330,7 @@ def test_predict_never_replaces_what_it_was_given(model, photo, tmp_path, capsys
         )
         == 1
     )
-    assert "two images are called photo" in last_line(capsys)
+    assert "2 images are called photo" in last_line(capsys)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_one_unreadable_image_of_many_is_named_and_counted(photos, tmp_path):
     photos[1].write_bytes(b"no image")
     done = predict(photos, tmp_path / "maps")
     assert done.returncode == 1
-    assert done.stdout.split() == [str(tmp_path / "maps" / f"{name}_picture.png") for name in "ac"]
+    assert done.stdout.split() == [str(tmp_path / "maps" / f"{name}_plot.png") for name in "ac"]
     last = done.stderr.strip().splitlines()[-1]
     assert "1 of 3 images could not be read" in last
     assert str(photos[1]) in last
@@ -61,7 +61,7 @@ def test_ctrl_c_finishes_the_image(strike, photos, tmp_path):
     done = strike(arguments, call=2)
     assert done.returncode == 130
     assert "Traceback" not in done.stderr
-    assert sorted(path.name for path in maps.glob("*.png")) == ["a_picture.png", "b_picture.png"]
+    assert sorted(path.name for path in maps.glob("*.png")) == ["a_plot.png", "b_plot.png"]
 
 
 def test_images_have_a_colour_bar_a_unit_and_the_scale_that_is_asked_for():

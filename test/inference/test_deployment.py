@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Folding and casting change no more than rounding; the device asked for is the device that is taken."""
 
 import copy

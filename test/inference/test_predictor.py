@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A model folder and an image give maps of the image's size, the same in any process and thread, in every precision."""
 
 import json

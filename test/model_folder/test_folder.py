@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A model folder gives back what was written, and says in one sentence what is wrong with it."""
 
 import json
@@ -246,7 +247,7 @@ def test_json_that_does_not_fit(model, changes, sentence):
 )
 def test_a_backbone_of_no_use(model, values):
     edit(model, backbone=values)
-    assert "the backbone config is of no use" in refused(model, "a")
+    assert "transformers cannot use the backbone config" in refused(model, "a")
 
 
 def test_a_network_config_that_only_the_network_refuses(model):

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Every family of encoders: presets, folders, hub ids; what cannot be one is refused in one sentence."""
 
 import socket
@@ -134,7 +135,7 @@ def test_a_resnet_of_two_hundred_layers_has_them():
 def test_an_image_is_stretched_to_whole_patches():
     network = Hourglass(
         NetworkConfig(decoder_width=16),
-        AutoBackbone.from_config(module._with_levels(SMALL["dinov2"])),
+        AutoBackbone.from_config(module._with_feature_maps(SMALL["dinov2"])),
     )
     assert [tuple(f.shape[-2:]) for f in network.encode(torch.rand(1, 3, 30, 57))] == [(3, 5)] * 4
 
@@ -167,7 +168,7 @@ def test_pickled_weights_are_not_read_beside_other_files_either(tmp_path):
 
 
 def test_a_folder_without_config_is_refused(tmp_path):
-    with pytest.raises(ModelError, match="has no config that can be read"):
+    with pytest.raises(ModelError, match="has no readable config"):
         make_backbone(str(tmp_path))
 
 
@@ -187,7 +188,9 @@ def test_damaged_weights_are_refused(saved):
 def test_weights_of_something_else_are_refused(tmp_path):
     AutoBackbone.from_config(SMALL["resnet"]).save_pretrained(tmp_path)
     SMALL["convnext"].save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match=r"hold \d+ of the \d+ tensors a convnext encoder needs"):
+    with pytest.raises(
+        ModelError, match=r"hold \d+ of the \d+ tensors that a convnext encoder needs"
+    ):
         make_backbone(str(tmp_path))
 
 

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The hourglass gives positive depth at the input's size, learns in all its parts, and keeps a frozen encoder as it is."""
 
 import numpy as np

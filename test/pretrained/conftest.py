@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Tiny models of the real classes, with random weights, as they lie in a folder."""
 
 from __future__ import annotations

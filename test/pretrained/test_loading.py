@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What can be wrapped is read with its normalisation and its own options; what cannot is refused in one sentence."""
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def test_a_model_without_preprocessing_gets_imagenets_normalisation_and_says_so(
     with caplog.at_level(logging.WARNING):
         model = make_backbone(str(folder))
     assert model.config.image_mean == [0.485, 0.456, 0.406]
-    assert "has no preprocessor_config.json" in caplog.text
+    assert "has no readable preprocessor_config.json" in caplog.text
 
 
 def test_images_that_are_not_normalised_stay_as_they_are():

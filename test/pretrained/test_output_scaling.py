@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Outputs become metres by numbers that a few known depths decide."""
 
 from __future__ import annotations

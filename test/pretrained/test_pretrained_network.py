@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A wrapped model gives what the model gives, and its dropout is where samples part."""
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import torch
 
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.inference.deployment import prepare
+from uncertainty_depth.network.encoder import resize_maps
 from uncertainty_depth.pretrained.families import metric_range
-from uncertainty_depth.pretrained.head import resized
 from uncertainty_depth.pretrained.output_scaling import InverseDepth
 from uncertainty_depth.uncertainty.mc_dropout import McDropout
 
@@ -67,13 +68,13 @@ def test_the_field_of_view_becomes_a_focal_length_in_pixels(network, model, norm
 def test_images_of_any_size_are_stretched_to_the_one_that_depth_pro_knows(network):
     wrapped, images = network("depth_pro"), torch.rand(1, 3, 60, 80)
     stretched = (
-        resized((images - wrapped.encoder.mean) / wrapped.encoder.std, (256, 256))
+        resize_maps((images - wrapped.encoder.mean) / wrapped.encoder.std, (256, 256))
         * wrapped.encoder.std
         + wrapped.encoder.mean
     )
     torch.testing.assert_close(
         wrapped(images).depth_m,
-        resized(wrapped(stretched).depth_m, (60, 80)),
+        resize_maps(wrapped(stretched).depth_m, (60, 80)),
         rtol=1e-3,
         atol=1e-3,
     )

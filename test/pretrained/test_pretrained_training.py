@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Fine-tuning a head behind a frozen encoder: what training may change, what snapshots share, and that every method can do it."""
 
 from __future__ import annotations

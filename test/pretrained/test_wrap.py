@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A metric model becomes a model folder without training, and is served like any other."""
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def test_without_dropout_it_is_deterministic(saved, tmp_path, caplog):
 def test_a_relative_model_has_to_be_trained(relative, saved, tmp_path):
     with pytest.raises(
         ModelError,
-        match=r"does not give depth in metres by itself; expected a metric depth model, or to train it$",
+        match=r"does not give depth in metres; expected a metric depth model, or use train",
     ):
         wrap(tmp_path / "model", replace(PLAIN, backbone=str(saved(relative))))
     assert not (tmp_path / "model").exists()
@@ -73,9 +74,7 @@ def test_an_encoder_has_to_be_trained(tmp_path):
 
 @pytest.mark.parametrize("options", [{"head": "laplace"}, {"dropout_type": "concrete"}])
 def test_what_only_training_can_fill_is_refused(options, saved, tmp_path):
-    with pytest.raises(
-        ConfigError, match="which only training can fill; expected 'none' and 'bernoulli'"
-    ):
+    with pytest.raises(ConfigError, match="which need training; expected 'none' and 'bernoulli'"):
         wrap(tmp_path / "model", replace(PLAIN, backbone=str(saved("glpn")), **options))
 
 

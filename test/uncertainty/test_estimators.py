@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Each estimator against its definition done naively: M whole passes, NumPy's mean and variance."""
 
 from dataclasses import replace

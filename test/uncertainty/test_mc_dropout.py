@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Masks come from (seed, stamp, sample) alone, at the rate asked for, independent of each other."""
 
 import itertools

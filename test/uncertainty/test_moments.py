@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The running moments are NumPy's, whatever the chunks; variances combine by the law of total variance."""
 
 import numpy as np

@@ -1,3 +1,4 @@
-"""From a camera image to depth and its standard deviation."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Inference: from camera images to depth and its standard deviation."""
 
 import uncertainty_depth.network  # noqa: F401  says which library is missing

@@ -1,4 +1,8 @@
-"""A trained network made ready to run: BatchNorm folded into the convolutions, channels last, on its device, in its precision."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Prepare a trained network for inference.
+
+BatchNorm folded into the convolutions, channels last, on its device and in its precision.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +22,18 @@ DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 
 def choose_device(name: str) -> torch.device:
-    """Auto takes the GPU when there is one and says so.
+    """Return the device for an option value: auto is the GPU where there is one. Logs it.
+
+    Args:
+        name: auto, cpu or cuda.
 
     Raises:
-        ConfigError: cuda is asked for where there is none.
+        ConfigError: cuda where torch finds no CUDA device.
     """
     available = torch.cuda.is_available()
     if name == "cuda" and not available:
         raise ConfigError(
-            "device is 'cuda', but torch finds no CUDA device; expected 'auto' or 'cpu' on this machine"
+            "device is 'cuda', but torch finds no CUDA device; expected 'auto' or 'cpu'"
         )
     if name == "cpu" or not available:
         logger.info("the network runs on the CPU, threads: %d", torch.get_num_threads())
@@ -36,26 +43,30 @@ def choose_device(name: str) -> torch.device:
 
 
 def prepare(network: DepthNetwork, device: torch.device, precision: str) -> DepthNetwork:
-    """Change the network, in place, into one that predicts the same faster and can no longer be trained. Doing it twice does no harm."""
-    torch.backends.cudnn.allow_tf32 = (
-        precision != "fp32"
-    )  # with TF32 a GPU's maps would differ from a CPU's in the third digit
+    """Change the network, in place, for faster inference; it can no longer be trained.
+
+    Doing it twice changes nothing more.
+
+    Args:
+        network: in any state.
+        device: where it is moved to.
+        precision: one of `DTYPES`.
+    """
+    # With TF32 a GPU's maps would differ from a CPU's in the third digit.
+    torch.backends.cudnn.allow_tf32 = precision != "fp32"
     network.eval().requires_grad_(False)
     for part in network.foldable:
         fold_batchnorm(part)
-    return network.to(device=device, dtype=DTYPES[precision], memory_format=torch.channels_last)
+    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # not in stubs
+    return network.to(device=device, dtype=DTYPES[precision])
 
 
 def fold_batchnorm(module: nn.Module) -> None:
     """Fold every BatchNorm2d registered right after a (transposed) convolution into it."""
-    children = list(module.named_children())
-    for (name, conv), (norm_name, norm) in pairwise(children):
+    for (name, conv), (norm_name, norm) in pairwise(list(module.named_children())):
         if isinstance(conv, (nn.Conv2d, nn.ConvTranspose2d)) and isinstance(norm, nn.BatchNorm2d):
-            setattr(
-                module,
-                name,
-                fuse_conv_bn_eval(conv, norm, transpose=isinstance(conv, nn.ConvTranspose2d)),
-            )
+            is_transposed = isinstance(conv, nn.ConvTranspose2d)
+            setattr(module, name, fuse_conv_bn_eval(conv, norm, transpose=is_transposed))
             setattr(module, norm_name, nn.Identity())
     for child in module.children():
         fold_batchnorm(child)

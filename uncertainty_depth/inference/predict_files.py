@@ -1,4 +1,5 @@
-"""Depth and sigma of image files, written beside an image of both."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Predict depth and sigma of image files, and plot them."""
 
 from __future__ import annotations
 
@@ -21,22 +22,22 @@ from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.records import DepthPrediction, Skipped
 
 DPI = 110
+RESULTS = ("depth.tiff", "sigma.tiff", "plot.png")
 
 
 def predict_files(
     predictor: DepthPredictor, images: Iterable[Path], output: Path, colors: ColorConfig
 ) -> Iterator[Path | Skipped]:
-    """Write the maps of each image file, and an image to look at.
+    """Predict depth and sigma of each image file, and write maps and a plot.
 
-    `STEM_depth.tiff` and `STEM_sigma.tiff` hold 32-bit floats, metres; `STEM_picture.png` shows
-    both. The first Ctrl-C ends it after the image at hand.
+    `STEM_depth.tiff` and `STEM_sigma.tiff` hold 32-bit floats, metres; `STEM_plot.png` shows the
+    image and both maps. Ctrl-C ends it after the current image.
 
     Yields:
-        The path of `STEM_picture.png`, or `Skipped` for a file that is missing or no image.
+        The path of `STEM_plot.png`, or `Skipped` for a file that is missing or no image.
 
     Raises:
-        SourceError: before anything is written, where a result would replace an image or another
-            result.
+        SourceError: a result would replace an image or another result; nothing is written.
         OSError: a result cannot be written.
         KeyboardInterrupt: Ctrl-C was pressed.
     """
@@ -63,35 +64,34 @@ def _write(
     for name, values in maps.items():
         _, content = cv2.imencode(".tiff", values)
         atomic.write_bytes(stem.with_name(f"{stem.name}_{name}.tiff"), content.tobytes())
-    path = stem.with_name(f"{stem.name}_picture.png")
+    path = stem.with_name(f"{stem.name}_plot.png")
     with atomic.replacing(path) as temporary:
         prediction_figure(image, prediction, colors).savefig(temporary, format="png", dpi=DPI)
     return path
 
 
 def _refuse_overwriting(paths: list[Path], output: Path) -> None:
-    twice = next(
-        (stem for stem, count in Counter(path.stem for path in paths).items() if count > 1), None
-    )
-    if twice is not None:
-        raise SourceError(
-            f"two images are called {twice}: their maps would have the same names; expected different names"
-        )
-    results = {
-        (output / f"{path.stem}_{kind}").resolve()
-        for path in paths
-        for kind in ("depth.tiff", "sigma.tiff", "picture.png")
-    }
-    clash = next((path for path in paths if path.resolve() in results), None)
-    if clash is not None:
-        raise SourceError(f"{clash} would be replaced by a result; expected another output folder")
+    stem_counts = Counter(path.stem for path in paths)
+    results = set()
+    for stem, count in stem_counts.items():
+        if count > 1:
+            raise SourceError(
+                f"{count} images are called {stem}: their maps would have the same names; "
+                "expected different names"
+            )
+        results |= {(output / f"{stem}_{suffix}").resolve() for suffix in RESULTS}
+    for path in paths:
+        if path.resolve() in results:
+            raise SourceError(
+                f"{path} would be replaced by a result; expected another output folder"
+            )
 
 
 def read_rgb(path: Path) -> NDArray[np.uint8]:
-    """An image file as (H, W, 3) uint8 RGB.
+    """Read an image file as (H, W, 3) uint8 RGB.
 
     Raises:
-        SourceError: it is missing, or no image that can be read.
+        SourceError: the file is missing or not a readable image.
     """
     if path.is_dir():
         raise SourceError(f"{path} is a folder; expected image files")
@@ -103,13 +103,13 @@ def read_rgb(path: Path) -> NDArray[np.uint8]:
         raise SourceError(f"{path} cannot be decoded: {error.err}") from error
     if image is None:
         raise SourceError(f"{path} is not an image that OpenCV can read")
-    return cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+    return cv2.cvtColor(image, cv2.COLOR_BGR2RGB).astype(np.uint8, copy=False)
 
 
 def prediction_figure(
     image: NDArray[np.uint8], prediction: DepthPrediction, colors: ColorConfig
 ) -> Figure:
-    """Image, depth and sigma side by side, each map with its colour bar in metres."""
+    """Return a figure of image, depth and sigma side by side, with colour bars in metres."""
     figure = Figure(figsize=(15, 5 * panel_aspect(image.shape) + 0.8), layout="constrained")
     axes = figure.subplots(1, 3)
     axes[0].imshow(image)
@@ -119,8 +119,10 @@ def prediction_figure(
         ("standard deviation (m)", prediction.sigma_m, SIGMA_COLORS, colors.color_max_sigma),
     )
     for axis, (title, values, color_map, maximum) in zip(axes[1:], panels, strict=True):
-        shown = axis.imshow(values, cmap=color_map, vmin=0, vmax=maximum, interpolation="nearest")
-        figure.colorbar(shown, ax=axis, orientation="horizontal", extend="max", aspect=40)
+        mappable = axis.imshow(
+            values, cmap=color_map, vmin=0, vmax=maximum, interpolation="nearest"
+        )
+        figure.colorbar(mappable, ax=axis, orientation="horizontal", extend="max", aspect=40)
         axis.set_title(title)
     for axis in axes:
         axis.set_xticks([])

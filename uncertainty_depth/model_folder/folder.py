@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A model on disk: a folder with `model.json` and `.safetensors` members. No pickle is written or read.
 
 `model.json` holds the format's number, the network's and the backbone's config, the method, the names of the members, and how it was trained; once

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The file `model.json` of a model folder: read and checked, written whole. What it means is said in `folder`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Files of tensors: safetensors, read and checked, written whole or not at all. No pickle is written or read."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The networks, the hourglass and pretrained depth models, and the folder a trained one lives in."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The depth networks: encoder, decoder, and the hourglass of both."""
 
 import importlib.util
 

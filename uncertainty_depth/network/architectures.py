@@ -1,12 +1,12 @@
-"""Which class of network a backbone makes."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The network classes, and which backbone needs which."""
 
 from __future__ import annotations
-
-from torch import nn
 
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.network.backbone import make_backbone
 from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.network.encoder import TransformersModel
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.pretrained.families import is_depth_model
 from uncertainty_depth.pretrained.network import PretrainedDepth
@@ -14,16 +14,18 @@ from uncertainty_depth.pretrained.network import PretrainedDepth
 ARCHITECTURES = (Hourglass.architecture, PretrainedDepth.architecture)
 
 
-def make_network(config: NetworkConfig, backbone: nn.Module | None = None) -> DepthNetwork:
-    """A pretrained depth model gives a network by itself, any other backbone an hourglass; `backbone` takes the place of the one that `config` names.
+def make_network(config: NetworkConfig, backbone: TransformersModel | None = None) -> DepthNetwork:
+    """Return a network: a pretrained depth model by itself, any other backbone in an hourglass.
+
+    Args:
+        config: of the network.
+        backbone: replaces the one that `config` names.
 
     Raises:
         ConfigError: a value of the config is out of range.
         ModelError: the backbone cannot be made.
     """
     backbone = make_backbone(config.backbone) if backbone is None else backbone
-    return (
-        PretrainedDepth(config, backbone)
-        if is_depth_model(backbone.config)
-        else Hourglass(config, backbone)
-    )
+    if is_depth_model(backbone.config):
+        return PretrainedDepth(config, backbone)
+    return Hourglass(config, backbone)

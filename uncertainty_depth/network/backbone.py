@@ -1,4 +1,8 @@
-"""What is pretrained, an encoder or a whole depth model of transformers: from a preset, a folder, a hub id, or the config a model folder keeps."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Backbones of transformers: an encoder or a whole depth model.
+
+Made from a preset, a folder, a hub id, or the config in a model folder.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-from torch import nn
 from transformers import (
     MODEL_FOR_BACKBONE_MAPPING,
     MODEL_FOR_DEPTH_ESTIMATION_MAPPING,
@@ -19,13 +22,15 @@ from transformers import (
 )
 
 from uncertainty_depth.errors import ModelError
+from uncertainty_depth.network.encoder import TransformersModel
 from uncertainty_depth.pretrained.families import FAMILIES, is_depth_model
 from uncertainty_depth.pretrained.preprocessing import normalisation, read_preprocessing
 
 logger = logging.getLogger(__name__)
 
-LEVELS = 4
+FEATURE_MAPS = 4
 HUB_TIMEOUT_S = 10.0
+PICKLED = (".bin", ".pt", ".pth")
 NOT_ARCHITECTURE = {
     "_name_or_path",
     "transformers_version",
@@ -54,28 +59,31 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-def make_backbone(name: str) -> nn.Module:
-    """The backbone called `name`, with feature maps at up to four levels; or the depth model called so, with its normalisation in its config.
+def make_backbone(name: str) -> TransformersModel:
+    """Return the backbone or depth model called `name`.
 
     Args:
-        name: a preset (random weights, nothing is looked up), a folder with a saved config and maybe `.safetensors` weights, or a hub id.
+        name: a preset (random weights, nothing is looked up), a folder with a saved config and
+            perhaps `.safetensors` weights, or a hub id.
 
     Returns:
-        A transformers backbone: `(B, 3, h, w)` to `.feature_maps`, finest first; their channels are `.channels`. Or a model of `families`.
+        A transformers backbone: `(B, 3, h, w)` to up to four `.feature_maps`, finest first, with
+        `.channels`. Or a model of `families`, with its normalisation in its config.
 
     Raises:
-        ModelError: no such preset or folder, pickled weights, a model that is neither, or a hub that cannot be reached.
+        ModelError: no such preset or folder, pickled weights, a model that is neither, or a hub
+            that cannot be reached.
     """
     config = config_of(name)
-    if name in PRESETS or (
-        Path(name).is_dir() and _has_no_weights(Path(name)) and not is_depth_model(config)
-    ):
+    if name in PRESETS:
+        return _from_config(config)
+    if Path(name).is_dir() and _has_no_weights(Path(name)) and not is_depth_model(config):
         return _from_config(config)
     return _pretrained(name, config)
 
 
 def config_of(name: str) -> PretrainedConfig:
-    """The config of the backbone or depth model called `name`, without its weights.
+    """Return the config of the backbone or depth model called `name`, without its weights.
 
     Raises:
         ModelError: as `make_backbone`.
@@ -87,15 +95,16 @@ def config_of(name: str) -> PretrainedConfig:
     if name.count("/") == 1 and not name.startswith((".", "/", "~")):
         return _config_from_hub(name)
     raise ModelError(
-        f"no backbone {name!r}; expected one of {', '.join(PRESETS)}, a folder with a saved backbone, or a hub id like owner/name"
+        f"no backbone {name!r}; expected one of {', '.join(PRESETS)}, a folder with a saved "
+        "backbone, or a hub id like owner/name"
     )
 
 
-def backbone_from_mapping(values: dict[str, Any]) -> nn.Module:
-    """The backbone, with random weights, that `backbone_mapping` described.
+def backbone_from_mapping(values: dict[str, Any]) -> TransformersModel:
+    """Return the backbone that `backbone_mapping` described, with random weights.
 
     Raises:
-        ModelError: when transformers knows no such model or refuses a value.
+        ModelError: transformers knows no such model or refuses a value.
     """
     try:
         return _from_config(AutoConfig.for_model(**values))
@@ -103,61 +112,60 @@ def backbone_from_mapping(values: dict[str, Any]) -> nn.Module:
         raise
     except Exception as error:  # transformers raises whatever the config class's validation raises
         raise ModelError(
-            f"the backbone config is of no use to transformers: {_first_line(error)}"
+            f"transformers cannot use the backbone config: {_first_line(error)}"
         ) from error
 
 
-def backbone_mapping(backbone: nn.Module) -> dict[str, Any]:
-    """The backbone's config as plain values, all that is needed to build it again."""
+def backbone_mapping(backbone: TransformersModel) -> dict[str, Any]:
+    """Return the backbone's config as plain values, sufficient to build it again."""
     return _architecture_in(backbone.config.to_dict())
 
 
 def _architecture_in(values: dict[str, Any]) -> dict[str, Any]:
-    """Without what says where the weights came from; a depth model's config holds its encoder's."""
-    kept = {key: value for key, value in values.items() if key not in NOT_ARCHITECTURE}
+    """Return a config without the origin of the weights, also of a nested encoder config."""
     return {
         key: _architecture_in(value) if isinstance(value, dict) else value
-        for key, value in kept.items()
+        for key, value in values.items()
+        if key not in NOT_ARCHITECTURE
     }
 
 
-def _from_config(config: PretrainedConfig) -> nn.Module:
+def _from_config(config: PretrainedConfig) -> TransformersModel:
     _check_is_backbone(config)
-    return (
-        AutoModelForDepthEstimation.from_config(config)
-        if is_depth_model(config)
-        else AutoBackbone.from_config(_with_levels(config))
-    )
+    if is_depth_model(config):
+        return AutoModelForDepthEstimation.from_config(config)
+    return AutoBackbone.from_config(_with_feature_maps(config))
 
 
 def _check_is_backbone(config: PretrainedConfig) -> None:
     if type(config) not in MODEL_FOR_BACKBONE_MAPPING and not is_depth_model(config):
-        kind = f"{config.model_type!r}{' hybrid' if getattr(config, 'is_hybrid', False) else ''}"
+        hybrid = " hybrid" if getattr(config, "is_hybrid", False) else ""
         raise ModelError(
-            f"a {kind} model cannot be the encoder; expected one that transformers' AutoBackbone knows, or a depth model of {', '.join(FAMILIES)}"
+            f"a {config.model_type!r}{hybrid} model cannot be the encoder; expected one that "
+            f"transformers' AutoBackbone knows, or a depth model of {', '.join(FAMILIES)}"
         )
 
 
-def _with_levels(config: PretrainedConfig) -> PretrainedConfig:
-    """Ask for feature maps after each quarter of the stages: the four scales of a ResNet, blocks 3, 6, 9 and 12 of a ViT of 12."""
+def _with_feature_maps(config: PretrainedConfig) -> PretrainedConfig:
+    """Set the config's feature maps to those after each quarter of the stages.
+
+    The four scales of a ResNet, or blocks 3, 6, 9 and 12 of a ViT of 12.
+    """
     stages = config.stage_names[1:]
-    chosen = sorted(
-        {math.ceil(len(stages) * quarter / LEVELS) for quarter in range(1, LEVELS + 1)}
-    )
-    config.out_features = [stages[number - 1] for number in chosen]
+    quarters = range(1, FEATURE_MAPS + 1)
+    numbers = {math.ceil(len(stages) * quarter / FEATURE_MAPS) for quarter in quarters}
+    config.out_features = [stages[number - 1] for number in sorted(numbers)]
     return config
 
 
 def _has_no_weights(folder: Path) -> bool:
     if any(folder.glob("*.safetensors")):
         return False
-    pickled = next(
-        (path.name for pattern in ("*.bin", "*.pt", "*.pth") for path in folder.glob(pattern)),
-        None,
-    )
-    if pickled is not None:
+    pickled = [path.name for path in folder.iterdir() if path.suffix in PICKLED]
+    if pickled:
         raise ModelError(
-            f"backbone folder {folder} holds pickled weights ({pickled}), which are never read; expected .safetensors"
+            f"backbone folder {folder} holds pickled weights ({min(pickled)}), which are never "
+            "read; expected .safetensors"
         )
     return True
 
@@ -171,14 +179,18 @@ def _config_from_hub(name: str) -> PretrainedConfig:
 
 
 def _check_reachable(name: str) -> None:
-    """One request with a time limit: transformers by itself retries for half a minute before it gives up."""
+    """Raise `ModelError` if the hub does not answer one request in time.
+
+    transformers itself retries for half a minute.
+    """
     from huggingface_hub import HfApi
 
     try:
         HfApi().model_info(name, timeout=HUB_TIMEOUT_S)
     except Exception as error:
         raise ModelError(
-            f"backbone {name!r} is neither a folder nor in the local cache, and the hub did not give it: {type(error).__name__}, {_first_line(error)}"
+            f"backbone {name!r} is neither a folder nor in the local cache, and the hub did not "
+            f"give it: {type(error).__name__}, {_first_line(error)}"
         ) from error
 
 
@@ -187,22 +199,24 @@ def _read_config(name: str) -> PretrainedConfig:
         return AutoConfig.from_pretrained(name, trust_remote_code=False)
     except Exception as error:
         raise ModelError(
-            f"backbone {name} has no config that can be read: {_first_line(error)}"
+            f"backbone {name} has no readable config: {_first_line(error)}"
         ) from error
 
 
-def _pretrained(name: str, config: PretrainedConfig) -> nn.Module:
-    """Load weights with the config's own class: AutoBackbone.from_pretrained asks the hub even for a local folder."""
+def _pretrained(name: str, config: PretrainedConfig) -> TransformersModel:
+    """Load config and weights with the config's own class.
+
+    AutoBackbone.from_pretrained asks the hub even for a local folder.
+    """
     _check_is_backbone(config)
-    kind = (
-        MODEL_FOR_DEPTH_ESTIMATION_MAPPING
-        if is_depth_model(config)
-        else MODEL_FOR_BACKBONE_MAPPING
-    )[type(config)]
-    prepared = config if is_depth_model(config) else _with_levels(config)
+    if is_depth_model(config):
+        model_class: TransformersModel = MODEL_FOR_DEPTH_ESTIMATION_MAPPING[type(config)]
+    else:
+        model_class = MODEL_FOR_BACKBONE_MAPPING[type(config)]
+        config = _with_feature_maps(config)
     try:
-        backbone, report = kind.from_pretrained(
-            name, config=prepared, use_safetensors=True, output_loading_info=True
+        backbone, report = model_class.from_pretrained(
+            name, config=config, use_safetensors=True, output_loading_info=True
         )
     except Exception as error:
         raise ModelError(
@@ -212,19 +226,20 @@ def _pretrained(name: str, config: PretrainedConfig) -> nn.Module:
     total = len(backbone.state_dict())
     if missing > total / 2:
         raise ModelError(
-            f"the weights of backbone {name} hold {total - missing} of the {total} tensors a {config.model_type} encoder needs"
+            f"the weights of backbone {name} hold {total - missing} of the {total} tensors that "
+            f"a {config.model_type} encoder needs"
         )
     if missing:
         logger.warning(
-            "backbone %s: %d of %d tensors are not in its weights and start at random",
+            "backbone %s: %d of %d tensors are not in its weights and start as random values",
             name,
             missing,
             total,
         )
     if is_depth_model(config):
-        backbone.config.image_mean, backbone.config.image_std = normalisation(
-            read_preprocessing(name)
-        )
+        mean, std = normalisation(read_preprocessing(name))
+        backbone.config.image_mean = mean
+        backbone.config.image_std = std
     return backbone.float()
 
 

@@ -24,7 +24,7 @@ RAW_FRACTIONS = (0.05, 0.95)
 
 
 class DropoutDecoder(nn.Module, ABC):
-    """Features to raw maps; split at its first dropout, so that MC dropout computes the trunk once.
+    """Features to raw maps, split at the first dropout: MC dropout computes the trunk once.
 
     Attributes:
         dropouts: the dropout layers, in the order in which they act.

@@ -14,7 +14,9 @@ from uncertainty_depth.errors import ConfigError
 
 
 class ConcreteDropout(nn.Module):
-    """Dropout with a learned rate, made differentiable by the concrete distribution (Gal et al. 2017).
+    """Dropout with a learned rate, differentiable by the concrete distribution.
+
+    Gal et al. 2017.
 
     Args:
         features: units the mask applies to, K.
@@ -65,7 +67,9 @@ class ConcreteDropout(nn.Module):
 
 
 class VariationalDropout(nn.Module):
-    """Multiplicative Gaussian noise N(1, alpha) with a learned alpha (Kingma et al. 2015, section 3.1).
+    """Multiplicative Gaussian noise N(1, alpha) with a learned alpha.
+
+    Kingma et al. 2015, section 3.1.
 
     Args:
         features: units the noise multiplies, K.
@@ -80,7 +84,7 @@ class VariationalDropout(nn.Module):
 
     @property
     def alpha(self) -> Tensor:
-        """Variance of the noise; p / (1 - p) of the Bernoulli dropout of rate p with the same variance."""
+        """Variance of the noise; p / (1 - p) of Bernoulli dropout of rate p with that variance."""
         return self.log_alpha.exp()
 
     def forward(self, inputs: Tensor) -> Tensor:

@@ -1,4 +1,5 @@
-"""A pretrained depth model of Hugging Face as a network: its encoder, its head with dropout and a scale of the error, and metres."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A pretrained depth model of Hugging Face as a network, with dropout and a scale of its error."""
 
 from __future__ import annotations
 
@@ -6,42 +7,40 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from transformers import PreTrainedModel
+from torch import Tensor
 
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.network.backbone import backbone_mapping
 from uncertainty_depth.network.decoder import raw_value
 from uncertainty_depth.network.depth_network import RELATIVE_SCALE, DepthNetwork
-from uncertainty_depth.network.encoder import Encoder
+from uncertainty_depth.network.encoder import Encoder, TransformersModel, resize_maps
 from uncertainty_depth.pretrained.families import encoder_of, patch_size
-from uncertainty_depth.pretrained.head import Features, PretrainedHead, resized
+from uncertainty_depth.pretrained.head import Features, PretrainedHead
 from uncertainty_depth.pretrained.heads import HEADS
 
 START_WEIGHT = 0.1
 
 
 class PretrainedEncoder(Encoder):
-    """The model's encoder, with the normalisation that its config notes."""
+    """The model's encoder, with the normalisation in its config."""
 
-    def __init__(self, model: PreTrainedModel) -> None:
+    def __init__(self, model: TransformersModel) -> None:
         backbone, self._states = encoder_of(model)
-        super().__init__(
-            backbone, model.config.image_mean, model.config.image_std, patch_size(model.config)
-        )
+        config = model.config
+        super().__init__(backbone, config.image_mean, config.image_std, patch_size(config))
 
     def features(self, pixels: Tensor) -> Features:
         """See `Encoder`."""
         height, width = pixels.shape[-2:]
-        return Features(
-            tuple(self._states(self.backbone, pixels)), (height // self.patch, width // self.patch)
-        )
+        grid = (height // self.patch, width // self.patch)
+        return Features(tuple(self._states(self.backbone, pixels)), grid)
 
 
 class PretrainedDepth(DepthNetwork):
-    """Any model of `families`, fine-tuned or as it is.
+    """Any model of `families`, fine-tuned or unchanged.
 
-    Until it is trained it gives what the model gives, where that is in metres and inside the depth range.
+    Before training it gives the model's own output, where that is in metres and inside the depth
+    range.
 
     Raises:
         ConfigError: a value of the config is out of range.
@@ -51,7 +50,7 @@ class PretrainedDepth(DepthNetwork):
     encoder: PretrainedEncoder
     decoder: PretrainedHead
 
-    def __init__(self, config: NetworkConfig, model: PreTrainedModel) -> None:
+    def __init__(self, config: NetworkConfig, model: TransformersModel) -> None:
         super().__init__(config)
         self._model_config = backbone_mapping(model)
         self.encoder = PretrainedEncoder(model)
@@ -63,30 +62,38 @@ class PretrainedDepth(DepthNetwork):
         return self._model_config
 
     def depth_of(self, raw: Tensor) -> Tensor:
-        """See `DepthNetwork`. The gradient goes through where the depth range cuts off, or such a pixel would never learn."""
+        """See `DepthNetwork`.
+
+        The gradient passes the limits of the depth range, or a pixel beyond would never learn.
+        """
         depth = self.decoder.units(raw)
         return depth + (depth.clamp(*self.config.depth_range) - depth).detach()
 
+    @torch.no_grad()
     def start_from_constant(self, depth_m: float, relative_error: float) -> None:
-        """See `DepthNetwork`: the depth has weights of its own."""
+        """See `DepthNetwork`; the depth is pretrained and keeps its weights."""
         if self.decoder.scale is not None:
-            self.decoder.scale[-1].weight.data.mul_(START_WEIGHT)
-            self._expect(relative_error)
+            weight, _ = self.decoder.scale[-1].parameters()
+            weight.mul_(START_WEIGHT)
+        self._set_relative_error(relative_error)
 
     @torch.no_grad()
     def align(self, examples: Callable[[], tuple[Tensor, Tensor]]) -> None:
-        """See `DepthNetwork`: the units are fitted, and the scale of the error starts at the median error that is then left."""
+        """See `DepthNetwork`; the scale of the error starts at the median error after the fit."""
         images, targets = examples()
         training = self.training
-        _ = self.eval()
+        self.eval()
+        raw = self.decoder(self.encode(images))[:, :1].float()
+        output = resize_maps(raw, targets.shape[-2:])
         depth_m = targets[:, :1]
-        output = resized(self.decoder(self.encode(images))[:, :1].float(), targets.shape[-2:])
         known = torch.isfinite(depth_m)
         self.decoder.units.fit(output[known], depth_m[known])
         error = (self.depth_of(output[known]) - depth_m[known]).abs() / depth_m[known]
-        if self.decoder.scale is not None:
-            self._expect(error.median().item())
+        self._set_relative_error(error.median().item())
         self.train(training)
 
-    def _expect(self, relative_error: float) -> None:
-        nn.init.constant_(self.decoder.scale[-1].bias, raw_value(relative_error, *RELATIVE_SCALE))
+    def _set_relative_error(self, relative_error: float) -> None:
+        """Set the bias of the scale head, where there is one."""
+        if self.decoder.scale is not None:
+            _, bias = self.decoder.scale[-1].parameters()
+            bias.fill_(raw_value(relative_error, *RELATIVE_SCALE))

@@ -1,4 +1,5 @@
-"""What the output of a pretrained depth model means, and how it becomes metres."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Units of the output of pretrained depth models: functions of the output to metres."""
 
 from __future__ import annotations
 
@@ -9,15 +10,16 @@ import torch
 from torch import Tensor, nn
 from transformers import PretrainedConfig
 
-from uncertainty_depth.pretrained.families import FARTHEST_M, metric_range
+from uncertainty_depth.pretrained.families import DEPTH_PRO_MAX_DEPTH_M, metric_range
 
 HALF = 0.5
 
 
 class Units(nn.Module, ABC):
-    """A positive function of the output with few learned numbers, which say how another camera or another room changes the depth.
+    """A positive function of the output with one or two learned numbers.
 
-    Float32 whatever the rest of the network is: an error of the logarithm would be one factor for every depth.
+    They adapt the depth to another camera or another environment, and stay in float32 whatever
+    the rest of the network is: a rounding error of the logarithm is a factor on every depth.
     """
 
     def __init__(self) -> None:
@@ -25,20 +27,20 @@ class Units(nn.Module, ABC):
         self.log_scale = nn.Parameter(torch.zeros(()))
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Units:
-        """What torch moves and casts a module by: follows to another device, and stays float32."""
+        """Move to another device as any module, but stay float32 in a cast."""
         return super()._apply(lambda values: values.to(fn(values).device), recurse)
 
     @abstractmethod
     def forward(self, output: Tensor) -> Tensor:
-        """Output of the model to positive metres."""
+        """Return the model's output as positive metres."""
 
     @abstractmethod
     def fit(self, output: Tensor, depth_m: Tensor) -> None:
-        """Choose the learned numbers by outputs of known depth, both flat."""
+        """Fit the learned numbers to outputs of known depth, both flat."""
 
 
 class Metric(Units):
-    """Metres, times a factor that is 1 as long as nothing is fitted."""
+    """Metres, times a factor that is 1 before the fit."""
 
     def forward(self, output: Tensor) -> Tensor:
         """See `Units`."""
@@ -52,7 +54,7 @@ class Metric(Units):
 
 
 class InverseMetric(Metric):
-    """The same of inverse metres, cut off where DepthPro's own processor does it."""
+    """Inverse metres, clipped as by DepthPro's own processor, and a factor as of `Metric`."""
 
     def forward(self, output: Tensor) -> Tensor:
         """See `Units`."""
@@ -64,7 +66,10 @@ class InverseMetric(Metric):
 
 
 class InverseDepth(Units):
-    """Inverse depth up to scale and shift, which both are positive: whatever the output, 0 or more, the depth is positive and finite."""
+    """Inverse depth up to scale and shift.
+
+    Both are positive, so that depth is positive and finite for any output of 0 or more.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,16 +80,17 @@ class InverseDepth(Units):
         return 1.0 / (self.log_scale.exp() * output.float() + self.log_shift.exp())
 
     def fit(self, output: Tensor, depth_m: Tensor) -> None:
-        """See `Units`: least squares in inverse depth (Ranftl et al. 2020, eq. 4), the farthest depth a limit to the shift.
+        """See `Units`: least squares in inverse depth (Ranftl et al. 2020, eq. 4).
 
-        Where that has no positive solution, each of the two makes half of the mean inverse depth.
+        The max depth limits the shift. Where there is no positive solution, scale and shift each
+        make half of the mean inverse depth.
         """
         output = output.double()
         inverse = 1.0 / depth_m.double()
-        shift_least = inverse.min() * HALF
+        min_shift = inverse.min() * HALF
         mean = inverse.mean()
         scale = ((output - output.mean()) * (inverse - mean)).mean() / output.var(correction=0)
-        shift = (mean - scale * output.mean()).clamp_min(shift_least)
+        shift = (mean - scale * output.mean()).clamp_min(min_shift)
         scale = (mean - shift) / output.mean()
         if not (torch.isfinite(scale) and scale > 0):
             scale = HALF * mean / output.mean().clamp_min(1e-6)
@@ -94,11 +100,11 @@ class InverseDepth(Units):
 
 
 def units_of(config: PretrainedConfig) -> Units:
-    """Of a depth model's output."""
+    """Return the units of a depth model's output."""
     if metric_range(config) is None:
         return InverseDepth()
     return InverseMetric() if config.model_type == "depth_pro" else Metric()
 
 
 def _reciprocal(inverse: Tensor) -> Tensor:
-    return 1.0 / inverse.float().clamp(1.0 / FARTHEST_M, FARTHEST_M)
+    return 1.0 / inverse.float().clamp(1.0 / DEPTH_PRO_MAX_DEPTH_M, DEPTH_PRO_MAX_DEPTH_M)

@@ -1,4 +1,5 @@
-"""What a pretrained depth model wants of the options where the user says nothing."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Defaults of options that follow from a pretrained depth model."""
 
 from __future__ import annotations
 
@@ -21,10 +22,12 @@ LEARNING_RATE = 1e-4
 
 
 def own_options(backbone: str) -> dict[str, Any]:
-    """Defaults of the options that go with a depth model: its encoder stays as it is, and it sees and gives what it was trained for.
+    """Return the defaults of options that follow from a depth model.
+
+    The encoder is frozen; input size and depth range are those of the model's training.
 
     Returns:
-        Names of options with their values as plain values; none for a backbone that is no depth model.
+        Option names with plain values; empty for a backbone that is no depth model.
 
     Raises:
         ModelError: there is no such backbone.
@@ -33,11 +36,11 @@ def own_options(backbone: str) -> dict[str, Any]:
     if not is_depth_model(config):
         return {}
     options = options_of_architecture(config.to_dict())
-    options["input_size"] = input_size(
-        read_preprocessing(backbone), image_size(config), patch_size(config)
-    )
-    if (metres := metric_range(config)) is not None:
-        options["depth_range"] = metres
+    preprocessing = read_preprocessing(backbone)
+    options["input_size"] = input_size(preprocessing, image_size(config), patch_size(config))
+    depth_range = metric_range(config)
+    if depth_range is not None:
+        options["depth_range"] = depth_range
     return options
 
 
@@ -53,7 +56,9 @@ def options_of_architecture(config: Mapping[str, Any]) -> dict[str, Any]:
 def own_options_of(
     network: NetworkConfig, training: TrainingConfig, given: Container[str]
 ) -> dict[str, Any]:
-    """Defaults of the options that are not `given`: the depth model's own, or what those agree on that are to be members of multi_networks.
+    """Return the defaults of the options that are not `given`.
+
+    They are the depth model's own, or, for multi_networks, those that its depth models agree on.
 
     Raises:
         ConfigError: the depth models contradict each other.
@@ -61,18 +66,20 @@ def own_options_of(
     """
     if training.method != "multi_networks":
         return own_options(network.backbone)
-    each = {backbone: own_options(backbone) for backbone in training.backbones}
-    names = {name for options in each.values() for name in options} - {
-        "freeze_encoder"
-    }  # they have no encoder to share
-    return {name: _agreed(name, each) for name in sorted(names) if name not in given}
+    options = {backbone: own_options(backbone) for backbone in training.backbones}
+    names: set[str] = set()
+    names.update(*options.values())
+    names.discard("freeze_encoder")  # the members share no encoder
+    return {name: _common_value(name, options) for name in sorted(names) if name not in given}
 
 
-def _agreed(name: str, each: Mapping[str, Mapping[str, Any]]) -> Any:
-    values = {backbone: options[name] for backbone, options in each.items() if name in options}
+def _common_value(name: str, options: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Return the value of an option that all backbones have which set it."""
+    values = {backbone: own[name] for backbone, own in options.items() if name in own}
     if len(set(values.values())) > 1:
-        found = ", ".join(f"{value} of {backbone}" for backbone, value in values.items())
+        listed = ", ".join(f"{value} of {backbone}" for backbone, value in values.items())
         raise ConfigError(
-            f"{name} is not given, and the depth models of backbones have different ones: {found}; expected the one to use"
+            f"{name} is not given, and the depth models of backbones have different ones: "
+            f"{listed}; expected the one to use"
         )
     return next(iter(values.values()))

@@ -1,4 +1,5 @@
-"""A pretrained metric depth model as a model folder, as it is: nothing is trained."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Write a pretrained metric depth model as a model folder, without training."""
 
 from __future__ import annotations
 
@@ -15,20 +16,24 @@ MEMBER = "pretrained"
 
 
 def wrap(output: Path, config: NetworkConfig) -> Path:
-    """Write the depth model that `config.backbone` names to the model folder `output`: for mc_dropout, without dropout for deterministic.
+    """Write the depth model that `config.backbone` names to the model folder `output`.
+
+    Its method is mc_dropout, or deterministic without dropout.
 
     Raises:
-        ConfigError: an option asks for what only training can give.
-        ModelError: there is no such model, it does not give metres, or `output` holds a model already.
+        ConfigError: an option needs training.
+        ModelError: there is no such model, it does not give metres, or `output` holds a model.
     """
     if config.head != "none" or config.dropout_type != "bernoulli":
         raise ConfigError(
-            f"head is {config.head!r} and dropout_type {config.dropout_type!r}, which only training can fill; expected 'none' and 'bernoulli'"
+            f"head is {config.head!r} and dropout_type {config.dropout_type!r}, which need "
+            "training; expected 'none' and 'bernoulli'"
         )
     model = make_backbone(config.backbone)
     if metric_range(model.config) is None:
         raise ModelError(
-            f"backbone {config.backbone!r} does not give depth in metres by itself; expected a metric depth model, or to train it"
+            f"backbone {config.backbone!r} does not give depth in metres; "
+            "expected a metric depth model, or use train instead of wrap"
         )
     network = make_network(config, model)
     record = {"source": "none: wrapped as it is"}
