@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The two ways that are timed train the same networks; how fast, no test asserts."""
 
 import math
@@ -20,8 +21,10 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 def test_stacked_networks_learn_what_each_learns_by_itself():
     torch.manual_seed(0)
     networks = [Hourglass(NETWORK).train() for _ in range(3)]
-    images, depth_m = torch.rand(3, 2, 3, 32, 32), 1 + torch.rand(3, 2, 1, 32, 32)
-    loop, stacked = Loop(networks), Stacked(networks)
+    images = torch.rand(3, 2, 3, 32, 32)
+    depth_m = 1 + torch.rand(3, 2, 1, 32, 32)
+    loop = Loop(networks)
+    stacked = Stacked(networks)
     before = loop.step(images, depth_m)
     torch.testing.assert_close(stacked.step(images, depth_m), before)
     after = loop.step(images, depth_m)

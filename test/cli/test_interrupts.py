@@ -22,8 +22,8 @@ def evaluate(report, *options):
         {"name": "predict"},
         {
             "module": "uncertainty_depth.metrics.online",
-            "owner": "module.OnlineMetrics",
-            "name": "_fold_errors",
+            "owner": "module",
+            "name": "fold_errors",
         },
     ],
 )

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Pixels made by the tests, as NumPy arrays and as torch tensors."""
 
 import numpy as np

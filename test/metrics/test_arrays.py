@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The array operations and the bins against plain ones."""
 
 import numpy as np
@@ -40,7 +41,8 @@ def test_bins_hold_their_values(values, bins):
 
 @given(VALUES, st.integers(0, 5), st.integers(-12, 0), st.integers(1, 12))
 def test_coarse_bins_are_those_of_the_values(values, bits, low, high):
-    fine, wanted = Bins(-12, 12, 6), Bins(low, high, bits)
+    fine = Bins(-12, 12, 6)
+    wanted = Bins(low, high, bits)
     index = fine.index(values)
     np.testing.assert_array_equal(fine.coarse(index, wanted), wanted.index(values))
     counts = np.bincount(index, minlength=fine.number)
@@ -50,7 +52,8 @@ def test_coarse_bins_are_those_of_the_values(values, bits, low, high):
 
 def test_order_statistics_are_within_a_bin_and_exact_at_the_end():
     rng = np.random.default_rng(0)
-    values, bins = np.sort(10 ** rng.uniform(-3, 4, 5000)), Bins(-20, 20, 10)
+    values = np.sort(10 ** rng.uniform(-3, 4, 5000))
+    bins = Bins(-20, 20, 10)
     counts = np.bincount(bins.index(values), minlength=bins.number)
     found = bins.order_statistics(counts, np.arange(1, 5001), (values[0], values[-1]))
     np.testing.assert_allclose(found, values, rtol=2.0**-10)

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Coverage, AUCE, likelihood, rank correlation and divergence against scipy, torch and loops."""
 
 import math
@@ -27,7 +28,8 @@ def test_coverage_counts_what_lies_inside(pixels, convert):
 
 def test_auce_is_the_area_between_coverage_and_the_diagonal(pixels, convert):
     depth, sigma, ground_truth = pixels
-    error, levels = np.abs(depth - ground_truth), np.arange(1, 100) / 100
+    error = np.abs(depth - ground_truth)
+    levels = np.arange(1, 100) / 100
     gaps = [abs(p - np.mean(error <= scipy.stats.norm.ppf((1 + p) / 2) * sigma)) for p in levels]
     assert auce(convert(error), convert(sigma)) == pytest.approx(trapezoid(gaps, levels), rel=1e-9)
 

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Scores of class probabilities against loops and closed forms."""
 
 import math
@@ -20,7 +21,8 @@ def classes():
 
 def test_ece_follows_its_equation(classes, convert):
     probabilities, labels = classes
-    confidence, hit = probabilities.max(1), probabilities.argmax(1) == labels
+    confidence = probabilities.max(1)
+    hit = probabilities.argmax(1) == labels
     expected = 0.0
     for low in np.arange(10) / 10:
         inside = (confidence > low) & (confidence <= low + 0.1)
@@ -44,14 +46,16 @@ def test_brier_follows_its_equation(classes, convert):
 
 def test_certain_and_right_certain_and_wrong(convert):
     table = convert(np.eye(3))
-    right, wrong = convert(np.arange(3)), convert(np.array([1, 2, 0]))
+    right = convert(np.arange(3))
+    wrong = convert(np.array([1, 2, 0]))
     assert ece(table, right) == brier(table, right) == 0
     assert ece(table, wrong) == 1
     assert brier(table, wrong) == 2
 
 
 def test_two_classes_as_one_probability(convert):
-    p, labels = np.array([0.9, 0.2, 0.6]), np.array([1, 0, 0])
+    p = np.array([0.9, 0.2, 0.6])
+    labels = np.array([1, 0, 0])
     assert brier(convert(p), convert(labels)) == pytest.approx(np.mean((p - labels) ** 2))
     assert ece(convert(p), convert(labels)) == pytest.approx(ece(np.stack((1 - p, p), 1), labels))
 
@@ -85,7 +89,8 @@ def test_entropy_sparsification_is_closed_in_poggis_variant(classes, convert):
 
 
 def test_nothing_gives_nan(convert):
-    table, labels = convert(np.zeros((0, 3))), convert(np.zeros(0, dtype=np.int64))
+    table = convert(np.zeros((0, 3)))
+    labels = convert(np.zeros(0, dtype=np.int64))
     assert math.isnan(ece(table, labels))
     assert math.isnan(brier(table, labels))
     assert math.isnan(entropy_sparsification(table, labels).ause)
@@ -139,7 +144,8 @@ def test_ece_of_many_pixels_is_that_of_a_loop(convert, classes):
     table = rng.uniform(size=100_000) if classes == 1 else rng.dirichlet(np.ones(3), 100_000)
     labels = rng.integers(0, max(classes, 2), 100_000)
     rows = np.stack((1 - table, table), 1) if classes == 1 else table
-    confidence, hit = rows.max(1), rows.argmax(1) == labels
+    confidence = rows.max(1)
+    hit = rows.argmax(1) == labels
     places = np.ceil(confidence * 15)
     expected = (
         sum(abs((hit[places == k] - confidence[places == k]).sum()) for k in range(1, 16))
@@ -149,6 +155,7 @@ def test_ece_of_many_pixels_is_that_of_a_loop(convert, classes):
 
 
 def test_ece_has_ten_bins_and_a_confidence_of_one_lies_in_the_last():
-    probabilities, labels = np.array([1.0, 1.0, 0.95]), np.array([1, 0, 1])
+    probabilities = np.array([1.0, 1.0, 0.95])
+    labels = np.array([1, 0, 1])
     # One bin: (0.9, 1]; accuracy 2 / 3.
     assert ece(probabilities, labels) == pytest.approx(abs(2 / 3 - 2.95 / 3))

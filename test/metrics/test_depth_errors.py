@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Errors of depth against a loop, closed forms, and the choice of valid pixels."""
 
 import math
@@ -58,7 +59,8 @@ def test_nothing_gives_nan(convert):
 
 
 def test_valid_pixels_of_maps(convert):
-    nan, inf = math.nan, math.inf
+    nan = math.nan
+    inf = math.inf
     depth = np.array([[1, 2, 3, nan, inf], [1, 2, 3, 4, 5], [9, 9, 9, 9, 9]], dtype=np.float32)
     sigma = np.array([[0, 1, -1, 1, 1], [nan, 1, 1, 1, 1], [1, 1, 1, 1, 1]], dtype=np.float32)
     truth = np.array(

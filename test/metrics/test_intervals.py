@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Figures per depth interval: each is the figure of its own pixels."""
 
 import math
@@ -38,11 +39,9 @@ def test_each_interval_is_scored_alone(pixels, convert, trimmed):
 @given(st.integers(1, 50), st.integers(0, 1000), st.booleans())
 def test_ties_and_empty_intervals(number, seed, trimmed):
     rng = np.random.default_rng(seed)
-    error, sigma, ground_truth = (
-        rng.choice([0.0, 0.5, 2.0], number),
-        rng.choice([0.0, 1.0, 2.0], number),
-        rng.choice([0.5, 3.5, 3.6], number),
-    )
+    error = rng.choice([0.0, 0.5, 2.0], number)
+    sigma = rng.choice([0.0, 1.0, 2.0], number)
+    ground_truth = rng.choice([0.5, 3.5, 3.6], number)
     result = by_depth(error, sigma, ground_truth, 1.0, 0.8, trimmed)
     expected = [
         n_merci(error[m], sigma[m], 0.8, trimmed)

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """n-MeRCI against a loop that follows the definition, against closed forms, and by its properties."""
 
 import math
@@ -31,7 +32,7 @@ def naive(error, sigma, alpha, trimmed):
         0.0 if e == 0 else math.inf if s == 0 else e / s for e, s in zip(error, sigma, strict=True)
     ]
     number = math.ceil(alpha * len(error))
-    order = sorted(range(len(error)), key=lambda i: ratios[i])  # stable
+    order = sorted(range(len(error)), key=lambda i: (ratios[i], error[i]))
     factor = ratios[order[number - 1]]
     kept = order[:number] if trimmed else range(len(error))
     mae = sum(error[i] for i in kept) / len(kept)
@@ -132,7 +133,8 @@ def test_calibrated_half_normal_errors_have_the_known_value_at_95_percent():
     sigma = np.repeat([1.0, 2.0, 4.0], GRID.size)
     error = sigma * np.tile(_half_normal_quantile(GRID), 3)
     # 95 % quantile of the mixture of three half-normals, by bisection on its distribution function.
-    low, high = 0.0, 20.0
+    low = 0.0
+    high = 20.0
     for _ in range(80):
         middle = (low + high) / 2
         low, high = (
@@ -140,7 +142,8 @@ def test_calibrated_half_normal_errors_have_the_known_value_at_95_percent():
             if np.mean([math.erf(middle / s / math.sqrt(2)) for s in (1, 2, 4)]) < 0.95
             else (low, middle)
         )
-    mean_sigma, mae = 7 / 3, 7 / 3 * math.sqrt(2 / math.pi)
+    mean_sigma = 7 / 3
+    mae = 7 / 3 * math.sqrt(2 / math.pi)
     expected = (_half_normal_quantile(0.95) * mean_sigma - mae) / (low - mae)
     assert n_merci(error, sigma) == pytest.approx(expected, rel=1e-4)
 
@@ -166,7 +169,8 @@ def test_worse_than_nothing_is_above_one():
 
 @pytest.mark.parametrize("trimmed", [False, True])
 def test_limits(convert, trimmed):
-    error, sigma = convert([0.1, 0.2, 0.7]), convert([1.0, 1.0, 0.0])
+    error = convert([0.1, 0.2, 0.7])
+    sigma = convert([1.0, 1.0, 0.0])
     assert n_merci(error, sigma, 1.0, trimmed) == math.inf
     assert merci(error, sigma, 1.0) == math.inf
     assert math.isnan(n_merci(convert([0.1] * 10), convert(np.arange(10.0)), 0.95, trimmed))

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What a metric that ranks sigmas must do: noise never improves a sigma, shuffling ruins it."""
 
 import numpy as np
@@ -64,7 +65,8 @@ def test_noise_on_a_sigma_never_improves_it(name, base, strength):
 
     1 % of tolerance: the root of a mean over the few pixels left last is biased downwards.
     """
-    metric, sigma_of = RANKING[name], BASES[base]
+    metric = RANKING[name]
+    sigma_of = BASES[base]
     constant = mean_of(metric, lambda rng, depth, sigma: np.ones_like(sigma))
     clean = mean_of(metric, lambda rng, depth, sigma: sigma_of(depth, sigma))
     noisy = mean_of(

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Online against exact on real NYU frames: predicted by the shipped network, and by the mean and spread of other NYU frames at each pixel."""
 
 import itertools
@@ -86,7 +87,8 @@ def sigmas(depth, sigma):
 
 def test_n_merci_at_every_alpha_is_within_its_bound(scored):
     metrics, _, (depth, sigma, truth) = scored
-    error, drawn = np.abs(depth - truth), metrics.curves()["n_merci"]["plain"]
+    error = np.abs(depth - truth)
+    drawn = metrics.curves()["n_merci"]["plain"]
     largest = np.quantile(error, ALPHAS, method="inverted_cdf")
     for name, values in sigmas(depth, sigma).items():
         expected = n_merci_curve(error, values)
@@ -97,7 +99,8 @@ def test_n_merci_at_every_alpha_is_within_its_bound(scored):
 
 def test_trimmed_n_merci_is_that_of_an_alpha_next_to_it(scored):
     metrics, _, (depth, sigma, truth) = scored
-    error, drawn = np.abs(depth - truth), metrics.curves()["n_merci"]["trimmed"]
+    error = np.abs(depth - truth)
+    drawn = metrics.curves()["n_merci"]["trimmed"]
     around = np.clip(ALPHAS[:, None] + np.linspace(-2e-3, 2e-3, 21), None, 1.0)
     for name, values in sigmas(depth, sigma).items():
         near = n_merci_curve(error, values, around.reshape(-1), trimmed=True).reshape(around.shape)
@@ -107,7 +110,8 @@ def test_trimmed_n_merci_is_that_of_an_alpha_next_to_it(scored):
 
 def test_the_figures_of_the_summary_are_within_a_thousandth(scored):
     metrics, _, (depth, sigma, truth) = scored
-    error, found = np.abs(depth - truth), metrics.compute()["uncertainty"]
+    error = np.abs(depth - truth)
+    found = metrics.compute()["uncertainty"]
     assert found["n_merci"] == pytest.approx(n_merci(error, sigma), rel=1e-3)
     assert found["n_merci_withdrawn"] == pytest.approx(
         n_merci(error, sigma, withdrawn=True), rel=1e-3
@@ -171,7 +175,8 @@ def test_intervals_of_real_street_errors():
     if drive is None:
         pytest.skip("no KITTI drive")
     predictor = Predictor(MODEL, PredictorConfig(device="cpu"))
-    metrics, pixels = OnlineMetrics(), []
+    metrics = OnlineMetrics()
+    pixels = []
     for frame in itertools.islice(open_source(f"kitti:{drive}", SourceConfig()), 6):
         prediction = predictor.predict(frame.image, frame.stamp_ns)
         maps = prediction.depth_m, prediction.sigma_m, frame.ground_truth_m

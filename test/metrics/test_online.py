@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The one-pass accumulator against the exact functions on everything it has seen: on smooth data, on adversarial data, in any chunks."""
 
 import dataclasses
@@ -125,6 +126,17 @@ def test_a_frames_figures_are_those_of_the_exact_functions(pixels, convert):
             assert value == pytest.approx(reference, rel=1e-9, abs=1e-12, nan_ok=True), (name, key)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_frame_with_equal_errors_and_ratios_is_scored_as_by_the_exact_functions(seed):
+    rng = np.random.default_rng(seed)
+    ground_truth = rng.choice([2.0, 4.0], 3000)
+    depth = ground_truth + rng.choice([0.25, 0.5, 1.0], 3000, p=[0.4, 0.5, 0.1])
+    sigma = rng.choice([0.125, 0.25, 0.5, 1.0, 2.0], 3000)
+    metrics = OnlineMetrics().update(depth, sigma, ground_truth)
+    expected = dict(flatten(exact_figures(depth, sigma, ground_truth)))
+    assert dict(flatten(metrics["uncertainty"])) == pytest.approx(expected, rel=1e-9)
+
+
 def test_everything_seen_against_the_exact_functions_on_all_of_it(make_pixels):
     parts = [make_pixels(8000, seed) for seed in range(6)]
     together = tuple(np.concatenate(values) for values in zip(*parts, strict=True))
@@ -134,10 +146,8 @@ def test_everything_seen_against_the_exact_functions_on_all_of_it(make_pixels):
     depth, _, ground_truth = together
     assert summary["depth"] == pytest.approx(depth_errors(depth, ground_truth), rel=1e-12)
     for name, sigma in candidates(*together).items():
-        expected, found = (
-            exact_figures(depth, sigma, ground_truth, fitted=name != "method"),
-            scored(summary)[name],
-        )
+        expected = exact_figures(depth, sigma, ground_truth, fitted=name != "method")
+        found = scored(summary)[name]
         for key, limit in (
             ("n_merci", 1e-3),
             ("n_merci_withdrawn", 1e-3),
@@ -214,7 +224,8 @@ def test_the_bounds_hold_on_adversarial_data(name):
     error = np.abs(depth - ground_truth)
     metrics = OnlineMetrics()
     metrics.update(depth, sigma, ground_truth)
-    found, alphas = metrics.compute()["uncertainty"], np.arange(1, 21) / 20
+    found = metrics.compute()["uncertainty"]
+    alphas = np.arange(1, 21) / 20
     curve = metrics.curves()["n_merci"]["plain"]["method"]
     for alpha, value, expected in zip(
         alphas, curve, n_merci_curve(error, sigma, alphas), strict=True
@@ -258,8 +269,10 @@ def spearman_bound(name, key, error, exact):
 @pytest.mark.parametrize("name", ADVERSARIAL)
 def test_spearman_aurg_trimmed_and_baselines_on_adversarial_data(name):
     depth, sigma, ground_truth = ADVERSARIAL[name](np.random.default_rng(3))
-    error, metrics = np.abs(depth - ground_truth), OnlineMetrics()
-    exact, found = scored(metrics.update(depth, sigma, ground_truth)), scored(metrics.compute())
+    error = np.abs(depth - ground_truth)
+    metrics = OnlineMetrics()
+    exact = scored(metrics.update(depth, sigma, ground_truth))
+    found = scored(metrics.compute())
     keys = {
         "method": ("method", np.asarray(sigma, dtype=float)),
         "proportional_to_depth": ("proportional_to_depth", np.maximum(depth, 0.0)),
@@ -281,7 +294,8 @@ def test_spearman_aurg_trimmed_and_baselines_on_adversarial_data(name):
             assert found[candidate]["aurg_pooled"][item] == pytest.approx(
                 area, abs=0.01 * full + 1e-12
             ), (candidate, item)
-        value, reference = found[candidate]["spearman"], expected["spearman"]
+        value = found[candidate]["spearman"]
+        reference = expected["spearman"]
         assert math.isnan(value) == math.isnan(reference), candidate
         if not math.isnan(reference):
             low, high = spearman_bound(*keys[candidate], error, reference)
@@ -293,7 +307,8 @@ def test_spearman_aurg_trimmed_and_baselines_on_adversarial_data(name):
 def withdrawn_n_merci(error, sigma, off):
     """n-MeRCI without the largest errors whose lambda covers `off` pixels more than it should."""
     kept = smallest_errors(error, order_number(0.95, len(error)))
-    error, sigma = error[kept], sigma[kept]
+    error = error[kept]
+    sigma = sigma[kept]
     number = order_number(0.95, len(error))
     ratios = np.sort(error_ratio(error, sigma))
     factor = ratios[np.clip(number + off, 1, len(error)) - 1]
@@ -305,7 +320,8 @@ def test_withdrawn_n_merci_covers_a_fraction_next_to_its_own(name):
     """Within 0.1 % of the pixels; 2 % where sigmas, or sigmas and errors, span nine decades."""
     depth, sigma, ground_truth = ADVERSARIAL[name](np.random.default_rng(3))
     depth = np.maximum(depth, 0.0)
-    error, metrics = np.abs(depth - ground_truth), OnlineMetrics()
+    error = np.abs(depth - ground_truth)
+    metrics = OnlineMetrics()
     metrics.update(depth, sigma, ground_truth)
     off = math.ceil((0.02 if name == "nine decades" else 1e-3) * len(error))
     for candidate, found in scored(metrics.compute()).items():
@@ -325,11 +341,9 @@ def test_withdrawn_n_merci_covers_a_fraction_next_to_its_own(name):
 def test_spearman_however_little_or_much_sigma_spreads(spread, limit):
     rng = np.random.default_rng(0)
     share = rng.uniform(size=40_000)
-    sigma, error, ground_truth = (
-        0.3 * (1 + spread) ** share,
-        np.abs(0.1 * rng.normal(size=40_000)) + 0.3 * share,
-        rng.uniform(1, 9, 40_000),
-    )
+    sigma = 0.3 * (1 + spread) ** share
+    error = np.abs(0.1 * rng.normal(size=40_000)) + 0.3 * share
+    ground_truth = rng.uniform(1, 9, 40_000)
     metrics = OnlineMetrics()
     for part in np.array_split(
         np.argsort(np.abs(share - 0.5)), 7
@@ -357,7 +371,8 @@ def test_rows_coarsen_alike_in_every_order(convert):
     ]
     merged = []
     for order in itertools.permutations(range(3)):
-        together, single = OnlineMetrics(), OnlineMetrics()
+        together = OnlineMetrics()
+        single = OnlineMetrics()
         for place in order:
             single.update(*parts[place])
             other = OnlineMetrics()
@@ -406,7 +421,8 @@ def same(first, second, rtol=1e-12):
 
 @pytest.mark.parametrize("sizes", [[1], [999, 1], [3, 500, 2, 40]])
 def test_chunks_and_at_once_agree(pixels, sizes):
-    whole, chunked = OnlineMetrics(), OnlineMetrics()
+    whole = OnlineMetrics()
+    chunked = OnlineMetrics()
     whole.update(*pixels)
     start = 0
     for size in itertools.chain(sizes, itertools.repeat(1000)):
@@ -447,7 +463,8 @@ def test_merging_in_any_order_agrees(make_pixels):
 
 
 def test_numpy_and_torch_states_merge(pixels, convert):
-    here, there = OnlineMetrics(), OnlineMetrics()
+    here = OnlineMetrics()
+    there = OnlineMetrics()
     here.update(*pixels)
     there.update(*map(convert, pixels))
     same(here.compute(), there.compute(), rtol=1e-10)
@@ -581,10 +598,8 @@ def test_intervals_against_the_exact_function(make_pixels):
     config = EvaluationConfig(max_depth=60.0, depth_bin_width=2.0)
     metrics = OnlineMetrics(config)
     metrics.update(depth, sigma, ground_truth)
-    found, expected = (
-        metrics.curves()["intervals"],
-        by_depth(np.abs(depth - ground_truth), sigma, ground_truth, 2.0),
-    )
+    found = metrics.curves()["intervals"]
+    expected = by_depth(np.abs(depth - ground_truth), sigma, ground_truth, 2.0)
     np.testing.assert_allclose(found["edges"][:31], expected.edges)
     np.testing.assert_array_equal(found["pixels"][:30], expected.pixels)
     np.testing.assert_allclose(found["mae"][:30], expected.mae, rtol=1e-12)
@@ -596,10 +611,8 @@ def test_the_default_intervals_against_the_exact_function(make_pixels):
     depth, sigma, ground_truth = make_pixels(1_000_000)
     metrics = OnlineMetrics()
     metrics.update(depth, sigma, ground_truth)
-    found, expected = (
-        metrics.curves()["intervals"],
-        by_depth(np.abs(depth - ground_truth), sigma, ground_truth, 0.1),
-    )
+    found = metrics.curves()["intervals"]
+    expected = by_depth(np.abs(depth - ground_truth), sigma, ground_truth, 0.1)
     enough = np.flatnonzero(expected.pixels >= expected.enough)
     places = enough - 1  # online, the first interval is that of min_depth
     np.testing.assert_array_equal(found["edges"][places], expected.edges[enough])
@@ -615,7 +628,8 @@ def test_the_default_intervals_against_the_exact_function(make_pixels):
 def test_curves_are_those_of_the_figures(pixels):
     metrics = OnlineMetrics()
     metrics.update(*pixels)
-    curves, summary = metrics.curves(), metrics.compute()
+    curves = metrics.curves()
+    summary = metrics.compute()
     for name, figures in scored(summary).items():
         for statistic, drawn in curves["sparsification"].items():
             assert drawn["ause"][name] == pytest.approx(figures["ause_pooled"][statistic])
@@ -641,7 +655,8 @@ def test_a_saved_state_goes_on(pixels, convert, tmp_path):
 
 
 def test_states_that_score_something_else_do_not_merge(pixels):
-    first, second = OnlineMetrics(), OnlineMetrics(EvaluationConfig(max_depth=10.0))
+    first = OnlineMetrics()
+    second = OnlineMetrics(EvaluationConfig(max_depth=10.0))
     with pytest.raises(ValueError, match=r"other has max_depth 10\.0; expected 80\.0, as here"):
         first.merge(second)
     first.merge(OnlineMetrics(dataclasses.replace(EvaluationConfig(), example_frames=0)))
@@ -677,11 +692,14 @@ def test_damaged_files_are_named(pixels, tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_flipped_byte_anywhere_is_a_source_error_or_changes_nothing(pixels, tmp_path):
-    path, metrics = tmp_path / "state.npz", OnlineMetrics()
+    path = tmp_path / "state.npz"
+    metrics = OnlineMetrics()
     metrics.update(*pixels)
     metrics.save(path)
-    content, expected = path.read_bytes(), metrics.compute()
-    rng, refusals = np.random.default_rng(0), []
+    content = path.read_bytes()
+    expected = metrics.compute()
+    rng = np.random.default_rng(0)
+    refusals = []
     ends = [
         *range(0, 120, 2),
         *range(len(content) - 200, len(content), 2),
@@ -756,7 +774,8 @@ def test_a_sigma_stored_in_steps_keeps_its_groups_of_equals(make_pixels, step):
 
 def test_depth_and_ground_truth_in_millimetres_leave_pooled_sparsification_exact(make_pixels):
     depth, sigma, ground_truth = make_pixels(40_000)
-    depth, ground_truth = np.round(depth, 3), np.round(ground_truth, 3)
+    depth = np.round(depth, 3)
+    ground_truth = np.round(ground_truth, 3)
     metrics = OnlineMetrics()
     metrics.update(depth, sigma, ground_truth)
     for name, area in metrics.compute()["uncertainty"]["ause_pooled"].items():

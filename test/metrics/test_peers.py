@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The same figures from other people's packages, where they define the same; and what is different where they do not.
 
 torch-uncertainty is loaded from its one file: importing the package asks for torchvision, which this project does without.
@@ -86,7 +87,8 @@ def test_scikit_learns_calibration_curve_gives_the_same_ece():
     rng = np.random.default_rng(0)
     table = rng.dirichlet(np.ones(3), 2000)
     labels = rng.integers(0, 3, 2000)
-    confidence, hit = table.max(1), table.argmax(1) == labels
+    confidence = table.max(1)
+    hit = table.argmax(1) == labels
     accuracy, mean = calibration.calibration_curve(hit, confidence, n_bins=15, strategy="uniform")
     # Its bins are closed on the left, ours, after Guo et al., on the right: the same where nothing lies on an edge.
     counts = np.histogram(confidence, bins=np.linspace(0, 1, 16))[0]

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Figures say what they show: variant, axes, units; and are drawn without matplotlib's global state."""
 
 import io

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Each named variant of sparsification against a loop that follows its source, against closed forms, and by its properties."""
 
 import math
@@ -80,11 +81,9 @@ def test_follows_its_source(pixels, convert, variant, error):
 @given(st.integers(1, 70), st.integers(0, 1000), st.sampled_from(["abs_rel", "rmse", "a1"]))
 def test_poggi_keeps_ties_of_the_percentile(number, seed, error):
     rng = np.random.default_rng(seed)
-    depth, sigma, ground_truth = (
-        rng.choice([1.0, 2.0, 4.0], number),
-        rng.choice([0.0, 0.1, 0.3], number),
-        rng.choice([1.0, 3.0], number),
-    )
+    depth = rng.choice([1.0, 2.0, 4.0], number)
+    sigma = rng.choice([0.0, 0.1, 0.3], number)
+    ground_truth = rng.choice([1.0, 3.0], number)
     _, removal, oracle, _ = naive_poggi(depth, sigma, ground_truth, error)
     result = sparsification(depth, sigma, ground_truth, error)
     np.testing.assert_allclose(result.sparsification, removal, rtol=1e-12)
@@ -94,11 +93,9 @@ def test_poggi_keeps_ties_of_the_percentile(number, seed, error):
 @pytest.mark.parametrize(("variant", "error"), CASES)
 def test_blind_to_the_order_of_the_pixels_even_with_ties(variant, error):
     rng = np.random.default_rng(1)
-    depth, sigma, ground_truth = (
-        rng.uniform(1, 5, 500),
-        rng.choice([0.1, 0.2, 0.4], 500),
-        rng.uniform(1, 5, 500),
-    )
+    depth = rng.uniform(1, 5, 500)
+    sigma = rng.choice([0.1, 0.2, 0.4], 500)
+    ground_truth = rng.uniform(1, 5, 500)
     order = rng.permutation(500)
     first, second = (
         sparsification(depth[o], sigma[o], ground_truth[o], error, variant)

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Ratios measured in one run: sampling against its floor, the node against its network, reading bags, the metrics against their peers, training."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Speed of the metrics against their peers, and a billion pixels at constant memory.
 
 Each row times one of our functions and a peer on the same pixels by turns, on one core, and keeps the shortest CPU time of each: other load on the

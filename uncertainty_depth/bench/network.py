@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What sharing work between samples saves: a ResNet-18 hourglass at 320x240, eight samples of MC dropout, eight snapshots with one encoder.
 
 Each method is timed against eight whole passes of the same network, and against its floor: the shared part once and eight times the rest,

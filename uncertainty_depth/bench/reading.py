@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Frames per second of everything but the network: reading, decoding, projecting and scoring."""
 
 from __future__ import annotations

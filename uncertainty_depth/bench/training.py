@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Whether networks of an ensemble are trained faster at once than one after the other: in processes of their own, and stacked into one network.
 
 `in sequence` against `side by side`: two networks, first one after the other with two threads or one, then in two processes with one thread each. All

@@ -1,4 +1,5 @@
-"""Scores of depth and of its uncertainty: exact functions and one-pass accumulators that share their arithmetic."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Metrics of depth and of its uncertainty: exact functions and a one-pass accumulator."""
 
 from uncertainty_depth.metrics.calibration import auce, coverage, kl_divergence, nll, spearman
 from uncertainty_depth.metrics.classification import brier, ece, entropy_sparsification

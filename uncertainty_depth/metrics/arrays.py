@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Array operations that several metrics share: orders, sums of prefixes, ranks with ties."""
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ Integers = NDArray[np.int64]
 
 
 def as_floats(values: Any) -> Floats:
-    """The values as float64, without a copy where they are float64 already.
+    """Return the values as float64, without a copy where they are float64 already.
 
     Tensors of torch on the CPU are arrays too.
     """
@@ -20,34 +21,88 @@ def as_floats(values: Any) -> Floats:
 
 
 def order_statistic(values: Floats, number: int) -> float:
-    """The `number`-th smallest value, counted from 1."""
+    """Return the `number`-th smallest value, counted from 1."""
     return float(np.partition(values, number - 1)[number - 1])
 
 
+def sorted_order(values: Floats) -> tuple[Integers, Floats]:
+    """Return the argsort of values that are not negative, and the sorted values.
+
+    Equals stay in their order, so the result is the same on every machine. The place of each value
+    is put into the lowest bits of its float64: one sort of integers takes half the time of an
+    argsort. Values that differ in no other bits may come out in the wrong order, which is seen.
+    """
+    place_bits = (len(values) - 1).bit_length()
+    mask = (1 << place_bits) - 1
+    keys = values.view(np.int64) | mask
+    keys ^= mask
+    keys |= np.arange(len(values))
+    keys.sort()
+    keys &= mask
+    ascending = values.take(keys)
+    if (ascending[1:] < ascending[:-1]).any():
+        keys = np.argsort(values, kind="stable")
+        ascending = values.take(keys)
+    return keys, ascending
+
+
+def inner(first: Floats, second: Floats) -> float:
+    """Return the inner product, rounded the same with any number of BLAS threads: without BLAS."""
+    return float(np.einsum("i,i", first, second))
+
+
+def clipped(index: Integers, number: int) -> Integers:
+    """Clip indices to 0 ... number - 1 in place; a pass that is mostly not needed."""
+    if index.min() < 0 or index.max() >= number:
+        np.clip(index, 0, number - 1, out=index)
+    return index
+
+
 def first_sums(values: Floats, counts: Integers) -> Floats:
-    """Sums of the first `counts` values, for a few counts of any shape."""
+    """Return the sums of the first `counts` values along the last axis.
+
+    Args:
+        values: (..., N).
+        counts: a few counts, of any shape.
+
+    Returns:
+        The leading axes of `values`, then the shape of `counts`.
+    """
     order = np.argsort(counts, axis=None)
     ends = counts.reshape(-1)[order]
     starts = np.concatenate(([0], ends[:-1]))
-    segments = np.zeros(ends.size)
+    segments = np.zeros((*values.shape[:-1], ends.size))
     inside = starts < ends[-1]
     if inside.any():
-        segments[inside] = np.add.reduceat(values[: ends[-1]], starts[inside])
-        segments[starts == ends] = 0.0  # reduceat gives an element for an empty segment
-    sums = np.empty(ends.size)
-    sums[order] = np.cumsum(segments)
-    return sums.reshape(counts.shape)
+        segments[..., inside] = np.add.reduceat(values[..., : ends[-1]], starts[inside], axis=-1)
+        segments[..., starts == ends] = 0.0  # reduceat gives an element for an empty segment
+    sums = np.empty_like(segments)
+    sums[..., order] = np.cumsum(segments, axis=-1)
+    return sums.reshape(*values.shape[:-1], *counts.shape)
+
+
+def group_starts(ascending: NDArray) -> Integers:
+    """Return where each group of equals begins in sorted values, at least one."""
+    steps = np.flatnonzero(ascending[1:] != ascending[:-1])
+    return np.concatenate(([0], steps + 1))
 
 
 def average_ranks(ascending: Floats) -> Floats:
-    """Ranks 0 ... N - 1 of sorted values minus their mean; ties get the mean of their ranks."""
-    is_first = np.concatenate(([True], ascending[1:] != ascending[:-1]))
-    starts = np.flatnonzero(is_first)
-    lengths = np.diff(starts, append=ascending.size)
-    group_ranks = starts + (lengths - 1) / 2 - (ascending.size - 1) / 2
-    return np.repeat(group_ranks, lengths)
+    """Return the centred ranks of sorted values; equal values share their mean rank."""
+    number = len(ascending)
+    ranks: Floats = np.arange(number, dtype=np.float64) - (number - 1) / 2
+    equal = np.flatnonzero(ascending[1:] == ascending[:-1])
+    if not len(equal):
+        return ranks
+    is_first = np.diff(equal, prepend=-2) > 1
+    first = equal[is_first]
+    last = equal[np.append(is_first[1:], True)] + 1
+    lengths = last - first + 1
+    tied = np.arange(lengths.sum()) + np.repeat(first - np.cumsum(lengths) + lengths, lengths)
+    ranks[tied] = np.repeat((ranks[first] + ranks[last]) / 2, lengths)
+    return ranks
 
 
 def trapezoid(values: Floats, positions: ArrayLike) -> float:
-    """Integral by the trapezoid rule."""
+    """Return the integral by the trapezoid rule."""
     return float(((values[1:] + values[:-1]) * np.diff(positions)).sum() / 2)

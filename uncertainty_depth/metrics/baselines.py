@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The trivial sigmas that every sigma is compared with."""
 
 from __future__ import annotations
@@ -5,6 +6,7 @@ from __future__ import annotations
 from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 from uncertainty_depth.metrics.arrays import Floats
 
@@ -40,12 +42,12 @@ def noisy_depth(depth: Floats, ground_truth: Floats) -> Floats:
         depth: (N,) metres, not negative.
         ground_truth: (N,) metres.
     """
-    bits = depth.view(np.uint64) + SALT
-    bits = _mixed(bits) ^ ground_truth.view(np.uint64)
+    bits: NDArray[np.uint64] = _mixed(depth.view(np.uint64) + SALT)
+    bits ^= ground_truth.view(np.uint64)
     return depth * FACTORS[_mixed(bits) >> np.uint64(64 - FACTOR_BITS)]
 
 
-def _mixed(bits: np.ndarray) -> np.ndarray:
+def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """SplitMix64's finaliser: every bit of the input changes half of the bits."""
     bits = (bits ^ (bits >> np.uint64(30))) * MULTIPLIERS[0]
     bits = (bits ^ (bits >> np.uint64(27))) * MULTIPLIERS[1]

@@ -1,4 +1,5 @@
-"""Logarithmic bins keyed by the top bits of a float64: `2^bits` bins of equal width in each octave.
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Logarithmic bins keyed by the top bits of a float64: `2^bits` equal bins in each octave.
 
 Binning is a shift of the float's own bits, so it is exact, fast and the same on every machine. The
 first bin holds everything below the first octave and stands for 0, the last everything from the
@@ -13,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.metrics.arrays import Floats, Integers
+from uncertainty_depth.metrics.arrays import Floats, Integers, clipped
 
 MANTISSA_BITS = 52
 EXPONENT_OFFSET = 1023
@@ -45,7 +46,7 @@ class Bins:
         first = (EXPONENT_OFFSET + self.low) << self.bits
         index = values.view(np.int64) >> (MANTISSA_BITS - self.bits)
         index -= first - 1
-        return np.clip(index, 0, self.number - 1, out=index)
+        return clipped(index, self.number)
 
     def coarse(self, index: Integers, wanted: Bins) -> Integers:
         """Bin in `wanted`, of fewer bits, of what lies in a bin of these."""
@@ -53,7 +54,7 @@ class Bins:
         # One sum moves to the first octave of `wanted` and makes the shift count from 1.
         coarse = index + (((self.low - wanted.low) << self.bits) + (1 << shift) - 1)
         coarse >>= shift
-        return np.clip(coarse, 0, wanted.number - 1, out=coarse)
+        return clipped(coarse, wanted.number)
 
     def coarse_counts(self, counts: Integers, wanted: Bins) -> Integers:
         """The counts in the bins of `wanted`, of fewer bits."""
@@ -99,8 +100,8 @@ class Bins:
 class Window:
     """Rows of a table that holds the bins seen so far as finely as its size allows.
 
-    Bin b lies in row `(b >> shift) mod rows`, with the smallest shift at which all bins between the
-    lowest and the highest one seen have a row. So tables filled in any order are equal.
+    Bin b lies in row `(b >> shift) mod rows`, with the smallest shift at which all bins between
+    the lowest and the highest one seen have a row. So tables filled in any order are equal.
 
     Attributes:
         bins: the finest bins, and the range beyond which they are not told apart.
@@ -176,15 +177,6 @@ def kept_with_ties(counts: Integers, fractions: Floats, single: Floats) -> Integ
     total = np.cumsum(counts)
     place = np.searchsorted(total, numbers, side="left")
     return np.where(np.isnan(single[place]), numbers, total[place])
-
-
-def single_values(bins: Bins, ascending: Floats) -> tuple[Integers, Floats]:
-    """The bins that hold sorted values, and of each the value if all are equal, NaN otherwise."""
-    index = bins.index(ascending)
-    starts = np.flatnonzero(np.diff(index, prepend=-1))
-    ends = np.append(starts[1:], len(index)) - 1
-    first = ascending[starts]
-    return index[starts], np.where(first == ascending[ends], first, np.nan)
 
 
 def join_single_values(first: Floats, second: Floats) -> Floats:

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The size and the order of sigma: coverage, AUCE, likelihood, rank correlation, divergence."""
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from uncertainty_depth.metrics import checks, distributions
-from uncertainty_depth.metrics.arrays import Floats, Integers, average_ranks, trapezoid
-from uncertainty_depth.metrics.distributions import LEVELS, Distribution
+from uncertainty_depth.metrics.arrays import Floats, Integers, average_ranks, inner
+from uncertainty_depth.metrics.distributions import LEVEL_STEP, LEVELS, Distribution
 from uncertainty_depth.metrics.merci import error_ratio
 
 
@@ -26,8 +27,8 @@ def coverage(
             `-ln(1 - p) sigma / sqrt(2)`.
 
     Returns:
-        A fraction for each level, NaN for N = 0. The comparison is made on `error / sigma`, so that
-        one sort serves every level.
+        A fraction for each level, NaN for N = 0. The comparison is made on `error / sigma`, so
+        that one sort serves every level.
 
     Raises:
         ValueError: wrong shapes, a negative or non-finite value, a level out of range, an unknown
@@ -59,12 +60,14 @@ def auce(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> 
 
     Arguments and errors as in `coverage`; trapezoid rule; NaN for N = 0.
     """
-    return area_of_miscoverage(coverage(error, sigma, LEVELS, distribution))
+    fractions = np.asarray(coverage(error, sigma, LEVELS, distribution))
+    return area_of_miscoverage(fractions)
 
 
 def area_of_miscoverage(fractions: Floats) -> float:
     """AUCE from the fractions covered at `LEVELS`."""
-    return trapezoid(np.abs(LEVELS - fractions), LEVELS)
+    gaps = np.abs(LEVELS - fractions)
+    return float(gaps.sum() - (gaps[0] + gaps[-1]) / 2) * LEVEL_STEP
 
 
 def nll(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> float:
@@ -90,11 +93,11 @@ def log_sum(sigma: Floats) -> float:
 def power_sum(ratio: Floats, law: Distribution) -> float:
     """Sum of `(error / sigma)^power` of a distribution."""
     with np.errstate(over="ignore"):
-        return float(ratio @ ratio if law.power == 2 else ratio.sum())
+        return inner(ratio, ratio) if law.power == 2 else float(ratio.sum())
 
 
 def spearman(sigma: ArrayLike, error: ArrayLike) -> float:
-    """Spearman's rank correlation of sigma and error, in [-1, 1]; ties get the mean of their ranks.
+    """Return Spearman's rank correlation of sigma and error; ties get the mean of their ranks.
 
     Args:
         sigma: (N,) standard deviations.
@@ -112,9 +115,9 @@ def spearman(sigma: ArrayLike, error: ArrayLike) -> float:
     return correlation(ranks(sigma), ranks(error))
 
 
-def ranks(values: Floats, order: Integers | None = None) -> Floats:
-    """Centred ranks of the values, where these stand; `order` is their argsort where it is known."""
-    order = np.argsort(values) if order is None else order
+def ranks(values: Floats) -> Floats:
+    """Return the centred ranks of the values, each in the place of its value."""
+    order = np.argsort(values)
     result = np.empty(len(values))
     result[order] = average_ranks(values[order])
     return result
@@ -122,8 +125,8 @@ def ranks(values: Floats, order: Integers | None = None) -> Floats:
 
 def correlation(first: Floats, second: Floats) -> float:
     """Correlation of two centred arrays; NaN where one is constant."""
-    spread = math.sqrt(float(first @ first) * float(second @ second))
-    return float(first @ second) / spread if spread else math.nan
+    spread = math.sqrt(inner(first, first) * inner(second, second))
+    return inner(first, second) / spread if spread else math.nan
 
 
 def kl_divergence(

@@ -1,4 +1,5 @@
-"""Calibration and sparsification of class probabilities: expected calibration error, Brier score, removal by entropy."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Calibration error, Brier score and sparsification of class probabilities."""
 
 from __future__ import annotations
 
@@ -22,9 +23,12 @@ BLOCK = 1 << 16
 
 
 def ece(probabilities: ArrayLike, labels: ArrayLike, bins: int = 10) -> float:
-    """Expected calibration error of the predicted class: mean over the pixels of `|accuracy - confidence|` of their confidence bin.
+    """Return the expected calibration error of the predicted class.
 
-    Guo, Pleiss, Sun and Weinberger, "On Calibration of Modern Neural Networks", ICML 2017, equation 3: `bins` equal intervals, closed on the right.
+    The mean over the pixels of `|accuracy - confidence|` of their confidence bin.
+
+    Guo, Pleiss, Sun and Weinberger, "On Calibration of Modern Neural Networks", ICML 2017,
+    equation 3: `bins` equal intervals, closed on the right.
 
     Args:
         probabilities: (N, C) rows that sum to 1, or (N,) the probability of class 1 of two.
@@ -35,7 +39,8 @@ def ece(probabilities: ArrayLike, labels: ArrayLike, bins: int = 10) -> float:
         A value in [0, 1]; NaN for N = 0.
 
     Raises:
-        ValueError: wrong shapes, a probability outside [0, 1], a row that does not sum to 1, a label that is no class, no bin.
+        ValueError: wrong shapes, a probability outside [0, 1], a row that does not sum to 1, a
+            label that is no class, no bin.
     """
     if not isinstance(bins, (int, np.integer)) or bins < 1:
         raise ValueError(f"bins is {bins!r}; expected an integer of at least 1")
@@ -52,8 +57,9 @@ def ece(probabilities: ArrayLike, labels: ArrayLike, bins: int = 10) -> float:
 
 
 def brier(probabilities: ArrayLike, labels: ArrayLike) -> float:
-    """Brier score (1950): mean of `sum_c (p_c - [label = c])^2`, in [0, 2]; for the (N,) form of two classes the customary half of that, `(p -
-    label)^2`.
+    """Return the Brier score (1950): mean of `sum_c (p_c - [label = c])^2`, in [0, 2].
+
+    For the (N,) form of two classes the customary half of that, `(p - label)^2`.
 
     Arguments and errors as in `ece`; NaN for N = 0.
     """
@@ -68,7 +74,7 @@ def brier(probabilities: ArrayLike, labels: ArrayLike) -> float:
 
 
 def entropy(probabilities: ArrayLike) -> Floats:
-    """Shannon entropy of each row, nats: (N, C) probabilities to (N,); 0 ln 0 is 0."""
+    """Return the Shannon entropy of each row, nats: (N, C) probabilities to (N,); 0 ln 0 is 0."""
     table = checks.floats("probabilities", probabilities)
     with np.errstate(divide="ignore", invalid="ignore"):
         return -np.where(table > 0, table * np.log(table), 0.0).sum(1)
@@ -77,10 +83,13 @@ def entropy(probabilities: ArrayLike) -> Floats:
 def entropy_sparsification(
     probabilities: ArrayLike, labels: ArrayLike, variant: str = "poggi"
 ) -> Sparsification:
-    """Sparsification of a classifier: the share of wrong classes among the rest when those of the highest entropy are removed.
+    """Return the sparsification of a classifier by entropy.
 
-    No paper fixes a convention for this; the fractions, ties, normalisation and integral are those of the named variant. The error is called
-    "error_rate".
+    The fraction of wrong classes among the rest when the pixels of the highest entropy are
+    removed.
+
+    No paper fixes a convention for this; the fractions, ties, normalisation and integral are those
+    of the named variant. The error is called "error_rate".
 
     Args:
         probabilities: (N, C) or (N,) as in `ece`.
@@ -107,7 +116,7 @@ def _most_likely(table: Floats) -> tuple[Floats, Integers]:
     """Probability of the most likely class, and this class; of equals the first."""
     if table.ndim == 1:
         other = 1 - table
-        return np.maximum(table, other), table > other
+        return np.maximum(table, other), (table > other).astype(np.int64)
     return table.max(axis=1), table.argmax(axis=1)
 
 
@@ -117,11 +126,13 @@ def _checked(probabilities: ArrayLike, labels: ArrayLike) -> tuple[Floats, Integ
     labels = checks.floats("labels", labels)
     if table.ndim not in (1, 2):
         raise ValueError(
-            f"probabilities has shape {tuple(table.shape)}; expected (N, C), or (N,) for two classes"
+            f"probabilities has shape {tuple(table.shape)}; "
+            "expected (N, C), or (N,) for two classes"
         )
     if labels.ndim != 1 or len(labels) != len(table):
         raise ValueError(
-            f"labels has shape {tuple(labels.shape)}; expected ({len(table)},), one per row of probabilities"
+            f"labels has shape {tuple(labels.shape)}; "
+            f"expected ({len(table)},), one per row of probabilities"
         )
     if len(table):
         _check_values(table, labels)
@@ -131,17 +142,20 @@ def _checked(probabilities: ArrayLike, labels: ArrayLike) -> tuple[Floats, Integ
 def _check_values(table: Floats, labels: Floats) -> None:
     if not (float(table.min()) >= 0 and float(table.max()) <= 1):
         raise ValueError(
-            f"probabilities contains values from {float(table.min()):g} to {float(table.max()):g}; expected [0, 1]"
+            f"probabilities contains values from {float(table.min()):g} to "
+            f"{float(table.max()):g}; expected [0, 1]"
         )
     classes = 2 if table.ndim == 1 else table.shape[1]
     sums = table.sum(1) if table.ndim == 2 else np.ones(1)
     if abs(float(sums.min()) - 1) > 1e-3 or abs(float(sums.max()) - 1) > 1e-3:
         raise ValueError(
-            f"probabilities has rows that sum to {float(sums.min()):g} ... {float(sums.max()):g}; expected 1"
+            f"probabilities has rows that sum to {float(sums.min()):g} ... "
+            f"{float(sums.max()):g}; expected 1"
         )
     if bool((labels != labels.round()).any()) or not (
         float(labels.min()) >= 0 and float(labels.max()) < classes
     ):
         raise ValueError(
-            f"labels contains values from {float(labels.min()):g} to {float(labels.max()):g}; expected integers from 0 to {classes - 1}"
+            f"labels contains values from {float(labels.min()):g} to {float(labels.max()):g}; "
+            f"expected integers from 0 to {classes - 1}"
         )

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Errors of depth.
 
 Eigen, Puhrsch and Fergus, "Depth Map Prediction from a Single Image using a Multi-Scale Deep
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from uncertainty_depth.metrics import checks
-from uncertainty_depth.metrics.arrays import Floats
+from uncertainty_depth.metrics.arrays import Floats, inner
 
 DEPTH_ERRORS = ("mae", "abs_rel", "sq_rel", "rmse", "rmse_log", "silog", "a1", "a2", "a3")
 A1_FACTOR = 1.25
@@ -58,7 +59,7 @@ def pixels_with_ground_truth(
     min_depth: float,
     max_depth: float,
 ) -> tuple[NDArray, NDArray, NDArray]:
-    """The `scorable` pixels, flat, with or without a prediction; arguments as in `valid_pixels`."""
+    """Return the flat `scorable` pixels, with or without a prediction; see `valid_pixels`."""
     named = {"depth": depth, "sigma": sigma, "ground_truth": ground_truth}
     arrays = {name: checks.numbers_of(name, values) for name, values in named.items()}
     for name, values in arrays.items():
@@ -66,8 +67,9 @@ def pixels_with_ground_truth(
             raise ValueError(
                 f"{name} has shape {values.shape}; expected {arrays['depth'].shape}, that of depth"
             )
-    chosen = np.flatnonzero(scorable(arrays["ground_truth"].reshape(-1), min_depth, max_depth))
-    return tuple(values.reshape(-1)[chosen] for values in arrays.values())
+    flat = {name: values.reshape(-1) for name, values in arrays.items()}
+    chosen = np.flatnonzero(scorable(flat["ground_truth"], min_depth, max_depth))
+    return flat["depth"][chosen], flat["sigma"][chosen], flat["ground_truth"][chosen]
 
 
 def has_prediction(depth: NDArray, sigma: NDArray) -> NDArray[np.bool_]:
@@ -136,10 +138,10 @@ def depth_sums(errors: PixelErrors) -> dict[str, float]:
     return {
         "mae": float(errors.absolute.sum()),
         "abs_rel": float(errors.relative.sum()),
-        "sq_rel": float(errors.relative @ errors.absolute),
+        "sq_rel": inner(errors.relative, errors.absolute),
         "squared": float(errors.squared.sum()),
         "log": float(errors.log.sum()),
-        "squared_log": float(errors.log @ errors.log),
+        "squared_log": inner(errors.log, errors.log),
         **counts,
     }
 
@@ -183,10 +185,10 @@ def depth_errors(depth: ArrayLike, ground_truth: ArrayLike) -> dict[str, float]:
 
 
 def exact_depth_errors(errors: PixelErrors, sums: dict[str, float]) -> dict[str, float]:
-    """`depth_errors` from the pixels' errors and sums; the variance in two passes, not cancelling."""
+    """Return `depth_errors` from the pixels' errors and sums; the variance in two passes."""
     pixels = len(errors.absolute)
     metrics = depth_means(sums, pixels)
     if math.isfinite(metrics["silog"]):
         centred = errors.log - sums["log"] / pixels
-        metrics["silog"] = math.sqrt(float(centred @ centred) / pixels)
+        metrics["silog"] = math.sqrt(inner(centred, centred) / pixels)
     return metrics

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What a sigma claims about the error: a Gaussian or a Laplace distribution of that deviation."""
 
 from __future__ import annotations
@@ -81,6 +82,7 @@ class Distribution:
 GAUSSIAN = Distribution("gaussian", 2, 1 / 2, math.log(2 * math.pi) / 2)
 LAPLACE = Distribution("laplace", 1, math.sqrt(2), math.log(2) / 2)
 DISTRIBUTIONS = {one.name: one for one in (GAUSSIAN, LAPLACE)}
+LEVEL_STEP = 0.01
 LEVELS: Floats = np.arange(1, 100) / 100
 """Confidence levels of the reliability curve: 0.01 ... 0.99."""
 HALF_WIDTHS = {name: one.half_widths(LEVELS) for name, one in DISTRIBUTIONS.items()}

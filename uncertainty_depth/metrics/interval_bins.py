@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Errors and ratios of every depth interval in bounded memory, for the intervals' n-MeRCI.
 
 Each interval has a row of cells that follows the values it has seen: fine where they are close to
@@ -15,7 +16,7 @@ import numpy as np
 
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.metrics.arrays import Floats, Integers
+from uncertainty_depth.metrics.arrays import Floats, Integers, clipped
 from uncertainty_depth.metrics.bins import Bins
 from uncertainty_depth.metrics.intervals import interval_edges, interval_index
 
@@ -49,8 +50,8 @@ class Intervals:
         """With as many cells as the memory allows.
 
         Raises:
-            ConfigError: a limit is not finite, the limits are reversed, or there are more intervals
-                than fit.
+            ConfigError: a limit is not finite, the limits are reversed, or there are more
+                intervals than fit.
         """
         _check_limits(config)
         first = np.floor(config.min_depth / config.depth_bin_width)
@@ -72,7 +73,7 @@ class Intervals:
 
     def index(self, ground_truth: Floats) -> Integers:
         """Number of the interval that each pixel lies in, from 0."""
-        return np.clip(interval_index(ground_truth, self.width) - self.first, 0, self.number - 1)
+        return clipped(interval_index(ground_truth, self.width) - self.first, self.number)
 
 
 def _check_limits(config: EvaluationConfig) -> None:
@@ -111,20 +112,25 @@ class IntervalBins:
     def shift(self, span: Integers) -> Integers:
         """For (K, 2) lowest and highest bins: it only grows as the span does."""
         size = np.minimum(span[:, 1] - span[:, 0], OCTAVES << self.bins.bits)
-        shift = np.zeros(len(span), dtype=np.int64)
-        while (wide := (size >> shift) + 1 >= self.cells).any():
-            shift += wide
-        return shift
+        limits = (self.cells - 1) << np.arange(OCTAVES + self.bins.bits)
+        return np.searchsorted(limits, size, side="right")
 
     def base(self, span: Integers) -> Integers:
         """(K,) number of the first cell's bins, counted in cells."""
+        return self._base(span, self.shift(span))
+
+    def _base(self, span: Integers, shift: Integers) -> Integers:
         floor = np.maximum(span[:, 0], span[:, 1] - (OCTAVES << self.bins.bits))
-        return floor >> self.shift(span)
+        return floor >> shift
 
     def cell(self, index: Integers, place: Integers, span: Integers) -> Integers:
-        """Cell of each pixel in the flat table, for its bin and its interval."""
-        column = (index >> self.shift(span)[place]) - self.base(span)[place]
-        return place * self.cells + np.maximum(column, 0)
+        """Return the cell of each pixel in the flat table, for its bin and its interval."""
+        shift = self.shift(span)
+        cell = index >> shift.take(place)
+        cell -= self._base(span, shift).take(place)
+        np.maximum(cell, 0, out=cell)
+        cell += place * self.cells
+        return cell
 
     def widened(self, table: Integers, span: Integers, wider: Integers) -> Integers:
         """The table, (K, cells), for wider spans; only rows whose cells change are rewritten."""
@@ -169,7 +175,7 @@ class IntervalBins:
 def grouped(
     bins: IntervalBins, table: Integers, span: Integers, size: int
 ) -> tuple[Integers, Integers]:
-    """The rows and spans of each `size` neighbouring intervals put together; the last may be fewer."""
+    """Return the rows and spans of each `size` neighbouring intervals put together."""
     missing = -len(table) % size
     table = np.pad(table, ((0, missing), (0, 0)))
     span = np.pad(span, ((0, missing), (0, 0)), constant_values=NONE_SEEN)

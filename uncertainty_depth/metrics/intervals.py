@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """MAE and n-MeRCI against ground-truth depth, in intervals of equal width.
 
 Moukari et al., IROS 2019, figures 4 and 5: intervals of 0.1 m, the MAE of 95 % of the points.
@@ -119,7 +120,7 @@ def interval_edges(first: int, number: int, interval: float) -> Floats:
     That is `k w` up to its rounding.
     """
     wanted = np.arange(first, first + number + 1)
-    edges = wanted * interval
+    edges: Floats = wanted * np.float64(interval)
     edges = np.where(np.floor(edges / interval) < wanted, np.nextafter(edges, np.inf), edges)
     while (lower := (edges > 0) & (np.floor(np.nextafter(edges, 0) / interval) >= wanted)).any():
         edges = np.where(lower, np.nextafter(edges, 0), edges)

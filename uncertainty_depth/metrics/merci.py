@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """n-MeRCI, the normalised mean rescaled confidence interval, in three readings.
 
 Moukari, Simon, Picard and Jurie, "n-MeRCI: A new Metric to Evaluate the Correlation Between
@@ -17,12 +18,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from uncertainty_depth.metrics import checks
-from uncertainty_depth.metrics.arrays import Floats, order_statistic
+from uncertainty_depth.metrics.arrays import Floats, inner, order_statistic
 
 ALPHAS: Floats = np.arange(1, 21) / 20
 """Fractions of the n-MeRCI curve: 0.05 ... 1."""
@@ -30,8 +32,24 @@ ROUNDING = 1e-12
 """A largest error this close to the mean error, relatively, is equal to it: means are rounded."""
 
 
+class MerciTerms(NamedTuple):
+    """What n-MeRCI is computed from.
+
+    Attributes:
+        factor: lambda of equation 1.
+        mean_sigma: metres.
+        mae: mean absolute error, metres.
+        max_error: largest error covered, metres.
+    """
+
+    factor: float
+    mean_sigma: float
+    mae: float
+    max_error: float
+
+
 def merci(error: ArrayLike, sigma: ArrayLike, alpha: float = 0.95) -> float:
-    """Mean length of the error bars that cover a fraction alpha of the errors, metres (equation 1).
+    """Return the mean length of error bars that cover a fraction alpha of the errors (equation 1).
 
     Args:
         error: (N,) absolute errors, metres.
@@ -67,35 +85,36 @@ def n_merci(
         error: (N,) absolute errors, metres.
         sigma: (N,) predicted standard deviations, metres, zero allowed.
         alpha: fraction of the pixels to cover, in (0, 1].
-        trimmed: keep only the `ceil(alpha N)` pixels with the smallest error / sigma. This reading
-            rewards noise on sigma.
+        trimmed: keep only the `ceil(alpha N)` pixels with the smallest error / sigma, of equals
+            those with the smallest error. This reading rewards noise on sigma.
         withdrawn: keep only the `ceil(alpha N)` pixels with the smallest error, then cover the
             fraction alpha of these. Of equals at the limit the first are kept.
 
     Returns:
-        The metric; +inf where lambda is infinite; NaN for N = 0 and where the largest covered error
-        equals the mean error. Negative where errors are so heavy-tailed that their mean lies above
-        their alpha quantile.
+        The metric; +inf where lambda is infinite; NaN for N = 0 and where the largest covered
+        error equals the mean error. Negative where errors are so heavy-tailed that their mean lies
+        above their alpha quantile.
 
     Raises:
-        ValueError: wrong shapes, a negative or non-finite value, alpha out of range, both readings.
+        ValueError: wrong shapes, a negative or non-finite value, alpha out of range, both
+            readings.
     """
-    error, sigma = _checked(error, sigma)
+    errors, sigmas = _checked(error, sigma)
     if trimmed and withdrawn:
         raise ValueError("trimmed and withdrawn are both true; expected at most one reading")
     if withdrawn:
-        kept = smallest_errors(error, order_number(alpha, len(error)))
-        error = error[kept]
-        sigma = sigma[kept]
-    number = order_number(alpha, len(error))
+        kept = smallest_errors(errors, order_number(alpha, len(errors)))
+        errors = errors[kept]
+        sigmas = sigmas[kept]
+    number = order_number(alpha, len(errors))
     if not number:
         return math.nan
-    ratio = error_ratio(error, sigma)
+    ratio = error_ratio(errors, sigmas)
     factor = order_statistic(ratio, number)
     if trimmed:
-        return float(normalised(factor, *trimmed_terms(error, sigma, ratio, factor, number)))
-    largest = order_statistic(error, number)
-    return float(normalised(factor, sigma.mean(), error.mean(), largest))
+        return float(normalised(*trimmed_terms(errors, sigmas, ratio, factor, number)))
+    largest = order_statistic(errors, number)
+    return float(normalised(factor, sigmas.mean(), errors.mean(), largest))
 
 
 def n_merci_curve(
@@ -157,21 +176,35 @@ def smallest_errors(error: Floats, number: int) -> np.ndarray:
     """Mask of the `number` smallest errors; of equals at the limit the first."""
     if number == len(error):
         return np.ones(number, dtype=bool)
-    return _first_below(error, order_statistic(error, number), number)
+    limit = order_statistic(error, number)
+    kept = error <= limit
+    surplus = int(np.count_nonzero(kept)) - number
+    if surplus:
+        kept[np.flatnonzero(error == limit)[-surplus:]] = False
+    return kept
 
 
 def trimmed_terms(
     error: Floats, sigma: Floats, ratio: Floats, factor: float, number: int
-) -> tuple[float, float, float]:
-    """Mean sigma, mean error and largest error of the `number` pixels with the smallest ratio."""
-    kept = _first_below(ratio, factor, number)
-    kept_error = error[kept]
-    return sigma[kept].mean(), kept_error.mean(), kept_error.max()
+) -> MerciTerms:
+    """Return the terms of equation 2 for the `number` pixels with the smallest ratio.
 
+    Of equals at the limit those with the smallest error are kept.
 
-def _first_below(values: Floats, limit: float, number: int) -> np.ndarray:
-    """Mask of the values below the limit, and of the first ones equal to it, `number` in all."""
-    kept = values < limit
-    equal = np.flatnonzero(values == limit)
-    kept[equal[: number - np.count_nonzero(kept)]] = True
-    return kept
+    Args:
+        error: (N,) metres.
+        sigma: (N,) metres.
+        ratio: (N,) `error / sigma`.
+        factor: the `number`-th smallest ratio.
+        number: of pixels kept, at least one.
+    """
+    kept = ratio <= factor
+    surplus = int(np.count_nonzero(kept)) - number
+    if surplus:
+        equal = np.flatnonzero(ratio == factor)
+        by_error = equal[np.argsort(error[equal], kind="stable")]
+        kept[by_error[-surplus:]] = False
+    weights = kept.astype(np.float64)
+    mean_sigma = inner(sigma, weights) / number
+    max_error = float((error * weights).max())
+    return MerciTerms(factor, mean_sigma, inner(error, weights) / number, max_error)

@@ -1,9 +1,10 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Every metric in one pass over the pixels, in bounded memory, whatever their number.
 
 Sums and counts are exact. Order statistics come from logarithmic bins (see `bins`), so pooled
 metrics are off from the exact functions on all pixels together by bounds that docs/metrics.md
-states and the tests hold. Chunks of any size, at once, or merged in any order: counts are equal and
-sums agree to rounding. Only the per-image metrics depend on what one image is.
+states and the tests hold. Chunks of any size, at once, or merged in any order: counts are equal
+and sums agree to rounding. Only the per-image metrics depend on what one image is.
 """
 
 from __future__ import annotations
@@ -18,26 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.interrupt import held_interrupt
 from uncertainty_depth.metrics import checks, plot_curves, pooled
-from uncertainty_depth.metrics.arrays import Floats, as_floats
-from uncertainty_depth.metrics.baselines import CANDIDATES
-from uncertainty_depth.metrics.bins import Bins, join_single_values, single_values
+from uncertainty_depth.metrics.arrays import as_floats
+from uncertainty_depth.metrics.candidate import Candidate, candidates, frame_metrics
 from uncertainty_depth.metrics.depth import pixels_with_ground_truth, predicted_pixels
-from uncertainty_depth.metrics.frame import STATISTICS, Candidate, Frame, Scores
-from uncertainty_depth.metrics.interval_bins import spans_of
+from uncertainty_depth.metrics.fold import fold_areas, fold_candidate, fold_errors
+from uncertainty_depth.metrics.frame import Frame
 from uncertainty_depth.metrics.state import (
-    CANDIDATE_SUMS,
-    DEPTH_SUMS,
-    ERROR,
-    ERROR_SUMS,
-    FACTOR,
-    JOINT_ERROR,
-    JOINT_SIGMA,
-    RANKED,
-    RATIO,
-    RATIO_SUMS,
-    RELATIVE,
-    SIGMA,
-    STATISTIC_SUMS,
     State,
     from_arrays,
     load_state,
@@ -45,25 +32,23 @@ from uncertainty_depth.metrics.state import (
     to_arrays,
 )
 
-BLOCK = 1 << 16
-"""Pixels that are binned at a time: what a block makes stays in the cache."""
 KEPT_BYTES = 24 << 20
-"""glibc returns freed memory beyond twice the largest block it was ever asked to free. It would do
-so after every frame, and page faults would take a third of the time: one block of this size, never
-touched, makes it keep what a frame needs."""
+"""glibc returns freed memory beyond twice the largest block it was ever asked to free. It would
+do so after every frame, and page faults would take a third of the time: one block of this size,
+never touched, makes it keep what a frame needs."""
 
 
 class OnlineMetrics:
     """Accumulates all metrics of depth, its sigma and the trivial baselines over any frames.
 
-    The state is at most 8 MB; `update` needs 0.3 to 0.4 kB for each scored pixel of its frame besides.
+    The state is at most 8 MB; besides, `update` needs 0.2 kB for each scored pixel of its frame.
 
     Attributes:
         config: what is scored, and how. States merge when their configs score the same.
 
     Raises:
-        ConfigError: the config's limits are not finite, reversed, or hold more depth intervals than
-            fit.
+        ConfigError: the config's limits are not finite, reversed, or hold more depth intervals
+            than fit.
         ValueError: alpha is out of range.
     """
 
@@ -111,11 +96,12 @@ class OnlineMetrics:
         if not len(valid[0]):
             self._state.tables["counts"][2] += len(known[0])
             return None
-        scores = Scores(Frame(*map(as_floats, valid)))
-        metrics = scores.metrics(self.config.alpha, len(valid[0]) / len(known[0]))
+        known_pixels = len(known[0])
+        depth, sigma, ground_truth = map(as_floats, valid)
+        frame = Frame(depth, sigma, ground_truth, self.config.alpha)
+        del known, valid, depth, sigma, ground_truth  # the frame has its own
         with held_interrupt():
-            self._fold(scores, metrics, len(known[0]))
-        return metrics
+            return self._fold(frame, known_pixels)
 
     def merge(self, other: OnlineMetrics) -> None:
         """Add what another accumulator has seen.
@@ -175,104 +161,19 @@ class OnlineMetrics:
         metrics._state = state
         return metrics
 
-    def _fold(self, scores: Scores, metrics: dict[str, Any], known_pixels: int) -> None:
-        """Add a frame to counts, sums and tables, which agree only once all of it is done."""
-        self._fold_sums(scores, metrics, known_pixels)
-        self._fold_errors(scores.frame)
-        for name in RANKED:
-            self._fold_candidate(name, scores.candidates[name])
-        self._fold_intervals(scores)
+    def _fold(self, frame: Frame, known_pixels: int) -> dict[str, Any]:
+        """Score a frame and add it to the tables, which agree only once all of it is done.
 
-    def _fold_sums(self, scores: Scores, metrics: dict[str, Any], known_pixels: int) -> None:
-        tables = self._state.tables
-        frame = scores.frame
-        tables["counts"] += (frame.pixels, 1, known_pixels)
-        tables["depth_sums"] += [frame.depth_sums[name] for name in DEPTH_SUMS]
-        by_candidate = {"method": metrics["uncertainty"], **metrics["baselines"]}
-        for place, name in enumerate(CANDIDATES):
-            for row, area in enumerate(("ause", "aurg")):
-                values = by_candidate[name][area]
-                tables["areas"][place, row] += [values[statistic] for statistic in STATISTICS]
-        for name in RANKED:
-            sums = scores.candidates[name].sums
-            tables[f"{name}.sums"] += [sums[item] for item in CANDIDATE_SUMS]
-        tables["method.covered"] += list(scores.candidates["method"].covered.values())
-
-    def _fold_errors(self, frame: Frame) -> None:
-        tables = self._state.tables
-        errors = frame.errors
-        self._fold_extremes("error", frame.ascending_error)
-        self._fold_single("error", ERROR, frame.ascending_error)
-        self._fold_single("relative", RELATIVE, frame.ascending_relative)
-        self._fold_single("factor", FACTOR, frame.ascending_factor)
-        for block in blocks(frame.pixels):
-            index = ERROR.index(errors.absolute[block])
-            np.add.at(tables["error.count"], index, 1)
-            np.add.at(tables["error.squared"], index, errors.squared[block])
-            coarse = ERROR.coarse(index, ERROR_SUMS)
-            np.add.at(tables["error.absolute"], coarse, errors.absolute[block])
-            relative = RELATIVE.index(errors.relative[block])
-            np.add.at(tables["relative.count"], relative, 1)
-            np.add.at(tables["relative.relative"], relative, errors.relative[block])
-            np.add.at(tables["factor.count"], FACTOR.index(errors.factor[block]), 1)
-
-    def _fold_candidate(self, name: str, candidate: Candidate) -> None:
-        ascending = candidate.ranking.ascending
-        span = SIGMA[name].index(ascending[[0, -1]])
-        self._state.widen_joint(name, span)
-        self._fold_extremes(f"{name}.ratio", candidate.ascending_ratio)
-        self._fold_single(f"{name}.sigma", SIGMA[name], ascending)
-        for block in blocks(candidate.frame.pixels):
-            self._fold_block(name, candidate, block)
-
-    def _fold_block(self, name: str, candidate: Candidate, block: slice) -> None:
-        tables = self._state.tables
-        errors = candidate.frame.errors
-        sigma = candidate.sigma[block]
-        error = errors.absolute[block]
-        sigma_index = SIGMA[name].index(sigma)
-        np.add.at(tables[f"{name}.sigma.count"], sigma_index, 1)
-        for item in STATISTIC_SUMS:
-            np.add.at(tables[f"{name}.sigma.{item}"], sigma_index, getattr(errors, item)[block])
-        ratio_index = RATIO[name].index(candidate.ratio[block])
-        np.add.at(tables[f"{name}.ratio.count"], ratio_index, 1)
-        coarse = RATIO[name].coarse(ratio_index, RATIO_SUMS[name])
-        np.add.at(tables[f"{name}.ratio.sigma"], coarse, sigma)
-        np.add.at(tables[f"{name}.ratio.error"], coarse, error)
-        np.maximum.at(tables[f"{name}.ratio.max_error"], coarse, error)
-        np.add.at(tables[f"{name}.error.sigma"], ERROR_SUMS.index(error), sigma)
-        row = JOINT_SIGMA[name].row(sigma_index, tables[f"{name}.joint_span"][0])
-        cell = row * JOINT_ERROR.number + JOINT_ERROR.index(error)
-        np.add.at(tables[f"{name}.joint"].reshape(-1), cell, 1)
-
-    def _fold_extremes(self, name: str, ascending: Floats) -> None:
-        least = self._state.tables[f"{name}.least"]
-        greatest = self._state.tables[f"{name}.greatest"]
-        np.minimum(least, ascending[0], out=least)
-        np.maximum(greatest, ascending[-1], out=greatest)
-
-    def _fold_single(self, name: str, bins: Bins, ascending: Floats) -> None:
-        table = self._state.tables[f"{name}.single"]
-        place, values = single_values(bins, ascending)
-        table[place] = join_single_values(table[place], values)
-
-    def _fold_intervals(self, scores: Scores) -> None:
+        One candidate at a time, so that the arrays of the others take no memory.
+        """
         state = self._state
-        tables = state.tables
-        place = state.intervals.index(scores.frame.ground_truth)
-        number = state.intervals.number
-        error = scores.frame.errors.absolute
-        tables["interval.count"] += np.bincount(place, minlength=number)
-        tables["interval.error"] += np.bincount(place, error, number)
-        tables["interval.sigma"] += np.bincount(place, scores.frame.sigma, number)
-        for name, values in (("error", error), ("ratio", scores.candidates["method"].ratio)):
-            bins = state.interval_bins(name)
-            index = bins.bins.index(values)
-            state.widen_intervals(name, spans_of(index, place, number))
-            cell = bins.cell(index, place, tables[f"interval.{name}_span"])
-            np.add.at(tables[f"interval.{name}_bins"].reshape(-1), cell, 1)
-
-
-def blocks(pixels: int) -> list[slice]:
-    """Slices of at most `BLOCK` pixels."""
-    return [slice(start, start + BLOCK) for start in range(0, pixels, BLOCK)]
+        state.tables["counts"] += (frame.pixels, 1, known_pixels)
+        error_bins = fold_errors(state, frame)
+        by_candidate = {}
+        for name, candidate in candidates(frame):
+            by_candidate[name] = candidate.metrics()
+            fold_areas(state, name, by_candidate[name])
+            if isinstance(candidate, Candidate):
+                fold_candidate(state, name, candidate, error_bins)
+            del candidate
+        return frame_metrics(frame, by_candidate, frame.pixels / known_pixels)

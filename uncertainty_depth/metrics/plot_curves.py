@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The arrays that the plots show, read off the state of `OnlineMetrics`."""
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ def curves(state: State, alpha: float) -> dict[str, Any]:
 
         - "sparsification": statistic -> {"fractions", "oracle", "random", candidate -> curve,
           "ause": candidate -> area};
-        - "n_merci": {"alphas", "tail", reading -> {candidate -> curve}} of the plain, withdrawn and
-          trimmed readings; "tail" is where the largest error covered exceeds the mean error;
+        - "n_merci": {"alphas", "tail", reading -> {candidate -> curve}} of the plain, withdrawn
+          and trimmed readings; "tail" is where the largest error covered exceeds the mean error;
         - "reliability" and "reliability_laplace": {"levels", candidate -> fraction covered};
         - "intervals" and, as wide as the range and the number of pixels ask for,
           "plotted_intervals": see `interval_curves`, of the predicted sigma.

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Metrics of everything seen, read off the state of `OnlineMetrics`."""
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from uncertainty_depth.metrics.arrays import Floats, Integers
 from uncertainty_depth.metrics.baselines import CANDIDATES
 from uncertainty_depth.metrics.bins import first_bin_sums, kept_with_ties
 from uncertainty_depth.metrics.calibration import correlation_of_counts
-from uncertainty_depth.metrics.depth import depth_means
-from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, HALF_WIDTHS
-from uncertainty_depth.metrics.frame import (
-    STATISTICS,
+from uncertainty_depth.metrics.candidate import (
     by_statistic,
     candidate_nll,
     no_metrics,
     size_metrics,
 )
+from uncertainty_depth.metrics.depth import depth_means
+from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, HALF_WIDTHS
+from uncertainty_depth.metrics.frame import STATISTICS
 from uncertainty_depth.metrics.merci import normalised, order_number, rescaled_mean
 from uncertainty_depth.metrics.sparsification import POGGI, poggi_areas, statistic
 from uncertainty_depth.metrics.state import (
@@ -213,7 +214,7 @@ class PooledCandidate:
 
 
 class PooledConstant:
-    """A constant sigma of everything seen; its ratios are the errors, and nothing can be removed."""
+    """A constant sigma of everything seen: its ratios are the errors, all pixels tie."""
 
     name = "constant"
     spearman = math.nan

@@ -1,23 +1,28 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Sparsification curves, AUSE and AURG, each published convention under its own name.
 
-Pixels are removed from the most uncertain on and the error of the rest is drawn against the share removed; the oracle removes by the true error,
-random removal changes nothing. Conventions differ in so many ways that a figure means nothing without the name of its variant:
+Pixels are removed from the most uncertain on, and the error of the rest is plotted against the
+fraction removed; the oracle removes by the true error, random removal changes nothing. Conventions
+differ in so many ways that a value means nothing without the name of its variant:
 
 poggi
-    Poggi, Aleotti, Tosi and Mattoccia, "On the uncertainty of self-supervised monocular depth estimation", CVPR 2020, and its published evaluation.
+    Poggi, Aleotti, Tosi and Mattoccia, "On the uncertainty of self-supervised monocular depth
+    estimation", CVPR 2020, and its published evaluation.
 gustafsson
-    Gustafsson, Danelljan and Schon, "Evaluating Scalable Bayesian Deep Learning Methods for Robust Computer Vision", CVPRW 2020, and its published
-    code.
+    Gustafsson, Danelljan and Schon, "Evaluating Scalable Bayesian Deep Learning Methods for Robust
+    Computer Vision", CVPRW 2020, and its published code.
 ilg
     Ilg et al., "Uncertainty Estimates and Multi-Hypotheses Networks for Optical Flow", ECCV 2018.
 
-`poggi` keeps equals of its threshold. The other two keep a fixed number of pixels, which leaves the choice among equals to the sort: here each equal
-is kept in part (the mean over all choices), so the figures do not depend on the order of the pixels.
+`poggi` keeps equals of its threshold. The other two keep a fixed number of pixels, which leaves
+the choice among equals to the sort: here each equal is kept in part (the mean over all choices),
+so the values do not depend on the order of the pixels.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -25,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from uncertainty_depth.metrics import checks
-from uncertainty_depth.metrics.arrays import Floats, Integers, first_sums, trapezoid
+from uncertainty_depth.metrics.arrays import Floats, Integers, first_sums, sorted_order, trapezoid
 from uncertainty_depth.metrics.depth import A1_FACTOR, PixelErrors
 
 
@@ -36,8 +41,8 @@ class Variant:
     Attributes:
         name: what it is called.
         errors: the error statistics it is defined for.
-        fractions: shares removed.
-        keeps_ties: threshold at a percentile and keep its equals, instead of keeping a number of pixels.
+        fractions: fractions removed.
+        keeps_ties: threshold at a percentile and keep its equals, instead of a number of pixels.
         normalised: divide each curve by its first value.
         closed: append the point (1, 0).
     """
@@ -51,7 +56,7 @@ class Variant:
 
     @property
     def title(self) -> str:
-        """Its name as it stands in a figure."""
+        """Name as plots show it."""
         return {
             "poggi": "Poggi et al. 2020",
             "gustafsson": "Gustafsson et al. 2020",
@@ -70,7 +75,7 @@ POGGI = Variant(
 GUSTAFSSON = Variant(
     "gustafsson",
     ("rmse",),
-    np.arange(0.0, 1.0, 0.01),
+    np.arange(100) * np.float64(0.01),
     keeps_ties=False,
     normalised=True,
     closed=False,
@@ -87,8 +92,9 @@ class Sparsification:
 
     Attributes:
         variant: name of the convention.
-        error: name of the error statistic; "a1" is the share outside the factor 1.25, as `1 - a1`.
-        fractions: shares removed.
+        error: name of the error statistic; "a1" is the fraction outside the factor 1.25, as `1 -
+            a1`.
+        fractions: fractions removed.
         sparsification: error of the rest when removed by sigma.
         oracle: error of the rest when removed by the true error.
         random: error of the full set, which random removal keeps.
@@ -119,20 +125,23 @@ def sparsification(
     error: str | None = None,
     variant: str = "poggi",
 ) -> Sparsification:
-    """Sparsification curves of one set of pixels.
+    """Return the sparsification curves of one set of pixels.
 
     Args:
         depth: (N,) predicted depth, metres.
         sigma: (N,) standard deviation, metres; only its order matters.
         ground_truth: (N,) positive, metres.
-        error: "abs_rel", "rmse" or "a1" for poggi, "rmse" for gustafsson, "mae" for ilg; None takes the variant's first.
-        variant: "poggi" (per image: call it for each, and average), "gustafsson" or "ilg" (all pixels of the set together).
+        error: "abs_rel", "rmse" or "a1" for poggi, "rmse" for gustafsson, "mae" for ilg; None
+            takes the variant's first.
+        variant: "poggi" (per image: call it for each, and average), "gustafsson" or "ilg" (all
+            pixels of the set together).
 
     Returns:
         Curves and areas; NaN for N = 0.
 
     Raises:
-        ValueError: wrong shapes, a negative sigma, a non-finite value, an unknown variant, an error that the variant is not defined for.
+        ValueError: wrong shapes, a negative sigma, a non-finite value, an unknown variant, an
+            error that the variant is not defined for.
     """
     convention = VARIANTS[checks.choice("variant", variant, tuple(VARIANTS))]
     name = (
@@ -153,7 +162,10 @@ def sparsification(
 
 
 def statistic_values(errors: PixelErrors, name: str) -> tuple[Floats, Floats]:
-    """What a statistic averages, and what its oracle ranks by: the same, but for a1, which averages `factor >= 1.25` and ranks by the factor."""
+    """Return what a statistic averages, and what its oracle ranks by.
+
+    They are the same, but for a1, which averages `factor >= 1.25` and ranks by the factor.
+    """
     if name == "a1":
         return errors.inaccurate, errors.factor
     values = {"abs_rel": errors.relative, "rmse": errors.squared, "mae": errors.absolute}[name]
@@ -161,40 +173,49 @@ def statistic_values(errors: PixelErrors, name: str) -> tuple[Floats, Floats]:
 
 
 def curves(convention: Variant, name: str, removal: Floats, oracle: Floats) -> Sparsification:
-    """Close and normalise the two raw curves as the convention has it."""
-    fractions, random = convention.fractions, np.full(len(removal), removal[0])
+    """Return the two raw curves closed and normalised as the convention has it."""
+    fractions: Floats = convention.fractions
+    random: Floats = np.full(len(removal), removal[0])
     if convention.normalised:
         with np.errstate(invalid="ignore"):
-            removal, oracle, random = removal / removal[0], oracle / oracle[0], random / random[0]
+            removal = removal / removal[0]
+            oracle = oracle / oracle[0]
+            random = random / random[0]
     if convention.closed:
-        last = ((fractions, 1), (removal, 0), (oracle, 0), (random, random[0]))
-        fractions, removal, oracle, random = (np.append(curve, value) for curve, value in last)
+        fractions = np.append(fractions, 1)
+        removal = np.append(removal, 0)
+        oracle = np.append(oracle, 0)
+        random = np.append(random, random[0])
     return Sparsification(convention.name, name, fractions, removal, oracle, random)
 
 
 def poggi_areas(removal: Floats, oracle: Floats) -> tuple[Floats, Floats]:
-    """AUSE and AURG of raw poggi curves, (..., 50): the trapezoids of `Sparsification` as one weighted sum, the appended (1, 0) included."""
+    """Return AUSE and AURG of raw poggi curves, (..., 50).
+
+    The trapezoids of `Sparsification` as one weighted sum, the appended (1, 0) included.
+    """
     weights = np.full(removal.shape[-1], POGGI.fractions[1])
     weights[0] /= 2
     return (removal - oracle) @ weights, removal[..., 0] - removal @ weights
 
 
 def removal_curve(convention: Variant, name: str, key: Floats, values: Floats) -> Floats:
-    """Statistic of the pixels that are left when those with the greatest key are removed."""
+    """Return the statistic of the pixels that are left when those with the largest key go."""
     if not len(key):
         return np.full(len(convention.fractions), math.nan)
-    return Ranking(key).curves(convention, {name: values})[0]
+    ranking = Ranking(key)
+    return ranking.curves(convention, (name,), values[None].take(ranking.order, axis=1))[0]
 
 
 def oracle_curve(convention: Variant, name: str, values: Floats, key: Floats) -> Floats:
-    """The best that any order can do: sort the errors themselves."""
+    """Return the best curve that any order can give: the errors themselves are sorted."""
     if not len(key):
         return np.full(len(convention.fractions), math.nan)
     return sorted_oracle(convention, name, np.sort(key))
 
 
 def sorted_oracle(convention: Variant, name: str, ascending: Floats) -> Floats:
-    """`oracle_curve` from the sorted key; those outside the factor come last among the factors."""
+    """Return `oracle_curve` from the sorted key; pixels outside the factor come last."""
     counts = kept(convention, ascending)
     if name == "a1":
         return np.maximum(counts - np.searchsorted(ascending, A1_FACTOR), 0) / counts
@@ -202,7 +223,7 @@ def sorted_oracle(convention: Variant, name: str, ascending: Floats) -> Floats:
 
 
 def kept(convention: Variant, ascending: Floats) -> Integers:
-    """How many of the sorted pixels are left at each fraction."""
+    """Return the number of sorted pixels that are left at each fraction."""
     number = len(ascending)
     if convention.keeps_ties:
         return np.searchsorted(ascending, upper_percentiles(ascending, convention), "right")
@@ -213,28 +234,28 @@ def kept(convention: Variant, ascending: Floats) -> Integers:
 
 
 def upper_percentiles(ascending: Floats, convention: Variant) -> Floats:
-    """The percentiles of `-key` for each share, negated: linear interpolation between neighbours, rounded as NumPy does it."""
+    """Return the percentiles of `-key` for each fraction, negated.
+
+    Linear interpolation between neighbours, rounded as NumPy does it.
+    """
     places, weight = _percentile_places(convention, len(ascending))
     near, far = ascending[places]
     with np.errstate(invalid="ignore"):
         step = far - near
-        return np.where(
-            near == far,
-            near,
-            np.where(weight >= 0.5, far - step * (1 - weight), near + step * weight),
-        )
+        values = np.where(weight >= 0.5, far - step * (1 - weight), near + step * weight)
+    return np.where(near == far, near, values)
 
 
 @lru_cache(maxsize=8)
 def _percentile_places(convention: Variant, number: int) -> tuple[Integers, Floats]:
-    """Which two of the sorted pixels each percentile lies between, (2, K), and how far towards the second, (K,)."""
+    """Return the two sorted pixels next to each percentile, (2, K), and the weight of the second."""
     place = convention.fractions * (number - 1)
     below = place.astype(np.int64)
     return number - 1 - np.minimum(np.stack((below, below + 1)), number - 1), place - below
 
 
 def statistic(name: str, mean: Floats) -> Floats:
-    """From the mean of a statistic's values to the statistic."""
+    """Return the statistic from the mean of its values."""
     return np.sqrt(mean) if name == "rmse" else mean
 
 
@@ -242,24 +263,30 @@ class Ranking:
     """Pixels in ascending order of a key, for the curves of several statistics from one sort."""
 
     def __init__(self, key: Floats) -> None:
-        self.order = np.argsort(key)
-        self.ascending = key[self.order]
+        self.order, self.ascending = sorted_order(key)
 
-    def curves(self, convention: Variant, values: dict[str, Floats]) -> Floats:
-        """Each statistic of what is left at each fraction, (statistics, K); values by the statistic's name, in the pixels' own order."""
+    def curves(self, convention: Variant, names: Sequence[str], ordered: Floats) -> Floats:
+        """Return each statistic of the pixels that are left at each fraction, (S, K).
+
+        Args:
+            convention: fractions and ties.
+            names: of the S statistics.
+            ordered: (S, N) what each statistic averages, in the order of this ranking.
+        """
         counts = kept(convention, self.ascending)
-        means = (
-            self._sums(convention, value.take(self.order), counts) / counts
-            for value in values.values()
-        )
-        return np.stack([statistic(name, mean) for name, mean in zip(values, means, strict=True)])
+        means = self._sums(convention, ordered, counts) / counts
+        return np.stack([statistic(*pair) for pair in zip(names, means, strict=True)])
 
     def _sums(self, convention: Variant, ordered: Floats, counts: Integers) -> Floats:
-        """Sums of the first `counts` values; where a number of pixels is kept, a group of equal keys that is cut counts in proportion."""
+        """Return the sums of the first `counts` values.
+
+        Where a number of pixels is kept, a group of equal keys that is cut counts in proportion.
+        """
         if convention.keeps_ties:
             return first_sums(ordered, counts)
         edge = self.ascending[counts - 1]
         first = np.searchsorted(self.ascending, edge, "left")
         last = np.searchsorted(self.ascending, edge, "right")
-        before, after = first_sums(ordered, np.stack((first, last)))
+        before = first_sums(ordered, first)
+        after = first_sums(ordered, last)
         return before + (after - before) * (counts - first) / (last - first)

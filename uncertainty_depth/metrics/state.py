@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The bounded state of `OnlineMetrics`: tables of fixed size that can be merged and saved."""
 
 from __future__ import annotations
@@ -5,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,13 @@ from uncertainty_depth.metrics.baselines import CANDIDATES
 from uncertainty_depth.metrics.bins import EMPTY, Bins, Window, join_single_values
 from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, LEVELS
 from uncertainty_depth.metrics.frame import STATISTICS
-from uncertainty_depth.metrics.interval_bins import NONE_SEEN, IntervalBins, Intervals, widest
+from uncertainty_depth.metrics.interval_bins import (
+    NONE_SEEN,
+    IntervalBins,
+    Intervals,
+    spans_of,
+    widest,
+)
 from uncertainty_depth.options import from_mapping, to_mapping
 
 FORMAT = 3
@@ -101,7 +109,7 @@ def _candidate_layout(candidate: str) -> Layout:
 
 def joined(name: str) -> Callable[[NDArray, NDArray], NDArray]:
     """How two tables of this name are put together."""
-    rules = {
+    rules: dict[str, Callable[[NDArray, NDArray], NDArray]] = {
         "least": np.minimum,
         "greatest": np.maximum,
         "max_error": np.maximum,
@@ -148,8 +156,15 @@ class State:
             self.tables[f"{candidate}.joint"] = window.widened(table, spans[0], wider[0])
         self.tables[f"{candidate}.joint_span"] = wider
 
-    def widen_intervals(self, name: str, spans: Integers) -> None:
-        """Make room for the bins of spans, (intervals, 2), in the rows of "error" or "ratio"."""
+    def widen_intervals(self, name: str, index: Integers, place: Integers) -> None:
+        """Make room for pixels in the rows of "error" or "ratio", by their bins and intervals."""
+        low, high = self.tables[f"interval.{name}_span"].T.copy()
+        outside = np.flatnonzero((index < low.take(place)) | (index > high.take(place)))
+        if len(outside):
+            spans = spans_of(index[outside], place[outside], self.intervals.number)
+            self._widen_interval_spans(name, spans)
+
+    def _widen_interval_spans(self, name: str, spans: Integers) -> None:
         old = self.tables[f"interval.{name}_span"]
         wider = widest(old, spans)
         table = self.tables[f"interval.{name}_bins"]
@@ -166,7 +181,8 @@ class State:
                 if span[1] != NONE_SEEN:
                     first.widen_joint(candidate, span)
             for name in INTERVAL_BINS:
-                first.widen_intervals(name, second.tables[f"interval.{name}_span"])
+                spans = second.tables[f"interval.{name}_span"]
+                first._widen_interval_spans(name, spans)
         for name, table in self.tables.items():
             self.tables[name] = joined(name)(table, aligned.tables[name])
 
@@ -201,9 +217,10 @@ def from_arrays(
 
 
 def save_state(state: State, config: EvaluationConfig, path: str | os.PathLike) -> None:
-    """Write a state to an `.npz` of plain numbers and its config as JSON, completely or not at all."""
-    with atomic.replacing(path) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, **to_arrays(state, config))
+    """Write a state to an `.npz` of plain numbers, with its config as JSON, in one step."""
+    tables: dict[str, Any] = to_arrays(state, config)
+    with atomic.replacing(os.fspath(path)) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, **tables)
 
 
 def load_state(path: str | os.PathLike) -> tuple[State, EvaluationConfig]:

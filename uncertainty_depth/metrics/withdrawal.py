@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """How the pixels withdrawn for their large error spread over error / sigma."""
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ def withdrawn_counts(
     limit: float,
     ratio_edges: Floats,
 ) -> Floats:
-    """Approximate number of withdrawn pixels with `error / sigma` below each ratio bin's upper edge.
+    """Return how many withdrawn pixels have a ratio below each bin's upper edge, approximately.
 
     Withdrawn are the pixels with the largest errors. They are taken from the columns of a joint
-    histogram, the last of these in proportion, and each cell is spread evenly over the logarithm of
-    the ratios that it can hold.
+    histogram, the last of these in proportion, and each cell is spread evenly over the logarithm
+    of the ratios that it can hold.
 
     Args:
         joint: (R, C) pixels by sigma and error.

@@ -1,0 +1,247 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""All exact metrics of one frame, of the predicted sigma and of the trivial baselines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from uncertainty_depth.metrics import calibration
+from uncertainty_depth.metrics.arrays import Floats, Integers, average_ranks, order_statistic
+from uncertainty_depth.metrics.baselines import CANDIDATES, noisy_depth
+from uncertainty_depth.metrics.depth import depth_means
+from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, HALF_WIDTHS
+from uncertainty_depth.metrics.frame import STATISTICS, Frame
+from uncertainty_depth.metrics.merci import (
+    MerciTerms,
+    error_ratio,
+    normalised,
+    rescaled_mean,
+    trimmed_terms,
+)
+from uncertainty_depth.metrics.sparsification import POGGI, Ranking, poggi_areas
+
+SHOWN_LEVELS = (68, 95)
+"""Confidence levels, per cent, whose coverage is a metric of its own."""
+
+
+class Candidate:
+    """One sigma of a frame.
+
+    Attributes:
+        frame: the pixels.
+        sigma: (N,) metres, or anything proportional to it, in the order of the frame's pixels.
+        is_fitted: whether the scale of sigma is unknown; its size is then judged at the most
+            likely scale.
+        ratio: (N,) `error / sigma`.
+        ascending_ratio: (N,) the same, sorted.
+        ranking: the pixels in ascending order of sigma.
+        ranked_values: (3, N) what each of `STATISTICS` averages, in the order of `ranking`.
+        sums: of sigma, of its logarithm, and of the finite ratios by power.
+        covered: pixels within the interval of each level, by distribution.
+    """
+
+    def __init__(self, frame: Frame, sigma: Floats, is_fitted: bool) -> None:
+        self.frame = frame
+        self.sigma = sigma
+        self.is_fitted = is_fitted
+        self.ratio = error_ratio(frame.error, sigma)
+        self.ascending_ratio = np.sort(self.ratio)
+        self.ranking = Ranking(sigma)
+        self.ranked_values = frame.statistic_values.take(self.ranking.order, axis=1)
+        self.sums = self._sums()
+        self.covered: dict[str, Integers] = {
+            name: calibration.covered_pixels(self.ascending_ratio, widths * self.scale(name))
+            for name, widths in HALF_WIDTHS.items()
+        }
+
+    def _sums(self) -> dict[str, float]:
+        finite = self.ratio
+        if math.isinf(self.ascending_ratio[-1]):
+            finite = finite[np.isfinite(finite)]
+        return {
+            "sigma": float(self.sigma.sum()),
+            "log_sigma": calibration.log_sum(self.sigma),
+            "finite": float(len(finite)),
+            **{name: calibration.power_sum(finite, law) for name, law in DISTRIBUTIONS.items()},
+        }
+
+    def scale(self, distribution: str) -> float:
+        """Return the factor on sigma at which its size is judged."""
+        if not self.is_fitted:
+            return 1.0
+        law = DISTRIBUTIONS[distribution]
+        return law.likely_scale(self.sums[distribution], self.sums["finite"])
+
+    @property
+    def spearman(self) -> float:
+        """Rank correlation with the error."""
+        sigma_ranks = average_ranks(self.ranking.ascending)
+        error_ranks = self.frame.error_ranks.take(self.ranking.order)
+        return calibration.correlation(sigma_ranks, error_ranks)
+
+    def n_merci(self) -> dict[str, float]:
+        """Return n-MeRCI in its three readings."""
+        frame = self.frame
+        number = frame.covered
+        factor = float(self.ascending_ratio[number - 1])
+        mean_sigma = self.sums["sigma"] / frame.pixels
+        plain = MerciTerms(factor, mean_sigma, frame.mae, frame.error[number - 1])
+        trimmed = trimmed_terms(frame.error, self.sigma, self.ratio, factor, number)
+        values = normalised(*np.array((plain, self._withdrawn_terms(), trimmed)).T)
+        names = ("n_merci", "n_merci_withdrawn", "n_merci_trimmed")
+        return dict(zip(names, values.tolist(), strict=True))
+
+    def _withdrawn_terms(self) -> MerciTerms:
+        rest = slice(self.frame.covered)
+        number = self.frame.covered_of_rest
+        factor = order_statistic(self.ratio[rest], number)
+        error = self.frame.error
+        return MerciTerms(factor, self.sigma[rest].mean(), error[rest].mean(), error[number - 1])
+
+    def metrics(self) -> dict[str, Any]:
+        """Return the mapping under "uncertainty"; pooled metrics of one frame are its own."""
+        frame = self.frame
+        removal = self.ranking.curves(POGGI, STATISTICS, self.ranked_values)
+        areas = poggi_areas(removal, frame.oracles)
+        factor = self.ascending_ratio[frame.covered - 1]
+        fractions = {name: covered / frame.pixels for name, covered in self.covered.items()}
+        nll = {
+            name: candidate_nll(frame.pixels, self.sums, name, self.scale(name))
+            for name in DISTRIBUTIONS
+        }
+        return {
+            **self.n_merci(),
+            "merci": float(rescaled_mean(factor, self.sums["sigma"] / frame.pixels)),
+            **area_metrics(*areas),
+            **size_metrics(fractions, nll),
+            "spearman": self.spearman,
+        }
+
+
+class ConstantCandidate:
+    """A constant sigma of 1 m: all pixels tie, and the ratios are the errors.
+
+    Attributes:
+        frame: the pixels.
+    """
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+
+    def metrics(self) -> dict[str, Any]:
+        """Return the mapping under "uncertainty"; nothing is removed before everything is."""
+        frame = self.frame
+        removal = np.repeat(frame.oracles[:, :1], len(POGGI.fractions), axis=1)
+        sums = {
+            "log_sigma": 0.0,
+            "finite": float(frame.pixels),
+            "gaussian": frame.depth_sums["squared"],
+            "laplace": frame.depth_sums["mae"],
+        }
+        fractions = {}
+        nll = {}
+        for name, law in DISTRIBUTIONS.items():
+            scale = law.likely_scale(sums[name], frame.pixels)
+            covered = calibration.covered_pixels(frame.error, HALF_WIDTHS[name] * scale)
+            fractions[name] = covered / frame.pixels
+            nll[name] = candidate_nll(frame.pixels, sums, name, scale)
+        return {
+            **self.n_merci(),
+            "merci": float(frame.error[frame.covered - 1]),
+            **area_metrics(*poggi_areas(removal, frame.oracles)),
+            **size_metrics(fractions, nll),
+            "spearman": math.nan,
+        }
+
+    def n_merci(self) -> dict[str, float]:
+        """Return n-MeRCI in its three readings: 1, or NaN where the errors are equal."""
+        frame = self.frame
+        mae_of_rest = frame.error[: frame.covered].mean()
+        mae = np.array((frame.mae, mae_of_rest, mae_of_rest))
+        largest = frame.error[np.array((frame.covered, frame.covered_of_rest, frame.covered)) - 1]
+        values = normalised(largest, 1.0, mae, largest)
+        names = ("n_merci", "n_merci_withdrawn", "n_merci_trimmed")
+        return dict(zip(names, values.tolist(), strict=True))
+
+
+def candidates(frame: Frame) -> Iterator[tuple[str, Candidate | ConstantCandidate]]:
+    """Yield the predicted sigma and the baselines by name; each is made when it is asked for."""
+    for name in CANDIDATES:
+        if name == "method":
+            yield name, Candidate(frame, frame.sigma, is_fitted=False)
+        elif name == "constant":
+            yield name, ConstantCandidate(frame)
+        elif name == "proportional_to_depth":
+            yield name, Candidate(frame, frame.depth, is_fitted=True)
+        else:
+            noisy = noisy_depth(frame.depth, frame.ground_truth)
+            yield name, Candidate(frame, noisy, is_fitted=True)
+
+
+def frame_metrics(
+    frame: Frame, by_candidate: dict[str, dict[str, Any]], scored_fraction: float
+) -> dict[str, Any]:
+    """Return the nested mapping of `OnlineMetrics.compute` for one frame alone."""
+    baselines = dict(by_candidate)
+    return {
+        "pixels": frame.pixels,
+        "scored_fraction": scored_fraction,
+        "depth": frame.depth_errors,
+        "uncertainty": baselines.pop("method"),
+        "baselines": baselines,
+    }
+
+
+def candidate_nll(pixels: int, sums: dict[str, float], distribution: str, scale: float) -> float:
+    """Return the mean negative log likelihood from the sums; +inf with an infinite ratio."""
+    power_sum = sums[distribution] if sums["finite"] == pixels else math.inf
+    law = DISTRIBUTIONS[distribution]
+    return law.mean_nll(pixels, sums["log_sigma"], power_sum, scale)
+
+
+def area_metrics(ause: Floats, aurg: Floats) -> dict[str, dict[str, float]]:
+    """Return the areas of one frame, (3,) each; pooled over it alone they are the same."""
+    areas = {"ause": ause, "aurg": aurg, "ause_pooled": ause, "aurg_pooled": aurg}
+    return {name: by_statistic(values) for name, values in areas.items()}
+
+
+def by_statistic(values: Floats) -> dict[str, float]:
+    """Return areas by the name of their statistic."""
+    return dict(zip(STATISTICS, values.tolist(), strict=True))
+
+
+def size_metrics(covered: dict[str, Floats], nll: dict[str, float]) -> dict[str, float]:
+    """Return the metrics of the size of sigma.
+
+    Args:
+        covered: by distribution, the fractions covered at `LEVELS`.
+        nll: by distribution.
+    """
+    metrics: dict[str, float] = {}
+    for name, fractions in covered.items():
+        suffix = "" if name == "gaussian" else f"_{name}"
+        metrics[f"auce{suffix}"] = calibration.area_of_miscoverage(fractions)
+        for percent in SHOWN_LEVELS:
+            metrics[f"coverage_{percent}{suffix}"] = float(fractions[percent - 1])
+        metrics[f"nll{suffix}"] = nll[name]
+    return metrics
+
+
+def no_metrics(scored_fraction: float) -> dict[str, Any]:
+    """Return the nested mapping for no pixel at all: NaN, but for the counts."""
+    pixel = np.ones(1)
+    frame = Frame(pixel, pixel, pixel, alpha=1.0)
+    by_candidate = {name: candidate.metrics() for name, candidate in candidates(frame)}
+    blank = _blank(frame_metrics(frame, by_candidate, math.nan))
+    return {**blank, "pixels": 0, "scored_fraction": scored_fraction, "depth": depth_means({}, 0)}
+
+
+def _blank(metrics: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: _blank(value) if isinstance(value, dict) else math.nan
+        for name, value in metrics.items()
+    }
