@@ -16,9 +16,12 @@ import argparse
 import json
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from uncertainty_depth import atomic
 from uncertainty_depth.calibration.fit import SHAPES, SIZES, STRENGTHS
@@ -28,7 +31,7 @@ from uncertainty_depth.calibration.table import text
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.data.source import open_source
 from uncertainty_depth.evaluation.frame_table import flatten
-from uncertainty_depth.experiments.tables import markdown
+from uncertainty_depth.experiments.tables import markdown, mean_and_deviation
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.records import Frame
@@ -42,6 +45,7 @@ BASELINES = {
     "proportional_to_depth": "– depth",
     "proportional_to_depth_noisy": "– depth x noise",
 }
+BASELINE_PREFIXES = {title: f"baselines.{key}" for key, title in BASELINES.items()}
 COLUMNS = {
     "AUSE abs_rel": "ause.abs_rel",
     "AUSE rmse (m)": "ause.rmse",
@@ -57,12 +61,16 @@ COLUMNS = {
 }
 DEPTH_COLUMNS = ("abs_rel", "rmse", "a1")
 NYU_ROWS = (
-    ("multi_epochs-0", "multi_epochs"),
-    ("multi_epochs_laplace-0", "multi_epochs"),
-    ("multi_epochs_laplace_long-0", "multi_epochs"),
-    ("multi_epochs-0", "mc_dropout"),
-    ("multi_epochs_laplace-0", "mc_dropout"),
+    ("multi_epochs", "multi_epochs"),
+    ("multi_epochs_laplace", "multi_epochs"),
+    ("multi_epochs_laplace_long", "multi_epochs"),
+    ("multi_epochs", "mc_dropout"),
+    ("multi_epochs_laplace", "mc_dropout"),
 )
+"""(training, method); a training's folder is its name and "-SEED"."""
+NYU_CALIBRATED = tuple(row for row in NYU_ROWS if row[0] != "multi_epochs_laplace_long")
+Scores = Mapping[str, Sequence[Mapping[str, float]]]
+"""Title to the metrics of each seed, by dotted name."""
 
 
 class Inputs(NamedTuple):
@@ -78,7 +86,7 @@ class Inputs(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A part of a document, and what makes it.
+    """A part of a document, and the function that makes it.
 
     Attributes:
         document: relative to this folder.
@@ -94,14 +102,15 @@ class Block(NamedTuple):
 
 
 def demo_model(_: Inputs) -> str:
-    """What the demo's model.json says."""
+    """Return what the demo's model.json says."""
     content = json.loads((DEMO / "model.json").read_text())
     training = content["training"]
+    frames = training["frames"]
     camera = training["camera"]
     median_m = training["median_depth_m"]
     rows = [
         ["source", f"`{training['source']}`"],
-        ["frames, training / held out", _pair(training["frames"], "training", "validation")],
+        ["frames, training / held out", f"{frames['training']} / {frames['validation']}"],
         ["epochs, and the one kept", f"{training['epochs']} / {training['kept_epochs'][0]}"],
         ["head", content["network"]["head"]],
         ["depth range (m)", " to ".join(map(str, content["network"]["depth_range"]))],
@@ -114,33 +123,30 @@ def demo_model(_: Inputs) -> str:
     return markdown(["", ""], rows)
 
 
-def _pair(values: Mapping[str, Any], first: str, second: str) -> str:
-    return f"{values[first]} / {values[second]}"
-
-
 def maps(_: Inputs) -> str:
-    """The maps that a calibration chooses among."""
+    """Return the maps that a calibration chooses among."""
     strengths = ", ".join(f"{strength:.0%}" for strength in STRENGTHS)
     sizes = [name.strip(", ") or "coverage" for name in SIZES]
     number = 1 + len(sizes) * (1 + len(SHAPES) * len(STRENGTHS))
-    return (
+    sentence = (
         f"{number} maps: raw sigma; and, sized by {' and by '.join(sizes)}, a pure scale and the "
-        f"shapes {' and '.join(SHAPES)} at {strengths}.\n"
+        f"shapes {' and '.join(SHAPES)} at {strengths}."
     )
+    return textwrap.fill(sentence, 99) + "\n"
 
 
 def demo_scores(_: Inputs) -> str:
-    """The demo's model on worlds it has not seen, by exact depth and by LiDAR."""
+    """Score the demo's model on unseen worlds, by exact depth and by LiDAR."""
     predictor = Predictor(DEMO, PredictorConfig(device="cpu"))
     scores = {
-        "dense": score(predictor, UNSEEN + ",dense=true"),
-        "LiDAR": score(predictor, UNSEEN),
+        "dense": [score(predictor, UNSEEN + ",dense=true")],
+        "LiDAR": [score(predictor, UNSEEN)],
     }
     return depth_table(scores) + "\n" + sigma_table(scores)
 
 
 def score(predictor: Predictor, source: str) -> dict[str, Any]:
-    """All metrics over a source, by dotted name."""
+    """Return all metrics over a source, by dotted name."""
     metrics = OnlineMetrics()
     for record in open_source(source, SourceConfig()):
         if isinstance(record, Frame):
@@ -149,41 +155,50 @@ def score(predictor: Predictor, source: str) -> dict[str, Any]:
     return flatten(metrics.compute())
 
 
-def depth_table(scores: Mapping[str, Mapping[str, float]]) -> str:
-    """A row for each entry."""
-    rows = [
-        [name, *(f"{found[f'depth.{key}']:.3f}" for key in DEPTH_COLUMNS)]
-        for name, found in scores.items()
-    ]
+def depth_table(scores: Scores) -> str:
+    """Return the depth metrics, a row for each entry."""
+    rows = []
+    for title, seeds in scores.items():
+        rows.append([title, *_cells(seeds, [f"depth.{key}" for key in DEPTH_COLUMNS])])
     return markdown(["", "abs_rel", "rmse (m)", "a1"], rows)
 
 
-def sigma_table(scores: Mapping[str, Mapping[str, float]]) -> str:
-    """A row for each entry, one for each baseline on its depth, and the change to the better."""
+def sigma_table(scores: Scores) -> str:
+    """Return rows for each entry, each baseline on its depth, and the change to the better."""
     rows: list[list[str]] = []
-    for name, found in scores.items():
-        rows.append([name, *_cells(found, "uncertainty")])
-        for key, title in BASELINES.items():
-            rows.append([title, *_cells(found, f"baselines.{key}")])
-        rows.append(["– against the better of the first two", *_changes(found)])
+    for title, seeds in scores.items():
+        for row_title, prefix in {title: "uncertainty", **BASELINE_PREFIXES}.items():
+            keys = [f"{prefix}.{key}" for key in COLUMNS.values()]
+            rows.append([row_title, *_cells(seeds, keys)])
+        rows.append(["– against the better of the first two", *_changes(seeds)])
     return markdown(["", *COLUMNS], rows)
 
 
-def _cells(found: Mapping[str, float], prefix: str) -> list[str]:
-    return [f"{found[f'{prefix}.{key}']:.3f}" for key in COLUMNS.values()]
+def _cells(seeds: Sequence[Mapping[str, float]], keys: Sequence[str]) -> list[str]:
+    """Return mean and sample standard deviation over the seeds, or the only value."""
+    cells = []
+    for key in keys:
+        values = [seed[key] for seed in seeds]
+        cells.append(mean_and_deviation(values) if np.isfinite(values).all() else "–")
+    return cells
 
 
-def _changes(found: Mapping[str, float]) -> Iterator[str]:
-    """Percent, of the metrics that do not depend on the size of sigma; below 0 is better."""
+def _changes(seeds: Sequence[Mapping[str, float]]) -> Iterator[str]:
+    """Yield percent, of the metrics that do not depend on the size of sigma; below 0 is better."""
     for key in COLUMNS.values():
-        baselines = [found[f"baselines.{name}.{key}"] for name in list(BASELINES)[:2]]
-        is_relative = key.startswith(("ause", "n_merci"))
-        change = found[f"uncertainty.{key}"] / min(baselines) - 1
-        yield f"{change:+.0%}" if is_relative else ""
+        if not key.startswith(("ause", "n_merci")):
+            yield ""
+            continue
+        changes = []
+        for seed in seeds:
+            baselines = [seed[f"baselines.{name}.{key}"] for name in list(BASELINES)[:2]]
+            changes.append(100 * (seed[f"uncertainty.{key}"] / min(baselines) - 1))
+        deviation = f" ± {np.std(changes, ddof=1):.0f}" if len(changes) > 1 else ""
+        yield f"{np.mean(changes):+.0f}{deviation}%"
 
 
 def demo_calibration(_: Inputs) -> str:
-    """The demo's model on three sequences, each by the map of the two others."""
+    """Calibrate the demo's model on three sequences, each by the map of the two others."""
     predictor = Predictor(DEMO, PredictorConfig(device="cpu", calibrated=False))
     calibration = _calibrated(predictor, SEQUENCES)
     rows = []
@@ -202,8 +217,8 @@ def _calibrated(predictor: Predictor, sources: Sequence[str]) -> Calibration:
     return calibrate(opened, predictor, config, progress=False)
 
 
-def _scores(found: Mapping[str, float]) -> list[str]:
-    return [text(name, found[name]) for name in LABELS]
+def _scores(scores: Mapping[str, float]) -> list[str]:
+    return [text(name, scores[name]) for name in LABELS]
 
 
 def _outcome(calibration: Calibration) -> str:
@@ -215,20 +230,30 @@ def _outcome(calibration: Calibration) -> str:
 
 
 def nyu_scores(inputs: Inputs) -> str:
-    """The networks of the NYU experiment that are there, on the official test split."""
-    scores = {}
-    for predictor, title in _nyu_predictors(inputs):
-        scores[title] = score(predictor, f"nyu:{inputs.data}:test")
-        print(json.dumps({title: scores[title]}), file=sys.stderr)
+    """Score all finished seeds of the NYU experiment's networks on the official test split."""
+    scores: dict[str, list[dict[str, float]]] = {}
+    for training, method in NYU_ROWS:
+        folders = nyu_folders(inputs, training)
+        title = f"{training}, {method}"
+        if len(folders) > 1:
+            title += f" ({len(folders)} seeds)"
+        for folder in folders:
+            predictor = Predictor(folder, PredictorConfig(method=method, calibrated=False))
+            metrics = score(predictor, f"nyu:{inputs.data}:test")
+            print(json.dumps({f"{folder.name}, {method}": metrics}), file=sys.stderr)
+            scores.setdefault(title, []).append(metrics)
     return depth_table(scores) + "\n" + sigma_table(scores)
 
 
 def nyu_calibration(inputs: Inputs) -> str:
-    """The same, calibrated on the first two thirds of the test split, reported on the last."""
+    """Calibrate seed 0 on the first two thirds of the test split, and report on the last."""
     rows = []
-    for predictor, title in _nyu_predictors(inputs):
+    for training, method in NYU_CALIBRATED:
+        folder = nyu_folders(inputs, training)[0]
+        predictor = Predictor(folder, PredictorConfig(method=method, calibrated=False))
         calibration = _calibrated(predictor, [f"nyu:{inputs.data}:test"])
         before, after = calibration.scores()
+        title = f"{training}, {method}"
         rows.append([title, calibration.distribution, "before", *_scores(before)])
         is_refused = ", refused" if calibration.harmed() else ""
         kind = calibration.choice.sigma_map.kind
@@ -236,18 +261,17 @@ def nyu_calibration(inputs: Inputs) -> str:
     return markdown(["", "distribution", "", *LABELS.values()], rows)
 
 
-def _nyu_predictors(inputs: Inputs) -> Iterator[tuple[Predictor, str]]:
+def nyu_folders(inputs: Inputs, training: str) -> list[Path]:
+    """Return the folders of a training's finished seeds, seed 0 first."""
     if inputs.data is None or inputs.models is None:
         raise SystemExit("reproduce: the NYU blocks need --data NYU_DIR and --models MODELS_DIR")
-    for name, method in NYU_ROWS:
-        folder = inputs.models / name
-        if is_finished(folder):
-            config = PredictorConfig(method=method, calibrated=False)
-            yield Predictor(folder, config), f"{name.rsplit('-', 1)[0]}, {method}"
+    return [
+        folder for folder in sorted(inputs.models.glob(f"{training}-*")) if is_finished(folder)
+    ]
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether a training in the folder came to its end."""
+    """Return whether the training in the folder finished."""
     path = folder / "model.json"
     return path.exists() and bool(json.loads(path.read_text())["training"].get("finished"))
 
@@ -263,30 +287,30 @@ BLOCKS = {
 
 
 def pattern(name: str) -> re.Pattern[str]:
-    """A block with its markers, the content in the only group."""
+    """Return the pattern of a block's content between its markers."""
     return re.compile(rf"(?<=<!-- made by: {name} -->\n)(.*?)(?=<!-- end -->)", re.DOTALL)
 
 
 def written(name: str) -> str:
-    """The block as it stands in its document.
+    """Return the block's content in its document.
 
     Raises:
         SystemExit: the document has no such block.
     """
     document = DOCS / BLOCKS[name].document
-    found = pattern(name).search(document.read_text())
-    if found is None:
+    match = pattern(name).search(document.read_text())
+    if match is None:
         raise SystemExit(f"reproduce: {document.name} has no block {name}; expected its markers")
-    return found.group()
+    return match.group()
 
 
 def framed(content: str) -> str:
-    """Content with an empty line before and after, as Markdown wants it."""
+    """Return the content with an empty line before and after, as Markdown wants it."""
     return f"\n{content.strip()}\n\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Make the blocks, or compare them."""
+    """Write the blocks, or compare them."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The documents' numbers are those that their commands make."""
 
 from __future__ import annotations
@@ -72,3 +73,34 @@ def test_a_block_is_replaced_and_the_rest_stays(copied: Path) -> None:
 def test_nyu_blocks_say_what_they_need() -> None:
     with pytest.raises(SystemExit, match="--data NYU_DIR and --models"):
         reproduce.main(["nyu-scores"])
+
+
+def metrics_of(ause: float) -> dict[str, float]:
+    """Return metrics where all AUSE are `ause`, and those of the baselines 0.5 and 0.4."""
+    metrics = {f"depth.{key}": 0.1 for key in reproduce.DEPTH_COLUMNS}
+    values = {"uncertainty": ause, **{f"baselines.{key}": 0.5 for key in reproduce.BASELINES}}
+    values["baselines.proportional_to_depth"] = 0.4
+    for prefix, value in values.items():
+        for key in reproduce.COLUMNS.values():
+            metrics[f"{prefix}.{key}"] = value
+    metrics["baselines.constant.spearman"] = float("nan")
+    return metrics
+
+
+def test_several_seeds_are_a_mean_and_a_sample_deviation_one_is_its_value() -> None:
+    lines = reproduce.sigma_table({"two": [metrics_of(0.2), metrics_of(0.4)]}).splitlines()
+    assert lines[2].startswith("| two | 0.300 ± 0.141 |")
+    assert lines[3].startswith("| – constant | 0.500 ± 0.000 |")
+    assert lines[3].endswith(" – |")
+    assert lines[6].startswith("| – against the better of the first two | -25 ± 35% |")
+    single = reproduce.sigma_table({"one": [metrics_of(0.2)]}).splitlines()
+    assert single[2].startswith("| one | 0.200 |")
+    assert single[6].startswith("| – against the better of the first two | -50% |")
+
+
+def test_only_finished_seeds_are_scored(tmp_path: Path) -> None:
+    for name, text in {"net-0": '{"finished": 1}', "net-1": "{}", "net_long-0": "{}"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.json").write_text(f'{{"training": {text}}}')
+    inputs = reproduce.Inputs(tmp_path, tmp_path)
+    assert reproduce.nyu_folders(inputs, "net") == [tmp_path / "net-0"]

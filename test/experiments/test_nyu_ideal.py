@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from uncertainty_depth.experiments.nyu_ideal import NOISE, RECIPES, drawn, score_drawn
+from uncertainty_depth.experiments.nyu_ideal import NOISE, RECIPES, draw_truths, score_drawn
 from uncertainty_depth.experiments.nyu_search import Passes, SmallFrames, load_networks
 from uncertainty_depth.metrics import OnlineMetrics
 
@@ -28,7 +28,7 @@ def maps():
 )
 def test_the_scaled_errors_have_the_distribution_and_unit_variance(maps, kind, distribution):
     depth, sigma = maps
-    scaled = ((drawn(depth, sigma, KNOWN, 0)[kind] - depth) / sigma).ravel()
+    scaled = ((draw_truths(depth, sigma, KNOWN, 0)[kind] - depth) / sigma).ravel()
     assert distribution.std() == pytest.approx(1)
     assert stats.kstest(scaled, distribution.cdf).pvalue > 1e-3
 
@@ -36,7 +36,7 @@ def test_the_scaled_errors_have_the_distribution_and_unit_variance(maps, kind, d
 def test_draws_differ_between_frames_and_keep_what_is_unknown(maps):
     known = KNOWN.copy()
     known[:50] = False
-    first, again, other = (drawn(*maps, known, seed) for seed in (0, 0, 1))
+    first, again, other = (draw_truths(*maps, known, seed) for seed in (0, 0, 1))
     for kind in NOISE:
         assert_array_equal(np.isfinite(first[kind]), known)
         assert_array_equal(first[kind], again[kind])
@@ -44,7 +44,7 @@ def test_draws_differ_between_frames_and_keep_what_is_unknown(maps):
 
 
 def test_no_drawn_depth_is_below_zero():
-    for truth in drawn(
+    for truth in draw_truths(
         np.full(SHAPE, 0.1, np.float32), np.full(SHAPE, 1.0, np.float32), KNOWN, 0
     ).values():
         assert np.nanmin(truth) > 0
@@ -53,7 +53,7 @@ def test_no_drawn_depth_is_below_zero():
 
 def test_a_normal_truth_is_covered_as_it_should(maps):
     metrics = OnlineMetrics()
-    metrics.update(*maps, drawn(*maps, KNOWN, 0)["normal"])
+    metrics.update(*maps, draw_truths(*maps, KNOWN, 0)["normal"])
     assert metrics.compute()["uncertainty"]["auce"] < 0.01
 
 

@@ -1,10 +1,11 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""All methods of Moukari et al. 2019, section VI, and two of Poggi et al. 2020, on the official split of NYU Depth v2.
+"""The six methods of Moukari et al. 2019, section VI, and two of Poggi et al. 2020, on NYU.
 
-What differs from the paper: its network is a ResNet-200 trained on 16,000 images of the raw set; here an encoder of 0.3 million weights
-from scratch and the 795 labelled images of the official training split, 160x128, so that a run takes hours on two cores. Values cannot be compared,
-the comparison of methods can. Every network of the methods is trained for the same number of epochs at a constant rate. `docs/experiments/nyu.md`
-says more.
+What differs from the paper: its network is a ResNet-200 trained on 16,000 images of the raw set;
+here an encoder of 0.3 million weights from scratch and the 795 labelled images of the official
+training split, 160x128, so that a run takes hours on two cores. Values cannot be compared with
+the paper's, the order of the methods can. All networks of the methods are trained for the same
+number of epochs at a constant rate. See `docs/experiments/nyu.md`.
 """
 
 from __future__ import annotations
@@ -30,38 +31,51 @@ from uncertainty_depth.experiments.nyu_methods import (
 )
 from uncertainty_depth.experiments.nyu_recipes import Question, questions
 from uncertainty_depth.experiments.nyu_scores import CONFIG, THINNED, Scores, score_rows, time_rows
-from uncertainty_depth.experiments.nyu_search import search
+from uncertainty_depth.experiments.nyu_search import Found, search
 from uncertainty_depth.records import Frame
 
-PUBLISHED = "In the paper Multi Epochs is best (n-MeRCI 0.11) and Learned Error worst (0.65), with a ResNet-200 on 16,000 images: another size."
+PUBLISHED = (
+    "In the paper Multi Epochs is best (n-MeRCI 0.11) and Learned Error worst (0.65), "
+    "with a ResNet-200 on 16,000 images."
+)
 
 Titled = dict[str, tuple[str, nyu_tables.Table]]
 
 
 def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None:
-    """Train, score, time, search; write table.md, CSV files, summary.json and figures. Each training and each score is kept where it is finished.
+    """Train, score, time and search; write table.md, CSV files, summary.json and plots.
+
+    Finished trainings and scores of an earlier run are used.
 
     Args:
-        output: folder of the results; the models lie in `models`, the scores in `results`.
+        output: of the results, with models in `models` and scores in `results`.
         seeds: trainings of each method of one network; those of several are trained once.
-        quick: few frames, small networks, two epochs: shows that everything works, and nothing else.
-        data: folder of NYU Depth v2; None takes `nyuv2` in the folder that UNCERTAINTY_DEPTH_DATA names.
+        quick: few frames, small networks, two epochs: only a test that the run works.
+        data: folder of NYU Depth v2; None takes `nyuv2` in the folder that UNCERTAINTY_DEPTH_DATA
+            names.
 
     Raises:
-        SourceError: the data are not there.
-        ConfigError: the output folder holds models of other options.
+        SourceError: the data are missing.
+        ConfigError: the output folder has models of other options.
     """
     settings = QUICK if quick else FULL
     splits = open_splits(data_folder(data), settings.train_frames, settings.test_frames)
     train_models(output / "models", splits.train, plan(seeds), settings)
     scores = score_rows(output, splits.test, seeds)
     seconds = time_rows(output, splits.test, settings.rounds)
-    asked = questions(settings)
-    found = search(output, splits, asked, settings, seeds)
-    drawn = ideal(output, splits, settings, seeds)
-    made = {**method_tables(scores, seconds), **recipe_tables(asked, found), **ideal_tables(drawn)}
-    write_tables(output, made, _intro(settings, scores, quick), winner_sentence(asked, found))
-    summaries = {name: [one["summary"] for one in each] for name, each in scores.items()}
+    search_questions = questions(settings)
+    recipe_scores = search(output, splits, search_questions, settings, seeds)
+    ideal_scores = ideal(output, splits, settings, seeds)
+    all_tables = {
+        **method_tables(scores, seconds),
+        **recipe_tables(search_questions, recipe_scores),
+        **ideal_tables(ideal_scores),
+    }
+    intro = _intro(settings, scores, quick)
+    write_tables(output, all_tables, intro, winner_sentence(search_questions, recipe_scores))
+    summaries = {}
+    for name, of_seeds in scores.items():
+        summaries[name] = [score["summary"] for score in of_seeds]
     strict_json.write(
         output / "summary.json",
         {
@@ -69,74 +83,79 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
             "settings": asdict(settings),
             "scores": summaries,
             "seconds": seconds,
-            "recipes": found,
-            "ideal": drawn,
+            "recipes": recipe_scores,
+            "ideal": ideal_scores,
         },
     )
     write_figures(output, scores, splits.test, quick)
 
 
 def method_tables(scores: Scores, seconds: Mapping[str, Any]) -> Titled:
-    """File name to what stands above the table, and the table."""
-    every = f"every {THINNED}nd row and column of the images"
-    means = f"Means over intervals of {CONFIG.depth_bin_width} m of true depth with enough pixels; alpha {CONFIG.alpha}, {every}."
+    """Return file name to caption and table, of the methods."""
+    means = (
+        f"Means over intervals of {CONFIG.depth_bin_width} m of true depth with enough pixels; "
+        f"alpha {CONFIG.alpha}, every {THINNED}nd row and column of the images."
+    )
     main = (
-        "Test split, all pixels. Mean ± standard deviation over the seeds; ensembles of several networks are trained once."
-        " The trivial baselines are on each row's own depth."
+        "Test split, all pixels. Mean ± sample standard deviation over the seeds; ensembles of "
+        "several networks are trained once. The trivial baselines are on each row's own depth."
+    )
+    change = (
+        "Change against the better of constant and depth, on the same depth; below 0 is better."
     )
     return {
         "table": (main, nyu_tables.main_table(scores, seconds)),
-        "change": (
-            "Change against the better of constant and depth, on the same depth; below 0 is better.",
-            nyu_tables.change_table(scores),
-        ),
+        "change": (change, nyu_tables.change_table(scores)),
         "intervals": (means, nyu_tables.interval_table(scores)),
     }
 
 
-def recipe_tables(asked: Sequence[Question], found: Mapping[str, Any]) -> Titled:
-    """In the same manner."""
+def recipe_tables(search_questions: Sequence[Question], scores: Found) -> Titled:
+    """Return file name to caption and table, of the recipes."""
     recipes = (
-        "What makes the spread informative? At the network's size; each answer with the seeds that all answers to its question were trained with."
-        " Change: against the better of constant and depth, on the same depth."
+        "What makes the spread informative? At the network's size; each answer with the seeds "
+        "that all answers to its question were trained with. Change: against the better of "
+        "constant and depth, on the same depth."
     )
+    calibration = "Maps of sigma fitted on the held-out frames, scored on the test split."
     return {
-        "recipes": (recipes, nyu_tables.search_table(asked, found)),
-        "calibration": (
-            "Maps of sigma fitted on the held-out frames, scored on the test split.",
-            nyu_tables.calibration_table(asked, found),
-        ),
+        "recipes": (recipes, nyu_tables.search_table(search_questions, scores)),
+        "calibration": (calibration, nyu_tables.calibration_table(search_questions, scores)),
     }
 
 
-def ideal_tables(drawn: Ideal) -> Titled:
-    """In the same manner."""
+def ideal_tables(scores: Ideal) -> Titled:
+    """Return file name to caption and table, of a correct sigma."""
     text = (
-        "What would a right sigma score? Change against the better baseline on the test images of the recipes, where the truth is the measured one,"
-        " and where each pixel's is drawn from a Laplace or a normal distribution around the predicted depth, with sigma as its standard deviation."
+        "What would a correct sigma score? Change against the better baseline on the test images "
+        "of the recipes, against the measured truth, and against one drawn from a Laplace or a "
+        "normal distribution around the predicted depth, with sigma as its standard deviation."
     )
-    return {"ideal": (text, nyu_tables.ideal_table(drawn))}
+    return {"ideal": (text, nyu_tables.ideal_table(scores))}
 
 
 def _intro(settings: Settings, scores: Scores, quick: bool) -> str:
     summary = scores["multi_epochs"][0]["summary"]
     network = settings.network
     width_height = "x".join(map(str, settings.network.input_size))
-    size = f"Encoder {network.backbone}, decoder width {network.decoder_width}, {width_height}, {settings.training.epochs} epochs"
-    warning = (
-        "**Quick run: it shows that everything works; its numbers mean nothing.**\n\n"
-        if quick
-        else ""
+    warning = "**Quick run: only a test that the run works; its numbers mean nothing.**\n\n"
+    return (
+        f"{warning if quick else ''}"
+        f"Encoder {network.backbone}, decoder width {network.decoder_width}, {width_height}, "
+        f"{settings.training.epochs} epochs; {summary['frames']['evaluated']} test images, "
+        f"{summary['pixels']:,} pixels. {PUBLISHED}\n"
     )
-    return f"{warning}{size}; {summary['frames']['evaluated']} test images, {summary['pixels']:,} pixels. {PUBLISHED}\n"
 
 
-def winner_sentence(asked: Sequence[Question], found: Mapping[str, Any]) -> str:
-    """The best recipe by the held-out frames, and what it is worth on the test split."""
-    best = nyu_tables.winner(asked, found)
+def winner_sentence(search_questions: Sequence[Question], scores: Found) -> str:
+    """Return the best recipe by the held-out frames, with its scores there and on the test split.
+
+    The rule is that of `nyu_tables.winner`.
+    """
+    best = nyu_tables.winner(search_questions, scores)
     rule = (
         "the smallest mean of the three AUSE against the better baseline on the held-out frames, "
-        "equals told apart by AUCE"
+        "ties broken by AUCE"
     )
     return (
         f"Best recipe ({rule}): **{best.question}: {best.answer}** (seeds: {best.seeds}). "
@@ -148,47 +167,37 @@ def _judgement(part: Mapping[str, float]) -> str:
     return f"mean AUSE {100 * (part['mean AUSE'] - 1):+.0f} %; AUCE {part['AUCE']:.3f}"
 
 
-def write_tables(output: Path, made: Titled, intro: str, verdict: str) -> None:
-    """Everything in table.md, and each table as CSV."""
-    for name, (_, table) in made.items():
+def write_tables(output: Path, titled: Titled, intro: str, winner: str) -> None:
+    """Write all tables to table.md, and each as CSV."""
+    parts = [intro]
+    for name, (title, table) in titled.items():
         tables.write_table(output / f"{name}.csv", *table)
-    text = "\n".join(
-        [
-            intro,
-            *(f"{title}\n\n{tables.markdown(*table)}" for title, table in made.values()),
-            verdict,
-        ]
-    )
-    atomic.write_text(output / "table.md", text)
+        parts.append(f"{title}\n\n{tables.markdown(*table)}")
+    atomic.write_text(output / "table.md", "\n".join([*parts, winner]))
 
 
 def write_figures(output: Path, scores: Scores, test: Source, quick: bool) -> None:
-    """Curves of all rows, and the sigma maps of one image."""
-    made = {
+    """Write the curves of all rows, and the sigma maps of one image."""
+    plots = {
         "intervals": nyu_figures.interval_figure(scores),
         "n_merci": nyu_figures.alpha_figure(scores),
         "sparsification": nyu_figures.sparsification_figure(scores),
         "maps": nyu_figures.maps_figure(*_example(output, scores, test)),
     }
-    for name, figure in made.items():
+    for name, figure in plots.items():
         if quick:
             figure.text(0.0, 0.0, "quick run", color="red", fontsize=8)
         figures.save(figure, output / f"{name}.png")
 
 
 def _example(output: Path, scores: Scores, test: Source) -> tuple[Frame, list[tuple[Any, ...]]]:
-    """The typical test image, and the scores and maps of each row's middle seed, the best row first."""
-    wanted = nyu_figures.typical_frame(scores)
-    frame = next(record for record in test if isinstance(record, Frame) and record.name == wanted)
-    shown = []
+    """Return the typical test image, and scores and maps of each row's middle seed, best first."""
+    typical = nyu_figures.typical_frame(scores)
+    frame = next(record for record in test if isinstance(record, Frame) and record.name == typical)
+    maps = []
     for name, seed, score in nyu_tables.ranking(scores):
-        own = float(scores[name][seed]["frames"][wanted]["uncertainty.ause.rmse"] or "nan")
-        shown.append(
-            (
-                ROWS[name].title,
-                score,
-                own,
-                load(output / "models", ROWS[name], seed).predict(frame.image, frame.stamp_ns),
-            )
-        )
-    return frame, shown
+        ause = float(scores[name][seed]["frames"][typical]["uncertainty.ause.rmse"] or "nan")
+        predictor = load(output / "models", ROWS[name], seed)
+        prediction = predictor.predict(frame.image, frame.stamp_ns)
+        maps.append((ROWS[name].title, score, ause, prediction))
+    return frame, maps

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The official split of NYU Depth v2 for the experiment: where it lies, and the first frames of it for a quick run."""
+"""The official split of NYU Depth v2, or its first frames for a quick run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOLDER = "nyuv2"
 
 
 class FirstFrames:
-    """The first frames of a source; the others are not even decoded. A `Source`."""
+    """The first frames of a source; the others are not decoded. A `Source`."""
 
     def __init__(self, source: Source, number: int) -> None:
         self.name = f"{source.name}, first {number}"
@@ -28,28 +28,28 @@ class FirstFrames:
 
     @property
     def notes(self) -> list[str]:
-        """Those of the source."""
+        """Return the notes of the source."""
         return self._source.notes
 
     def __len__(self) -> int:
-        """As many as asked for, or as there are."""
+        """Return the number of frames."""
         return min(len(self._source), self._number)
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
-        """From the first each time."""
+        """Iterate over the first frames."""
         return islice(self._source, self._number)
 
 
 @dataclass(frozen=True)
 class Splits:
-    """The two official parts: 795 images to train on, 654 to score."""
+    """The two official parts: 795 training images, 654 test images."""
 
     train: Source
     test: Source
 
 
 def open_splits(folder: Path, train_frames: int = 0, test_frames: int = 0) -> Splits:
-    """Both parts of the NYU folder, whole where the number of frames is 0, else their first frames.
+    """Open both parts of the NYU folder, all frames where a number is 0, else the first ones.
 
     Raises:
         SourceError: the folder, its split files or its images are missing.
@@ -59,19 +59,22 @@ def open_splits(folder: Path, train_frames: int = 0, test_frames: int = 0) -> Sp
 
 def _open(folder: Path, part: str, frames: int) -> Source:
     source = open_source(f"nyu:{folder}:{part}", SourceConfig())
-    return FirstFrames(source, frames) if frames else source
+    if not frames:
+        return source
+    return FirstFrames(source, frames)
 
 
-def data_folder(given: Path | None) -> Path:
-    """The folder that is given, or `nyuv2` in the folder that the environment names.
+def data_folder(folder: Path | None) -> Path:
+    """Return the folder, or if None `nyuv2` in the folder that the environment names.
 
     Raises:
-        SourceError: neither is there.
+        SourceError: the folder is None and the environment names none.
     """
-    if given is not None:
-        return given
+    if folder is not None:
+        return folder
     if not (data := os.environ.get(VARIABLE)):
         raise SourceError(
-            f"no NYU Depth v2: neither --data nor {VARIABLE} is given; expected --data DIR with rgb/, depth/, train.txt and test.txt"
+            f"no NYU Depth v2: neither --data nor {VARIABLE} is given; "
+            "expected --data DIR with rgb/, depth/, train.txt and test.txt"
         )
     return Path(data) / FOLDER

@@ -1,11 +1,11 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The figures of the NYU experiment: curves of all methods, and all sigma maps of one test image."""
+"""Plots of the NYU experiment: curves of all methods, and sigma maps of one test image."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import cycle
+from itertools import cycle, product
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS
 from uncertainty_depth.experiments import figures
-from uncertainty_depth.experiments.nyu_methods import ROWS, Row
+from uncertainty_depth.experiments.nyu_methods import ROWS
 from uncertainty_depth.experiments.nyu_scores import Scores
 from uncertainty_depth.records import DepthPrediction, Frame
 
@@ -22,34 +22,29 @@ READINGS = {"plain": "n-MeRCI", "withdrawn": "n-MeRCI withdrawn"}
 STATISTICS = {"abs_rel": "mean relative error", "rmse": "RMSE (m)", "a1": "1 - a1"}
 DEPTH_LINE = {"color": "0.5", "linestyle": ":", "label": "sigma = depth (of Multi Epochs)"}
 COLUMNS = 4
-SMOOTH = 95  # percentile of sigma at the far end of its colours
+SMOOTH = 95  # percentile of sigma at the upper end of its colours
 
 
-def _lines() -> Iterator[tuple[str, Row, dict[str, Any]]]:
-    styles = [(color, dashes) for dashes in ("-", "--") for color in figures.COLORS]
-    for (name, row), (color, dashes) in zip(ROWS.items(), cycle(styles), strict=False):
-        yield (
-            name,
-            row,
-            {"color": color, "linestyle": dashes, "label": row.title, "linewidth": 1.2},
-        )
+def _lines() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each row's name and the style of its line."""
+    styles = product(("-", "--"), figures.COLORS)
+    for (name, row), (dashes, color) in zip(ROWS.items(), cycle(styles), strict=False):
+        yield name, {"color": color, "linestyle": dashes, "label": row.title, "linewidth": 1.2}
 
 
 def interval_figure(scores: Scores) -> figures.Figure:
-    """The paper's figures 4 and 5: MAE and n-MeRCI per interval of true depth, where it holds enough pixels; mean over the seeds."""
+    """Plot MAE and n-MeRCI per interval of true depth, the paper's figures 4 and 5.
+
+    Mean over the seeds, where an interval has enough pixels.
+    """
     figure, panels = figures.panels(1, 3, width=5.0, height=4.6)
-    for name, _, style in _lines():
+    for name, style in _lines():
         intervals = [one["intervals"] for one in scores[name]]
         middle = np.convolve(intervals[0]["edges"], [0.5, 0.5], "valid")
         enough = np.array(intervals[0]["pixels"]) >= intervals[0]["enough"]
         for axes, key in zip(panels.flat, ("mae", *READINGS), strict=True):
-            axes.plot(
-                middle,
-                np.where(
-                    enough, np.mean([_floats(one[key]) for one in intervals], axis=0), np.nan
-                ),
-                **style,
-            )
+            mean = np.mean([_floats(one[key]) for one in intervals], axis=0)
+            axes.plot(middle, np.where(enough, mean, np.nan), **style)
     for axes, label in zip(panels.flat, ("MAE (m)", *READINGS.values()), strict=True):
         axes.set(xlabel="true depth (m)", ylabel=label, ylim=(0, None))
     for axes in panels.flat[1:]:
@@ -62,10 +57,10 @@ def interval_figure(scores: Scores) -> figures.Figure:
 
 
 def alpha_figure(scores: Scores) -> figures.Figure:
-    """n-MeRCI against the share of pixels covered, both readings; mean over the seeds."""
+    """Plot n-MeRCI against the fraction of pixels covered, both readings; mean over the seeds."""
     figure, panels = figures.panels(1, 2, width=5.5, height=4.6)
     for axes, (reading, label) in zip(panels.flat, READINGS.items(), strict=True):
-        for name, _, style in _lines():
+        for name, style in _lines():
             _alpha_line(axes, [one["n_merci"] for one in scores[name]], reading, "method", style)
         _alpha_line(
             axes,
@@ -89,17 +84,22 @@ def _alpha_line(
     candidate: str,
     style: Mapping[str, Any],
 ) -> None:
-    """The plain reading only where its denominator is positive, see `metrics.plots.n_merci_figure`."""
+    """Plot a line, of the plain reading only where its denominator is positive."""
     values = np.mean([_floats(curve[reading][candidate]) for curve in curves], axis=0)
-    shown = np.all([curve["tail"] for curve in curves], axis=0) if reading == "plain" else True
-    axes.plot(_floats(curves[0]["alphas"]), np.where(shown, values, np.nan), **style)
+    if reading == "plain":
+        is_positive = np.all([curve["tail"] for curve in curves], axis=0)
+        values = np.where(is_positive, values, np.nan)
+    axes.plot(_floats(curves[0]["alphas"]), values, **style)
 
 
 def sparsification_figure(scores: Scores) -> figures.Figure:
-    """How far the error of the rest stays above the oracle's, all pixels pooled; mean over the seeds. Depth differs, so differences are drawn."""
+    """Plot the error of the remaining pixels above the oracle's, all pixels pooled.
+
+    Mean over the seeds. Depths differ between rows, hence the difference to the oracle.
+    """
     figure, panels = figures.panels(1, 3, width=5.0, height=4.6)
     for axes, (statistic, label) in zip(panels.flat, STATISTICS.items(), strict=True):
-        for name, _, style in _lines():
+        for name, style in _lines():
             _sparsification_line(
                 axes, [one["sparsification"][statistic] for one in scores[name]], "method", style
             )
@@ -123,74 +123,66 @@ def sparsification_figure(scores: Scores) -> figures.Figure:
 def _sparsification_line(
     axes: Axes, curves: Sequence[Mapping[str, Any]], candidate: str, style: Mapping[str, Any]
 ) -> None:
-    above = np.mean(
-        [_floats(curve[candidate]) - _floats(curve["oracle"]) for curve in curves], axis=0
-    )
-    axes.plot(
-        100 * _floats(curves[0]["fractions"])[:-1], above[:-1], **style
-    )  # the last point, nothing left, is 0 by definition
+    above = [_floats(curve[candidate]) - _floats(curve["oracle"]) for curve in curves]
+    percent = 100 * _floats(curves[0]["fractions"])
+    # without the last point, which is 0 by definition: no pixel is left
+    axes.plot(percent[:-1], np.mean(above, axis=0)[:-1], **style)
 
 
 def _floats(values: object) -> NDArray[np.float64]:
-    """Numbers as JSON keeps them, None for NaN."""
+    """Return numbers from JSON, where None is NaN."""
     return np.asarray(values, dtype=np.float64)
 
 
 def typical_frame(scores: Scores) -> str:
-    """The test image whose abs_rel, the mean over all rows (first seed), is the median of the split."""
-    frames = [one[0]["frames"] for one in scores.values()]
-    mean = {
-        frame: float(np.mean([row[frame]["depth.abs_rel"] for row in frames]))
-        for frame in frames[0]
-    }
+    """Return the test image whose mean abs_rel over all rows (first seed) is the median."""
+    rows = [of_seeds[0]["frames"] for of_seeds in scores.values()]
+    mean = {}
+    for frame in rows[0]:
+        mean[frame] = float(np.mean([row[frame]["depth.abs_rel"] for row in rows]))
     return sorted(mean, key=lambda frame: (mean[frame], frame))[len(mean) // 2]
 
 
 def maps_figure(
     frame: Frame, maps: Sequence[tuple[str, float, float, DepthPrediction]]
 ) -> figures.Figure:
-    """Image, ground truth, depth and error of the best row, then all sigma maps in the order given.
+    """Plot image, ground truth, depth and error of the best row, then all sigma maps.
 
     Args:
         frame: the test image.
-        maps: per row its title, its AUSE over the better baseline's on the split, its AUSE rmse on this image, and its prediction; the best first.
+        maps: per row its title, its AUSE over the better baseline's on the split, its AUSE rmse
+            on this image, and its prediction; the best first.
     """
-    figure, panels = figures.panels(
-        math.ceil((len(maps) + 4) / COLUMNS), COLUMNS, width=3.3, height=2.9
-    )
+    rows = math.ceil((len(maps) + 4) / COLUMNS)
+    figure, panels = figures.panels(rows, COLUMNS, width=3.3, height=2.9)
     best = maps[0][3]
     truth = frame.ground_truth_m
-    far = np.nanpercentile(truth, 98)
-    off = np.nanpercentile(np.abs(best.depth_m - truth), SMOOTH)
+    error = np.abs(best.depth_m - truth)
+    max_depth = float(np.nanpercentile(truth, 98))
+    max_error = float(np.nanpercentile(error, SMOOTH))
     panels.flat[0].imshow(frame.image)
     panels.flat[0].set_title(f"test image {frame.name}", fontsize=9)
-    _map(panels.flat[1], truth, far, DEPTH_COLORS, "ground truth (m)")
-    _map(panels.flat[2], best.depth_m, far, DEPTH_COLORS, f"depth (m), {maps[0][0]}")
-    _map(panels.flat[3], np.abs(best.depth_m - truth), off, SIGMA_COLORS, "its error (m)")
-    for rank, (axes, (title, score, own, prediction)) in enumerate(
-        zip(panels.flat[4:], maps, strict=False), 1
-    ):
-        label = f"{rank}. {title}\n{score:.3f} (this image {own:.3f})"
-        _map(
-            axes,
-            prediction.sigma_m,
-            np.percentile(prediction.sigma_m, SMOOTH),
-            SIGMA_COLORS,
-            label,
-        )
+    _map(panels.flat[1], truth, max_depth, DEPTH_COLORS, "ground truth (m)")
+    _map(panels.flat[2], best.depth_m, max_depth, DEPTH_COLORS, f"depth (m), {maps[0][0]}")
+    _map(panels.flat[3], error, max_error, SIGMA_COLORS, "its error (m)")
+    for rank, (title, score, ause, prediction) in enumerate(maps, 1):
+        label = f"{rank}. {title}\n{score:.3f} (this image {ause:.3f})"
+        max_sigma = float(np.percentile(prediction.sigma_m, SMOOTH))
+        _map(panels.flat[3 + rank], prediction.sigma_m, max_sigma, SIGMA_COLORS, label)
     for axes in panels.flat:
         axes.set(xticks=[], yticks=[])
         axes.set_frame_on(False)
     figure.suptitle(
-        "sigma (m), by AUSE against the better baseline on the test split, the best first; of the middle seed, each on its own scale",
+        "sigma (m), by AUSE against the better baseline on the test split, the best first; "
+        "of the middle seed, each on its own scale",
         fontsize=10,
     )
     return figure
 
 
 def _map(axes: Axes, values: NDArray[np.float32], maximum: float, colors: str, title: str) -> None:
-    drawn = axes.imshow(
-        values, cmap=colors, vmin=0, vmax=max(float(maximum), 1e-6), interpolation="nearest"
+    image = axes.imshow(
+        values, cmap=colors, vmin=0, vmax=max(maximum, 1e-6), interpolation="nearest"
     )
-    axes.figure.colorbar(drawn, ax=axes, shrink=0.8)
+    axes.figure.colorbar(image, ax=axes, shrink=0.8)
     axes.set_title(title, fontsize=9)

@@ -1,9 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What a sigma would score if it were right: the truth drawn around the predicted depth, with sigma as its standard deviation.
+"""Scores of a correct sigma: the truth drawn around the predicted depth with this sigma.
 
-A reference, and no bound: errors of lighter tails than the drawn ones, or that vary more than sigma does, score better. Where a sigma does as well
-on the measured depth as on the drawn one, its order is about as good as its contrast allows, and what could gain is more of that: a
-sigma that tells easy pixels from hard ones more sharply.
+A reference, and no bound: errors of lighter tails than the drawn ones, or that vary more than
+sigma does, score better. Where a sigma scores as well on the measured depth as on the drawn one,
+its order is about as good as its contrast allows, and only more contrast could improve it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from uncertainty_depth.experiments.nyu_data import Splits
 from uncertainty_depth.experiments.nyu_methods import Settings, model_name
 from uncertainty_depth.experiments.nyu_recipes import Recipe, dropout
 from uncertainty_depth.experiments.nyu_scores import METRICS
-from uncertainty_depth.experiments.nyu_search import Passes, SmallFrames, load_networks, taken
+from uncertainty_depth.experiments.nyu_search import Passes, SmallFrames, load_networks, select
 from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.model_folder.folder import read
@@ -37,7 +37,10 @@ Ideal = dict[str, list[dict[str, Any]]]
 
 
 def ideal(output: Path, splits: Splits, settings: Settings, seeds: int) -> Ideal:
-    """Recipe to {"measured" or kind of noise: summary of `OnlineMetrics`} for each seed, on the test frames that the recipe search shows."""
+    """Return recipe to one mapping per seed of "measured" or noise to a summary.
+
+    Summaries are those of `OnlineMetrics` on the test frames of the recipe search.
+    """
     names = {f"ideal_{VARIANT}-{seed}": seed for seed in range(seeds)}
     frames = lru_cache(maxsize=1)(lambda: read_frames(splits.test, settings.network.input_size))
 
@@ -51,46 +54,46 @@ def ideal(output: Path, splits: Splits, settings: Settings, seeds: int) -> Ideal
         }
 
     def compute(name: str) -> dict[str, Any]:
-        shown = taken(frames(), range(0, len(frames()), settings.search_every))
-        return score_drawn(
-            Passes(load_networks(output / "models" / model_name(VARIANT, names[name]))),
-            RECIPES,
-            shown,
-        )
+        every = range(0, len(frames()), settings.search_every)
+        networks = load_networks(output / "models" / model_name(VARIANT, names[name]))
+        return score_drawn(Passes(networks), RECIPES, select(frames(), every))
 
-    found = resume(output / "results", names, pieces, compute, "nyu: ideal")
-    return {title: [one[title] for one in found] for title in RECIPES}
+    results = resume(output / "results", names, pieces, compute, "nyu: ideal")
+    return {title: [scores[title] for scores in results] for title in RECIPES}
 
 
 def score_drawn(
     passes: Passes, recipes: Mapping[str, Recipe], frames: SmallFrames
 ) -> dict[str, dict[str, Any]]:
-    """Recipe to summary against the measured depth, and against depths drawn around the predicted one."""
-    scores = {title: {kind: OnlineMetrics() for kind in ("measured", *NOISE)} for title in recipes}
-    for stamp, (image, truth) in enumerate(
-        zip(tqdm(frames.images, desc="nyu: ideal", unit="frame"), frames.truths, strict=True)
-    ):
+    """Return recipe to "measured" or noise to a summary against that truth."""
+    metrics = {}
+    for title in recipes:
+        for source in ("measured", *NOISE):
+            metrics[title, source] = OnlineMetrics()
+    images = tqdm(frames.images, desc="nyu: ideal", unit="frame")
+    for stamp, (image, truth) in enumerate(zip(images, frames.truths, strict=True)):
         passes.look_at(image, stamp)
         for title, recipe in recipes.items():
             depth, sigma = passes.maps(recipe)
-            truths = {
-                "measured": truth.astype(np.float32),
-                **drawn(depth, sigma, np.isfinite(truth), stamp),
-            }
-            for kind, each in truths.items():
-                scores[title][kind].update(depth, sigma, each)
-    return {
-        title: {kind: metrics.compute() for kind, metrics in each.items()}
-        for title, each in scores.items()
-    }
+            truths = draw_truths(depth, sigma, np.isfinite(truth), stamp)
+            truths["measured"] = truth.astype(np.float32)
+            for source, values in truths.items():
+                metrics[title, source].update(depth, sigma, values)
+    scores: dict[str, dict[str, Any]] = {}
+    for (title, source), online in metrics.items():
+        scores.setdefault(title, {})[source] = online.compute()
+    return scores
 
 
-def drawn(
+def draw_truths(
     depth: NDArray[np.float32], sigma: NDArray[np.float32], known: NDArray[np.bool_], seed: int
 ) -> dict[str, NDArray[np.float32]]:
-    """Kind of noise to a truth (h, w) of mean `depth` and standard deviation `sigma`, metres; NaN where none is `known`, or it is not above 0."""
+    """Draw a truth (h, w) of mean `depth` and standard deviation `sigma` for each noise.
+
+    In metres; NaN where no truth is `known`, or the value is not above 0.
+    """
     truths = {}
-    for kind, noise in NOISE.items():
+    for name, noise in NOISE.items():
         truth = (depth + noise(np.random.default_rng(seed), sigma)).astype(np.float32)
-        truths[kind] = np.where(known & (truth > 0), truth, np.float32(np.nan))
+        truths[name] = np.where(known & (truth > 0), truth, np.float32(np.nan))
     return truths

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What the NYU experiment trains, and how each training is served: one entry per training, one per row of the table."""
+"""Trainings of the NYU experiment, and rows of its table, each a training and a method."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from uncertainty_depth.training import train
 
 @dataclass(frozen=True)
 class Settings:
-    """The size of a run.
+    """Size of a run.
 
     Attributes:
-        network: what all networks are.
-        training: how all are trained; patience equals epochs, so that none stops early.
+        network: of all trainings.
+        training: of all; patience equals epochs, so that none stops early.
         backbones: encoders of multi_networks.
         train_frames: images to train on and to hold out; 0 takes all.
         test_frames: test images; 0 takes all.
-        search_every: the recipe search shows every so many-th test image.
-        rounds: turns that each row has when it is timed.
+        search_every: the recipe search scores one of so many test images.
+        rounds: predictions of each row when it is timed.
     """
 
     network: NetworkConfig
@@ -82,17 +82,17 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "multi_epochs_laplace_resnet10": {"backbone": "resnet10", **LAPLACE},
     "multi_epochs_laplace_resnet10_long": {"backbone": "resnet10", **LAPLACE, **LONG},
 }
-"""Each training: what sets its options apart from the run's; epochs and patience as multiples of the run's."""
+"""Options of each training that differ from the run's; epochs and patience as multiples."""
 
 
 class Row(NamedTuple):
     """A row of the table.
 
     Attributes:
-        title: what it is called there.
-        variant: the training it needs.
-        served: the method that makes sigma.
-        cheap: one network, trained once per seed; what needs several is trained once.
+        title: its name there.
+        variant: key of `VARIANTS`.
+        served: the method that predicts.
+        cheap: one network, trained once per seed; several networks are trained once.
     """
 
     title: str
@@ -130,55 +130,56 @@ ROWS: dict[str, Row] = {
 
 
 def options(variant: str, seed: int, settings: Settings) -> tuple[NetworkConfig, TrainingConfig]:
-    """What a training is called with."""
-    changed = VARIANTS[variant]
-    own = {
-        name: value
-        for name, value in changed.items()
-        if name in NetworkConfig.__dataclass_fields__
-    }
-    others = {name: value for name, value in changed.items() if name not in own}
-    others |= {
-        name: others[name] * getattr(settings.training, name)
-        for name in ("epochs", "patience")
-        if name in others
-    }
+    """Return the network and training options of a training."""
+    network: dict[str, Any] = {}
+    training: dict[str, Any] = {"seed": seed}
+    for name, value in VARIANTS[variant].items():
+        if name in NetworkConfig.__dataclass_fields__:
+            network[name] = value
+        elif name in ("epochs", "patience"):
+            training[name] = value * getattr(settings.training, name)
+        else:
+            training[name] = value
     if variant == "multi_networks":
-        others["backbones"] = settings.backbones
-    return replace(settings.network, **own), replace(settings.training, seed=seed, **others)
+        training["backbones"] = settings.backbones
+    return replace(settings.network, **network), replace(settings.training, **training)
 
 
 def model_name(variant: str, seed: int) -> str:
-    """Its folder."""
+    """Return the name of a training's folder."""
     return f"{variant}-{seed}"
 
 
 def seeds_of(row: Row, seeds: int) -> range:
-    """The seeds a row is trained and scored with."""
+    """Return the seeds that a row is trained and scored with."""
     return range(seeds if row.cheap else 1)
 
 
 def plan(seeds: int) -> list[tuple[str, int]]:
-    """Every training, once: of the table's rows, then what the search needs besides."""
-    rows = [(row.variant, seed) for row in ROWS.values() for seed in seeds_of(row, seeds)]
-    return list(dict.fromkeys([*rows, *((variant, 0) for variant in VARIANTS)]))
+    """Return (variant, seed) of each training: of the table's rows, then of the search."""
+    trainings = []
+    for row in ROWS.values():
+        trainings += [(row.variant, seed) for seed in seeds_of(row, seeds)]
+    trainings += [(variant, 0) for variant in VARIANTS]
+    return list(dict.fromkeys(trainings))
 
 
 def trained_seeds(seeds: int) -> dict[str, list[int]]:
-    """The seeds that each variant is trained with."""
-    return {
-        variant: [seed for other, seed in plan(seeds) if other == variant] for variant in VARIANTS
-    }
+    """Return the seeds that each variant is trained with."""
+    seeds_of_variants: dict[str, list[int]] = {variant: [] for variant in VARIANTS}
+    for variant, seed in plan(seeds):
+        seeds_of_variants[variant].append(seed)
+    return seeds_of_variants
 
 
 def train_models(
     folder: Path, source: Source, trainings: Iterable[tuple[str, int]], settings: Settings
 ) -> None:
-    """Train what is missing in `folder`, and go on where an earlier run was killed.
+    """Train the models missing in `folder`; an interrupted training continues.
 
     Raises:
-        ConfigError: a model of other options is in the way.
-        SourceError: the source cannot be read, or a training under way was started with other frames.
+        ConfigError: the folder of a model holds one of other options.
+        SourceError: the source cannot be read, or a training was started with other frames.
     """
     with tqdm(list(trainings), desc="nyu: trainings", unit="training") as progress:
         for variant, seed in progress:
@@ -192,8 +193,6 @@ def train_models(
 
 
 def load(folder: Path, row: Row, seed: int = 0) -> Predictor:
-    """A row's predictor, with raw sigma."""
-    return Predictor(
-        folder / model_name(row.variant, seed),
-        PredictorConfig(method=row.served, calibrated=False),
-    )
+    """Return the predictor of a row, with raw sigma."""
+    config = PredictorConfig(method=row.served, calibrated=False)
+    return Predictor(folder / model_name(row.variant, seed), config)

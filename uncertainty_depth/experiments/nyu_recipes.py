@@ -1,9 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Which ways to get a sigma the recipe search compares: what makes the spread of passes informative?"""
+"""Recipes for a sigma that the search compares: what makes the spread of passes informative?"""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from uncertainty_depth.experiments.nyu_methods import Settings
 
@@ -12,19 +13,20 @@ ALL_PLACES = (0, 1, 2)
 
 @dataclass(frozen=True)
 class Recipe:
-    """A model's passes and how one sigma is made of them.
+    """A model's passes, and how sigma is computed from them.
 
     Attributes:
         variant: the training; each of its seeds is scored.
-        first: number of the first member used, counted as Python does.
-        stop: the member to stop before; None uses all from the first on.
-        order: of the members: "served" has the best validation error last, "name" is that of the epochs for snapshots.
+        first: index of the first member used, as in Python slices.
+        stop: index to stop before; None uses all from the first on.
+        order: of the members: "served" has the best validation error last, "name" is the order of
+            epochs for snapshots.
         passes: passes of each member with dropout on; 0 is one with dropout off.
-        rate: dropout rate of these passes; None keeps the trained one.
+        rate: dropout rate of these passes; None takes the trained one.
         places: which of the decoder's three dropouts are on.
         part: total, epistemic or aleatoric.
-        space: what the spread is taken of: metres, or the logarithm of the depth, which is then multiplied by the depth.
-        weight: what the spread is multiplied by before the predicted part joins it.
+        space: of the spread: metres, or the logarithm of the depth, then multiplied by the depth.
+        weight: factor of the spread before the predicted part is added.
     """
 
     variant: str
@@ -40,26 +42,26 @@ class Recipe:
 
     @property
     def key(self) -> str:
-        """What its scores are kept under."""
+        """Return the key of its scores."""
         return " ".join(f"{name}={value}" for name, value in asdict(self).items())
 
 
 @dataclass(frozen=True)
 class Question:
-    """A choice, the answers that are compared, and whether their sigma is also calibrated."""
+    """A choice, the recipes compared, and whether their sigma is also calibrated."""
 
     title: str
     answers: dict[str, Recipe]
     calibrated: bool = False
 
 
-def dropout(variant: str = "multi_epochs", passes: int = 8, **options: object) -> Recipe:
-    """Dropout passes of the best snapshot."""
+def dropout(variant: str = "multi_epochs", passes: int = 8, **options: Any) -> Recipe:
+    """Return the recipe of dropout passes of the best snapshot."""
     return Recipe(variant, first=-1, passes=passes, **options)
 
 
 def questions(settings: Settings) -> list[Question]:
-    """All that is compared, in the order of the table."""
+    """Return all comparisons, in the order of the table."""
     snapshots = settings.training.snapshots
     members = settings.training.members
     return [
@@ -73,10 +75,8 @@ def questions(settings: Settings) -> list[Question]:
 
 def _about_snapshots(snapshots: int) -> list[Question]:
     numbers = [number for number in (2, 4, 8) if number <= snapshots]
-    none, laplace = (
-        {str(number): Recipe(variant, -number) for number in numbers}
-        for variant in ("multi_epochs", "multi_epochs_laplace")
-    )
+    none = {str(number): Recipe("multi_epochs", -number) for number in numbers}
+    laplace = {str(number): Recipe("multi_epochs_laplace", -number) for number in numbers}
     half = max(snapshots // 2, 1)
     halves = {
         "earlier half": Recipe("multi_epochs", stop=half, order="name"),
@@ -87,18 +87,11 @@ def _about_snapshots(snapshots: int) -> list[Question]:
         "1e-3 (default)": "multi_epochs",
         "3e-3": "multi_epochs_rate3e-3",
     }
-    last = {"leaky ReLU (default)": "multi_epochs", "ReLU": "multi_epochs_relu"}
-    spreads = {"snapshots": Recipe, "dropout": dropout}
-    activations = {
-        f"{name}, {spread}": make(variant)
-        for spread, make in spreads.items()
-        for name, variant in last.items()
-    }
-    spaces = {
-        f"{name}, {space}": recipe
-        for space in ("metres", "log")
-        for name, recipe in _in_space(space).items()
-    }
+    activations = _of_both({"leaky ReLU (default)": "multi_epochs", "ReLU": "multi_epochs_relu"})
+    spaces = {}
+    for space in ("metres", "log"):
+        for name, recipe in _in_space(space).items():
+            spaces[f"{name}, {space}"] = recipe
     return [
         Question("number of snapshots, no head", none),
         Question(
@@ -198,10 +191,10 @@ def _about_the_head() -> list[Question]:
             "encoder, Laplace head, 3 times as long, total",
             _of_both({"tiny (default)": LONG, "resnet10": f"{RESNET}_long"}),
         ),
-        *(
+        *[
             Question(f"part of sigma, {name}", _parts(variant, first))
             for name, variant, first in PARTS_OF
-        ),
+        ],
     ]
 
 
@@ -210,13 +203,10 @@ RESNET = "multi_epochs_laplace_resnet10"
 
 
 def _of_both(variants: dict[str, str]) -> dict[str, Recipe]:
-    """Snapshots and dropout passes of each training."""
-    makes = {"snapshots": Recipe, "dropout": dropout}
-    return {
-        f"{name}, {spread}": make(variant)
-        for spread, make in makes.items()
-        for name, variant in variants.items()
-    }
+    """Return snapshots and dropout passes of each training."""
+    snapshots = {f"{name}, snapshots": Recipe(variant) for name, variant in variants.items()}
+    passes = {f"{name}, dropout": dropout(variant) for name, variant in variants.items()}
+    return snapshots | passes
 
 
 def _weights(first: int) -> dict[str, Recipe]:
@@ -243,7 +233,7 @@ def _parts(variant: str, first: int) -> dict[str, Recipe]:
 
 
 def _about_members(members: int) -> list[Question]:
-    """As many snapshots as the ensembles have members; Multi Networks has one for each encoder."""
+    """Compare ensembles with as many snapshots; Multi Networks has one member per encoder."""
     none = {
         "Multi Epochs": Recipe("multi_epochs", -members),
         **{name: Recipe(variant) for name, variant in ENSEMBLES.items()},
@@ -252,11 +242,9 @@ def _about_members(members: int) -> list[Question]:
         "Multi Epochs": Recipe("multi_epochs_laplace", -members),
         "Multi Inits": Recipe("multi_inits_laplace"),
     }
-    titles = (
-        f"how {members} members differ, {head}" for head in ("no head", "Laplace head, total")
-    )
     return [
-        Question(title, answers) for title, answers in zip(titles, (none, laplace), strict=True)
+        Question(f"how {members} members differ, no head", none),
+        Question(f"how {members} members differ, Laplace head, total", laplace),
     ]
 
 

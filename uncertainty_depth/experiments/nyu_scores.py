@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Scores of the table's rows on the test split, at the images' size, and the time that each row takes per frame."""
+"""Scores of the table's rows on the test split at image size, and their time per frame."""
 
 from __future__ import annotations
 
@@ -29,19 +29,18 @@ from uncertainty_depth.options import to_mapping
 from uncertainty_depth.records import DepthPrediction, Frame
 
 CONFIG = EvaluationConfig()
-THINNED = 2  # rows and columns per one that the depth intervals use
-OF_FRAME = ("depth.abs_rel", "uncertainty.ause.rmse")
-METRICS = 2  # of the stored scores: 2 has the withdrawn n-MeRCI and the Laplace size
+THINNED = 2  # the depth intervals use one of so many rows and columns
+FRAME_METRICS = ("depth.abs_rel", "uncertainty.ause.rmse")
+METRICS = 2  # version of the stored scores: 2 has n-MeRCI withdrawn and Laplace AUCE
 Scores = dict[str, list[dict[str, Any]]]
 
 
 def score_rows(output: Path, source: Source, seeds: int) -> Scores:
-    """Row to the scores of each of its seeds; what an earlier run scored of the same models is read."""
-    names = {
-        f"{name}-{seed}": (name, seed)
-        for name, row in ROWS.items()
-        for seed in seeds_of(row, seeds)
-    }
+    """Return row to the scores of each of its seeds; scores of an earlier run are read."""
+    names = {}
+    for name, row in ROWS.items():
+        for seed in seeds_of(row, seeds):
+            names[f"{name}-{seed}"] = (name, seed)
 
     def settings(name: str) -> dict[str, Any]:
         row, seed = names[name]
@@ -59,91 +58,96 @@ def score_rows(output: Path, source: Source, seeds: int) -> Scores:
         row, seed = names[name]
         return score(load(output / "models", ROWS[row], seed), source)
 
-    found = dict(
-        zip(
-            names, resume(output / "results", names, settings, compute, "nyu: scores"), strict=True
-        )
-    )
-    return {
-        name: [found[f"{name}-{seed}"] for seed in seeds_of(row, seeds)]
-        for name, row in ROWS.items()
-    }
+    results = resume(output / "results", names, settings, compute, "nyu: scores")
+    scores: Scores = {name: [] for name in ROWS}
+    for (name, _), result in zip(names.values(), results, strict=True):
+        scores[name].append(result)
+    return scores
 
 
 def score(predictor: Predictor, source: Source) -> dict[str, Any]:
-    """One pass over the source: the summary as `evaluate` gives it, the curves, figures by depth and by frame.
+    """Return the summary as of `evaluate`, curves, and metrics by depth and by frame.
 
     Raises:
-        KeyboardInterrupt: what is half scored is not kept.
+        KeyboardInterrupt: the evaluation was interrupted.
     """
     thinned = Thinned()
     evaluation = evaluate(source, predictor, CONFIG, [thinned])
     if evaluation.interrupted:
         raise KeyboardInterrupt
     curves = evaluation.metrics.curves()
-    kept = {name: curves[name] for name in ("sparsification", "n_merci", "reliability")}
-    extent = {"greatest_depth_m": thinned.greatest_depth_m}
     return {
         "summary": evaluation.summary(),
-        **extent,
-        **kept,
+        "greatest_depth_m": thinned.max_depth_m,
+        "sparsification": curves["sparsification"],
+        "n_merci": curves["n_merci"],
+        "reliability": curves["reliability"],
         "intervals": thinned.intervals(),
-        "frames": frame_figures(evaluation),
+        "frames": frame_metrics(evaluation),
     }
 
 
 class Thinned:
-    """Error, sigma and true depth of every second row and column: the exact figures by depth need all pixels at once.
+    """Error, sigma and true depth of every second row and column.
+
+    The exact metrics by depth need all pixels at once.
 
     Attributes:
-        greatest_depth_m: the greatest predicted depth; far below the truth's where a network cannot give what is far.
+        max_depth_m: max predicted depth; far below the true one where a network saturates.
     """
 
     def __init__(self) -> None:
         self._frames: list[NDArray[np.float32]] = []
-        self.greatest_depth_m = 0.0
+        self.max_depth_m = 0.0
 
     def __call__(self, frame: Frame, prediction: DepthPrediction) -> None:
-        """Keep a frame's pixels. A sink of `evaluate`."""
-        maps = (
-            values[::THINNED, ::THINNED]
-            for values in (prediction.depth_m, prediction.sigma_m, frame.ground_truth_m)
+        """Store the pixels of a frame. A sink of `evaluate`."""
+        depth, sigma, truth = valid_pixels(
+            prediction.depth_m[::THINNED, ::THINNED],
+            prediction.sigma_m[::THINNED, ::THINNED],
+            frame.ground_truth_m[::THINNED, ::THINNED],
+            CONFIG.min_depth,
+            CONFIG.max_depth,
         )
-        depth, sigma, truth = valid_pixels(*maps, CONFIG.min_depth, CONFIG.max_depth)
-        self.greatest_depth_m = max(self.greatest_depth_m, float(depth.max(initial=0.0)))
+        self.max_depth_m = max(self.max_depth_m, float(depth.max(initial=0.0)))
         self._frames.append(np.stack([np.abs(depth - truth), sigma, truth]).astype(np.float32))
 
     def intervals(self) -> dict[str, Any]:
-        """MAE and both readings of n-MeRCI in each depth interval; the bracketed figure of the paper, and over how many intervals it is the mean."""
-        pixels = np.concatenate(self._frames, axis=1)
-        plain = by_depth(*pixels, CONFIG.depth_bin_width, CONFIG.alpha)
-        withdrawn = by_depth(*pixels, CONFIG.depth_bin_width, CONFIG.alpha, withdrawn=True)
-        shown = {
+        """Return MAE and n-MeRCI, plain and withdrawn, of each depth interval.
+
+        Also the means over the intervals with enough pixels, in brackets in the paper, and how
+        many intervals have enough.
+        """
+        error, sigma, truth = np.concatenate(self._frames, axis=1)
+        width = CONFIG.depth_bin_width
+        plain = by_depth(error, sigma, truth, width, CONFIG.alpha)
+        withdrawn = by_depth(error, sigma, truth, width, CONFIG.alpha, withdrawn=True)
+        return {
             "edges": plain.edges,
             "pixels": plain.pixels,
             "mae": plain.mae,
             "plain": plain.n_merci,
             "withdrawn": withdrawn.n_merci,
-        }
-        means = {"mean_plain": plain.mean_n_merci, "mean_withdrawn": withdrawn.mean_n_merci}
-        return {
-            **shown,
-            **means,
+            "mean_plain": plain.mean_n_merci,
+            "mean_withdrawn": withdrawn.mean_n_merci,
             "enough": plain.enough,
             "intervals_with_enough": plain.intervals_with_enough,
         }
 
 
-def frame_figures(evaluation: Evaluation) -> dict[str, dict[str, float]]:
-    """Frame name to some of its own figures."""
-    return {
-        row["frame"]: {name: float(row[name]) for name in OF_FRAME}
-        for row in csv.DictReader(evaluation.table.text())
-    }
+def frame_metrics(evaluation: Evaluation) -> dict[str, dict[str, float]]:
+    """Return frame name to `FRAME_METRICS` of that frame."""
+    metrics = {}
+    for row in csv.DictReader(evaluation.table.text()):
+        metrics[row["frame"]] = {name: float(row[name]) for name in FRAME_METRICS}
+    return metrics
 
 
 def time_rows(output: Path, source: Source, rounds: int) -> dict[str, dict[str, float]]:
-    """Row to seconds per frame, and how many times those of one deterministic pass they are; all rows of the first seed, measured in one run."""
+    """Return row to seconds per frame, and their multiple of one deterministic pass.
+
+    All rows of the first seed, measured in one run.
+    """
     folder = output / "models"
     trained = {
         name: read(folder / model_name(row.variant, 0)).training for name, row in ROWS.items()
@@ -151,35 +155,25 @@ def time_rows(output: Path, source: Source, rounds: int) -> dict[str, dict[str, 
 
     def compute(_: str) -> dict[str, dict[str, float]]:
         predictors = {name: load(folder, row) for name, row in ROWS.items()}
+        single = load(folder, ROWS["multi_epochs"]._replace(served="deterministic"))
         image = next(record.image for record in source if isinstance(record, Frame))
-        return side_by_side(
-            predictors,
-            load(folder, ROWS["multi_epochs"]._replace(served="deterministic")),
-            image,
-            rounds,
-        )
+        return side_by_side(predictors, single, image, rounds)
 
-    return resume(
-        output / "results",
-        ["seconds"],
-        {"training": trained, "rounds": rounds},
-        compute,
-        "nyu: seconds",
-    )[0]
+    settings = {"training": trained, "rounds": rounds}
+    return resume(output / "results", ["seconds"], settings, compute, "nyu: seconds")[0]
 
 
 def side_by_side(
     predictors: Mapping[str, Predictor], single: Predictor, image: NDArray[np.uint8], rounds: int
 ) -> dict[str, dict[str, float]]:
-    """Medians over rounds in which each predictor has one turn: other load on the machine hits all of them alike."""
-    taken = np.zeros((rounds, len(predictors) + 1))
+    """Return medians over rounds of one prediction each, so that other load hits all alike."""
+    durations = np.zeros((rounds, len(predictors) + 1))
     with one_thread():
         for turn in trange(rounds, desc="nyu: seconds", unit="round"):
-            taken[turn] = [
-                _timed(predictor, image) for predictor in (*predictors.values(), single)
-            ]
-    seconds = np.median(taken, axis=0)
-    ratio = np.median(taken / taken[:, -1:], axis=0)
+            for column, predictor in enumerate((*predictors.values(), single)):
+                durations[turn, column] = _seconds(predictor, image)
+    seconds = np.median(durations, axis=0)
+    ratio = np.median(durations / durations[:, -1:], axis=0)
     return {
         name: {"seconds": float(seconds[i]), "of_one_pass": float(ratio[i])}
         for i, name in enumerate(predictors)
@@ -188,18 +182,19 @@ def side_by_side(
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Network and resizing on one thread."""
-    before = torch.get_num_threads(), cv2.getNumThreads()
+    """Run torch and OpenCV on one thread."""
+    torch_threads = torch.get_num_threads()
+    cv2_threads = cv2.getNumThreads()
     torch.set_num_threads(1)
     cv2.setNumThreads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(before[0])
-        cv2.setNumThreads(before[1])
+        torch.set_num_threads(torch_threads)
+        cv2.setNumThreads(cv2_threads)
 
 
-def _timed(predictor: Predictor, image: NDArray[np.uint8]) -> float:
+def _seconds(predictor: Predictor, image: NDArray[np.uint8]) -> float:
     start = time.perf_counter()
     predictor.predict(image)
     return time.perf_counter() - start

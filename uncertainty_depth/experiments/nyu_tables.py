@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The tables of the NYU experiment: the methods, what they gain over sigma = depth, and the recipes."""
+"""Tables of the NYU experiment: methods, changes against the baselines, and recipes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,8 @@ from uncertainty_depth.experiments.tables import finite, mean_and_deviation
 Table = tuple[list[str], list[list[str]]]
 DEPTH = {"MAE (m)": "mae", "abs_rel": "abs_rel", "rmse (m)": "rmse"}
 N_MERCI = {"n-MeRCI": "n_merci", "n-MeRCI withdrawn": "n_merci_withdrawn"}
-AUSE = {
-    f"AUSE {title}": f"ause.{name}"
-    for title, name in (("abs_rel", "abs_rel"), ("rmse", "rmse"), ("1 - a1", "a1"))
-}
-AURG = {
-    title.replace("AUSE", "AURG"): name.replace("ause", "aurg") for title, name in AUSE.items()
-}
+AUSE = {"AUSE abs_rel": "ause.abs_rel", "AUSE rmse": "ause.rmse", "AUSE 1 - a1": "ause.a1"}
+AURG = {"AURG abs_rel": "aurg.abs_rel", "AURG rmse": "aurg.rmse", "AURG 1 - a1": "aurg.a1"}
 SIZED = {
     "AUCE": "auce",
     "AUCE (Laplace)": "auce_laplace",
@@ -35,7 +30,7 @@ SIZED = {
     "NLL": "nll",
     "NLL (Laplace)": "nll_laplace",
 }
-FIGURES = {**AUSE, **SIZED, **N_MERCI, "Spearman": "spearman", **AURG}
+METRICS = {**AUSE, **SIZED, **N_MERCI, "Spearman": "spearman", **AURG}
 BASELINES = {
     "– constant sigma": "constant",
     "– sigma = depth": "proportional_to_depth",
@@ -51,35 +46,31 @@ SAME_ORDER = 0.01
 
 
 def main_table(scores: Scores, seconds: Mapping[str, Mapping[str, float]]) -> Table:
-    """Each row with the two trivial baselines on its own depth."""
+    """Return each row with the trivial baselines on its own depth."""
     header = [
         "method",
         "seeds",
         *DEPTH,
-        "greatest depth (m)",
-        *FIGURES,
+        "max depth (m)",
+        *METRICS,
         "s / frame",
         "of one pass",
     ]
     rows = []
     for name, row in ROWS.items():
-        flat = [flatten(one["summary"]) for one in scores[name]]
-        taken = seconds[name]
-        depth = [
-            *(_over_seeds(flat, f"depth.{key}") for key in DEPTH.values()),
-            over_seeds([one["greatest_depth_m"] for one in scores[name]]),
-        ]
-        times = [f"{taken['seconds']:.4f}", f"{taken['of_one_pass']:.2f}"]
-        rows.append([row.title, str(len(flat)), *depth, *_figures(flat, "uncertainty"), *times])
-        rows += [
-            [title, "", *[""] * len(depth), *_figures(flat, f"baselines.{key}"), "", ""]
-            for title, key in BASELINES.items()
-        ]
+        flat = [flatten(score["summary"]) for score in scores[name]]
+        depth = [_over_seeds(flat, f"depth.{key}") for key in DEPTH.values()]
+        depth.append(over_seeds([score["greatest_depth_m"] for score in scores[name]]))
+        times = [f"{seconds[name]['seconds']:.4f}", f"{seconds[name]['of_one_pass']:.2f}"]
+        rows.append([row.title, str(len(flat)), *depth, *_metrics(flat, "uncertainty"), *times])
+        for title, key in BASELINES.items():
+            cells = _metrics(flat, f"baselines.{key}")
+            rows.append([title, "", *[""] * len(depth), *cells, "", ""])
     return header, rows
 
 
-def _figures(flat: Sequence[Mapping[str, float]], prefix: str) -> list[str]:
-    return [_over_seeds(flat, f"{prefix}.{key}") for key in FIGURES.values()]
+def _metrics(flat: Sequence[Mapping[str, float]], prefix: str) -> list[str]:
+    return [_over_seeds(flat, f"{prefix}.{key}") for key in METRICS.values()]
 
 
 def _over_seeds(flat: Sequence[Mapping[str, float]], key: str) -> str:
@@ -87,31 +78,39 @@ def _over_seeds(flat: Sequence[Mapping[str, float]], key: str) -> str:
 
 
 def over_seeds(values: Sequence[float | None]) -> str:
-    """Mean and standard deviation, or the one value; seeds whose value is missing or infinite (None in JSON) are left out and counted."""
+    """Return mean and sample standard deviation, or the only value.
+
+    Seeds whose value is missing or infinite (None in JSON) are left out and counted.
+    """
     known, left_out = finite(values)
     if not known.size:
         return "–"
     digits = 3 if np.abs(known).max() < 100 else 0
-    return (
-        mean_and_deviation(known, digits) if known.size > 1 else f"{known[0]:.{digits}f}"
-    ) + left_out
+    return mean_and_deviation(known, digits) + left_out
 
 
 def change_table(scores: Scores) -> Table:
-    """Change of each metric against the better baseline on the same depth, percent.
+    """Return the change of each metric against the better baseline on the same depth, percent.
 
-    Mean and standard deviation over the seeds; below 0 is better.
+    Mean and sample standard deviation over the seeds; below 0 is better.
     """
     rows = []
     for name, row in ROWS.items():
-        summaries = [flatten(one["summary"]) for one in scores[name]]
-        changes = [_percent(*(ratio(one, key) for one in summaries)) for key in RELATIVE.values()]
-        rows.append([row.title, *changes])
+        flat = [flatten(score["summary"]) for score in scores[name]]
+        rows.append([row.title, *_changes(flat, RELATIVE)])
     return ["method", *RELATIVE], rows
 
 
+def _changes(flat: Sequence[Mapping[str, float | None]], metrics: Mapping[str, str]) -> list[str]:
+    """Return the change of each metric over the seeds against the better baseline."""
+    cells = []
+    for key in metrics.values():
+        cells.append(_percent([ratio(seed, key) for seed in flat]))
+    return cells
+
+
 def ratio(flat: Mapping[str, float | None], key: str) -> float:
-    """A metric of the method over that of the better baseline; NaN where one is not known."""
+    """Return a metric over that of the better baseline; NaN where one is not known."""
     of_method = flat[f"uncertainty.{key}"]
     of_baselines = [flat[f"baselines.{name}.{key}"] for name in COMPARED]
     known = [value for value in of_baselines if value]
@@ -119,23 +118,20 @@ def ratio(flat: Mapping[str, float | None], key: str) -> float:
 
 
 def order_ratio(flat: Mapping[str, float | None]) -> float:
-    """The mean over the three AUSE of the ratio to the better baseline: below 1 it has an order."""
+    """Return the mean over the three AUSE of `ratio`; below 1 sigma beats the baselines."""
     return float(np.mean([ratio(flat, key) for key in AUSE.values()]))
 
 
-def _percent(*of_baseline: float) -> str:
-    change, left_out = finite(100 * (np.array(of_baseline) - 1))
+def _percent(ratios: Sequence[float]) -> str:
+    change, left_out = finite(100 * (np.array(ratios) - 1))
     if not change.size:
         return "–"
-    return (
-        f"{change.mean():+.0f}"
-        + (f" ± {change.std(ddof=1):.0f} %" if change.size > 1 else " %")
-        + left_out
-    )
+    deviation = f" ± {change.std(ddof=1):.0f}" if change.size > 1 else ""
+    return f"{change.mean():+.0f}{deviation} %{left_out}"
 
 
 def interval_table(scores: Scores) -> Table:
-    """The figure that the paper gives in brackets: the mean over the depth intervals with enough pixels."""
+    """Return n-MeRCI as the mean over depth intervals with enough pixels, in brackets in the paper."""
     header = [
         "method",
         "n-MeRCI, mean over intervals",
@@ -144,54 +140,45 @@ def interval_table(scores: Scores) -> Table:
     ]
     rows = []
     for name, row in ROWS.items():
-        intervals = [one["intervals"] for one in scores[name]]
-        means = [
-            over_seeds([one[key] for one in intervals]) for key in ("mean_plain", "mean_withdrawn")
-        ]
-        rows.append(
-            [
-                row.title,
-                *means,
-                f"{intervals[0]['intervals_with_enough']} of {len(intervals[0]['pixels'])}",
-            ]
-        )
+        intervals = [score["intervals"] for score in scores[name]]
+        plain = over_seeds([one["mean_plain"] for one in intervals])
+        withdrawn = over_seeds([one["mean_withdrawn"] for one in intervals])
+        enough = intervals[0]["intervals_with_enough"]
+        rows.append([row.title, plain, withdrawn, f"{enough} of {len(intervals[0]['pixels'])}"])
     return header, rows
 
 
 def ranking(scores: Scores) -> list[tuple[str, int, float]]:
-    """Rows by `order_ratio` on the test split, then by AUCE; what is not finite is last.
+    """Return the rows by `order_ratio` on the test split, then by AUCE, the best first.
 
     Returns:
-        Name, its middle seed, and that seed's ratio.
+        Name, its middle seed, and the ratio of that seed; rows without a finite ratio are last.
     """
-    found = []
+    ranked = []
     for name in ROWS:
-        flat = [flatten(one["summary"]) for one in scores[name]]
-        seed, value = middle_seed([_infinite_if_unknown(order_ratio(one)) for one in flat])
+        flat = [flatten(score["summary"]) for score in scores[name]]
+        ratios = [order_ratio(seed) for seed in flat]
+        seed, value = middle_seed([math.inf if math.isnan(one) else one for one in ratios])
         rank = _rank(value, flat[seed]["uncertainty.auce"])
-        found.append((rank, (name, seed, value)))
-    return [entry for _, entry in sorted(found, key=lambda ranked: ranked[0])]
+        ranked.append((rank, (name, seed, value)))
+    return [entry for _, entry in sorted(ranked, key=lambda row: row[0])]
 
 
 def _rank(order: float, auce: float | None) -> tuple[float, float]:
-    """What rows and recipes are sorted by: AUSE in steps of `SAME_ORDER`, then AUCE."""
+    """Return the sort key of rows and recipes: AUSE in steps of `SAME_ORDER`, then AUCE."""
     step = round(order / SAME_ORDER) if math.isfinite(order) else math.inf
     return step, math.inf if auce is None else auce
 
 
-def _infinite_if_unknown(value: float) -> float:
-    return math.inf if math.isnan(value) else value
-
-
 def middle_seed(values: Sequence[float]) -> tuple[int, float]:
-    """The seed of the median, the lower one of two, and its value."""
+    """Return the seed of the median, the lower one of two, and its value."""
     seed = sorted(range(len(values)), key=values.__getitem__)[(len(values) - 1) // 2]
     return seed, values[seed]
 
 
-def search_table(questions: Sequence[Question], found: Found) -> Table:
-    """Every answer to every question: held-out frames, which decide, and the test split beside."""
-    shown = {
+def search_table(questions: Sequence[Question], scores: Found) -> Table:
+    """Return all answers to all questions: held-out frames, which decide, and the test split."""
+    test_metrics = {
         "abs_rel": "depth.abs_rel",
         "n-MeRCI": "uncertainty.n_merci",
         "AUCE": "uncertainty.auce",
@@ -200,78 +187,59 @@ def search_table(questions: Sequence[Question], found: Found) -> Table:
     columns = [f"{part}: {title}" for part in ("held out", "test") for title in RECIPE_COLUMNS]
     rows = []
     for question in questions:
-        seeds = common_seeds(question, found)
+        seeds = common_seeds(question, scores)
         for answer, recipe in question.answers.items():
-            held_out = [flatten(one["validation"]) for one in found[recipe.key][:seeds]]
-            test = [flatten(one["test"]) for one in found[recipe.key][:seeds]]
-            rest = [_over_seeds(test, key) for key in shown.values()]
-            judged = [*_judged(held_out), *_judged(test)]
-            rows.append([question.title, answer, str(len(test)), *judged, *rest])
-    return ["question", "answer", "seeds", *columns, *(f"test: {name}" for name in shown)], rows
+            held_out = [flatten(score["validation"]) for score in scores[recipe.key][:seeds]]
+            test = [flatten(score["test"]) for score in scores[recipe.key][:seeds]]
+            cells = [*_recipe_cells(held_out), *_recipe_cells(test)]
+            cells += [_over_seeds(test, key) for key in test_metrics.values()]
+            rows.append([question.title, answer, str(len(test)), *cells])
+    columns += [f"test: {name}" for name in test_metrics]
+    return ["question", "answer", "seeds", *columns], rows
 
 
-def common_seeds(question: Question, found: Found) -> int:
-    """How many seeds, from 0 on, all answers were trained with: like is compared with like."""
-    return min(len(found[recipe.key]) for recipe in question.answers.values())
+def common_seeds(question: Question, scores: Found) -> int:
+    """Return how many seeds, from 0 on, all answers to the question were trained with."""
+    return min(len(scores[recipe.key]) for recipe in question.answers.values())
 
 
-def _judged(flat: Sequence[Mapping[str, float]]) -> list[str]:
-    """Cells of `RECIPE_COLUMNS`."""
-    changes = [_percent(*(ratio(one, key) for one in flat)) for key in AUSE.values()]
-    return [
-        *changes,
-        _percent(*(order_ratio(one) for one in flat)),
-        _over_seeds(flat, "uncertainty.auce"),
-    ]
+def _recipe_cells(flat: Sequence[Mapping[str, float]]) -> list[str]:
+    """Return the cells of `RECIPE_COLUMNS`."""
+    mean_change = _percent([order_ratio(seed) for seed in flat])
+    return [*_changes(flat, AUSE), mean_change, _over_seeds(flat, "uncertainty.auce")]
 
 
-def calibration_table(questions: Sequence[Question], found: Found) -> Table:
-    """Maps of sigma that were fitted on the held-out frames, scored on the test split."""
-    shown = {"AUSE rmse": "ause.rmse", **SIZED, **N_MERCI, "Spearman": "spearman"}
+def calibration_table(questions: Sequence[Question], scores: Found) -> Table:
+    """Return the scores on the test split of maps fitted on the held-out frames."""
+    metrics = {"AUSE rmse": "ause.rmse", **SIZED, **N_MERCI, "Spearman": "spearman"}
     rows = []
     for question in questions:
         for answer, recipe in question.answers.items() if question.calibrated else ():
-            for kind, summaries in _maps(found[recipe.key]).items():
+            for name, summaries in _maps(scores[recipe.key]).items():
                 flat = [flatten(summary["uncertainty"]) for summary in summaries]
-                rows.append(
-                    [
-                        answer,
-                        kind,
-                        str(len(flat)),
-                        *(_over_seeds(flat, key) for key in shown.values()),
-                    ]
-                )
-    return ["sigma", "map", "seeds", *shown], rows
+                cells = [_over_seeds(flat, key) for key in metrics.values()]
+                rows.append([answer, name, str(len(flat)), *cells])
+    return ["sigma", "map", "seeds", *metrics], rows
 
 
 def _maps(scores: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    """Kind of map to the summaries of all seeds; what was chosen is named, once per seed."""
-    maps = {kind: [one["calibrated"][kind] for one in scores] for kind in scores[0]["calibrated"]}
-    chosen = ", ".join(one["chosen_kind"] for one in scores)
-    return {
-        "none": [one["test"] for one in scores],
-        **{
-            f"chosen ({chosen})" if kind == "chosen" else kind: each for kind, each in maps.items()
-        },
-    }
+    """Return map to the summaries of all seeds; the chosen map is named, once per seed."""
+    chosen = ", ".join(score["chosen_kind"] for score in scores)
+    summaries = {"none": [score["test"] for score in scores]}
+    for name in scores[0]["calibrated"]:
+        title = f"chosen ({chosen})" if name == "chosen" else name
+        summaries[title] = [score["calibrated"][name] for score in scores]
+    return summaries
 
 
-def ideal_table(found: Ideal) -> Table:
-    """Change against the better baseline, of the measured truth and of one drawn from sigma."""
-    keys = RELATIVE
+def ideal_table(scores: Ideal) -> Table:
+    """Return the change against the better baseline, with measured and with drawn truth."""
     rows = []
-    for title, scores in found.items():
-        for truth in scores[0]:
-            flat = [flatten(one[truth]) for one in scores]
-            rows.append(
-                [
-                    title,
-                    truth,
-                    str(len(flat)),
-                    *(_percent(*(ratio(one, key) for one in flat)) for key in keys.values()),
-                ]
-            )
-    return ["sigma", "truth", "seeds", *keys], rows
+    for title, of_seeds in scores.items():
+        for truth in of_seeds[0]:
+            flat = [flatten(score[truth]) for score in of_seeds]
+            rows.append([title, truth, str(len(flat)), *_changes(flat, RELATIVE)])
+    return ["sigma", "truth", "seeds", *RELATIVE], rows
 
 
 class Winner(NamedTuple):
@@ -292,28 +260,27 @@ class Winner(NamedTuple):
     test: dict[str, float]
 
 
-def winner(questions: Sequence[Question], found: Found) -> Winner:
-    """The recipe with the smallest AUSE against the better baseline, then the smallest AUCE.
+def winner(questions: Sequence[Question], scores: Found) -> Winner:
+    """Return the recipe with the smallest AUSE against the better baseline, then smallest AUCE.
 
     On the held-out frames: AUSE is the mean of its three statistics and over the seeds.
     """
-    answers = [
-        (question.title, answer, recipe.key)
-        for question in questions
-        for answer, recipe in question.answers.items()
-    ]
-    held_out = {key: mean_judgement(scores, "validation") for key, scores in found.items()}
-    known = [one for one in answers if all(map(math.isfinite, held_out[one[2]].values()))]
-    title, answer, key = min(known, key=lambda one: _rank(*held_out[one[2]].values()))
-    test = mean_judgement(found[key], "test")
-    return Winner(title, answer, len(found[key]), held_out[key], test)
+    candidates = []
+    for question in questions:
+        for answer, recipe in question.answers.items():
+            held_out = mean_judgement(scores[recipe.key], "validation")
+            if all(math.isfinite(value) for value in held_out.values()):
+                test = mean_judgement(scores[recipe.key], "test")
+                seeds = len(scores[recipe.key])
+                candidates.append(Winner(question.title, answer, seeds, held_out, test))
+    return min(candidates, key=lambda one: _rank(one.held_out["mean AUSE"], one.held_out["AUCE"]))
 
 
 def mean_judgement(scores: Sequence[Mapping[str, Any]], part: str) -> dict[str, float]:
-    """What recipes are ranked by, the mean over the seeds; NaN where a seed has none."""
-    flat = [flatten(one[part]) for one in scores]
-    auces = [one["uncertainty.auce"] for one in flat]
+    """Return what recipes are ranked by, the mean over the seeds; NaN where a seed has none."""
+    flat = [flatten(score[part]) for score in scores]
+    auces = [seed["uncertainty.auce"] for seed in flat]
     return {
-        "mean AUSE": float(np.mean([order_ratio(one) for one in flat])),
+        "mean AUSE": float(np.mean([order_ratio(seed) for seed in flat])),
         "AUCE": float(np.mean([math.nan if auce is None else auce for auce in auces])),
     }
