@@ -32,7 +32,8 @@ def test_a_prepared_network_predicts_the_same(network, precision, rtol):
     image = torch.rand(1, 3, 64, 96)
     ready = prepare(copy.deepcopy(network), torch.device("cpu"), precision)
     assert not any(isinstance(module, torch.nn.BatchNorm2d) for module in ready.modules())
-    found, expected = ready(image), network(image)
+    found = ready(image)
+    expected = network(image)
     assert found.depth_m.dtype == torch.float32
     torch.testing.assert_close(found.depth_m, expected.depth_m, rtol=rtol, atol=0.0)
     torch.testing.assert_close(found.scale_m, expected.scale_m, rtol=5 * rtol, atol=0.0)

@@ -133,7 +133,8 @@ def test_another_process_gives_the_same_maps(model, predictor, tmp_path):
         [sys.executable, "-c", PROGRAM, str(model), str(STAMP), str(tmp_path / "maps.npy")],
         check=True,
     )
-    found, here = np.load(tmp_path / "maps.npy"), predictor.predict(picture(), STAMP)
+    found = np.load(tmp_path / "maps.npy")
+    here = predictor.predict(picture(), STAMP)
     np.testing.assert_allclose(
         found[0], here.depth_m, rtol=1e-6
     )  # another number of threads may add up in another order
@@ -194,8 +195,10 @@ def test_a_new_seed_counts_from_the_next_frame_on(model):
 
 def test_what_is_not_finite_is_nan_in_both_maps(model, monkeypatch):
     predictor = Predictor(model, PredictorConfig(method="deterministic", device="cpu"))
-    depth, sigma = np.full((64, 80), 2.0, np.float32), np.full((64, 80), 0.1, np.float32)
-    depth[0, 0], sigma[-1, -1] = np.inf, np.nan
+    depth = np.full((64, 80), 2.0, np.float32)
+    sigma = np.full((64, 80), 0.1, np.float32)
+    depth[0, 0] = np.inf
+    sigma[-1, -1] = np.nan
     maps = (torch.from_numpy(depth), torch.zeros(64, 80), torch.from_numpy(sigma).square())
     monkeypatch.setattr(predictor._estimator, "estimate", lambda *_: Estimate(*maps))
     found = predictor.predict(picture(64, 80), STAMP)

@@ -38,7 +38,8 @@ def network(seed: int = 0, frozen: bool = False) -> Hourglass:
 
 def snapshots(frozen: bool) -> list[Hourglass]:
     """Two networks; with a frozen encoder they differ in the decoder alone."""
-    first, second = network(0, frozen), network(1, frozen)
+    first = network(0, frozen)
+    second = network(1, frozen)
     if frozen:
         second.encoder.load_state_dict(first.encoder.state_dict())
     return [first, second]
@@ -196,7 +197,7 @@ def test_a_folder_without_model_json(tmp_path):
 @pytest.mark.parametrize("text", ["", "{", "\x00\xff", '{"format": 1'])
 def test_json_that_is_broken(model, text):
     (model / "model.json").write_text(text, encoding="latin-1")
-    assert "is no JSON that can be read" in refused(model)
+    assert "is not valid JSON" in refused(model)
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '"model"', '{"format": "1"}', '{"format": true}'])
@@ -222,7 +223,7 @@ def test_a_newer_format(model):
         ),
         (
             {"members": []},
-            "holds no trained member yet; expected at least one: train --resume goes on with a training that was stopped",
+            "holds no trained member yet; expected at least one: train --resume continues",
         ),
         ({"members": ["a", "z"]}, "z.safetensors is missing; model.json names it"),
         ({"members": ["../model/a"]}, "names member '../model/a'; expected a file name"),
@@ -293,7 +294,7 @@ def test_a_member_that_lacks_a_tensor(model):
 def test_a_member_with_a_tensor_too_many(model):
     change_tensors(model, lambda tensors: tensors.update(attention=torch.zeros(1)))
     assert refused(model, "a").endswith(
-        "is of another architecture than model.json: nothing takes its tensor attention"
+        "is of another architecture than model.json: it has an unknown tensor attention"
     )
 
 
@@ -338,7 +339,8 @@ def test_members_of_other_architectures_keep_theirs(tmp_path):
         ).eval(),
     ]
     path = write(tmp_path / "model", networks)
-    found, image = read(path), torch.rand(1, 3, 48, 64)
+    found = read(path)
+    image = torch.rand(1, 3, 48, 64)
     assert set(found.architectures) == {"b"}
     for expected, loaded in zip(networks, found.load_all(found.members), strict=True):
         assert loaded.config == expected.config

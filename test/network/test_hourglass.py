@@ -138,7 +138,8 @@ def test_a_few_steps_fit_a_target():
 
 
 def test_dropout_works_in_training_and_not_in_evaluation():
-    network, image = make(), torch.rand(2, 3, 64, 64)
+    network = make()
+    image = torch.rand(2, 3, 64, 64)
     assert not torch.equal(network.train()(image).depth_m, network(image).depth_m)
     assert torch.equal(network.eval()(image).depth_m, network(image).depth_m)
 
@@ -176,7 +177,8 @@ def test_a_frozen_encoder_does_not_move_in_training():
     assert network.decoder.training
     assert not network.encoder.training
     assert all(weights.grad is None for weights in network.encoder.parameters())
-    in_training, in_evaluation = network.encode(image), network.eval().encode(image)
+    in_training = network.encode(image)
+    in_evaluation = network.eval().encode(image)
     assert all(torch.equal(a, b) for a, b in zip(in_training, in_evaluation, strict=True))
 
 
@@ -208,7 +210,8 @@ def test_units_that_are_all_off_leave_a_spread_and_a_way_back_unless_the_last_ac
     for norm in (decoder.ups[3].unpool_norm, decoder.ups[3].norm):
         torch.nn.init.constant_(norm.bias, -20.0)
     features = [torch.randn(2, c, 32 // 2**k, 32 // 2**k) for k, c in enumerate([16, 32, 64, 128])]
-    one, other = decoder(features), decoder(features)
+    one = decoder(features)
+    other = decoder(features)
     assert torch.equal(one, other) != spreads
     one.sum().backward()
     assert bool(decoder.ups[3].norm.bias.grad.any()) == spreads

@@ -16,7 +16,8 @@ from uncertainty_depth.network.learned_dropout import (
 
 
 def test_concrete_dropout_drops_at_its_rate_and_keeps_the_mean():
-    layer, x = ConcreteDropout(1, rate=0.3), torch.ones(200_000)
+    layer = ConcreteDropout(1, rate=0.3)
+    x = torch.ones(200_000)
     dropped = layer(x)
     assert (dropped < 0.5).float().mean().item() == pytest.approx(0.3, abs=0.02)
     assert dropped.mean().item() == pytest.approx(1.0, abs=0.02)
@@ -34,7 +35,8 @@ def test_concrete_dropout_moves_its_rate(size, sigma, moves):
     """Few noisy examples leave the rate to its entropy, upwards; many exact ones make the noise costly, downwards."""
     torch.manual_seed(0)
     dropout = ConcreteDropout(32, rate=0.2)
-    first, last = nn.Linear(1, 32), nn.Linear(32, 1)
+    first = nn.Linear(1, 32)
+    last = nn.Linear(32, 1)
     optimizer = torch.optim.Adam([*first.parameters(), *last.parameters(), dropout.logit], lr=0.01)
     x = torch.linspace(-1, 1, 64)[:, None]
     for _ in range(200):
@@ -48,7 +50,8 @@ def test_concrete_dropout_moves_its_rate(size, sigma, moves):
 
 
 def test_concrete_divergence_is_the_prior_minus_the_entropy():
-    rate, squares = 0.3, torch.tensor(2.0)
+    rate = 0.3
+    squares = torch.tensor(2.0)
     entropy = stats.bernoulli(rate).entropy()
     expected = 4.0 / 2 * 2.0 / (1 - rate) - 10 * entropy
     assert ConcreteDropout(10, rate=rate).divergence(squares, 4.0).item() == pytest.approx(

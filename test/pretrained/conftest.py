@@ -42,7 +42,8 @@ METRIC = (
 )
 RELATIVE = ("depth_anything", "dpt", "dpt_of_dinov2", "dpt_of_beit", "dpt_of_swinv2")
 KINDS = (*METRIC, *RELATIVE)
-MEAN, STD = [0.4, 0.5, 0.6], [0.2, 0.3, 0.25]
+MEAN = [0.4, 0.5, 0.6]
+STD = [0.2, 0.3, 0.25]
 FUSION = {"neck_hidden_sizes": [4, 6, 8, 12], "fusion_hidden_size": 8}
 VIT = {"hidden_size": 16, "num_hidden_layers": 4, "num_attention_heads": 2}
 ZOE = {
@@ -268,7 +269,9 @@ class ListSource:
     """Frames from memory."""
 
     def __init__(self, records: list[Frame | Skipped]) -> None:
-        self.name, self.notes, self.records = "list", [], records
+        self.name = "list"
+        self.notes = []
+        self.records = records
 
     def __len__(self) -> int:
         return len(self.records)

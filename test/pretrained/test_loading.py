@@ -62,7 +62,8 @@ def test_what_is_read_predicts_what_was_written(kind, network, tmp_path):
     model_folder.create(tmp_path / "model", written, {})
     model_folder.write_member(tmp_path / "model", "a", written)
     model_folder.set_members(tmp_path / "model", ["a"], "mc_dropout")
-    found, image = model_folder.read(tmp_path / "model").load("a"), torch.rand(1, 3, 70, 90)
+    found = model_folder.read(tmp_path / "model").load("a")
+    image = torch.rand(1, 3, 70, 90)
     assert (
         json.loads((tmp_path / "model" / "model.json").read_text())["architecture"] == "pretrained"
     )
@@ -150,10 +151,8 @@ def test_the_input_size_is_the_models_own_in_whole_patches(settings, image_size,
 
 
 def test_own_options_are_what_the_model_was_made_for(saved):
-    metric, relative = (
-        own_options(str(saved("depth_anything_metric", keep_aspect_ratio=True))),
-        own_options(str(saved("dpt"))),
-    )
+    metric = own_options(str(saved("depth_anything_metric", keep_aspect_ratio=True)))
+    relative = own_options(str(saved("dpt")))
     assert metric == {
         "freeze_encoder": True,
         "learning_rate": 1e-4,
@@ -187,7 +186,8 @@ def test_own_options_are_what_the_model_was_made_for(saved):
 @pytest.mark.parametrize("kind", ["dpt", "zoedepth"])
 def test_a_config_may_give_height_and_width_apart(kind, saved):
     folder = saved(kind, size=None)
-    expected, file = own_options(str(folder)), folder / "config.json"
+    expected = own_options(str(folder))
+    file = folder / "config.json"
     config = json.loads(file.read_text())
     encoder = config.get("backbone_config") or config
     encoder["image_size"] = [encoder["image_size"]] * 2
@@ -211,7 +211,8 @@ def test_of_one_network_the_own_options_are_those_of_its_backbone_whatever_backb
 
 
 def test_members_get_what_their_depth_models_agree_on_and_no_frozen_encoder(saved):
-    metric, relative = saved("depth_anything_metric"), saved("depth_anything")
+    metric = saved("depth_anything_metric")
+    relative = saved("depth_anything")
     expected = {"learning_rate": 1e-4, "input_size": (56, 56), "depth_range": (1e-3, 20.0)}
     assert (
         of_backbones(metric, relative, "tiny") == expected
@@ -220,11 +221,9 @@ def test_members_get_what_their_depth_models_agree_on_and_no_frozen_encoder(save
 
 
 def test_depth_models_that_contradict_each_other_leave_it_to_the_user(saved):
-    near, far, larger = (
-        saved("depth_anything_metric"),
-        saved("zoedepth_of_two_domains", size={"height": 64, "width": 56}),
-        saved("dpt"),
-    )
+    near = saved("depth_anything_metric")
+    far = saved("zoedepth_of_two_domains", size={"height": 64, "width": 56})
+    larger = saved("dpt")
     with pytest.raises(ConfigError) as caught:
         of_backbones(near, far, "tiny")
     assert str(caught.value) == (

@@ -20,7 +20,8 @@ def test_inverse_depth_is_fitted_exactly_where_it_is_exact():
 
 
 def test_a_shift_that_would_be_negative_keeps_the_mean_inverse_depth_and_is_positive():
-    units, depth = InverseDepth(), 1.0 / (0.5 * OUTPUT.clamp_min(2.0) - 0.9)
+    units = InverseDepth()
+    depth = 1.0 / (0.5 * OUTPUT.clamp_min(2.0) - 0.9)
     units.fit(OUTPUT, depth)
     assert 0 < units.log_shift.exp().item() <= (1 / depth).min().item()
     assert (1 / units(OUTPUT)).mean().item() == pytest.approx((1 / depth).mean().item(), rel=1e-4)
@@ -39,7 +40,8 @@ def test_an_output_that_says_nothing_of_depth_starts_positive_and_finite(output)
 
 
 def test_metres_are_left_alone_until_they_are_fitted_by_their_median_ratio():
-    units, depth = Metric(), torch.linspace(1.0, 5.0, 50)
+    units = Metric()
+    depth = torch.linspace(1.0, 5.0, 50)
     assert torch.equal(units(depth), depth)
     truth = 1.7 * depth
     truth[:10] *= 9
@@ -48,7 +50,8 @@ def test_metres_are_left_alone_until_they_are_fitted_by_their_median_ratio():
 
 
 def test_inverse_metres_are_their_reciprocal_until_they_are_fitted_and_end_where_depth_pro_ends():
-    units, inverse = InverseMetric(), torch.tensor([0.0, 1e-5, 0.1, 2.0, 1e5])
+    units = InverseMetric()
+    inverse = torch.tensor([0.0, 1e-5, 0.1, 2.0, 1e5])
     torch.testing.assert_close(units(inverse), torch.tensor([1e4, 1e4, 10.0, 0.5, 1e-4]))
     units.fit(OUTPUT[1:], 1.7 / OUTPUT[1:])
     torch.testing.assert_close(units(inverse[2:4]), torch.tensor([17.0, 0.85]))

@@ -34,7 +34,8 @@ def image(kind: str, count: int = 2) -> torch.Tensor:
 def test_the_output_is_the_models_own_bit_for_bit(kind, network, by_hand):
     images = image(kind)
     wrapped = network(kind)
-    found, expected = wrapped.decoder(wrapped.encode(images))[:, 0], by_hand(kind, images)
+    found = wrapped.decoder(wrapped.encode(images))[:, 0]
+    expected = by_hand(kind, images)
     assert expected.std() > 1e-3
     assert torch.equal(found, expected)
 
@@ -66,7 +67,8 @@ def test_the_field_of_view_becomes_a_focal_length_in_pixels(network, model, norm
 
 @torch.no_grad()
 def test_images_of_any_size_are_stretched_to_the_one_that_depth_pro_knows(network):
-    wrapped, images = network("depth_pro"), torch.rand(1, 3, 60, 80)
+    wrapped = network("depth_pro")
+    images = torch.rand(1, 3, 60, 80)
     stretched = (
         resize_maps((images - wrapped.encoder.mean) / wrapped.encoder.std, (256, 256))
         * wrapped.encoder.std
@@ -83,7 +85,8 @@ def test_images_of_any_size_are_stretched_to_the_one_that_depth_pro_knows(networ
 def test_without_a_model_of_the_field_of_view_depth_is_inverse_up_to_what_training_finds(
     network, model, normalisation
 ):
-    images, wrapped = image("depth_pro"), network("depth_pro_without_fov")
+    images = image("depth_pro")
+    wrapped = network("depth_pro_without_fov")
     mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in normalisation)
     with torch.no_grad():
         expected = model("depth_pro_without_fov")((images - mean) / std).predicted_depth
@@ -94,7 +97,8 @@ def test_without_a_model_of_the_field_of_view_depth_is_inverse_up_to_what_traini
 @torch.no_grad()
 def test_dpt_with_the_head_of_dinov2_gives_metres(network, by_hand):
     """Of wide layers, as the class has it fixed: not among the kinds, for speed."""
-    images, wrapped = torch.rand(1, 3, 28, 42), network("dpt_metric")
+    images = torch.rand(1, 3, 28, 42)
+    wrapped = network("dpt_metric")
     assert metric_range(wrapped.decoder.neck.config) == (1e-3, 80.0)
     metres = wrapped.decoder.units(wrapped.decoder(wrapped.encode(images)))
     assert torch.equal(metres[:, 0], by_hand("dpt_metric", images))
@@ -102,10 +106,8 @@ def test_dpt_with_the_head_of_dinov2_gives_metres(network, by_hand):
 
 def test_a_larger_relative_output_is_nearer_and_all_depth_is_finite(relative, network):
     wrapped = network(relative)
-    output, depth = (
-        wrapped.decoder(wrapped.encode(image(relative))),
-        wrapped(image(relative)).depth_m,
-    )
+    output = wrapped.decoder(wrapped.encode(image(relative)))
+    depth = wrapped(image(relative)).depth_m
     assert torch.isfinite(depth).all()
     assert (depth > 0).all()
     order = wrapped.depth_of(output).flatten()[output.flatten().argsort()]
@@ -145,9 +147,11 @@ def test_trunk_and_branches_are_the_whole_network(kind, dropout_type, network):
 
 
 def test_samples_run_the_encoder_once_and_do_not_depend_on_the_chunk(kind, network):
-    wrapped, calls = network(kind, head="laplace"), []
+    wrapped = network(kind, head="laplace")
+    calls = []
     wrapped.encoder.register_forward_hook(lambda *_: calls.append(1))
-    estimator, images = McDropout(wrapped), image(kind, 1)
+    estimator = McDropout(wrapped)
+    images = image(kind, 1)
     together, apart = (
         estimator.estimate(images, 7, PredictorConfig(samples=4, chunk=chunk)) for chunk in (4, 1)
     )
@@ -159,7 +163,9 @@ def test_samples_run_the_encoder_once_and_do_not_depend_on_the_chunk(kind, netwo
 
 def test_mc_dropout_is_the_naive_way_with_the_same_masks(kind, network):
     """Every sample by a whole pass of a network whose dropout layers draw what `McDropout` draws."""
-    wrapped, images, config = network(kind), image(kind, 1), PredictorConfig(samples=3, chunk=3)
+    wrapped = network(kind)
+    images = image(kind, 1)
+    config = PredictorConfig(samples=3, chunk=3)
     expected = []
     estimator = McDropout(wrapped)
     for sample in range(config.samples):

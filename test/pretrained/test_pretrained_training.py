@@ -86,10 +86,8 @@ def test_snapshots_share_one_stored_encoder_that_is_the_models(
 def test_an_ensemble_of_snapshots_runs_the_encoder_once_per_frame(kind, options, source, tmp_path):
     folder = train(source, tmp_path / "model", options(kind), TRAINING)
     model = model_folder.read(folder)
-    ensemble, calls = (
-        Ensemble.load(model, partial(prepare, device=torch.device("cpu"), precision="fp32")),
-        [],
-    )
+    ensemble = Ensemble.load(model, partial(prepare, device=torch.device("cpu"), precision="fp32"))
+    calls = []
     ensemble.networks[0].encoder.register_forward_hook(lambda *_: calls.append(1))
     image = torch.rand(1, 3, 64, 64)
     found = ensemble.estimate(image, 0, PredictorConfig())
@@ -106,7 +104,8 @@ class Killed(BaseException):
 def test_a_killed_training_goes_on_as_if_nothing_had_been(options, source, tmp_path, monkeypatch):
     network = options("depth_anything_metric", head="laplace")
     whole = train(source, tmp_path / "whole", network, TRAINING)
-    write, count = checkpoint.write, iter(range(9))
+    write = checkpoint.write
+    count = iter(range(9))
 
     def dying(*arguments: object) -> None:
         write(*arguments)
@@ -128,10 +127,8 @@ def test_a_killed_training_goes_on_as_if_nothing_had_been(options, source, tmp_p
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_trained_and_served_at_the_images_size(method, options, source, tmp_path):
-    small, training = (
-        options("depth_anything_metric", input_size=(42, 42)),
-        replace(TRAINING, epochs=1, method=method),
-    )
+    small = options("depth_anything_metric", input_size=(42, 42))
+    training = replace(TRAINING, epochs=1, method=method)
     if method == "distilled":
         training = replace(
             training,
@@ -168,7 +165,8 @@ def test_before_training_depth_and_error_are_of_the_size_of_the_frames(
     network.start_from_constant(*constant_guess(frames))
     network.train().align(lambda: (images, depth_m))
     assert network.training
-    output, known = network.eval()(images), torch.isfinite(depth_m)
+    output = network.eval()(images)
+    known = torch.isfinite(depth_m)
     assert 0.5 < (output.depth_m[known] / depth_m[known]).median() < 2
     if head == "laplace":
         error = (output.depth_m[known] - depth_m[known]).abs().median()

@@ -38,7 +38,8 @@ class OneDropout(torch.nn.Module):
 
 def naive_dropout(made: Hourglass, image, stamp, config):
     """M whole passes from the pixels on, then NumPy in float64."""
-    depths, scales = [], []
+    depths = []
+    scales = []
     for sample in range(config.samples):
         dropout = OneDropout(made.config.dropout, [random_stream(config.seed, stamp, sample)])
         made.decoder.dropouts = torch.nn.ModuleList([dropout] * 3)
@@ -213,7 +214,9 @@ def test_every_component_obeys_the_law_of_total_variance():
     np.testing.assert_allclose(total**2, epistemic**2 + aleatoric**2, rtol=1e-4)
     with torch.no_grad():
         outputs = [made(IMAGE) for made in networks]
-    rng, row, column = np.random.default_rng(0), 20, 30
+    rng = np.random.default_rng(0)
+    row = 20
+    column = 30
     drawn = np.concatenate(
         [
             rng.normal(o.depth_m[0, 0, row, column], o.scale_m[0, 0, row, column], 400_000)

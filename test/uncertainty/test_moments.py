@@ -35,7 +35,8 @@ def test_mean_and_variance_are_those_of_numpy(depths):
 
 @given(depths=DEPTHS, cuts=st.lists(st.integers(0, 12), max_size=4))
 def test_chunks_do_not_change_a_bit(depths, cuts):
-    whole, parts = moments_of(depths, depths), moments_of(depths, depths, cuts)
+    whole = moments_of(depths, depths)
+    parts = moments_of(depths, depths, cuts)
     assert all(torch.equal(a, b) for a, b in zip(whole, parts, strict=True))
 
 
@@ -65,10 +66,8 @@ def test_the_law_of_total_variance_in_closed_form():
 
 def test_the_law_of_total_variance_against_sampling():
     rng = np.random.default_rng(1)
-    means, sigmas = (
-        rng.uniform(1, 5, (6, 1, 1, 1)).astype(np.float32),
-        rng.uniform(0.1, 1, (6, 1, 1, 1)).astype(np.float32),
-    )
+    means = rng.uniform(1, 5, (6, 1, 1, 1)).astype(np.float32)
+    sigmas = rng.uniform(0.1, 1, (6, 1, 1, 1)).astype(np.float32)
     draws = rng.normal(means.ravel()[:, None], sigmas.ravel()[:, None], (6, 200_000))
     np.testing.assert_allclose(
         moments_of(means, sigmas**2).variance.item(), draws.var(), rtol=0.01

@@ -1,9 +1,12 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A model on disk: a folder with `model.json` and `.safetensors` members. No pickle is written or read.
+"""A model on disk: a folder with `model.json` and `.safetensors` members, never a pickle.
 
-`model.json` holds the format's number, the network's and the backbone's config, the method, the names of the members, and how it was trained; once
-calibrated also a map of sigma for each method that was. Members of another architecture than the first have theirs under `architectures`.
-Member `NAME` is `NAME.safetensors`. Members that share a frozen encoder hold the decoder alone; `encoder.safetensors` holds the encoder, once.
+`model.json` holds the format's number, the network's and the backbone's config, the method, the
+names of the members, the training record, and a map of sigma for each calibrated method. Members
+of another architecture than the first have theirs under `architectures`.
+
+Member `NAME` is `NAME.safetensors`. Members that share a frozen encoder hold the decoder alone;
+`encoder.safetensors` holds the encoder, once.
 """
 
 from __future__ import annotations
@@ -32,12 +35,12 @@ from uncertainty_depth.shipped_model import model_path
 
 ENCODER = "encoder"
 BEFORE = {"last_activation": "relu"}
-"""What networks had that were written before there was an option for it."""
+"""Options of networks written before the option existed."""
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """What a network is made from, weights aside: the config of the whole, and its backbone's."""
+    """All that makes a network except its weights: its own config and its backbone's."""
 
     network: NetworkConfig
     backbone: dict[str, Any]
@@ -45,7 +48,7 @@ class Architecture:
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """What `model.json` says, checked. `load` and `load_all` bring the weights."""
+    """The checked content of `model.json`; `load` and `load_all` read the weights."""
 
     path: Path
     network: NetworkConfig
@@ -61,54 +64,46 @@ class ModelFolder:
 
     @property
     def name(self) -> str:
-        """What a report calls the model: its folder's name."""
+        """The model's name in reports: that of its folder."""
         return self.path.resolve().name
 
     def build(self, member: str) -> DepthNetwork:
-        """A member's network with random weights; nothing but the folder is needed.
+        """Return a member's network with random weights, from the folder alone.
 
         Raises:
-            ModelError: the backbone's config is of no use.
+            ModelError: transformers cannot use the backbone's config.
         """
+        own = Architecture(self.network, self.backbone)
+        architecture = self.architectures.get(member, own)
+        backbone = backbone_from_mapping(architecture.backbone)
         try:
-            architecture = self.architectures.get(
-                member, Architecture(self.network, self.backbone)
-            )
-            return make_network(architecture.network, backbone_from_mapping(architecture.backbone))
+            return make_network(architecture.network, backbone)
         except ConfigError as error:
             raise ModelError(
                 f"{self.path / 'model.json'} describes no network: {error}"
             ) from error
 
     def load(self, member: str) -> DepthNetwork:
-        """The network with the weights of one member, float32, in evaluation mode.
+        """Return the network with the weights of one member, float32, in evaluation mode.
 
         Raises:
             ModelError: the member is missing, damaged or of another architecture.
         """
         network = self.build(member)
-        for part in [member, ENCODER] if self.shared_encoder else [member]:
-            path = self.path / f"{part}.safetensors"
-            prefix = (
-                "" if not self.shared_encoder else "encoder." if part == ENCODER else "decoder."
-            )
+        prefixes = (
+            {member: "decoder.", ENCODER: "encoder."} if self.shared_encoder else {member: ""}
+        )
+        for file_name, prefix in prefixes.items():
+            path = self.path / f"{file_name}.safetensors"
             tensors = read_tensors(path)
-            check_tensors(
-                path,
-                tensors,
-                {
-                    key: value
-                    for key, value in network.state_dict().items()
-                    if key.startswith(prefix)
-                },
-            )
+            check_tensors(path, tensors, expected=_with_prefix(network.state_dict(), prefix))
             network.load_state_dict(tensors, strict=False)
         if self.shared_encoder:
             network.freeze_encoder()
         return network.eval()
 
     def load_all(self, members: Sequence[str]) -> list[DepthNetwork]:
-        """One network per member. Where the encoder is shared, all have the same encoder object, and it is in memory once."""
+        """Return one network per member; a shared encoder is one object, in memory once."""
         networks: list[DepthNetwork] = []
         for member in members:
             networks.append(self.load(member))
@@ -117,13 +112,13 @@ class ModelFolder:
         return networks
 
     def describe(self) -> dict[str, Any]:
-        """What the folder holds, as plain values."""
+        """Return a summary of the folder as plain values."""
         return {
             "architecture": self.architecture,
             "backbone": self.network.backbone,
-            "encoder": "one, frozen, shared by all members"
+            "encoder": "frozen, shared by all members"
             if self.shared_encoder
-            else "one in each member",
+            else "one per member",
             "method": self.method,
             "members": ", ".join(self.members),
             "head": self.network.head,
@@ -136,7 +131,12 @@ class ModelFolder:
 
 
 def create(folder: Path | str, network: DepthNetwork, training: Mapping[str, Any]) -> None:
-    """Start a model folder for networks like `network`: `model.json` without members yet. `training` is kept as it is (JSON).
+    """Start a model folder for networks like `network`: `model.json`, without members yet.
+
+    Args:
+        folder: new or empty.
+        network: any member's.
+        training: the training record, JSON values.
 
     Raises:
         ModelError: the folder already holds a model.
@@ -145,56 +145,54 @@ def create(folder: Path | str, network: DepthNetwork, training: Mapping[str, Any
     if (folder / "model.json").exists():
         raise ModelError(f"{folder} already holds a model; expected a new or empty folder")
     folder.mkdir(parents=True, exist_ok=True)
-    config, backbone = to_mapping(network.config), network.backbone_config
     content = {
         "architecture": network.architecture,
-        "network": config,
-        "backbone": backbone,
+        "network": to_mapping(network.config),
+        "backbone": network.backbone_config,
         "method": "deterministic",
         "members": [],
+        "shared_encoder": network.encoder_is_frozen,
+        "training": dict(training),
     }
-    write_json(
-        folder,
-        {**content, "shared_encoder": network.encoder_is_frozen, "training": dict(training)},
-    )
+    write_json(folder, content)
 
 
 def write_member(folder: Path | str, name: str, network: DepthNetwork) -> Path:
-    """Write the weights of one member, whole or not at all; of a network with a frozen encoder the decoder, and the encoder if it is not there yet.
+    """Write the weights of one member, whole or not at all; returns the path of its file.
 
-    A network of another architecture than the one the folder was created for has its own noted in `model.json`.
+    Of a network with a frozen encoder the decoder is written, and the encoder if it is not there
+    yet. An architecture other than the one the folder was created for is added to `model.json`.
 
     Raises:
-        ModelError: the name is no file name, or the frozen encoder is another than the one the folder holds.
+        ModelError: the name is no file name, or the frozen encoder is not the folder's.
     """
     folder = Path(folder)
     if not is_member_name(name):
         raise ModelError(
-            f"member name {name!r} cannot be used; expected letters, digits, '.', '_', '-', and not {ENCODER!r}"
+            f"member name {name!r} cannot be used; "
+            f"expected letters, digits, '.', '_', '-', and not {ENCODER!r}"
         )
-    _note_architecture(folder, name, network)
+    _add_architecture(folder, name, network)
     state = network.state_dict()
     if network.encoder_is_frozen:
-        _write_shared_encoder(
-            folder, {key: value for key, value in state.items() if key.startswith("encoder.")}
-        )
-        state = {key: value for key, value in state.items() if key.startswith("decoder.")}
+        _write_shared_encoder(folder, _with_prefix(state, "encoder."))
+        state = _with_prefix(state, "decoder.")
     return write_tensors(folder / f"{name}.safetensors", state)
 
 
 def is_member_name(name: str) -> bool:
-    """Whether a member may be called so: a file name in the model folder, not a path out of it."""
+    """Return whether this is a file name in the model folder, not a path out of it."""
     return re.fullmatch(r"[\w-][\w.-]*", name) is not None and name != ENCODER
 
 
-def _note_architecture(folder: Path, name: str, network: DepthNetwork) -> None:
+def _add_architecture(folder: Path, name: str, network: DepthNetwork) -> None:
     content = read_json(folder)
-    own = json.loads(
-        json.dumps({"network": to_mapping(network.config), "backbone": network.backbone_config})
-    )
-    known = content.get("architectures", {}).get(name, {key: content[key] for key in own})
-    if own != known:
-        content["architectures"] = {**content.get("architectures", {}), name: own}
+    architecture = {"network": to_mapping(network.config), "backbone": network.backbone_config}
+    own = json.loads(json.dumps(architecture))
+    architectures = content.get("architectures", {})
+    recorded = architectures.get(name, {key: content[key] for key in own})
+    if own != recorded:
+        content["architectures"] = {**architectures, name: own}
         write_json(folder, content)
 
 
@@ -204,17 +202,22 @@ def set_members(
     method: str,
     training: Mapping[str, Any] | None = None,
 ) -> None:
-    """Say in `model.json`, at once, which members make the model (the last is the one a single network is taken from) and what it is made for.
+    """Set the model's members and method in `model.json`.
 
     A calibration of other members, or of the same before they were trained further, is dropped.
 
+    Args:
+        folder: the model folder.
+        names: the members; the last one is used where a single network is asked for.
+        method: the method that the members were trained for.
+        training: replaces the training record.
+
     Raises:
-        ModelError: the folder holds no `model.json` that can be read.
+        ModelError: the folder holds no valid `model.json`.
     """
     content = read_json(Path(folder))
-    if content["members"] != list(names) or (
-        training is not None and content["training"] != dict(training)
-    ):
+    is_trained_further = training is not None and content["training"] != dict(training)
+    if content["members"] != list(names) or is_trained_further:
         content.pop("calibration", None)
     content |= {"members": list(names), "method": method}
     if training is not None:
@@ -222,24 +225,30 @@ def set_members(
     write_json(Path(folder), content)
 
 
-def extend_training_record(folder: Path | str, facts: Mapping[str, Any]) -> None:
-    """Add facts to what `model.json` says of the training; the weights' calibration stays.
+def extend_training_record(folder: Path | str, entries: Mapping[str, Any]) -> None:
+    """Add entries to the training record in `model.json`; the calibration stays.
 
     Raises:
-        ModelError: the folder holds no `model.json` that can be read.
+        ModelError: the folder holds no valid `model.json`.
     """
     content = read_json(Path(folder))
-    content["training"] = {**content["training"], **facts}
+    content["training"] = {**content["training"], **entries}
     write_json(Path(folder), content)
 
 
 def set_calibration(
     folder: Path | str, method: str, sigma_map: SigmaMap, record: Mapping[str, Any]
 ) -> None:
-    """Keep the map of a method's sigma in `model.json`, at once, in place of an earlier one; `record` says how it was made (JSON).
+    """Set the calibration of a method's sigma in `model.json`.
+
+    Args:
+        folder: the model folder.
+        method: the calibration key, see `Predictor.calibration_key`.
+        sigma_map: from raw to calibrated sigma.
+        record: how it was fitted, JSON values.
 
     Raises:
-        ModelError: the folder holds no `model.json` that can be read.
+        ModelError: the folder holds no valid `model.json`.
     """
     content = read_json(Path(folder))
     content["calibration"] = {
@@ -250,22 +259,25 @@ def set_calibration(
 
 
 def read(folder: Path | str) -> ModelFolder:
-    """The model in `folder` (see `model_path`), checked as far as is possible without its weights.
+    """Read the model in `folder` (see `model_path`), without its weights.
 
     Raises:
-        ModelError: the folder or a file is missing, `model.json` is broken, of a newer format or of another architecture, or there are no members.
+        ModelError: the folder or a file is missing, `model.json` is broken, of a newer format or
+            of an unknown architecture, or there are no members.
     """
     path = model_path(folder)
     content = read_json(path)
     network = _read_network(path, content["network"])
     if content["method"] not in METHODS:
         raise ModelError(
-            f"{path / 'model.json'} has method {content['method']!r}; expected one of {', '.join(METHODS)}"
+            f"{path / 'model.json'} has method {content['method']!r}; "
+            f"expected one of {', '.join(METHODS)}"
         )
     members = tuple(map(str, content["members"]))
     if not members:
         raise ModelError(
-            f"{path} holds no trained member yet; expected at least one: train --resume goes on with a training that was stopped"
+            f"{path} holds no trained member yet; expected at least one: "
+            "train --resume continues an interrupted training"
         )
     for name in members:
         if not is_member_name(name):
@@ -291,17 +303,23 @@ def read(folder: Path | str) -> ModelFolder:
 
 
 def export_half(folder: Path | str, output: Path | str) -> Path:
-    """Copy a model with its weights stored in float16, half the size; loading brings them back to float32. Biases and BatchNorm stay float32."""
-    model, output = read(folder), Path(output)
+    """Copy a model with its weights stored in float16; returns the path of the copy.
+
+    Half the size; `load` converts the weights back to float32. Biases and BatchNorm stay float32.
+
+    Raises:
+        ModelError: the folder cannot be used, or `output` holds a model.
+    """
+    model = read(folder)
+    output = Path(output)
     if (output / "model.json").exists():
         raise ModelError(f"{output} already holds a model; expected a new or empty folder")
     output.mkdir(parents=True, exist_ok=True)
     for name in (*model.members, *([ENCODER] if model.shared_encoder else [])):
         tensors = read_tensors(model.path / f"{name}.safetensors")
-        write_tensors(
-            output / f"{name}.safetensors",
-            {key: value.half() if value.ndim > 1 else value for key, value in tensors.items()},
-        )
+        for key, tensor in tensors.items():
+            tensors[key] = tensor.half() if tensor.ndim > 1 else tensor
+        write_tensors(output / f"{name}.safetensors", tensors)
     write_json(output, read_json(model.path))
     return output
 
@@ -316,12 +334,13 @@ def _read_network(folder: Path, values: Any) -> NetworkConfig:
 def _read_architectures(folder: Path, values: Any) -> dict[str, Architecture]:
     try:
         return {
-            name: Architecture(_read_network(folder, one["network"]), dict(one["backbone"]))
-            for name, one in values.items()
+            name: Architecture(_read_network(folder, entry["network"]), dict(entry["backbone"]))
+            for name, entry in values.items()
         }
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ModelError(
-            f"{folder / 'model.json'} has architectures that cannot be used; expected network and backbone of each member named"
+            f"{folder / 'model.json'} has architectures that cannot be used; "
+            "expected network and backbone of each member in it"
         ) from error
 
 
@@ -333,7 +352,7 @@ def _read_maps(folder: Path, calibration: Any) -> dict[str, SigmaMap]:
 
 
 def _read_fitted_data(folder: Path, calibration: dict[str, Any]) -> dict[str, FittedData]:
-    """What each map was fitted to; maps of earlier versions do not say."""
+    """Return the data that each map was fitted to; earlier versions did not record it."""
     try:
         return {
             method: FittedData.from_mapping(values["fitted_to"])
@@ -349,10 +368,15 @@ def _write_shared_encoder(folder: Path, state: dict[str, Tensor]) -> None:
     if not path.exists():
         write_tensors(path, state)
         return
-    kept = read_tensors(path)
-    if kept.keys() != state.keys() or any(
-        not torch.equal(kept[key], value.cpu()) for key, value in state.items()
-    ):
+    stored = read_tensors(path)
+    is_same = stored.keys() == state.keys() and all(
+        torch.equal(stored[key], value.cpu()) for key, value in state.items()
+    )
+    if not is_same:
         raise ModelError(
             f"{path} holds another encoder than the network's; expected snapshots that share it"
         )
+
+
+def _with_prefix(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {key: value for key, value in state.items() if key.startswith(prefix)}

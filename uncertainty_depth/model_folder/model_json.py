@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The file `model.json` of a model folder: read and checked, written whole. What it means is said in `folder`."""
+"""Read, check and write the file `model.json` of a model folder."""
 
 from __future__ import annotations
 
@@ -32,17 +32,18 @@ def write_json(folder: Path, content: Mapping[str, Any]) -> None:
 
 
 def read_json(folder: Path) -> dict[str, Any]:
-    """What `model.json` holds, with every key it must have.
+    """Return the content of `model.json`, which has all of `KEYS`.
 
     Raises:
-        ModelError: the folder or the file is missing, broken, of a newer format or of another architecture.
+        ModelError: the folder or the file is missing, broken, of a newer format or of an unknown
+            architecture.
     """
     check_location(folder)
     path = folder / "model.json"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
-        raise ModelError(f"{path} is no JSON that can be read: {error}") from error
+        raise ModelError(f"{path} is not valid JSON: {error}") from error
     _check_json(path, content)
     return content
 
@@ -53,14 +54,16 @@ def _check_json(path: Path, content: Any) -> None:
         raise ModelError(f"{path} has format {number!r}; expected {FORMAT}")
     if number > FORMAT:
         raise ModelError(
-            f"{path} has format {number}, newer than {FORMAT}, the newest this version reads; update uncertainty_depth"
+            f"{path} has format {number}, newer than {FORMAT}, the newest this version reads; "
+            "update uncertainty_depth"
         )
-    for key, kind in KEYS.items():
-        if not isinstance(content.get(key), kind):
+    for key, value_type in KEYS.items():
+        if not isinstance(content.get(key), value_type):
             raise ModelError(
-                f"{path} has {key} = {content.get(key)!r}; expected a {kind.__name__}"
+                f"{path} has {key} = {content.get(key)!r}; expected a {value_type.__name__}"
             )
     if content["architecture"] not in ARCHITECTURES:
         raise ModelError(
-            f"{path} has architecture {content['architecture']!r}; expected {' or '.join(map(repr, ARCHITECTURES))}"
+            f"{path} has architecture {content['architecture']!r}; "
+            f"expected {' or '.join(map(repr, ARCHITECTURES))}"
         )

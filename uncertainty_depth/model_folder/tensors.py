@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Files of tensors: safetensors, read and checked, written whole or not at all. No pickle is written or read."""
+"""Read, check and write files of tensors: safetensors, never a pickle."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from uncertainty_depth.errors import ModelError
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """All tensors of a file.
+    """Return all tensors of a file.
 
     Raises:
         ModelError: the file is missing or damaged.
@@ -37,12 +37,13 @@ def check_tensors(path: Path, tensors: dict[str, Tensor], expected: dict[str, Te
             )
         if name not in expected:
             raise ModelError(
-                f"{path} is of another architecture than model.json: nothing takes its tensor {name}"
+                f"{path} is of another architecture than model.json: "
+                f"it has an unknown tensor {name}"
             )
         if tensors[name].shape != expected[name].shape:
-            found, wanted = tuple(tensors[name].shape), tuple(expected[name].shape)
             raise ModelError(
-                f"{path} is of another architecture than model.json: tensor {name} has shape {found}, expected {wanted}"
+                f"{path} is of another architecture than model.json: tensor {name} has shape "
+                f"{tuple(tensors[name].shape)}, expected {tuple(expected[name].shape)}"
             )
         if not bool(tensors[name].isfinite().all()):
             raise ModelError(
@@ -52,7 +53,7 @@ def check_tensors(path: Path, tensors: dict[str, Tensor], expected: dict[str, Te
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> Path:
-    """Replace the file by one with these tensors."""
+    """Write the tensors to a file, whole or not at all; returns its path."""
     content = save({key: value.detach().cpu().contiguous() for key, value in tensors.items()})
     atomic.write_bytes(path, content)
     return path
