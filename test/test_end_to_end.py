@@ -1,4 +1,5 @@
-"""The commands one after another, as a user calls them: bag, model, report, bag of predictions, pictures."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The commands in the order of a user: bag, model, report, bag of predictions, images."""
 
 import json
 import os

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A recorded drive made of numbers: depth, its error and the sigma that made it."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Intervals hold the truth as often as they say, in bounded memory, the same for parts merged."""
 
 import math

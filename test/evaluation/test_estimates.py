@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What the verdict is judged by equals the exact metrics, and the best constants are the best."""
 
 import numpy as np

@@ -1,4 +1,5 @@
-"""The offline loop: every record is counted once, memory stays bounded, what is shown is spread over the run."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The offline loop: every record counts once, memory is bounded, examples are spread out."""
 
 import csv
 import gc

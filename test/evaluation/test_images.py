@@ -1,4 +1,5 @@
-"""Maps as images: what is known keeps its value, and no shape of a map makes an image that fills the memory."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Maps as images: known pixels keep their value, and the size of a plot is bounded."""
 
 import numpy as np
 import pytest

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Whatever a topic says of a model is read without harm."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """LiDAR on the image: every point is drawn where it is, in the colour of its depth."""
 
 from __future__ import annotations

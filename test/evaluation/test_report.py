@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A report is complete, self-contained, honest about the baselines, and never half-written."""
 
 import copy

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The shipped model is judged as what it is: good in its own worlds, worthless on a street."""
 
 import os
@@ -26,7 +27,7 @@ def predictor():
 
 
 class Street:
-    """A road between house fronts, seen from a car: an invented scene with LiDAR's sparse depth."""
+    """A synthetic road between house fronts, seen from a car, with the sparse depth of a LiDAR."""
 
     name = "street"
     notes = ()

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Sums over units of frames lose no frame, stay bounded, and are copied without copying them."""
 
 import copy

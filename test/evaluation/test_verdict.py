@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """No green light for a worthless depth or sigma: a table of attacks and what each of them gets."""
 
 import json

@@ -1,7 +1,9 @@
-"""Confidence intervals of anything computed from sums, by a block bootstrap over frames.
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Confidence intervals of metrics computed from sums, by a block bootstrap over frames.
 
-Neighbouring frames are alike, so frames are resampled in blocks of consecutive ones (Carlstein 1986).
-What the metrics need of each block is a fixed set of sums, see `units`.
+Neighbouring frames are alike, so frames are resampled in blocks of consecutive frames (Carlstein,
+"The use of subseries values for estimating the variance of a general statistic", 1986). The
+metrics are computed from sums over these blocks, see `units`.
 """
 
 from __future__ import annotations
@@ -19,8 +21,10 @@ REPLICATES = 1000
 SEED = 0
 NORMAL_QUANTILE = 1.959964  # of 97.5 %
 FEW_BLOCKS_SPREAD = 0.5
-"""With fewer than `ENOUGH_BLOCKS` blocks an interval reaches at least this fraction of the metric,
-over the square root of the number of blocks, to either side: so few say little of other scenes."""
+"""Min half width of an interval from fewer than `ENOUGH_BLOCKS` blocks.
+
+As a fraction of the metric, over the square root of the number of blocks.
+"""
 
 
 @dataclass(frozen=True)
@@ -32,22 +36,23 @@ class Interval:
     high: float
 
     def text(self, digits: int = 3) -> str:
-        """E.g. `0.310 (0.280 to 0.345)`; the value alone where there is no interval."""
-        value, low, high = (_number(each, digits) for each in (self.value, self.low, self.high))
-        return value if math.isnan(self.low) else f"{value} ({low} to {high})"
+        """Return e.g. `0.310 (0.280 to 0.345)`; the value alone if there is no interval."""
+        value = _number(self.value, digits)
+        if math.isnan(self.low):
+            return value
+        return f"{value} ({_number(self.low, digits)} to {_number(self.high, digits)})"
 
 
 def _number(value: float, digits: int) -> str:
-    return (
-        f"{value:.{digits}f}" if abs(value) < 10**5 or not math.isfinite(value) else f"{value:.2g}"
-    )
+    is_long = math.isfinite(value) and abs(value) >= 10**5
+    return f"{value:.2g}" if is_long else f"{value:.{digits}f}"
 
 
 class Bootstrap:
-    """Resampled sums: row 0 of everything it returns is the sample itself, the others are replicates.
+    """Resampled sums: row 0 is the sample itself, the other rows are replicates.
 
     Attributes:
-        blocks: number of blocks of consecutive units that are drawn from.
+        blocks: number of blocks of consecutive units in the sample.
     """
 
     def __init__(self, units: Mapping[str, NDArray], series: Floats) -> None:
@@ -55,7 +60,7 @@ class Bootstrap:
 
         Args:
             units: (n, ...) sums of consecutive units of frames, by name.
-            series: (n,) mean error of each unit, which tells how alike neighbours are.
+            series: (n,) mean error of each unit, whose autocorrelation sets the block length.
         """
         self._units = units
         length = block_length(series)
@@ -68,29 +73,30 @@ class Bootstrap:
 
     @property
     def few(self) -> bool:
-        """Whether there are too few blocks for an interval that can be relied on."""
+        """Return whether there are too few blocks for a reliable interval."""
         return self.blocks < ENOUGH_BLOCKS
 
     def sums(self, name: str) -> Floats:
-        """(1 + REPLICATES, ...) sums of a table."""
+        """Return the (1 + REPLICATES, ...) sums of a table."""
         return self.resample(self._units[name])
 
     def resample(self, table: NDArray) -> Floats:
-        """(1 + REPLICATES, ...) sums of a (n, ...) table of the units."""
-        blocks = np.add.reduceat(table, self._starts, axis=0).astype(np.float64)
-        rows = self._weights @ blocks.reshape(self.blocks, -1)
+        """Return the (1 + REPLICATES, ...) sums of a (n, ...) table of the units."""
+        sums: NDArray = np.add.reduceat(table, self._starts, axis=0)
+        blocks = sums.astype(np.float64)
+        rows = np.asarray(self._weights @ blocks.reshape(self.blocks, -1))
         return rows.reshape(len(rows), *table.shape[1:])
 
     def interval(self, rows: Floats, scale: float | None = None) -> Interval:
-        """The interval of a metric from its value in the sample and in the replicates.
+        """Return the interval of a metric from its value in the sample and in the replicates.
 
-        Percentiles of the replicates, widened round the value as Student's t is wider than a normal
-        with as many degrees of freedom as there are blocks. With few blocks it is at least
-        `FEW_BLOCKS_SPREAD / sqrt(blocks)` times `scale` wide to either side.
+        Percentiles of the replicates, widened around the value by the ratio of the quantiles of
+        Student's t and the normal. With few blocks the half width is at least
+        `FEW_BLOCKS_SPREAD / sqrt(blocks)` times `scale`.
 
         Args:
             rows: (1 + REPLICATES,) values.
-            scale: size of the metric, in its unit. Without it the interval of one block is NaN.
+            scale: size of the metric, in its unit. Without it one block has no interval (NaN).
         """
         value = float(rows[0])
         if not math.isfinite(value):
@@ -98,22 +104,24 @@ class Bootstrap:
         if self.blocks == 1 and scale is None:
             return Interval(value, math.nan, math.nan)
         low, high = np.nanpercentile(rows[1:], (2.5, 97.5)).tolist()
-        least = FEW_BLOCKS_SPREAD / math.sqrt(self.blocks) * (scale or 0.0) if self.few else 0.0
+        min_width = (
+            FEW_BLOCKS_SPREAD / math.sqrt(self.blocks) * (scale or 0.0) if self.few else 0.0
+        )
         factor = 1.0 if self.few else _student_factor(self.blocks)
-        below = max(factor * (value - low), least)
-        above = max(factor * (high - value), least)
+        below = max(factor * (value - low), min_width)
+        above = max(factor * (high - value), min_width)
         return Interval(value, value - below, value + above)
 
 
 def block_length(series: Floats) -> int:
-    """Units in a block: the length that estimates a variance best, and no less than `n^(1/3)`.
+    """Return the number of units in a block: optimal for a variance, at least `n^(1/3)`.
 
     Politis and White, "Automatic block-length selection for the dependent bootstrap", Econometric
-    Reviews 2004, for an autoregressive series of first order: `(6 r^2 / (1 - r^2)^2)^(1/3) n^(1/3)`
-    with the correlation r of neighbours.
+    Reviews 2004, for an autoregressive series of first order with the correlation r of neighbours:
+    `(6 r^2 / (1 - r^2)^2)^(1/3) n^(1/3)`.
 
     Args:
-        series: (n,) a metric of each unit, in order.
+        series: (n,) a metric per unit, in the order of the run.
     """
     number = len(series)
     known = series[np.isfinite(series)]
@@ -121,12 +129,16 @@ def block_length(series: Floats) -> int:
     variance = float(centred @ centred)
     correlation = float(centred[1:] @ centred[:-1]) / variance if variance else 0.0
     correlation = min(max(correlation, 0.0), 0.95)
-    likeness = (6 * correlation**2 / (1 - correlation**2) ** 2) ** (1 / 3)
-    return min(math.ceil(max(likeness, 1.0) * number ** (1 / 3) - 1e-9), max(number, 1))
+    factor = (6 * correlation**2 / (1 - correlation**2) ** 2) ** (1 / 3)
+    length = math.ceil(max(factor, 1.0) * number ** (1 / 3) - 1e-9)
+    return min(length, max(number, 1))
 
 
 def _student_factor(blocks: int) -> float:
-    """Quantile of Student's t over the normal's, and the bias of a variance over `blocks` values."""
+    """Return the quantile of Student's t over the normal's, times the bias of the deviation.
+
+    Expansion of Cornish and Fisher, Abramowitz and Stegun 26.7.5, to two terms.
+    """
     z = NORMAL_QUANTILE
     freedom = blocks - 1
     first = (z**3 + z) / (4 * freedom)

@@ -1,4 +1,5 @@
-"""The cameras of an evaluation, by what matters to a network: focal length over width, and aspect."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The range of cameras in an evaluation: focal length over image width, and aspect."""
 
 from __future__ import annotations
 
@@ -10,10 +11,12 @@ from uncertainty_depth.geometry.camera import Camera
 
 
 class CameraRange:
-    """Smallest and largest focal length per width, and width per height, of the frames scored.
+    """Min and max of focal length over width, and of width over height, of the scored frames.
+
+    Both matter to a network that predicts metric depth.
 
     Attributes:
-        focal_length_per_width: [min, max] of fx / width; None where no camera is known.
+        focal_length_per_width: [min, max] of fx / width; None if no camera is known.
         aspect: [min, max] of width / height; None before the first frame.
         size: (width, height) of the last frame, pixels.
     """
@@ -24,7 +27,7 @@ class CameraRange:
         self.size: tuple[int, int] | None = None
 
     def add(self, camera: Camera | None, shape: tuple[int, ...]) -> None:
-        """Take in the camera of a frame whose maps have this shape, (H, W)."""
+        """Add the camera of a frame whose maps have this shape, (H, W)."""
         height, width = shape
         self.size = (width, height)
         self.aspect = _widened(self.aspect, width / height)
@@ -33,7 +36,7 @@ class CameraRange:
             self.focal_length_per_width = _widened(self.focal_length_per_width, focal_length)
 
     def as_dict(self) -> dict[str, list[float] | tuple[int, int] | None]:
-        """As `summary.json` holds it."""
+        """Return it as in `summary.json`."""
         return {
             "size": self.size,
             "focal_length_per_width": self.focal_length_per_width,
@@ -51,7 +54,7 @@ class CameraRange:
         return cameras
 
     def merge(self, other: CameraRange) -> None:
-        """Take in the cameras of another evaluation."""
+        """Add the cameras of another evaluation."""
         for value in other.focal_length_per_width or []:
             self.focal_length_per_width = _widened(self.focal_length_per_width, value)
         for value in other.aspect or []:

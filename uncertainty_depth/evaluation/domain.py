@@ -1,4 +1,5 @@
-"""The checks behind the line domain of the verdict: are these data like those of the training?"""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Checks for the line domain of the verdict: are these data like the training data?"""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from uncertainty_depth.evaluation.judgement import GREEN, GREY, RED, Check
 from uncertainty_depth.evaluation.model_facts import limits_of, training_camera_of
 
 OUTSIDE_TOLERANCE = 0.01  # fraction of the ground truth that a depth range may leave out
-SAME = 1.02  # factor up to which a focal length or aspect is the training's: rounding, cropping
-UNLIKE = 1.1  # factor from which on it is another's
+SAME_FACTOR = 1.02  # up to it focal length or aspect are those of the training: rounding
+DIFFERENT_FACTOR = 1.1  # beyond it the camera is another one
 CAMERA_NAMES = {
     "focal_length_per_width": "focal length / image width",
     "aspect": "image width / height",
@@ -26,14 +27,15 @@ def checks(
     model: Mapping[str, Any],
     trained_on: Sequence[str] | None,
 ) -> list[Check]:
-    """All checks of the domain; grey where the model or the data do not say."""
-    known = training_camera_of(model)
-    found = [_depth_range_check(estimates, limits_of(model.get("depth_range")))]
+    """Return all checks of the domain, grey where model or data do not say."""
+    training_camera = training_camera_of(model)
+    results = [_depth_range_check(estimates, limits_of(model.get("depth_range")))]
     for name, label in CAMERA_NAMES.items():
-        found.append(_camera_check(label, getattr(cameras, name), limits_of(known.get(name))))
+        trained = limits_of(training_camera.get(name))
+        results.append(_camera_check(label, getattr(cameras, name), trained))
     if trained_on is not None:
-        found.append(_trained_on_check(trained_on))
-    return found
+        results.append(_trained_on_check(trained_on))
+    return results
 
 
 def _depth_range_check(estimates: Estimates, depth_range: Sequence[float] | None) -> Check:
@@ -63,10 +65,17 @@ def _camera_check(
         return Check(label, GREY, f"the {label} of the training is not known")
     if not here:
         return Check(label, GREY, f"the {label} of these data is not known")
-    departure = max(trained[0] / here[0], here[1] / trained[1])
-    color = GREEN if departure <= SAME else RED if departure > UNLIKE else GREY
-    word = "as in" if color == GREEN else "unlike" if color == RED else "a little unlike"
-    text = f"{label} is {_span(here)}, {word} the training's, {_span(trained)}"
+    factor = max(trained[0] / here[0], here[1] / trained[1])
+    if factor <= SAME_FACTOR:
+        color = GREEN
+        word = "as in"
+    elif factor > DIFFERENT_FACTOR:
+        color = RED
+        word = "unlike"
+    else:
+        color = GREY
+        word = "a little unlike"
+    text = f"{label} is {_span(here)}, {word} the training data, {_span(trained)}"
     return Check(label, color, text, float(here[0]))
 
 
@@ -78,7 +87,7 @@ def _span(limits: Sequence[float]) -> str:
 def _trained_on_check(trained_on: Sequence[str]) -> Check:
     name = "frames of the training"
     if not trained_on:
-        text = "none of these frames was trained on, as far as the names of the sources tell"
+        text = "no source with these names was trained on"
         return Check(name, GREEN, text)
     certain = [sentence for sentence in trained_on if PERHAPS not in sentence]
     return Check(name, RED if certain else GREY, "; ".join(trained_on))

@@ -1,9 +1,11 @@
-"""All images of a report, drawn from an evaluation."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Draw all images of a report from an evaluation."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from typing import Any
 
 import cv2
 from matplotlib.figure import Figure
@@ -17,30 +19,30 @@ from uncertainty_depth.evaluation.overview_plots import positions_plot, timeline
 from uncertainty_depth.evaluation.page import FrameImage, Images
 
 PLOT_DPI = 110
-FRAME_DPI = 100
+FRAME_DPI = 160
 JPEG_QUALITY = 85
 
 
 def draw(evaluation: Evaluation, law: str) -> Images:
-    """The images of a report; none where no frame was scored.
+    """Return the images of a report; none if no frame was scored.
 
     Args:
-        evaluation: what was scored.
-        law: of the error, "gaussian" or "laplace", that the intervals of sigma are of.
+        evaluation: of the frames.
+        law: distribution of the error, "gaussian" or "laplace", for the intervals of sigma.
     """
     if not evaluation.evaluated:
         return Images({})
     figures = plots.figures(evaluation.metrics.curves(), law)
     figures["timeline"] = timeline_plot(evaluation.units, law)
     figures["positions"] = positions_plot(evaluation.positions, law)
-    drawn = {name: _encoded(figure, PLOT_DPI, "png") for name, figure in figures.items()}
+    encoded = {name: _encoded(figure, PLOT_DPI, "png") for name, figure in figures.items()}
     worst = evaluation.examples.worst()
     typical = evaluation.examples.typical()
-    return Images(drawn, _overlay([*typical, *worst]), _frames(worst), _frames(typical))
+    return Images(encoded, _overlay([*typical, *worst]), _frames(worst), _frames(typical))
 
 
 def _overlay(examples: Sequence[Example]) -> bytes | None:
-    """JPEG of the first example with an image; None without."""
+    """Return the JPEG of the first example that has an image; None without one."""
     for example in examples:
         if example.image is not None:
             overlay = lidar_overlay(example.image, example.ground_truth_m)
@@ -52,13 +54,13 @@ def _overlay(examples: Sequence[Example]) -> bytes | None:
 
 def _frames(examples: Sequence[Example]) -> list[FrameImage]:
     return [
-        FrameImage(example.name, example.figures, _encoded(frame_plot(example), FRAME_DPI, "jpeg"))
+        FrameImage(example.name, example.metrics, _encoded(frame_plot(example), FRAME_DPI, "jpeg"))
         for example in examples
     ]
 
 
 def _encoded(figure: Figure, dpi: int, image_format: str) -> bytes:
     buffer = io.BytesIO()
-    options = {"pil_kwargs": {"quality": JPEG_QUALITY}} if image_format == "jpeg" else {}
+    options: Any = {"pil_kwargs": {"quality": JPEG_QUALITY}} if image_format == "jpeg" else {}
     figure.savefig(buffer, format=image_format, dpi=dpi, **options)
     return buffer.getvalue()

@@ -1,4 +1,5 @@
-"""The metrics of the verdict with their intervals, from the sums of units of frames."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The metrics that the verdict is based on, with bootstrap replicates for their intervals."""
 
 from __future__ import annotations
 
@@ -9,13 +10,13 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.evaluation.bootstrap import Bootstrap, Interval
 from uncertainty_depth.evaluation.unit_sums import (
-    CANDIDATES,
     CELL_BINS,
+    COMPARED,
     DEPTH_BINS,
     ERROR_BINS,
+    INTERVAL_LEVELS,
     LAWS,
     LEVEL_WIDTHS,
-    LEVELS,
     RATIO_BINS,
     SCALARS,
 )
@@ -29,10 +30,10 @@ Floats = NDArray[np.float64]
 
 
 class Estimates:
-    """Each method returns (1 + REPLICATES,) rows: the metric of the sample, then of each replicate.
+    """Metrics of the sample and of each bootstrap replicate: (1 + REPLICATES,) arrays.
 
     Attributes:
-        bootstrap: what the rows are resampled by, and the intervals of any of them.
+        bootstrap: resamples the sums and computes the intervals.
     """
 
     def __init__(self, units: Units) -> None:
@@ -43,7 +44,7 @@ class Estimates:
         self.bootstrap = Bootstrap(self._tables, mean_error)
 
     def interval(self, rows: Floats, scale: float | None = None) -> Interval:
-        """The interval of a metric, see `Bootstrap.interval`."""
+        """Return the interval of a metric, see `Bootstrap.interval`."""
         return self.bootstrap.interval(rows, scale)
 
     @cached_property
@@ -51,51 +52,50 @@ class Estimates:
         return dict(zip(SCALARS, self.bootstrap.sums("scalars").T, strict=True))
 
     def total(self, name: str) -> float:
-        """One of the sums over all frames."""
+        """Return one of `SCALARS`, summed over all frames."""
         return float(self._scalars[name][0])
 
     def mean(self, name: str, over: str = "pixels") -> Floats:
-        """A sum per pixel."""
+        """Return one of `SCALARS` divided by another one."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return self._scalars[name] / self._scalars[over]
 
     def scored_fraction(self) -> Floats:
-        """Scored pixels over those with ground truth."""
+        """Return the fraction of the pixels with ground truth that have a prediction."""
         return self.mean("pixels", "ground_truth")
 
     # Depth.
 
     def rmse(self) -> Floats:
-        """Root mean squared error of the depth, metres."""
+        """Return the root mean squared error of the depth, metres."""
         return np.sqrt(self.mean("squared_error"))
 
     def a1(self) -> Floats:
-        """Fraction of the pixels within a factor of 1.25."""
+        """Return the fraction of the pixels within a factor of 1.25 of the ground truth."""
         return self.mean("accurate")
 
     def constant_rmse(self) -> Floats:
-        """The rmse of the best constant depth for it, the mean of the ground truth."""
+        """Return the lowest rmse of a constant depth: the deviation of the ground truth."""
         return np.sqrt(np.maximum(self.mean("squared_depth") - self.mean("depth") ** 2, 0.0))
 
     def constant_a1(self) -> Floats:
-        """The a1 of the best constant depth for it, to 1/8 of the factor of 1.25."""
+        """Return the highest a1 of a constant depth, among `DEPTH_BINS.edges`."""
         edges = DEPTH_BINS.edges
         bins = self.bootstrap.sums("depth_bins")
         within = DEPTH_BINS.below(A1_FACTOR * edges) - DEPTH_BINS.below(edges / A1_FACTOR)
         return _per_total(bins @ within.T, bins).max(axis=1)
 
     def median_map_errors(self, median_m: Floats) -> tuple[Floats, Floats]:
-        """The a1 and rmse of a depth map that is the same for every frame.
+        """Return a1 and rmse of a depth map that is the same for every frame.
 
         Args:
-            median_m: `GRID` depths, metres, NaN where unknown; those cells are left out.
+            median_m: `GRID` depths, metres, NaN where unknown: those cells are excluded.
 
         Returns:
-            Rows of a1 (to a part of a bin of `CELL_BINS`) and of the rmse.
+            a1, to a fraction of a bin of `CELL_BINS`, and rmse, metres.
         """
-        depth = median_m.reshape(-1)
-        known = np.isfinite(depth) & (depth > 0)
-        depth = depth[known]
+        known = (np.isfinite(median_m) & (median_m > 0)).reshape(-1)
+        depth = median_m.reshape(-1)[known]
         bins = self._tables["cell_bins"][:, known]
         pixels = bins.sum(axis=2)
         squared = self._tables["cell_squared_depth"][:, known] + pixels * depth**2
@@ -108,7 +108,7 @@ class Estimates:
             return accurate_sum / pixel_sum, np.sqrt(squared_sum / pixel_sum)
 
     def outside(self, low: float, high: float) -> Floats:
-        """Fraction of the ground truth outside [low, high] metres, to 3 % of the limits."""
+        """Return the fraction of the ground truth outside [low, high] metres, to 3 %."""
         bins = self.bootstrap.sums("depth_bins")
         inside = DEPTH_BINS.below(np.array(high)) - DEPTH_BINS.below(np.array(low))
         return np.clip(_per_total(bins @ (1 - inside), bins), 0.0, 1.0)
@@ -116,23 +116,23 @@ class Estimates:
     # Order.
 
     def ause(self, statistic: str) -> dict[str, Floats]:
-        """Mean AUSE of the frames, of the method and each trivial baseline."""
+        """Return the mean AUSE over the frames, of the method and each trivial baseline."""
         areas = self.bootstrap.sums("ause")[..., POGGI.errors.index(statistic)]
         frames = self._scalars["frames"]
-        return {name: areas[:, place] / frames for place, name in enumerate(CANDIDATES)}
+        return {name: areas[:, place] / frames for place, name in enumerate(COMPARED)}
 
     # Size.
 
     def coverage(self, law: str, level: float) -> Floats:
-        """Fraction of the errors within the interval of a level."""
-        covered = self.bootstrap.sums("covered")[:, LAWS.index(law), LEVELS.index(level)]
+        """Return the fraction of the errors within the interval of a level."""
+        covered = self.bootstrap.sums("covered")[:, LAWS.index(law), INTERVAL_LEVELS.index(level)]
         with np.errstate(invalid="ignore"):
             return covered / self._scalars["pixels"]
 
     def sigma_factor(self, law: str, level: float) -> Floats:
-        """What sigma has to be multiplied by to cover the fraction `level` at that level."""
+        """Return the factor on sigma at which the interval of `level` covers that fraction."""
         quantiles = RATIO_BINS.quantiles(self.bootstrap.sums("ratio_bins"), level)
-        return quantiles / LEVEL_WIDTHS[law][LEVELS.index(level)]
+        return quantiles / LEVEL_WIDTHS[law][INTERVAL_LEVELS.index(level)]
 
     def nll(self, law: str) -> Floats:
         """Return the mean negative log likelihood, nats; +inf where a sigma of 0 is in error."""

@@ -1,4 +1,5 @@
-"""The offline run: every frame of a source is predicted and scored once."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Score a predictor on every frame of a source, without ROS."""
 
 from __future__ import annotations
 
@@ -20,10 +21,10 @@ Sink = Callable[[Frame, DepthPrediction], None]
 
 
 class DepthPredictor(Protocol):
-    """What turns an image into depth and sigma; `predictor.Predictor` is one."""
+    """Protocol of what predicts depth and sigma, such as `inference.predictor.Predictor`."""
 
     def predict(self, image: NDArray[np.uint8], stamp_ns: int) -> DepthPrediction:
-        """Depth and sigma, metres, at the size of `image`, (H, W, 3) uint8 RGB."""
+        """Return depth and sigma, metres, at the size of `image`, (H, W, 3) uint8 RGB."""
         ...
 
 
@@ -36,18 +37,18 @@ def evaluate(
 ) -> Evaluation:
     """Score every frame of a source once, and return the evaluation.
 
-    The first Ctrl-C lets the frame at hand be finished; the evaluation so far is returned with
-    `interrupted` set. A second one raises `KeyboardInterrupt`.
+    The first Ctrl-C finishes the current frame and returns the evaluation so far with
+    `interrupted` set; a second one raises `KeyboardInterrupt`.
 
     Args:
-        source: frames, or the notation of a source: a bag, `nyu:DIR`, `kitti:DIR`, `synthetic:...`.
-        predictor: makes depth and sigma of an image.
-        config: what is scored, and how.
+        source: a source, or its notation: a bag, `nyu:DIR`, `kitti:DIR`, `synthetic:...`.
+        predictor: predicts depth and sigma from an image.
+        config: which pixels are scored, and how.
         sinks: called with each frame and its prediction, e.g. to write them to a bag.
         progress: show a progress bar.
 
     Raises:
-        SourceError: where the source cannot be opened or read.
+        SourceError: the source cannot be opened or read.
     """
     if isinstance(source, (str, Path)):
         source = open_source(str(source), SourceConfig())
@@ -55,9 +56,9 @@ def evaluate(
     bar = tqdm(source, total=len(source), unit="frame", desc=source.name, disable=not progress)
     with deferred_interrupt() as interrupt:
         for record in bar:
-            figures = _score(record, predictor, evaluation, sinks)
-            if figures is not None:
-                bar.set_postfix_str(f"abs_rel {figures['depth.abs_rel']:.3f}", refresh=False)
+            metrics = _score(record, predictor, evaluation, sinks)
+            if metrics is not None:
+                bar.set_postfix_str(f"abs_rel {metrics['depth.abs_rel']:.3f}", refresh=False)
             if interrupt.requested:
                 evaluation.interrupted = True
                 break
@@ -74,7 +75,7 @@ def _score(
         evaluation.skip(record)
         return None
     prediction = predictor.predict(record.image, record.stamp_ns)
-    figures = evaluation.add(
+    metrics = evaluation.add(
         record.name,
         record.stamp_ns,
         prediction,
@@ -84,4 +85,4 @@ def _score(
     )
     for sink in sinks:
         sink(record, prediction)
-    return figures
+    return metrics

@@ -1,4 +1,5 @@
-"""The record that the evaluator node and the offline command fill, frame by frame."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The evaluation that the evaluator node and the offline command add frames to."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from uncertainty_depth.records import DepthPrediction, Skipped
 
 
 class Evaluation:
-    """Scores of all frames seen so far, and the count of every frame that could not be scored."""
+    """Metrics of all frames so far, and the number of frames skipped, by reason."""
 
     def __init__(
         self, config: EvaluationConfig | None = None, table: FrameTable | None = None
@@ -50,21 +51,22 @@ class Evaluation:
         """Score one frame.
 
         Args:
-            name: what the frame is called in the table.
-            stamp_ns: its time, nanoseconds.
+            name: of the frame, in the table.
+            stamp_ns: its time stamp, nanoseconds.
             prediction: maps of shape (H, W), metres.
             ground_truth_m: (H, W), metres, NaN where unknown.
-            image: (H, W, 3) uint8 RGB, only to be shown.
-            camera: its intrinsics, None where they are not known.
+            image: (H, W, 3) uint8 RGB, for the report only; None if not available.
+            camera: its intrinsics; None if unknown.
 
         Returns:
-            The frame's own figures by dotted name, or None where no pixel could be scored (counted as skipped).
+            The metrics of this frame by dotted name; None if no pixel could be scored, and the
+            frame is counted as skipped.
         """
-        figures = self.metrics.update(prediction.depth_m, prediction.sigma_m, ground_truth_m)
+        metrics = self.metrics.update(prediction.depth_m, prediction.sigma_m, ground_truth_m)
         pixels = FramePixels(prediction, ground_truth_m, self.config)
         if len(pixels.known_depth):
-            self.units.add(frame_sums(pixels, figures))
-        if figures is None:
+            self.units.add(frame_sums(pixels, metrics))
+        if metrics is None:
             self.skip(
                 Skipped(
                     stamp_ns,
@@ -76,7 +78,7 @@ class Evaluation:
         self.evaluated += 1
         self.positions.add(pixels)
         self.cameras.add(camera, prediction.depth_m.shape)
-        row = flatten(figures)
+        row = flatten(metrics)
         self.table.add({"frame": name, "stamp_ns": stamp_ns} | row)
         self.examples.offer(
             row["depth.abs_rel"], lambda: Example(name, image, ground_truth_m, prediction, row)
@@ -84,11 +86,11 @@ class Evaluation:
         return row
 
     def skip(self, record: Skipped) -> None:
-        """Count a frame that cannot be scored."""
+        """Count a frame that could not be scored."""
         self.skipped[record.reason] += 1
 
     def frames(self) -> dict[str, Any]:
-        """`{read, evaluated, skipped: {reason: count}}`; read = evaluated + all skipped."""
+        """Return `{read, evaluated, skipped: {reason: count}}`; read = evaluated + skipped."""
         return {
             "read": self.evaluated + self.skipped.total(),
             "evaluated": self.evaluated,
@@ -96,5 +98,5 @@ class Evaluation:
         }
 
     def summary(self) -> dict[str, Any]:
-        """The figures over everything seen, as `summary.json` holds them."""
+        """Return the metrics over all frames, as in `summary.json`."""
         return {"frames": self.frames(), **self.metrics.compute()}

@@ -1,4 +1,5 @@
-"""The frames that a report shows, kept in bounded memory: the worst ones beside typical ones."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The frames that a report shows, in bounded memory: the worst and some typical ones."""
 
 from __future__ import annotations
 
@@ -11,96 +12,99 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.records import DepthPrediction
 
-ALIKE = 20
-"""Two frames nearer to each other than this part of all frames are alike: one of them is shown."""
+MIN_DISTANCE = 1 / 20
+"""Of two frames closer in time than this fraction of the run only one is shown."""
 
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """A frame kept to be shown: its arrays and its own scores. `image` is None where unknown."""
+    """A frame to show: its arrays and its metrics. `image` is None if not available."""
 
     name: str
     image: NDArray[np.uint8] | None
     ground_truth_m: NDArray[np.float32]
     prediction: DepthPrediction
-    figures: Mapping[str, float]
+    metrics: Mapping[str, float]
 
     def __deepcopy__(self, _: dict[int, Any]) -> Example:
-        """Its arrays do not change: a copy of an evaluation shares them."""
+        """Return itself: a copy of an evaluation shares the arrays, which do not change."""
         return self
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """An example, its place in the run, and how bad it is."""
+    """An example with its index in the run and its error."""
 
-    place: int
+    index: int
     error: float
     example: Example
 
 
 class Examples:
-    """The worst frames of a run, and others spread evenly over it to take typical ones from.
+    """The worst frames of a run, and every k-th frame, of which typical ones are selected.
 
-    Those are every k-th frame, k doubling whenever there are more than twice as many as wanted.
+    k doubles whenever there are more than twice as many as are shown.
     """
 
-    def __init__(self, wanted: int) -> None:
-        """Keep `wanted` frames, half of them the worst."""
-        self._wanted = wanted
-        self._wanted_worst = wanted // 2
+    def __init__(self, number: int) -> None:
+        """Select `number` frames, half of them the worst."""
+        self._number = number
         self._stride = 1
         self._seen = 0
         self._spread: list[Candidate] = []
         self._worst: list[Candidate] = []
 
-    def resize(self, wanted: int) -> None:
-        """Want another number from now on; frames kept already stay spread as they are."""
-        self._wanted = wanted
-        self._wanted_worst = wanted // 2
-        self._worst = sorted(self._worst, key=lambda each: -each.error)[: wanted // 2]
-        while len(self._spread) > 2 * wanted:
-            self._spread = self._spread[::2] if wanted else []
+    def resize(self, number: int) -> None:
+        """Select another number of frames from now on, as far as earlier ones are in memory."""
+        self._number = number
+        self._worst = self._worst_first()[: number // 2]
+        while len(self._spread) > 2 * number:
+            self._spread = self._spread[::2] if number else []
             self._stride *= 2
 
     def offer(self, error: float, make: Callable[[], Example]) -> None:
-        """Keep `make()` if it is among the worst or its turn has come; not called otherwise."""
-        place = self._seen
+        """Store `make()` if the frame is among the worst or every k-th; else it is not called."""
+        index = self._seen
         self._seen += 1
-        spread = bool(self._wanted) and place % self._stride == 0
-        rival = self._rival(place, error)
-        if not spread and rival is None:
+        spread = bool(self._number) and index % self._stride == 0
+        replaced = self._replaced_by(index, error)
+        if not spread and replaced is None:
             return
-        candidate = Candidate(place, error, make())
-        if rival is not None:
-            self._worst = [each for each in self._worst if each not in rival] + [candidate]
+        candidate = Candidate(index, error, make())
+        if replaced is not None:
+            remaining = [worst for worst in self._worst if worst not in replaced]
+            self._worst = [*remaining, candidate]
         if spread:
             self._spread.append(candidate)
-        if len(self._spread) > 2 * self._wanted:
+        if len(self._spread) > 2 * self._number:
             self._spread = self._spread[::2]
             self._stride *= 2
 
     def worst(self) -> list[Example]:
-        """The frames with the largest errors, worst first; of frames that are alike one."""
-        ordered = sorted(self._worst, key=lambda each: -each.error)
-        return [each.example for each in ordered]
+        """Return the frames with the largest errors, worst first."""
+        return [candidate.example for candidate in self._worst_first()]
 
     def typical(self) -> list[Example]:
-        """Frames with an error near the median, in the order they came."""
-        bad = {each.place for each in self._worst}
-        others = [each for each in self._spread if each.place not in bad]
-        median = float(np.median([each.error for each in self._spread])) if self._spread else 0.0
-        others.sort(key=lambda each: abs(each.error - median))
-        chosen = others[: self._wanted - len(self._worst)]
-        chosen.sort(key=lambda each: each.place)
-        return [each.example for each in chosen]
-
-    def _rival(self, place: int, error: float) -> list[Candidate] | None:
-        """What a frame takes the place of among the worst; None where it is not among them."""
-        alike = [each for each in self._worst if place - each.place < self._seen / ALIKE]
-        if alike:
-            return alike if error > max(each.error for each in alike) else None
-        if len(self._worst) < self._wanted_worst:
+        """Return frames with an error near the median, in the order of the run."""
+        if not self._spread:
             return []
-        mildest = min(self._worst, key=lambda each: each.error, default=None)
-        return [mildest] if mildest and error > mildest.error else None
+        median = float(np.median([candidate.error for candidate in self._spread]))
+        worst = {candidate.index for candidate in self._worst}
+        others = [candidate for candidate in self._spread if candidate.index not in worst]
+        others.sort(key=lambda candidate: abs(candidate.error - median))
+        typical = others[: self._number - len(self._worst)]
+        typical.sort(key=lambda candidate: candidate.index)
+        return [candidate.example for candidate in typical]
+
+    def _worst_first(self) -> list[Candidate]:
+        return sorted(self._worst, key=lambda candidate: -candidate.error)
+
+    def _replaced_by(self, index: int, error: float) -> list[Candidate] | None:
+        """Return the worst frames that this one replaces; None if it is not among the worst."""
+        near = [worst for worst in self._worst if index - worst.index < self._seen * MIN_DISTANCE]
+        if near:
+            return near if error > max(worst.error for worst in near) else None
+        if len(self._worst) < self._number // 2:
+            return []
+        smallest = min(self._worst, key=lambda worst: worst.error, default=None)
+        return [smallest] if smallest and error > smallest.error else None

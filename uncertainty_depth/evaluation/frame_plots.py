@@ -1,4 +1,5 @@
-"""A frame as a plot: its image, depth, sigma and error, each with its colour scale in metres."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Plot of a frame: its image, depth, sigma and error, with colour scales in metres."""
 
 from __future__ import annotations
 
@@ -10,39 +11,40 @@ from numpy.typing import NDArray
 from uncertainty_depth.evaluation.examples import Example
 from uncertainty_depth.evaluation.images import (
     DEPTH_COLORS,
-    MISSING_RGB,
+    MISSING_COLOR,
     SIGMA_COLORS,
     panel_aspect,
     thicken,
 )
 
-WIDE = 2.0  # aspect from which on two panels stand beside each other, not three
+WIDE = 2.0  # aspect above which there are two columns of panels instead of three
+FIGURE_WIDTH = 10.0  # inches; small, so that titles can be read where it is reduced
 RATIO_COLORS = "RdBu_r"
-LARGEST_RATIO = 4.0
+MAX_RATIO = 4.0
 
 
 def frame_plot(example: Example) -> Figure:
-    """Six panels; sigma and error share one scale, depth and ground truth another."""
+    """Return six panels; sigma and error share one scale, depth and ground truth another."""
     truth = example.ground_truth_m
     depth = example.prediction.depth_m
     sigma = example.prediction.sigma_m
     error = np.abs(depth - truth)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = error / sigma
-    farthest = _percentile(truth if np.isfinite(truth).any() else depth, 98)
-    largest = max(_percentile(error, 95), _percentile(sigma, 95), 1e-3)
+    max_depth = _percentile(truth if np.isfinite(truth).any() else depth, 98)
+    max_error = max(_percentile(error, 95), _percentile(sigma, 95), 1e-3)
     height, width = depth.shape
     columns = 2 if width / height > WIDE else 3
     rows = 6 // columns
-    panel_height = 16 / columns * panel_aspect(depth.shape)
-    figure = Figure(figsize=(16, rows * (panel_height + 0.6)), layout="constrained")
+    panel_height = FIGURE_WIDTH / columns * panel_aspect(depth.shape)
+    figure = Figure(figsize=(FIGURE_WIDTH, rows * (panel_height + 0.4)), layout="compressed")
     axes = figure.subplots(rows, columns).reshape(-1)
     _draw_image(axes[0], example)
-    _draw(axes[1], thicken(truth), "ground truth (m)", DEPTH_COLORS, farthest)
-    _draw(axes[2], depth, "predicted depth (m)", DEPTH_COLORS, farthest)
-    _draw(axes[3], sigma, "sigma (m), scale of the error", SIGMA_COLORS, largest)
-    _draw(axes[4], thicken(error), "error (m), scale of sigma", SIGMA_COLORS, largest)
-    _draw(axes[5], thicken(ratio), "error / sigma, white at 2", RATIO_COLORS, LARGEST_RATIO)
+    _draw(axes[1], thicken(truth), "ground truth (m)", DEPTH_COLORS, max_depth)
+    _draw(axes[2], depth, "predicted depth (m)", DEPTH_COLORS, max_depth)
+    _draw(axes[3], sigma, "sigma (m), scale of the error", SIGMA_COLORS, max_error)
+    _draw(axes[4], thicken(error), "error (m), scale of sigma", SIGMA_COLORS, max_error)
+    _draw(axes[5], thicken(ratio), "error / sigma, white at 2", RATIO_COLORS, MAX_RATIO)
     for axis in axes:
         axis.set_xticks([])
         axis.set_yticks([])
@@ -52,10 +54,10 @@ def frame_plot(example: Example) -> Figure:
 def _draw(
     axis: Axes, values: NDArray[np.floating], title: str, colors: str, maximum: float
 ) -> None:
-    drawn = axis.imshow(values, cmap=colors, vmin=0, vmax=maximum, interpolation="nearest")
-    axis.set_facecolor(np.array(MISSING_RGB) / 255)
+    image = axis.imshow(values, cmap=colors, vmin=0, vmax=maximum, interpolation="nearest")
+    axis.set_facecolor(MISSING_COLOR)
     axis.set_title(title)
-    axis.figure.colorbar(drawn, ax=axis, fraction=0.05, pad=0.02, extend="max")
+    axis.figure.colorbar(image, ax=axis, fraction=0.05, pad=0.02, extend="max")
 
 
 def _draw_image(axis: Axes, example: Example) -> None:

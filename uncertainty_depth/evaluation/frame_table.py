@@ -1,4 +1,5 @@
-"""The metrics of each frame as a table on disk."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The metrics of every frame, as a table on disk."""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class FrameRows:
-    """The rows a table had at some time; the table may have grown since.
+    """The rows of a table at one moment; the table may have grown since.
 
     Attributes:
         path: of the table's file.
-        size: bytes that are these rows.
-        owner: keeps a temporary file alive after its table is gone; in this process alone.
+        size: of these rows, bytes.
+        owner: keeps a temporary file alive after its table is closed, in this process only.
     """
 
     path: Path
@@ -30,11 +31,11 @@ class FrameRows:
     owner: TextIO | None = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Without the owner, which cannot leave the process."""
+        """Pickle without the owner, which cannot leave the process."""
         return FrameRows, (self.path, self.size)
 
     def __deepcopy__(self, _: dict[int, Any]) -> FrameRows:
-        """Rows do not change."""
+        """Return itself: rows do not change."""
         return self
 
     def rows(self) -> FrameRows:
@@ -42,42 +43,42 @@ class FrameRows:
         return self
 
     def write(self, path: Path) -> None:
-        """Copy the rows to a CSV file, in pieces: memory does not grow with the frames."""
+        """Copy the rows to a CSV file in chunks, so that memory stays bounded."""
         with self.path.open("rb") as source, path.open("wb") as target:
-            left = self.size
-            while left:
-                chunk = source.read(min(left, CHUNK_BYTES))
+            remaining = self.size
+            while remaining:
+                chunk = source.read(min(remaining, CHUNK_BYTES))
                 if not chunk:
                     raise SourceError(f"{self.path} is shorter than {self.size} bytes")
-                left -= target.write(chunk)
+                remaining -= target.write(chunk)
 
 
 class FrameTable:
-    """One row of exact metrics per frame, on disk, so that memory does not grow with the frames.
+    """One row of exact metrics per frame, kept on disk so that memory stays bounded.
 
-    A copy or a pickle of it is its `FrameRows` of that moment.
+    A copy or a pickle of a table is its `FrameRows` of that moment.
     """
 
     def __init__(self, path: Path | None = None, size: int = 0) -> None:
-        """Start or go on with a table.
+        """Open a new or an existing table.
 
         Args:
-            path: its file; None takes a temporary one, which goes with the table.
-            size: bytes of the file that are rows of this table; what follows is cut off.
+            path: its file; None for a temporary one, deleted with the table.
+            size: of the rows already in the file, bytes; what follows is truncated.
 
         Raises:
-            SourceError: the file is shorter than that.
-            OSError: it cannot be written.
+            SourceError: the file is shorter than `size`.
+            OSError: the file cannot be written.
         """
         if path is None:
-            self._file = tempfile.NamedTemporaryFile("a+", newline="", encoding="utf-8")  # noqa: SIM115 - lives as long as the table
+            self._file: Any = tempfile.NamedTemporaryFile("a+", newline="", encoding="utf-8")  # noqa: SIM115  closed with the table
             self._path = Path(self._file.name)
         else:
             self._file = path.open("a+", newline="", encoding="utf-8")
             self._path = path
-        found = os.fstat(self._file.fileno()).st_size
-        if found < size:
-            raise SourceError(f"{self._path} has {found} bytes; expected at least {size}")
+        file_size = os.fstat(self._file.fileno()).st_size
+        if file_size < size:
+            raise SourceError(f"{self._path} has {file_size} bytes; expected at least {size}")
         self._file.truncate(size)
         self._writer = self._writer_of_header() if size else None
 
@@ -93,37 +94,37 @@ class FrameTable:
         self._writer.writerow(row)
 
     def rows(self) -> FrameRows:
-        """What the table holds now."""
+        """Return the current rows."""
         self._file.flush()
         return FrameRows(self._path, os.fstat(self._file.fileno()).st_size, self._file)
 
     def write(self, path: Path) -> None:
-        """Copy what the table holds now to a CSV file."""
+        """Copy the current rows to a CSV file."""
         self.rows().write(path)
 
     def text(self) -> Iterator[str]:
-        """The table as CSV, line by line."""
+        """Yield the table as CSV, line by line."""
         rows = self.rows()
         with rows.path.open(newline="", encoding="utf-8") as file:
             yield from file
 
     def close(self) -> None:
-        """Let go of the file; a temporary one is gone with it."""
+        """Close the file; a temporary one is deleted."""
         self._file.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Its rows of now: a file that is written to cannot be copied."""
+        """Pickle the current rows: an open file cannot be pickled."""
         return self.rows().__reduce__()
 
     def __deepcopy__(self, _: dict[int, Any]) -> FrameRows:
-        """Its rows of now."""
+        """Return the current rows."""
         return self.rows()
 
 
-def flatten(figures: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
-    """{"ause": {"rmse": 1}} -> {"ause.rmse": 1}: nested figures as one row of a table."""
+def flatten(metrics: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
+    """Return nested metrics as one row: {"ause": {"rmse": 1}} becomes {"ause.rmse": 1}."""
     flat: dict[str, float] = {}
-    for key, value in figures.items():
+    for key, value in metrics.items():
         flat |= (
             flatten(value, f"{prefix}{key}.")
             if isinstance(value, Mapping)

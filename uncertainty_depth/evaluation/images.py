@@ -1,4 +1,5 @@
-"""Maps as pictures: colour scales with a fixed range."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Maps as colour images, on scales with a fixed range."""
 
 from __future__ import annotations
 
@@ -10,26 +11,32 @@ from numpy.typing import NDArray
 DEPTH_COLORS = "viridis_r"
 SIGMA_COLORS = "magma"
 MISSING_RGB = (40, 40, 40)
+MISSING_COLOR = "#282828"
+"""The same for matplotlib."""
 SPARSE = 0.3
 MAX_ASPECT = 2.0
-"""Height over width of a panel: a map of one column must not make an image of a million rows."""
+"""Max height over width of a panel: bounds the size of a plot of a map with few columns."""
 
 
 def colorize(
     values: NDArray[np.floating], maximum: float, colors: str = DEPTH_COLORS
 ) -> NDArray[np.uint8]:
-    """(H, W) values as (H, W, 3) uint8 RGB on the scale 0 ... `maximum`; NaN is dark grey, +inf the far end."""
+    """Return (H, W) values as (H, W, 3) uint8 RGB on the scale 0 ... `maximum`.
+
+    NaN is dark grey, +inf has the color of `maximum`.
+    """
     table = (colormaps[colors](np.arange(256))[:, :3] * 255).round().astype(np.uint8)
     known = np.isfinite(values) | np.isposinf(values)
-    levels = np.clip(np.where(known, values, 0.0) * (255.0 / maximum), 0.0, 255.0).astype(np.uint8)
+    levels = np.where(known, values, 0.0) * (255.0 / maximum)
+    levels = np.clip(levels, 0.0, 255.0).astype(np.uint8)
     return np.where(known[..., None], table[levels], np.array(MISSING_RGB, np.uint8))
 
 
 def thicken(values: NDArray[np.floating], size: int = 3) -> NDArray[np.floating]:
-    """The map with the known pixels of a sparse one `size` pixels wide, so that LiDAR points can be seen.
+    """Return a sparse map with each known pixel enlarged to `size` x `size` pixels.
 
-    Known pixels keep their own value; where points compete for an unknown one, the smallest wins.
-    A map that is known in more than `SPARSE` of its pixels is returned as it is.
+    Known pixels keep their value; an unknown one takes the smallest value around it. A map with
+    more than the fraction `SPARSE` of its pixels known is returned unchanged.
     """
     known = np.isfinite(values)
     if known.mean() > SPARSE:
@@ -44,5 +51,5 @@ def thicken(values: NDArray[np.floating], size: int = 3) -> NDArray[np.floating]
 
 
 def panel_aspect(shape: tuple[int, ...]) -> float:
-    """Height over width of a panel that shows a map of this shape, (H, W, ...), within limits."""
+    """Return height over width of a panel for a map of this shape, (H, W, ...), clipped."""
     return min(max(shape[0] / shape[1], 1 / MAX_ASPECT**2), MAX_ASPECT)

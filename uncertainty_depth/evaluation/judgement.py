@@ -1,4 +1,5 @@
-"""The checks behind the lines depth, order and size of the verdict."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Checks for the lines depth, order and size of the verdict."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from uncertainty_depth.evaluation.bootstrap import FEW_BLOCKS_SPREAD, Interval
 from uncertainty_depth.evaluation.estimates import Estimates
 from uncertainty_depth.evaluation.model_facts import median_depth_of
-from uncertainty_depth.evaluation.unit_sums import LEVELS
+from uncertainty_depth.evaluation.unit_sums import INTERVAL_LEVELS
 from uncertainty_depth.metrics.sparsification import POGGI
 
 Floats = NDArray[np.float64]
@@ -21,9 +22,12 @@ GREEN = "green"
 RED = "red"
 GREY = "grey"
 NEGLIGIBLE = 0.01
-"""A gain below this fraction of a baseline's metric is none; below half of it, for certain."""
+"""A gain below this fraction of the baseline's metric does not count as better.
+
+If the whole interval is below half of it, the metric is certainly no better.
+"""
 SIZE_TOLERANCE = 4 / 3
-"""A sigma within this factor of the right one has the right size."""
+"""A sigma within this factor of the true deviation has the right size."""
 AUCE_TOLERANCE = 0.05
 NLL_TOLERANCE = 0.05  # nats
 SCORED_ENOUGH = 0.99
@@ -37,15 +41,15 @@ STATISTIC_NAMES = {"abs_rel": "abs_rel", "rmse": "rmse (m)", "a1": "1 - a1"}
 
 @dataclass(frozen=True)
 class Check:
-    """One metric judged.
+    """The outcome of judging one metric.
 
     Attributes:
-        name: of the metric, and what it is compared with.
+        name: of the metric, and of its reference.
         color: green, red or grey.
-        text: a clause that says the outcome with its numbers.
-        value: the metric; None where there is none.
+        text: the outcome with its numbers.
+        value: of the metric; None if it has none.
         interval: 95 % interval of the metric.
-        difference: 95 % interval of metric minus reference; None where it has none.
+        difference: 95 % interval of metric minus reference; None without a reference.
     """
 
     name: str
@@ -57,7 +61,7 @@ class Check:
 
 
 def depth_checks(estimates: Estimates, model: Mapping[str, Any]) -> list[Check]:
-    """Is the depth better than one that ignores the image?"""
+    """Check whether the depth is better than one that ignores the image."""
     references = {
         "the best constant depth": (estimates.constant_a1(), estimates.constant_rmse()),
     }
@@ -72,23 +76,23 @@ def depth_checks(estimates: Estimates, model: Mapping[str, Any]) -> list[Check]:
 
 
 def order_checks(estimates: Estimates) -> list[Check]:
-    """Does sigma rank the errors better than the better of the two trivial baselines?"""
+    """Check whether sigma ranks the errors better than the better trivial baseline."""
     checks = scored_checks(estimates, GREY)
     for statistic in POGGI.errors:
         areas = estimates.ause(statistic)
         method = areas.pop("method")
         best, name = _better(areas)
         if not (method[0] or best[0]):
-            continue  # no pixel, or every one, is accurate: there is nothing to rank
+            continue  # all pixels are accurate, or none is: nothing to rank
         label = f"AUSE {STATISTIC_NAMES[statistic]}"
         checks.append(_beats(label, estimates, method, best, name, 1.0))
     return checks
 
 
 def size_checks(estimates: Estimates, law: str) -> list[Check]:
-    """Do the intervals of sigma hold as many errors as they claim?"""
+    """Check whether the intervals of sigma cover as many errors as they claim."""
     checks = scored_checks(estimates, GREY)
-    checks += [_coverage_check(estimates, law, level) for level in LEVELS]
+    checks += [_coverage_check(estimates, law, level) for level in INTERVAL_LEVELS]
     nll, nll_name = _better(estimates.fitted_nll(law))
     auce, auce_name = _better(estimates.fitted_auce(law))
     name = f"NLL ({law})"
@@ -103,27 +107,25 @@ def size_checks(estimates: Estimates, law: str) -> list[Check]:
 
 
 def scored_checks(estimates: Estimates, worst: str) -> list[Check]:
-    """A check where less than 99 % of the ground truth has a prediction; `worst` far below."""
+    """Check that 99 % of the ground truth has a prediction; `worst` is the color below 90 %."""
     interval = estimates.interval(estimates.scored_fraction())
     if interval.value >= SCORED_ENOUGH:
         return []
     color = worst if interval.value < SCORED_AT_ALL else GREY
-    text = (
-        f"only {interval.value:.1%} of the ground truth has a prediction, the rest is not judged"
-    )
+    text = f"only {interval.value:.1%} of the ground truth has a prediction"
     return [_check("scored fraction", color, text, interval)]
 
 
 def _better(rows: Mapping[str, Floats]) -> tuple[Floats, str]:
-    """The lower of the baselines in the sample and in each replicate, and the sample's name."""
-    name = min(rows, key=lambda each: np.nan_to_num(rows[each][0], nan=np.inf))
+    """Return the minimum over the baselines in each replicate, and the name of the sample's."""
+    name = min(rows, key=lambda baseline: np.nan_to_num(rows[baseline][0], nan=np.inf))
     return np.fmin.reduce(list(rows.values())), BASELINE_NAMES[name]
 
 
 def _beats(
     name: str, estimates: Estimates, method: Floats, reference: Floats, against: str, scale: float
 ) -> Check:
-    """Lower is better; red where even the good end of the interval is no gain worth the name."""
+    """Check that a metric is lower than its reference; red if a relevant gain is excluded."""
     size = abs(float(reference[0]))
     difference = estimates.interval(method - reference, scale * size)
     margin = NEGLIGIBLE * size
@@ -151,7 +153,10 @@ def _no_worse(
     tolerance: float,
     scale: float,
 ) -> Check:
-    """Lower is better; a baseline whose scale is fitted to these very data need not be beaten."""
+    """Check that a metric is at most `tolerance` above a baseline fitted to these data.
+
+    The baseline has seen the ground truth, so sigma need not beat it.
+    """
     few = scale * max(abs(float(fitted[0])), 1.0)
     difference = estimates.interval(method - fitted, few)
     if difference.high < tolerance:
@@ -181,7 +186,7 @@ def _coverage_check(estimates: Estimates, law: str, level: float) -> Check:
         color = RED
     else:
         color = GREY
-    text = f"{level:.0%} intervals hold {coverage.value:.1%} of the errors"
+    text = f"{level:.0%} intervals cover {coverage.value:.1%} of the errors"
     text += f" ({coverage.low:.1%} to {coverage.high:.1%}), sigma is {_factor_text(factor)}"
     return _check(f"coverage at {level:.0%} ({law})", color, text, coverage)
 
@@ -190,10 +195,11 @@ def _factor_text(log_factor: Interval) -> str:
     if not math.isfinite(log_factor.value):
         return "far too small"
     word = "small" if log_factor.value > 0 else "large"
-    low, high = sorted(math.exp(abs(each)) for each in (log_factor.low, log_factor.high))
+    low, high = sorted(math.exp(abs(limit)) for limit in (log_factor.low, log_factor.high))
     if log_factor.low < 0 < log_factor.high:
         return f"right to a factor of {high:.2f}"
-    return f"too {word} by a factor of {math.exp(abs(log_factor.value)):.2f} ({low:.2f} to {high:.2f})"
+    factor = math.exp(abs(log_factor.value))
+    return f"too {word} by a factor of {factor:.2f} ({low:.2f} to {high:.2f})"
 
 
 def _check(

@@ -1,4 +1,5 @@
-"""Histograms over logarithmic bins, many at a time: the empirical distribution of positive values."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Histograms over logarithmic bins: empirical distributions, many at a time."""
 
 from __future__ import annotations
 
@@ -13,11 +14,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LogBins:
-    """Bins of equal width in the logarithm; what lies outside is counted in an open bin at each end.
+    """Bins of equal width in the logarithm, with an open bin at each end.
+
+    `metrics.bins.Bins` are for the exact sums of one histogram. These are for quantiles of a
+    thousand bootstrap replicates at once, and their width may be a root of the factor of a1.
 
     Attributes:
         low: lower edge of the first closed bin.
-        high: the last closed bin ends at this value or just above it.
+        high: upper edge of the last closed bin, or just below it.
         width: of a bin, natural logarithm.
     """
 
@@ -27,37 +31,40 @@ class LogBins:
 
     @property
     def closed(self) -> int:
-        """Number of closed bins."""
+        """Return the number of closed bins."""
         return math.ceil(math.log(self.high / self.low) / self.width - 1e-9)
 
     @property
     def number(self) -> int:
-        """Number of bins, the two open ones included."""
+        """Return the number of bins, including the two open ones."""
         return self.closed + 2
 
     @property
     def edges(self) -> Floats:
-        """(closed + 1,) edges of the closed bins."""
+        """Return the (closed + 1,) edges of the closed bins."""
         return self.low * np.exp(self.width * np.arange(self.closed + 1))
 
     def index(self, values: NDArray[np.floating]) -> NDArray[np.intp]:
-        """Bin of each value: 0 below `low` (zero included), the last one above `high` (+inf too)."""
+        """Return the bin of each value: 0 below `low`, the last one above `high` and for +inf."""
         with np.errstate(divide="ignore"):
             place = (np.log(values) - math.log(self.low)) * (1 / self.width)
         return np.clip(np.floor(place) + 1, 0, self.number - 1).astype(np.intp)
 
     def counts(self, values: NDArray[np.floating]) -> NDArray[np.int64]:
-        """(number,) histogram of the values."""
+        """Return the (number,) histogram of the values."""
         return np.bincount(self.index(values), minlength=self.number)
 
     def below(self, values: Floats) -> Floats:
-        """(..., number) fraction of each bin at or below each value, spread evenly within a bin."""
+        """Return the (..., number) fraction of each bin that lies at or below each value.
+
+        Values are taken as uniform in the logarithm within a bin.
+        """
         weights = np.clip(self._place(values)[..., None] - np.arange(self.closed), 0.0, 1.0)
         ends = np.ones((*np.shape(values), 1))
         return np.concatenate((ends, weights, 0 * ends), axis=-1)
 
     def fractions_below(self, counts: Floats, values: Floats) -> Floats:
-        """Fraction of each histogram at or below its own values; off by less than one bin's.
+        """Return the fraction of each histogram at or below its own values, to one bin.
 
         Args:
             counts: (R, number) histograms.
@@ -76,13 +83,13 @@ class LogBins:
             return (at_left + (place - left) * (at_right - at_left)) / totals
 
     def _place(self, values: Floats) -> Floats:
-        """Where each value lies, in closed bins from the lowest edge on."""
+        """Return the position of each value, in bins from the lowest edge."""
         with np.errstate(divide="ignore"):
             place = (np.log(values) - math.log(self.low)) / self.width
         return np.clip(place, 0, self.closed)
 
     def quantiles(self, counts: Floats, fraction: float) -> Floats:
-        """(R,) value below which a fraction of each histogram lies; `low` or +inf in open bins."""
+        """Return the (R,) quantiles of (R, number) histograms; `low` or +inf in open bins."""
         cumulative = np.cumsum(counts, axis=1, dtype=np.float64)
         target = fraction * cumulative[:, -1:]
         place = (cumulative < target).sum(axis=1)

@@ -1,4 +1,5 @@
-"""What a model's description says, read with care: live it comes from a topic that anyone fills."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Values of a model's description, checked: live it comes from a topic and may hold anything."""
 
 from __future__ import annotations
 
@@ -13,34 +14,35 @@ from uncertainty_depth.evaluation.unit_sums import GRID
 
 
 def law_of(model: Mapping[str, Any]) -> str:
-    """Name of the law of the error that the model's sigma belongs to: that of its head."""
+    """Return the distribution of the error that the model's head assumes."""
     return "laplace" if model.get("head") == "laplace" else "gaussian"
 
 
 def training_of(model: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is said of the training; empty where nothing is."""
+    """Return the description of the training; empty if there is none."""
     training = model.get("training")
     return training if isinstance(training, Mapping) else {}
 
 
 def training_camera_of(model: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is said of the cameras of the training; empty where nothing is."""
+    """Return the description of the training's cameras; empty if there is none."""
     camera = training_of(model).get("camera")
     return camera if isinstance(camera, Mapping) else {}
 
 
 def limits_of(value: Any) -> tuple[float, float] | None:
-    """A pair of positive numbers, the smaller one first; None for anything else."""
+    """Return a pair of positive numbers in ascending order; None for anything else."""
     if not isinstance(value, (list, tuple)) or len(value) != 2:
         return None
-    if not all(isinstance(each, (int, float)) for each in value):
+    if not all(isinstance(limit, (int, float)) for limit in value):
         return None
-    low, high = (float(each) for each in value)
+    low = float(value[0])
+    high = float(value[1])
     return (low, high) if 0 < low <= high and math.isfinite(high) else None
 
 
 def median_depth_of(model: Mapping[str, Any]) -> NDArray[np.float64] | None:
-    """The pixelwise median depth of the training on `GRID`, metres, NaN for null; None without."""
+    """Return the median depth of the training per cell of `GRID`, metres, NaN for null."""
     try:
         grid = np.array(training_of(model).get("median_depth_m"), dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,5 @@
-"""LiDAR on the image: the plot that shows at a glance whether camera and LiDAR fit together."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""LiDAR points on the image, to check the extrinsics by eye."""
 
 from __future__ import annotations
 
@@ -16,26 +17,26 @@ from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 from numpy.typing import NDArray
 
 COLORS = "turbo_r"  # near is red, far is blue
-MIN_WIDTH = 1200  # pixels of the plot: smaller images are enlarged by a whole factor
-BAR_HEIGHT = 56  # pixels
+MIN_WIDTH = 1200  # pixels of the plot: smaller images are enlarged by an integer factor
+BAR_HEIGHT = 84  # pixels
 DPI = 100
-DENSE = 0.3  # from this fraction of pixels with depth on, discs would hide the image
+DENSE = 0.3  # fraction of pixels with depth above which discs would hide the image
 DENSE_OPACITY = 0.55
 
 
 def lidar_overlay(
     image: NDArray[np.uint8], ground_truth_m: NDArray[np.floating]
 ) -> NDArray[np.uint8]:
-    """The image in grey with every depth as a disc, coloured by depth, and a colour bar in metres.
+    """Return the image in grey with each depth as a coloured disc, and a colour bar in metres.
 
-    Every point is drawn, nearer ones on top. Dense depth is blended with the image instead.
+    Near points lie on top. Dense depth is blended with the image instead.
 
     Args:
         image: (H, W, 3) uint8 RGB.
-        ground_truth_m: (H, W), metres, NaN where nothing is known.
+        ground_truth_m: (H, W), metres, NaN where unknown.
 
     Returns:
-        (height, width, 3) uint8 RGB, at least `MIN_WIDTH` pixels wide; the colour bar is below.
+        (height, width, 3) uint8 RGB, at least `MIN_WIDTH` pixels wide, colour bar included.
     """
     factor = math.ceil(MIN_WIDTH / image.shape[1])
     background = _grey(image, factor)
@@ -57,13 +58,13 @@ def lidar_overlay(
 def write_overlay(
     path: Path, image: NDArray[np.uint8], ground_truth_m: NDArray[np.floating]
 ) -> None:
-    """Write `lidar_overlay` to a PNG file. Raises `OSError` where that fails."""
+    """Write `lidar_overlay` to a PNG file. Raises `OSError` if that fails."""
     plot = cv2.cvtColor(lidar_overlay(image, ground_truth_m), cv2.COLOR_RGB2BGR)
     path.write_bytes(cv2.imencode(".png", plot)[1].tobytes())
 
 
 def _grey(image: NDArray[np.uint8], factor: int) -> NDArray[np.float32]:
-    """(H * factor, W * factor, 3) float32: a coloured image would compete with coloured points."""
+    """Return (H * factor, W * factor, 3) float32 in grey: the points have the colours."""
     grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
     height, width = grey.shape
     size = (width * factor, height * factor)
@@ -72,12 +73,12 @@ def _grey(image: NDArray[np.uint8], factor: int) -> NDArray[np.float32]:
 
 
 def _discs(sparse_m: NDArray[np.floating], factor: int) -> NDArray[np.float32]:
-    """(H * factor, W * factor) depth with a disc round each point, the nearest on top."""
+    """Return (H * factor, W * factor) depth with a disc around each point, the nearest on top."""
     rows, columns = np.nonzero(np.isfinite(sparse_m))
     height, width = sparse_m.shape
     points = np.full((height * factor, width * factor), np.inf, np.float32)
     points[rows * factor + factor // 2, columns * factor + factor // 2] = sparse_m[rows, columns]
-    diameter = 2 * (factor // 2) + 3  # one pixel of the image wider than the point's own
+    diameter = 2 * (factor // 2) + 3  # a little wider than a pixel of the image
     disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (diameter, diameter))
     far = float("inf")
     discs = cv2.erode(points, disc, borderType=cv2.BORDER_CONSTANT, borderValue=far)
@@ -89,7 +90,7 @@ def _enlarged(depth_m: NDArray[np.floating], factor: int) -> NDArray[np.floating
 
 
 def _color_scale(depths_m: NDArray[np.floating]) -> LogNorm:
-    """A logarithmic scale over the 1st to the 99th percentile of the depths; colours end there."""
+    """Return a logarithmic scale from the 1st to the 99th percentile of the depths."""
     if not depths_m.size:
         return LogNorm(1.0, 10.0, clip=True)
     near, far = np.percentile(depths_m, (1, 99))
@@ -97,16 +98,16 @@ def _color_scale(depths_m: NDArray[np.floating]) -> LogNorm:
 
 
 def _color_bar(norm: LogNorm, width: int, points: int) -> NDArray[np.uint8]:
-    """(BAR_HEIGHT, width, 3) uint8: the colour scale with its ticks, drawn at pixel size."""
+    """Return the colour bar as (BAR_HEIGHT, width, 3) uint8."""
     figure = Figure(figsize=(width / DPI, BAR_HEIGHT / DPI), dpi=DPI)
     canvas = FigureCanvasAgg(figure)
-    axes = figure.add_axes((0.02, 0.62, 0.96, 0.3))
+    axes = figure.add_axes((0.02, 0.68, 0.96, 0.27))
     bar = figure.colorbar(ScalarMappable(norm, COLORS), cax=axes, orientation="horizontal")
     bar.ax.xaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 4, 5, 7)))
     bar.ax.xaxis.set_major_formatter(ScalarFormatter())
     bar.ax.xaxis.set_minor_formatter(NullFormatter())
-    bar.ax.tick_params(labelsize=9, pad=1)
-    bar.set_label(f"depth (m), {points:,} points", fontsize=9, labelpad=0)
+    bar.ax.tick_params(labelsize=15, pad=2)
+    bar.set_label(f"depth (m), {points:,} points", fontsize=15, labelpad=0)
     canvas.draw()
     pixels = np.asarray(canvas.buffer_rgba())[:BAR_HEIGHT, :width, :3]
     missing = width - pixels.shape[1]

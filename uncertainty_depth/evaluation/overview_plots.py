@@ -1,23 +1,27 @@
-"""Plots of a whole evaluation at a glance: over time, and over the image."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Plots of a whole evaluation: over time, and over the position in the image."""
 
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from uncertainty_depth.evaluation.images import MISSING_RGB, SIGMA_COLORS
+from uncertainty_depth.evaluation.images import MISSING_COLOR, SIGMA_COLORS
 from uncertainty_depth.evaluation.plots import LINES, SIZE, style
 from uncertainty_depth.evaluation.positions import Positions
-from uncertainty_depth.evaluation.unit_sums import LAWS, LEVELS, SCALARS
+from uncertainty_depth.evaluation.unit_sums import INTERVAL_LEVELS, LAWS, SCALARS
 from uncertainty_depth.evaluation.units import Units
 
 ERROR_COLOR = "#D55E00"
+SIGMA_COLOR = LINES["method"]["color"]
+LEVEL_COLORS = ("#56B4E9", "#0072B2")
 COVERAGE_COLORS = "RdBu"
 
 
 def timeline_plot(units: Units, law: str) -> Figure:
-    """Mean error, mean sigma and coverage of each frame, or of each few frames of a long run."""
+    """Return the plot of mean error, mean sigma and coverage per unit of frames."""
     figure = Figure(figsize=(1.4 * SIZE[0], 1.2 * SIZE[1]), layout="constrained")
     metres, fraction = figure.subplots(2, 1, sharex=True)
     tables = units.tables()
@@ -28,16 +32,21 @@ def timeline_plot(units: Units, law: str) -> Figure:
         sigma = scalars["sigma"] / scalars["pixels"]
         covered = tables["covered"][:, LAWS.index(law)] / scalars["pixels"][:, None]
     metres.plot(start, error, color=ERROR_COLOR, label="mean error", marker=".", markersize=4)
-    metres.plot(start, sigma, label="mean sigma", marker=".", markersize=4, **_line("method"))
+    metres.plot(start, sigma, label="mean sigma", color=SIGMA_COLOR, marker=".", markersize=4)
     metres.set(ylabel="metres", ylim=(0, None))
-    for place, level in enumerate(LEVELS):
-        color = ("#56B4E9", "#0072B2")[place]
+    for place, level in enumerate(INTERVAL_LEVELS):
+        color = LEVEL_COLORS[place]
         fraction.plot(start, 100 * covered[:, place], color=color, marker=".", markersize=4)
         fraction.axhline(100 * level, color=color, linewidth=0.8, linestyle=(0, (4, 3)))
         fraction.text(
-            1.005, level, f"{level:.0%}", color=color, transform=fraction.transAxes, va="center"
+            1.005,
+            level,
+            f"{100 * level:.0f} %",
+            color=color,
+            transform=fraction.transAxes,
+            va="center",
         )
-    fraction.set(ylabel=f"errors held (%), {law}", ylim=(0, 102), xlabel="frame")
+    fraction.set(ylabel=f"coverage (%), {law}", ylim=(0, 102), xlabel="frame")
     per_point = units.frames_per_unit
     style(metres, "Over time" + (f", {per_point} frames a point" if per_point > 1 else ""))
     style(fraction, "")
@@ -46,28 +55,24 @@ def timeline_plot(units: Units, law: str) -> Figure:
 
 
 def positions_plot(positions: Positions, law: str) -> Figure:
-    """Mean error and coverage at 95 % by position in the image."""
+    """Return the plot of mean error and coverage at 95 % by position in the image."""
     figure = Figure(figsize=(1.4 * SIZE[0], 1.4 * SIZE[1]), layout="constrained")
     upper, lower = figure.subplots(2, 1)
     error = positions.mean_error_m()
     coverage = 100 * positions.coverage(law, 0.95)
-    largest = float(np.nanmax(error)) if np.isfinite(error).any() else 1.0
-    _draw(figure, upper, error, "Mean error by position (m)", (SIGMA_COLORS, 0, largest))
-    title = f"Errors held by the 95 % interval (%), {law}"
+    max_error = float(np.nanmax(error)) if np.isfinite(error).any() else 1.0
+    _draw(figure, upper, error, "Mean error by position (m)", (SIGMA_COLORS, 0, max_error))
+    title = f"Coverage of the 95 % interval (%), {law}"
     _draw(figure, lower, coverage, title, (COVERAGE_COLORS, 90, 100))
     return figure
 
 
 def _draw(
-    figure: Figure, axes, values: NDArray, title: str, scale: tuple[str, float, float]
+    figure: Figure, axes: Axes, values: NDArray, title: str, scale: tuple[str, float, float]
 ) -> None:
     colors, low, high = scale
-    drawn = axes.imshow(values, cmap=colors, vmin=low, vmax=high, aspect="auto")
-    axes.set_facecolor(np.array(MISSING_RGB) / 255)
+    image = axes.imshow(values, cmap=colors, vmin=low, vmax=high, aspect="auto")
+    axes.set_facecolor(MISSING_COLOR)
     axes.set_title(title, fontsize=10)
     axes.set(xticks=[], yticks=[], xlabel="image width", ylabel="image height")
-    figure.colorbar(drawn, ax=axes, extend="min" if low else "neither")
-
-
-def _line(name: str) -> dict[str, object]:
-    return {"color": LINES[name]["color"], "linewidth": 1.5}
+    figure.colorbar(image, ax=axes, extend="min" if low else "neither")

@@ -1,4 +1,5 @@
-"""The report as one self-contained HTML page."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Render the report as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from uncertainty_depth.evaluation.model_facts import law_of, limits_of, training_of
 from uncertainty_depth.evaluation.summary import (
-    BASELINES,
+    BASELINE_LABELS,
     compared,
     depth,
     headline_rows,
@@ -24,8 +25,8 @@ CURVES = (
     "sparsification_abs_rel",
     "sparsification_rmse",
     "sparsification_a1",
-    "n_merci",
     "depth_intervals",
+    "n_merci",
 )
 CAPTION = {
     "abs_rel": "depth.abs_rel",
@@ -36,7 +37,7 @@ CAPTION = {
 
 @dataclass(frozen=True)
 class FrameImage:
-    """A frame drawn for the page: JPEG data, its name and its own metrics by dotted name."""
+    """A frame of the page: its name, its metrics by dotted name, and its plot as JPEG."""
 
     name: str
     metrics: Mapping[str, float]
@@ -45,11 +46,11 @@ class FrameImage:
 
 @dataclass(frozen=True)
 class Images:
-    """Everything drawn for the page; empty where a report is written without images.
+    """The images of the page; empty for a report without images.
 
     Attributes:
         plots: PNG data by name.
-        overlay: JPEG data of LiDAR on an image; None where no camera image is known.
+        overlay: JPEG data of LiDAR on an image; None without a camera image.
         worst: the frames with the largest errors.
         typical: frames with an error near the median.
     """
@@ -61,12 +62,12 @@ class Images:
 
 
 def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
-    """The page's text.
+    """Return the HTML of the page.
 
     Args:
         summary: as `report.summarize` makes it.
-        command: what made the report; empty where nothing is known of it.
-        images: what to show.
+        command: the command line that made the report; empty if there is none.
+        images: to embed.
     """
     environment = Environment(
         loader=PackageLoader("uncertainty_depth.evaluation", "."),
@@ -88,7 +89,7 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         verdict=summary["verdict"],
         scored=scored,
         law=law,
-        baselines=BASELINES.values(),
+        baselines=BASELINE_LABELS.values(),
         headline=[compared(summary, key) for key in headline_rows(law)] if scored else [],
         others=[compared(summary, key) for key in other_rows(law)] if scored else [],
         depth=depth(summary),
@@ -96,8 +97,8 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         warnings=warnings,
         notes=[note for note in summary["notes"] if note not in warnings],
         overlay=_encoded(images.overlay) if images.overlay else "",
-        worst=[_shown(frame) for frame in images.worst],
-        typical=[_shown(frame) for frame in images.typical],
+        worst=[_frame(frame) for frame in images.worst],
+        typical=[_frame(frame) for frame in images.typical],
         plots={name: _encoded(data) for name, data in images.plots.items()},
         curves=[name for name in CURVES if name in images.plots],
         settings=json.dumps(settings, indent=2),
@@ -105,45 +106,45 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
 
 
 def facts(summary: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
-    """What a reader must know to judge the metrics, as (name, text)."""
+    """Return what the metrics depend on, as (name, text)."""
     model = summary["model"]
     frames = summary["frames"]
     pixels = f"{frames['evaluated']} frames, {summary['pixels']:,} pixels"
     if frames["evaluated"]:
         pixels += f", {summary['scored_fraction']:.1%} of the ground truth"
-    known = [
+    rows = [
         ("model", _model_text(model)),
-        ("trained on", str(training_of(model).get("source") or "not known")),
+        ("trained on", str(training_of(model).get("source") or "unknown")),
         ("depth range", _range_text(limits_of(model.get("depth_range")))),
         ("camera", _camera_text(summary["camera"])),
         ("geometry", summary["geometry"].get("description", "not checked")),
         ("scored", pixels),
         ("command", command),
     ]
-    return [(name, text) for name, text in known if text]
+    return [(name, text) for name, text in rows if text]
 
 
 def _model_text(model: Mapping[str, Any]) -> str:
     if not model:
-        return "not known"
+        return "unknown"
     parts = (model.get("model"), model.get("method", "unknown method"), scored_sigma(model))
     return ", ".join(str(part) for part in parts if part)
 
 
 def _range_text(depth_range: Sequence[float] | None) -> str:
-    return f"{depth_range[0]:g} to {depth_range[1]:g} m" if depth_range else "not known"
+    return f"{depth_range[0]:g} to {depth_range[1]:g} m" if depth_range else "unknown"
 
 
 def _camera_text(camera: Mapping[str, Any]) -> str:
     if not camera["size"]:
-        return "not known"
+        return "unknown"
     width, height = camera["size"]
     focal = camera["focal_length_per_width"]
-    known = f"focal length {focal[0]:.3f} of the width" if focal else "focal length not known"
-    return f"{width} x {height} pixels, {known}"
+    text = f"focal length {focal[0]:.3f} of the width" if focal else "focal length unknown"
+    return f"{width} x {height} pixels, {text}"
 
 
-def _shown(frame: FrameImage) -> dict[str, str]:
+def _frame(frame: FrameImage) -> dict[str, str]:
     numbers = (f"{label} {frame.metrics[key]:.3f}" for label, key in CAPTION.items())
     caption = f"frame {frame.name}: {', '.join(numbers)}"
     return {"name": frame.name, "data": _encoded(frame.data), "caption": caption}

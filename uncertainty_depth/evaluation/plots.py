@@ -1,6 +1,8 @@
-"""Figures of the curves, fit for a report and for a paper; drawn without any global state of matplotlib.
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Plots of the curves, without global state of matplotlib.
 
-Every function takes what `OnlineMetrics.curves` returns. Colours are Okabe and Ito's, told apart by the colour blind, and lines differ in dashes too.
+Every function takes what `OnlineMetrics.curves` returns. Colours are those of Okabe and Ito, which
+colour-blind readers can tell apart; dashes differ too.
 """
 
 from __future__ import annotations
@@ -32,17 +34,17 @@ LINES: dict[str, dict[str, Any]] = {
     },
 }
 ERROR_LABELS = {
-    "abs_rel": "mean relative error of the rest",
-    "rmse": "RMSE of the rest (m)",
-    "a1": "rest outside a factor of 1.25 (1 - a1)",
+    "abs_rel": "abs_rel of the remaining pixels",
+    "rmse": "rmse of the remaining pixels (m)",
+    "a1": "1 - a1 of the remaining pixels",
 }
-CANDIDATES = ("method", "proportional_to_depth", "constant")
+PLOTTED = ("method", "proportional_to_depth", "constant")
 SIZE = (5.2, 3.6)
 MARKED_LEVELS = (0.68, 0.95)
 
 
 def figures(curves: dict[str, Any], law: str = "gaussian") -> dict[str, Figure]:
-    """All plots by a name that suits a file, reliability by a law; none without a pixel."""
+    """Return all plots by file name; empty without a pixel."""
     if not curves["pixels"]:
         return {}
     named = {
@@ -58,28 +60,30 @@ def figures(curves: dict[str, Any], law: str = "gaussian") -> dict[str, Figure]:
 
 
 def sparsification_figure(curves: dict[str, Any], statistic: str = "rmse") -> Figure:
-    """Error of the rest against the share removed, with oracle, random removal and the baseline; the area between method and oracle is the AUSE.
+    """Return the plot of the error of the remaining pixels against the fraction removed.
+
+    The area between method and oracle is the AUSE.
 
     Args:
-        curves: of `OnlineMetrics.curves`.
+        curves: from `OnlineMetrics.curves`.
         statistic: "abs_rel", "rmse" or "a1".
     """
     figure, axes = _figure(f"Sparsification, {curves['variant']}, all pixels pooled")
     if not curves["pixels"]:
         return figure
-    drawn = curves["sparsification"][statistic]
-    removed = 100 * drawn["fractions"]
+    curve = curves["sparsification"][statistic]
+    removed = 100 * curve["fractions"]
     axes.fill_between(
         removed,
-        drawn["oracle"],
-        drawn["method"],
+        curve["oracle"],
+        curve["method"],
         color=LINES["method"]["color"],
         alpha=0.12,
         linewidth=0,
     )
     for name in ("random", "proportional_to_depth", "method", "oracle"):
-        ause = f", pooled AUSE {drawn['ause'][name]:.3g}" if name in drawn["ause"] else ""
-        axes.plot(removed, drawn[name], **{**LINES[name], "label": LINES[name]["label"] + ause})
+        ause = f", pooled AUSE {curve['ause'][name]:.3g}" if name in curve["ause"] else ""
+        axes.plot(removed, curve[name], **{**LINES[name], "label": LINES[name]["label"] + ause})
     axes.set(
         xlabel="most uncertain pixels removed (%)",
         ylabel=ERROR_LABELS[statistic],
@@ -91,58 +95,56 @@ def sparsification_figure(curves: dict[str, Any], statistic: str = "rmse") -> Fi
 
 
 def n_merci_figure(curves: dict[str, Any]) -> Figure:
-    """n-MeRCI against alpha in both readings, side by side; below 1 is better than no uncertainty.
+    """Return the plot of n-MeRCI against alpha in both readings; below 1 beats a constant sigma.
 
-    The plain reading is drawn where the largest error covered is above the mean error: below that its denominator is negative, and at it a pole.
+    The plain reading is plotted where the largest covered error is above the mean error: there
+    its denominator is zero (a pole), and negative below. Negative values are left out.
     """
     figure = Figure(figsize=(2 * SIZE[0] * 0.85, SIZE[1]), layout="constrained")
+    figure.suptitle("n-MeRCI (Moukari et al. 2019)", fontsize=10)
     panels = figure.subplots(1, 2)
+    alphas = curves["n_merci"]["alphas"]
     for axes, reading in zip(panels, ("plain", "withdrawn"), strict=True):
-        style(
-            axes,
-            f"n-MeRCI, {'over all pixels' if reading == 'plain' else 'largest errors withdrawn'} (Moukari et al. 2019)",
-        )
-        shown = (
-            curves["n_merci"]["tail"]
-            if reading == "plain"
-            else np.ones(len(curves["n_merci"]["alphas"]), dtype=bool)
-        )
-        for name in CANDIDATES:
-            values = np.where(shown, curves["n_merci"][reading][name], np.nan)
-            axes.plot(
-                100 * curves["n_merci"]["alphas"], values, **LINES[name], marker=".", markersize=4
-            )
+        style(axes, "over all pixels" if reading == "plain" else "largest errors withdrawn")
+        defined = curves["n_merci"]["tail"] if reading == "plain" else np.ones_like(alphas, bool)
+        values = {}
+        for name in PLOTTED:
+            value = curves["n_merci"][reading][name]
+            with np.errstate(invalid="ignore"):
+                values[name] = np.where(defined & (value >= 0), value, np.nan)
+            axes.plot(100 * alphas, values[name], **LINES[name], marker=".", markersize=4)
         axes.axvline(100 * curves["alpha"], color="#BBBBBB", linewidth=0.8, zorder=0)
         axes.set(
-            xlabel="alpha: share of the pixels covered (%)",
+            xlabel="alpha: fraction of the pixels covered (%)",
             ylabel="n-MeRCI (0 best, 1 no information)",
             xlim=(0, 100),
         )
-        axes.set_ylim(0, _top(curves["n_merci"][reading], shown))
+        axes.set_ylim(0, _upper_limit(values))
     panels[0].legend(frameon=False, fontsize=8)
     return figure
 
 
-def _top(drawn: dict[str, Any], shown: np.ndarray) -> float:
-    """Upper limit that one value next to the pole does not set."""
-    values = np.concatenate([drawn[name][shown & np.isfinite(drawn[name])] for name in CANDIDATES])
+def _upper_limit(curves: dict[str, np.ndarray]) -> float:
+    """Return an upper limit that is robust against values next to a pole."""
+    values = np.concatenate(list(curves.values()))
+    values = values[np.isfinite(values)]
     return max(1.2, min(1.2 * float(np.percentile(values, 85)), 5.0)) if values.size else 1.2
 
 
 def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
-    """Fraction of the errors within the interval of each level.
+    """Return the plot of coverage against the confidence level.
 
     Above the diagonal sigma is too large, below it too small; 68 and 95 % are marked.
     """
     figure, axes = _figure(f"Reliability of {law.title()} intervals (Gustafsson et al. 2020)")
-    drawn = curves["reliability_laplace" if law == "laplace" else "reliability"]
+    curve = curves["reliability_laplace" if law == "laplace" else "reliability"]
     for level in MARKED_LEVELS:
-        covered = 100 * float(np.interp(level, drawn["levels"], drawn["method"]))
+        covered = 100 * float(np.interp(level, curve["levels"], curve["method"]))
         axes.axvline(100 * level, color="#BBBBBB", linewidth=0.8, zorder=0)
         axes.plot(100 * level, covered, "o", color=LINES["method"]["color"], zorder=5)
         below = covered > 50
         axes.annotate(
-            f"{covered:.1f} % at {level:.0%}",
+            f"{covered:.1f} % at {100 * level:.0f} %",
             (100 * level, covered),
             (0, -16 if below else 7),
             textcoords="offset points",
@@ -151,18 +153,18 @@ def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
         )
     axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8, label="calibrated")
     axes.fill_between(
-        100 * drawn["levels"],
-        100 * drawn["levels"],
-        100 * drawn["method"],
+        100 * curve["levels"],
+        100 * curve["levels"],
+        100 * curve["method"],
         color=LINES["method"]["color"],
         alpha=0.12,
         linewidth=0,
     )
-    for name in CANDIDATES:
+    for name in PLOTTED:
         fitted = "" if name == "method" else ", scale fitted"
         axes.plot(
-            100 * drawn["levels"],
-            100 * drawn[name],
+            100 * curve["levels"],
+            100 * curve[name],
             **{**LINES[name], "label": LINES[name]["label"] + fitted},
         )
     axes.set(
@@ -176,33 +178,24 @@ def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
 
 
 def intervals_figure(curves: dict[str, Any]) -> Figure:
-    """MAE, n-MeRCI and number of pixels against the true depth."""
+    """Return the plot of MAE, n-MeRCI and number of pixels against the true depth."""
     figure = Figure(figsize=(SIZE[0], SIZE[1] * 1.5), layout="constrained")
     panels = figure.subplots(3, 1, sharex=True, height_ratios=(2, 2, 1))
-    drawn = curves["plotted_intervals"]
-    middle = (drawn["edges"][1:] + drawn["edges"][:-1]) / 2
-    filled = drawn["pixels"] > 0
-    enough = drawn["pixels"] >= drawn["enough"]
+    curve = curves["plotted_intervals"]
+    width = curve["edges"][1] - curve["edges"][0]
+    middle = (curve["edges"][1:] + curve["edges"][:-1]) / 2
+    filled = curve["pixels"] > 0
+    enough = curve["pixels"] >= curve["enough"]
     style(
         panels[0],
-        f"By depth, intervals of {np.diff(drawn['edges'][:2])[0]:.3g} m with {drawn['enough']} pixels or more",
+        f"By depth, intervals of {width:.3g} m with {curve['enough']} pixels or more",
     )
-    mean = (
-        np.nanmean(drawn["n_merci"][enough])
-        if np.isfinite(drawn["n_merci"][enough]).any()
-        else np.nan
-    )
-    for axes, name, label in (
-        (panels[0], "mae", "MAE (m)"),
-        (panels[1], "n_merci", f"n-MeRCI, alpha {curves['alpha']:g}"),
-    ):
-        axes.plot(
-            middle,
-            np.where(enough, drawn[name], np.nan),
-            **{**LINES["method"], "label": None},
-            marker=".",
-            markersize=3,
-        )
+    known = enough & np.isfinite(curve["n_merci"])
+    mean = float(curve["n_merci"][known].mean()) if known.any() else np.nan
+    line = {**LINES["method"], "label": None, "marker": ".", "markersize": 3}
+    labels = {"mae": "MAE (m)", "n_merci": f"n-MeRCI, alpha {curves['alpha']:g}"}
+    for axes, (name, label) in zip(panels, labels.items(), strict=False):
+        axes.plot(middle, np.where(enough, curve[name], np.nan), **line)
         axes.set(ylabel=label, ylim=(0, None))
     panels[1].axhline(1, **{**LINES["constant"], "label": "constant sigma"})
     panels[1].axhline(
@@ -212,7 +205,7 @@ def intervals_figure(curves: dict[str, Any]) -> Figure:
         label=f"mean of {enough.sum()} intervals: {mean:.3g}",
     )
     panels[1].legend(frameon=False, fontsize=8)
-    panels[2].step(middle[filled], drawn["pixels"][filled], where="mid", color="#666666")
+    panels[2].step(middle[filled], curve["pixels"][filled], where="mid", color="#666666")
     panels[2].set(xlabel="true depth (m)", ylabel="pixels", yscale="log")
     for axes in panels[1:]:
         style(axes, "")
@@ -227,7 +220,7 @@ def _figure(title: str) -> tuple[Figure, Axes]:
 
 
 def style(axes: Axes, title: str) -> None:
-    """Give axes their title, grid and font sizes."""
+    """Set title, grid and font sizes of axes."""
     axes.set_title(title, fontsize=10)
     axes.grid(color="#DDDDDD", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)

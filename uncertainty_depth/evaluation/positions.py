@@ -1,4 +1,5 @@
-"""Where in the image errors lie: sums over a coarse grid of cells."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Errors and coverage by position in the image, on a coarse grid of cells."""
 
 from __future__ import annotations
 
@@ -10,18 +11,18 @@ from numpy.typing import NDArray
 from uncertainty_depth.evaluation.unit_sums import (
     CELLS,
     GRID,
+    INTERVAL_LEVELS,
     LAWS,
     LEVEL_WIDTHS,
-    LEVELS,
     FramePixels,
 )
 
 Floats = NDArray[np.float64]
-ENOUGH_PIXELS = 20
+MIN_PIXELS = 20
 
 
 class Positions:
-    """Pixels, errors and covered errors by cell of the image, over all frames.
+    """Sums of pixels, errors and covered errors by cell of the image, over all frames.
 
     Attributes:
         pixels: `GRID` counts.
@@ -30,10 +31,10 @@ class Positions:
     def __init__(self) -> None:
         self.pixels = np.zeros(GRID, np.int64)
         self._error_m = np.zeros(GRID)
-        self._covered = np.zeros((len(LAWS), len(LEVELS), *GRID), np.int64)
+        self._covered = np.zeros((len(LAWS), len(INTERVAL_LEVELS), *GRID), np.int64)
 
     def add(self, pixels: FramePixels) -> None:
-        """Add the pixels scored of a frame."""
+        """Add the scored pixels of a frame."""
         cells = pixels.cells
         self.pixels += np.bincount(cells, minlength=CELLS).reshape(GRID)
         self._error_m += np.bincount(cells, pixels.error, CELLS).reshape(GRID)
@@ -62,19 +63,19 @@ class Positions:
         return positions
 
     def merge(self, other: Positions) -> None:
-        """Add what another evaluation has seen."""
+        """Add the sums of another evaluation."""
         self.pixels += other.pixels
         self._error_m += other._error_m
         self._covered += other._covered
 
     def mean_error_m(self) -> Floats:
-        """`GRID` mean absolute errors, metres; NaN in cells with too few pixels."""
+        """Return the `GRID` mean absolute errors, metres; NaN in cells with too few pixels."""
         return self._per_pixel(self._error_m)
 
     def coverage(self, law: str, level: float) -> Floats:
-        """`GRID` fractions of the errors within the interval of a level; NaN as above."""
-        return self._per_pixel(self._covered[LAWS.index(law), LEVELS.index(level)])
+        """Return the `GRID` coverage of the interval of a level; NaN as in `mean_error_m`."""
+        return self._per_pixel(self._covered[LAWS.index(law), INTERVAL_LEVELS.index(level)])
 
     def _per_pixel(self, sums: NDArray) -> Floats:
-        enough = self.pixels >= ENOUGH_PIXELS
+        enough = self.pixels >= MIN_PIXELS
         return np.where(enough, sums / np.maximum(self.pixels, 1), np.nan)

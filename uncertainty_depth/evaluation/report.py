@@ -1,4 +1,9 @@
-"""An evaluation as files: `summary.json`, `frames.csv`, plots, the resumable metric state, and one self-contained `report.html`."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Write an evaluation as files.
+
+`report.html` (self-contained), `summary.json`, `frames.csv`, `metrics.npz` (the state of the
+metrics, to go on from), and every plot.
+"""
 
 from __future__ import annotations
 
@@ -21,22 +26,22 @@ from uncertainty_depth.evaluation.verdict import judge
 from uncertainty_depth.options import to_mapping
 
 OWNED = ("summary.json", "frames.csv", "metrics.npz", "report.html", "*.png", "*.jpg")
-"""The files of a report, of any version."""
+"""The files of a report, in any version."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a report says about where its figures come from.
+    """Where the metrics of a report come from.
 
     Attributes:
-        source: its name.
-        model: the predictor's description.
-        notes: sentences about losses.
-        options: how the source was read, beside what the evaluation's own config says.
-        trained_on: a sentence for each source scored that the model was trained on; None where
-            nobody can tell, as in a live run.
-        geometry: what the check of the geometry found, see `GeometryCheck.summary`.
-        command: what was typed to make the report.
+        source: name of the source.
+        model: description of the predictor.
+        notes: sentences about losses and limits.
+        options: how the source was read, in addition to the config of the evaluation.
+        trained_on: a sentence for each scored source that the model was trained on; None if the
+            source is unknown, as in a live run.
+        geometry: see `GeometryCheck.summary`; empty if not checked.
+        command: the command line that made the report.
     """
 
     source: str
@@ -49,19 +54,20 @@ class Context:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise `SourceError` when a report cannot be written to `folder`; called before the long work."""
+    """Raise `SourceError` if no report can be written to `folder`; to be called early."""
     try:
         atomic.check_folder(folder)
     except NotADirectoryError as error:
         raise SourceError(
-            f"cannot write a report to {folder}: {error.filename} is a file; expected a folder or a new path"
+            f"cannot write a report to {folder}: {error.filename} is a file; expected a folder or "
+            "a new path"
         ) from error
     except OSError as error:
         raise SourceError(f"cannot write a report to {folder}: {error.strerror}") from error
 
 
 def refuse_existing(folder: Path) -> None:
-    """Raise `SourceError` when `folder` holds a report: it may have taken hours to make."""
+    """Raise `SourceError` if `folder` already holds a report: it may have taken hours."""
     if (folder / "summary.json").exists():
         raise SourceError(
             f"{folder} holds a report already; expected another folder, or the option overwrite"
@@ -71,16 +77,16 @@ def refuse_existing(folder: Path) -> None:
 def write(evaluation: Evaluation, folder: Path, context: Context, images: bool = True) -> Path:
     """Write the report and return the path of `report.html`.
 
-    All its files take the place of an earlier report's at once. Files that no report has stay.
+    It replaces an earlier report atomically; other files in the folder stay.
 
     Args:
-        evaluation: what to report on.
-        folder: created where missing.
-        context: what the report says about where its metrics come from.
+        evaluation: of the frames.
+        folder: created if missing.
+        context: where the metrics come from.
         images: draw plots and frames; without them a report is written within a second.
 
     Raises:
-        SourceError: it cannot be written; an earlier report is then as it was.
+        SourceError: it cannot be written; an earlier report is then unchanged.
     """
     check_folder(folder)
     try:
@@ -99,20 +105,20 @@ def _write_files(evaluation: Evaluation, folder: Path, context: Context, images:
     (folder / "summary.json").write_text(text, encoding="utf-8")
     evaluation.table.write(folder / "frames.csv")
     evaluation.metrics.save(folder / "metrics.npz")
-    drawn = draw(evaluation, law_of(context.model)) if images else Images({})
-    for name, data in drawn.plots.items():
+    drawings = draw(evaluation, law_of(context.model)) if images else Images({})
+    for name, data in drawings.plots.items():
         (folder / f"{name}.png").write_bytes(data)
-    if drawn.overlay:
-        (folder / "overlay.jpg").write_bytes(drawn.overlay)
-    for group, frames in (("worst", drawn.worst), ("typical", drawn.typical)):
+    if drawings.overlay:
+        (folder / "overlay.jpg").write_bytes(drawings.overlay)
+    for group, frames in (("worst", drawings.worst), ("typical", drawings.typical)):
         for index, frame in enumerate(frames):
             (folder / f"{group}_{index}.jpg").write_bytes(frame.data)
-    page = render(summary, context.command, drawn)
+    page = render(summary, context.command, drawings)
     (folder / "report.html").write_bytes(page.encode("utf-8", "replace"))
 
 
 def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
-    """What `summary.json` holds: the figures, and everything needed to make them again."""
+    """Return the content of `summary.json`: the metrics, and how to reproduce them."""
     verdict = judge(evaluation, context.model, context.trained_on)
     return {
         "verdict": verdict.as_dict(),
@@ -128,7 +134,7 @@ def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str | None]:
-    """What the figures were made with; None for a package that is not installed, or not by pip."""
+    """Return the versions of packages; None for one that is not installed by pip."""
     versions: dict[str, str | None] = {
         "uncertainty_depth": __version__,
         "python": platform.python_version(),
@@ -142,7 +148,7 @@ def _versions() -> dict[str, str | None]:
 
 
 def _json_safe(value: Any) -> Any:
-    """NaN and infinities as null and strings: JSON has neither."""
+    """Return the value with NaN as None and infinities as strings, which JSON lacks."""
     if isinstance(value, Mapping):
         return {key: _json_safe(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,7 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The state of an evaluation on disk: a run whose process was killed can be resumed from it.
+"""Save an evaluation to disk, so that a run can be resumed after its process was killed.
 
-One `.npz` of plain numbers beside the table of frames. Example frames and their images are not kept.
+The state is one `.npz` of plain numbers next to the table of frames. Example frames and their
+images are not saved.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ COMPRESSION_LEVEL = 1
 
 @dataclass(frozen=True)
 class SavedState:
-    """An evaluation that was saved, and what was saved with it.
+    """An evaluation that was saved, with details of its run.
 
     Attributes:
-        evaluation: can be added to.
-        details: whatever JSON can hold.
+        evaluation: frames can be added to it.
+        details: any JSON.
     """
 
     evaluation: Evaluation
@@ -53,12 +54,12 @@ def save(evaluation: Evaluation, folder: Path, details: Mapping[str, Any]) -> No
     """Write the state of an evaluation, completely or not at all.
 
     Args:
-        evaluation: one that nobody changes, a copy for example; its table lies in `folder`.
-        folder: is created where missing.
-        details: JSON that `load` gives back.
+        evaluation: not changed during the call, e.g. a copy; its table lies in `folder`.
+        folder: created if missing.
+        details: JSON that `load` returns.
 
     Raises:
-        OSError: the state cannot be written; an earlier one is then as it was.
+        OSError: the state cannot be written; an earlier one is then unchanged.
     """
     rows = evaluation.table.rows()
     _sync(rows.path)
@@ -83,11 +84,11 @@ def save(evaluation: Evaluation, folder: Path, details: Mapping[str, Any]) -> No
 
 
 def load(folder: Path, config: EvaluationConfig) -> SavedState:
-    """Return the evaluation that `save` wrote; it goes on with the table of frames in `folder`.
+    """Return the evaluation that `save` wrote; it appends to the table of frames in `folder`.
 
     Args:
         folder: where it was saved.
-        config: what the run is resumed with; only `example_frames` may differ.
+        config: of the resumed run; only `example_frames` may differ.
 
     Raises:
         SourceError: there is no such state, it is damaged, or of another format.
@@ -122,7 +123,7 @@ def check_same_options(
     options: Mapping[str, Any],
     exempt: Collection[str] = (),
 ) -> None:
-    """Raise `ConfigError` where an option differs from the saved one and is not exempt."""
+    """Raise `ConfigError` if an option differs from the saved one and is not exempt."""
     for name in sorted(options.keys() - set(exempt)):
         if saved[name] != options[name]:
             raise ConfigError(
@@ -167,7 +168,7 @@ def _without_prefix(prefix: str, arrays: Mapping[str, NDArray]) -> dict[str, NDA
 
 
 def _write_npz(path: Path, arrays: Mapping[str, NDArray]) -> None:
-    """As `np.savez_compressed`, which knows no level."""
+    """Write like `np.savez_compressed`, which has no option for the level."""
     with zipfile.ZipFile(
         path, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION_LEVEL
     ) as archive:
@@ -177,6 +178,6 @@ def _write_npz(path: Path, arrays: Mapping[str, NDArray]) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Bring a file's content to the disk: the state that names it must not be there before it."""
+    """Sync a file to disk, before the state that refers to it is written."""
     with path.open("rb") as file:
         os.fsync(file.fileno())

@@ -1,4 +1,5 @@
-"""Tables of a summary: the method beside the trivial baselines."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Tables of a summary: the predicted sigma next to the trivial baselines."""
 
 from __future__ import annotations
 
@@ -9,12 +10,12 @@ from typing import Any
 from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.evaluation.model_facts import law_of
 
-BASELINES = {
+BASELINE_LABELS = {
     "constant": "constant",
     "proportional_to_depth": "~ depth",
     "proportional_to_depth_noisy": "~ depth, noisy",
 }
-"""The trivial sigmas beside the method's: constant, proportional to depth, and that with noise."""
+"""Label of each trivial baseline: constant, proportional to depth, and the latter with noise."""
 UNCERTAINTY_ROWS = {
     "ause.abs_rel": ("AUSE abs_rel", "order; mean over images, lower is better"),
     "ause.rmse": ("AUSE rmse (m)", "order; mean over images, lower is better"),
@@ -38,13 +39,12 @@ UNCERTAINTY_ROWS = {
     "spearman": ("Spearman", "rank correlation of sigma and error; higher is better"),
     "n_merci_trimmed": ("n-MeRCI trimmed", "rewards noise: compare with the noisy baseline"),
 }
-"""Label and note of every metric of a sigma, by its dotted name."""
+"""Label and note of every metric of sigma, by its dotted name."""
 HIGHER_IS_BETTER = ("aurg.", "spearman")
-MARGIN = 0.01  # a metric less than this fraction below a baseline is no better than it
 
 
 def headline_rows(law: str) -> tuple[str, ...]:
-    """The metrics a sigma is summed up by: its order, its size as its own law has it, n-MeRCI."""
+    """Return the headline metrics: order, size under the given law of the error, n-MeRCI."""
     suffix = "_laplace" if law == "laplace" else ""
     return (
         "ause.abs_rel",
@@ -58,7 +58,7 @@ def headline_rows(law: str) -> tuple[str, ...]:
 
 
 def other_rows(law: str) -> tuple[str, ...]:
-    """The metrics that are not in the headline, the sigma's own law first, trimmed n-MeRCI last."""
+    """Return the metrics not in the headline, those of the given law first."""
     rest = [name for name in UNCERTAINTY_ROWS if name not in headline_rows(law)]
     own = [name for name in rest if name.endswith("_laplace") == (law == "laplace")]
     sized = ("coverage", "nll", "auce")
@@ -67,18 +67,18 @@ def other_rows(law: str) -> tuple[str, ...]:
 
 
 def row(summary: Mapping[str, Any], key: str) -> tuple[float, dict[str, float]]:
-    """The metric `key` (dotted name) of the method, and of each baseline."""
+    """Return the metric `key` (dotted name) of the predicted sigma, and of each baseline."""
     method = flatten(summary["uncertainty"])[key]
-    return method, {name: flatten(summary["baselines"][name])[key] for name in BASELINES}
+    return method, {name: flatten(summary["baselines"][name])[key] for name in BASELINE_LABELS}
 
 
 def table(summary: Mapping[str, Any], model: Mapping[str, Any]) -> str:
-    """The headline metrics as text for a terminal."""
+    """Return the headline metrics as text for a terminal."""
     lines = [frame_counts(summary["frames"])]
     if not summary["frames"]["evaluated"]:
         return lines[0]
     lines += ["depth: " + "  ".join(f"{name} {value}" for name, value in depth(summary)), ""]
-    titles = ("sigma", *BASELINES.values())
+    titles = ("sigma", *BASELINE_LABELS.values())
     lines.append(f"{'':26}" + "".join(f"{title:>16}" for title in titles))
     for key in headline_rows(law_of(model)):
         method, baselines = row(summary, key)
@@ -89,25 +89,25 @@ def table(summary: Mapping[str, Any], model: Mapping[str, Any]) -> str:
 
 
 def frame_counts(frames: Mapping[str, Any]) -> str:
-    """How many frames were read, scored, and skipped for which reason."""
+    """Return how many frames were read, scored, and skipped, by reason."""
     skipped = "".join(f", {count} {reason}" for reason, count in frames["skipped"].items())
     return f"frames: {frames['read']} read, {frames['evaluated']} evaluated{skipped}"
 
 
 def scored_sigma(model: Mapping[str, Any]) -> str:
-    """Which sigma was scored, raw or calibrated; just "sigma" where the predictor does not say."""
+    """Return which sigma was scored: raw, calibrated, or just "sigma" if not known."""
     name = model.get("calibration")
     raw = {None: "sigma", "off": "raw sigma (calibration is off)", "identity": "raw sigma"}
     return raw.get(name, f"calibrated sigma ({name})")
 
 
 def depth(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The depth errors as (name, text)."""
+    """Return the depth errors as (name, text)."""
     return [(name, f"{value:.4f}") for name, value in summary["depth"].items()]
 
 
 def compared(summary: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """The metric `key` as a row of a table: label, note, and a cell each for sigma and baselines."""
+    """Return the metric `key` as a table row: label, note, and cells of sigma and baselines."""
     method, baselines = row(summary, key)
     values = [method, *baselines.values()]
     best = _best(key, values)

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Sums over the pixels of a frame that the verdict is computed from.
 
 What `OnlineMetrics` computes of a frame already is taken from its metrics.
@@ -30,8 +31,8 @@ DEPTH_BINS = LogBins(0.05, 250.0, math.log(A1_FACTOR) / 8)
 CELL_BINS = LogBins(0.1, 120.0, math.log(A1_FACTOR) / 2)
 ERROR_BINS = LogBins(2.0**-12, 2.0**8, math.log(2) / 16)
 RATIO_BINS = LogBins(2.0**-10, 2.0**16, math.log(2) / 16)
-CANDIDATES = ("method", "constant", "proportional_to_depth")
-LEVELS = (0.68, 0.95)
+COMPARED = ("method", "constant", "proportional_to_depth")
+INTERVAL_LEVELS = (0.68, 0.95)
 LAWS = ("gaussian", "laplace")
 LARGEST_RATIO = 1e12
 
@@ -56,8 +57,8 @@ SCALARS = (
 )
 LAYOUT: dict[str, tuple[tuple[int, ...], str]] = {
     "scalars": ((len(SCALARS),), "float64"),
-    "ause": ((len(CANDIDATES), len(POGGI.errors)), "float64"),
-    "covered": ((len(LAWS), len(LEVELS)), "float64"),
+    "ause": ((len(COMPARED), len(POGGI.errors)), "float64"),
+    "covered": ((len(LAWS), len(INTERVAL_LEVELS)), "float64"),
     "depth_bins": ((DEPTH_BINS.number,), "float64"),
     "error_bins": ((ERROR_BINS.number,), "float64"),
     "ratio_bins": ((RATIO_BINS.number,), "float64"),
@@ -71,7 +72,7 @@ LAYOUT: dict[str, tuple[tuple[int, ...], str]] = {
 `depth_bins` counts all ground truth, the others the scored pixels; the rows of `cell_...` are the
 cells of `GRID`.
 """
-LEVEL_WIDTHS = {law: DISTRIBUTIONS[law].half_widths(LEVELS) for law in LAWS}
+LEVEL_WIDTHS = {law: DISTRIBUTIONS[law].half_widths(INTERVAL_LEVELS) for law in LAWS}
 
 
 @lru_cache(maxsize=4)
@@ -187,7 +188,7 @@ def _areas(metrics: Mapping[str, Any] | None) -> NDArray:
     if metrics is None:
         return areas
     by_candidate = {"method": metrics["uncertainty"], **metrics["baselines"]}
-    for row, name in enumerate(CANDIDATES):
+    for row, name in enumerate(COMPARED):
         areas[row] = [by_candidate[name]["ause"][statistic] for statistic in POGGI.errors]
     return areas
 
@@ -199,7 +200,7 @@ def _covered(metrics: Mapping[str, Any] | None) -> NDArray:
         return covered
     for row, law in enumerate(LAWS):
         suffix = "" if law == "gaussian" else f"_{law}"
-        for column, level in enumerate(LEVELS):
+        for column, level in enumerate(INTERVAL_LEVELS):
             name = f"coverage_{100 * level:.0f}{suffix}"
             fraction = metrics["uncertainty"][name]
             covered[row, column] = round(fraction * metrics["pixels"])

@@ -1,4 +1,5 @@
-"""Sums over units of consecutive frames: what the bootstrap resamples, in bounded memory."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Sums over units of consecutive frames, in bounded memory, for the bootstrap to resample."""
 
 from __future__ import annotations
 
@@ -13,15 +14,14 @@ MAX_UNITS = 128
 
 
 class Units:
-    """Sums over at most `MAX_UNITS` units; two neighbours become one when there would be more.
+    """Sums over at most `MAX_UNITS` units; neighbours are merged in pairs when there are more.
 
     A unit holds `frames_per_unit` frames, a power of 2; only the last one of an evaluation holds
-    fewer. Full units never change in place: a deep copy shares them, and takes no time worth
-    speaking of.
+    fewer. Full units never change in place, so a deep copy shares them and is fast.
     """
 
     def __init__(self, layout: Mapping[str, tuple[tuple[int, ...], str]]) -> None:
-        """Start without units; `layout` gives shape and dtype of every sum."""
+        """Start without units; `layout` is the shape and dtype of each sum."""
         self.frames_per_unit = 1
         self._layout = layout
         self._frames_in_last = 0
@@ -35,7 +35,7 @@ class Units:
         frames_per_unit: int,
         frames_in_last: int,
     ) -> Units:
-        """Return the units whose `tables` and counts of frames these are.
+        """Return units from their `tables` and numbers of frames.
 
         Raises:
             ValueError: the tables are not of this layout.
@@ -57,7 +57,7 @@ class Units:
         return len(self._units)
 
     def __deepcopy__(self, _: dict[int, Any]) -> Units:
-        """Return units that can be added to; the full ones are shared."""
+        """Return a copy that shares the full units."""
         result = Units(self._layout)
         result.frames_per_unit = self.frames_per_unit
         result._frames_in_last = self._frames_in_last
@@ -68,7 +68,7 @@ class Units:
 
     @property
     def frames_in_last(self) -> int:
-        """Frames in the last unit."""
+        """Return the number of frames in the last unit."""
         return self._frames_in_last
 
     def tables(self) -> dict[str, NDArray]:
@@ -87,7 +87,7 @@ class Units:
             sums += frame[name].astype(sums.dtype)
 
     def merge(self, other: Units) -> None:
-        """Append the units of an evaluation of later frames; `other` is left as it is."""
+        """Append the units of an evaluation of later frames; `other` does not change."""
         frames_per_unit = max(self.frames_per_unit, other.frames_per_unit)
         first = self._coarser(frames_per_unit)
         second = other._coarser(frames_per_unit)
@@ -131,5 +131,5 @@ class Units:
 
 
 def _pairs(table: NDArray) -> NDArray:
-    """Return the sums of each two neighbours; the last stays alone where their number is odd."""
+    """Return the sums of each two neighbours; an odd last row stays as it is."""
     return np.add.reduceat(table, np.arange(0, len(table), 2), axis=0) if len(table) else table

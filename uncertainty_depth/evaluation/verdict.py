@@ -1,9 +1,10 @@
-"""Can these depths and their sigma be used? Four lines, each green, red, or grey for "cannot tell".
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The verdict on an evaluation: four lines, each green, red, or grey for "cannot tell".
 
-depth   is the depth better than a depth that ignores the image;
-order   does sigma rank the errors better than a constant, or than depth itself;
-size    do the intervals of sigma hold as many errors as they claim;
-domain  are these data like those the model was trained on.
+depth   is the depth better than a depth that ignores the image?
+order   does sigma rank the errors better than a constant, or than depth itself?
+size    do the intervals of sigma cover as many errors as they claim?
+domain  are these data like those the model was trained on?
 
 Any red line makes the verdict red. A metric counts as better or worse only where the 95 % interval
 of its difference, by a block bootstrap over frames, excludes zero.
@@ -24,9 +25,9 @@ from uncertainty_depth.evaluation.model_facts import law_of
 if TYPE_CHECKING:
     from uncertainty_depth.evaluation.evaluation import Evaluation
 
-FEWEST_FOR_GREEN = 5
-"""Blocks: with fewer no line is green, whatever its intervals."""
-LISTED = 2  # checks named in a line
+MIN_BLOCKS_FOR_GREEN = 5
+"""With fewer blocks of frames no line is green, whatever its intervals."""
+MAX_CHECKS_IN_LINE = 2
 HEADLINES = {RED: "do not trust", GREEN: "can be trusted here", GREY: "cannot tell"}
 
 
@@ -36,9 +37,9 @@ class Line:
 
     Attributes:
         name: "depth", "order", "size" or "domain".
-        color: the worst of its checks': red, then grey, then green.
-        text: what decides it.
-        checks: everything it was judged by.
+        color: the worst color of its checks: red, then grey, then green.
+        text: the checks that decide the color.
+        checks: all of them.
     """
 
     name: str
@@ -49,14 +50,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The judgement of an evaluation.
+    """The verdict on an evaluation.
 
     Attributes:
         color: red if any line is, green if all are, else grey.
         text: the headline.
-        lines: depth, order, size, domain; none where no frame was scored.
-        blocks: how many blocks of frames the intervals come from.
-        notes: what limits the judgement.
+        lines: depth, order, size, domain; empty if no frame was scored.
+        blocks: number of blocks of frames that the intervals are based on.
+        notes: limits of the verdict.
     """
 
     color: str
@@ -66,20 +67,20 @@ class Verdict:
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """As `summary.json` holds it."""
+        """Return it as in `summary.json`."""
         return asdict(self)
 
 
 def judge(
     evaluation: Evaluation, model: Mapping[str, Any], trained_on: Sequence[str] | None
 ) -> Verdict:
-    """The verdict on everything scored so far.
+    """Return the verdict on all frames scored so far.
 
     Args:
-        evaluation: what was scored.
-        model: the description of the predictor; empty where nothing is known of it.
-        trained_on: a sentence for each source scored that the model was trained on; None where
-            the source is not known, as in a live run.
+        evaluation: of the frames.
+        model: description of the predictor; empty if unknown.
+        trained_on: a sentence for each scored source that the model was trained on; None if the
+            source is unknown, as in a live run.
     """
     if not evaluation.evaluated:
         return Verdict(GREY, nothing_scored(evaluation))
@@ -90,27 +91,27 @@ def judge(
         "size": judgement.size_checks(estimates, law_of(model)),
         "domain": domain.checks(estimates, evaluation.cameras, model, trained_on),
     }
-    lines = tuple(_line(name, found, estimates) for name, found in checks.items())
+    lines = tuple(_line(name, line_checks, estimates) for name, line_checks in checks.items())
     color = _worst([line.color for line in lines])
     notes = tuple(_notes(evaluation, estimates, model, trained_on))
     return Verdict(color, _headline(color, lines), lines, estimates.bootstrap.blocks, notes)
 
 
 def sentences(verdict: Mapping[str, Any]) -> list[str]:
-    """The headline, the lines and the notes of a verdict as a dict, for a terminal."""
+    """Return headline, lines and notes of a verdict (as a dict) for a terminal."""
     headline = f"verdict: {verdict['color']}, {verdict['text']}"
     lines = [f"  {line['color']:5}  {line['name']}: {line['text']}" for line in verdict["lines"]]
     return [headline, *lines, *(f"  note: {note}" for note in verdict["notes"])]
 
 
 def facts(verdict: Verdict) -> dict[str, str]:
-    """The verdict as short key-value pairs, as diagnostics hold them."""
+    """Return the verdict as short key-value pairs, for diagnostics."""
     lines = {f"verdict.{line.name}": f"{line.color}: {line.text}" for line in verdict.lines}
     return {"verdict": f"{verdict.color}: {verdict.text}", **lines}
 
 
 def nothing_scored(evaluation: Evaluation) -> str:
-    """Why there is nothing to judge."""
+    """Return why there is nothing to judge."""
     reasons = ", ".join(f"{count} {reason}" for reason, count in evaluation.skipped.items())
     return f"no frame could be scored: {reasons or 'none was read'}"
 
@@ -118,13 +119,13 @@ def nothing_scored(evaluation: Evaluation) -> str:
 def _line(name: str, checks: Sequence[Check], estimates: Estimates) -> Line:
     color = _worst([check.color for check in checks])
     decisive = [check.text for check in checks if check.color == color]
-    text = "; ".join(decisive[:LISTED]) or "nothing to judge it by"
-    if len(decisive) > LISTED:
-        text += f"; and {len(decisive) - LISTED} more"
+    text = "; ".join(decisive[:MAX_CHECKS_IN_LINE]) or "no data to judge it by"
+    if len(decisive) > MAX_CHECKS_IN_LINE:
+        text += f"; and {len(decisive) - MAX_CHECKS_IN_LINE} more"
     blocks = estimates.bootstrap.blocks
-    if color == GREEN and name != "domain" and blocks < FEWEST_FOR_GREEN:
+    if color == GREEN and name != "domain" and blocks < MIN_BLOCKS_FOR_GREEN:
         color = GREY
-        text = f"too few frames to say more than that {text}"
+        text = f"too few frames for a green line; so far: {text}"
     return Line(name, color, text, tuple(checks))
 
 
@@ -150,10 +151,10 @@ def _notes(
     if blocks < ENOUGH_BLOCKS:
         notes.append(
             f"{evaluation.evaluated} frames make only {blocks} blocks of frames unlike their "
-            f"neighbours; below {ENOUGH_BLOCKS} the intervals are no more than a guess"
+            f"neighbours; below {ENOUGH_BLOCKS} the intervals are rough"
         )
     if "head" not in model:
-        notes.append("the model is not described: sigma is judged as that of a Gaussian")
+        notes.append("the model has no description: sigma is judged as that of a Gaussian")
     if trained_on is None:
         notes.append("a live run cannot tell whether the model was trained on these frames")
     return notes
