@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from uncertainty_depth import __version__
 from uncertainty_depth.cli.arguments import SIGNATURES, build_parser
 from uncertainty_depth.cli.demo import MODEL
 from uncertainty_depth.cli.main import COMMANDS, main
@@ -165,9 +166,25 @@ def test_an_unknown_option_names_itself():
     assert "--modle" in done.stderr or "--model" in done.stderr
 
 
-def test_python_starts_without_ros_torch_or_plots():
-    code = "import sys, uncertainty_depth.cli.main; sys.exit(any(name in sys.modules for name in ('rclpy', 'torch', 'matplotlib', 'transformers')))"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["evaluate", "--help"]])
+def test_help_imports_neither_ros_nor_torch_nor_matplotlib(arguments):
+    code = f"""
+import sys
+from uncertainty_depth.cli.main import main
+try:
+    main({arguments})
+except SystemExit as end:
+    assert end.code == 0
+heavy = {{"rclpy", "torch", "matplotlib", "transformers", "scipy"}} & set(sys.modules)
+assert not heavy, heavy
+"""
+    subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=True)
+
+
+def test_the_package_runs_as_a_module():
+    command = [sys.executable, "-m", "uncertainty_depth", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == __version__
 
 
 def test_a_ros_command_without_ros_says_what_to_install(tmp_path):

@@ -16,7 +16,10 @@ class ListSource:
     """Frames from memory."""
 
     def __init__(self, records: list[Frame | Skipped]) -> None:
-        self.name, self.notes, self.records, self.reads = "list", [], records, 0
+        self.name = "list"
+        self.notes = []
+        self.records = records
+        self.reads = 0
 
     def __len__(self) -> int:
         return len(self.records)

@@ -71,7 +71,8 @@ def test_zoom_takes_depth_that_was_measured_and_never_blends() -> None:
     for truth in moved:
         known = truth[~truth.isnan()]
         assert 0.03 < len(known) / truth.numel() < 0.25
-        near, far = known.min(), known.max()
+        near = known.min()
+        far = known.max()
         assert (((known - near).abs() < 1e-5) | ((known - far).abs() < 1e-5)).all()
 
 

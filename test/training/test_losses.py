@@ -113,7 +113,8 @@ def test_a_loss_that_does_not_fit_the_head_is_refused(head: str, loss: str) -> N
 
 def test_distillation_weighs_relative_errors_of_mean_and_sigma() -> None:
     targets = torch.tensor([2.0, 0.5]).view(1, 2, 1, 1).expand(3, 2, 4, 4)
-    depth, scale = targets[:, :1] * 1.1, targets[:, 1:] / 1.3
+    depth = targets[:, :1] * 1.1
+    scale = targets[:, 1:] / 1.3
     assert losses.distillation(*targets.split(1, dim=1), targets).item() == 0.0
     assert losses.distillation(depth, scale, targets).item() == pytest.approx(
         math.log(1.1) + math.log(1.3), rel=1e-5

@@ -40,7 +40,8 @@ def test_killed_in_member_three_of_five_it_goes_on_there(
     source, network, training = small
     training = replace(training, method="bagging", members=5, patience=5)
     whole = content(train(source, tmp_path / "whole", network, training))
-    one_epoch, trained = MemberRun.one_epoch, []
+    one_epoch = MemberRun.one_epoch
+    trained = []
 
     def dying(run: MemberRun, bar) -> None:
         if len(trained) == 5:
@@ -66,7 +67,8 @@ def test_killed_in_member_three_of_five_it_goes_on_there(
 
 
 def killed_at_write(number: int, patch: pytest.MonkeyPatch) -> None:
-    count, fsync = itertools.count(1), os.fsync
+    count = itertools.count(1)
+    fsync = os.fsync
 
     def dying(descriptor: int) -> None:
         if next(count) == number:
@@ -104,7 +106,8 @@ def test_killed_in_the_second_network_it_goes_on_there(
     source, network, training = small
     training = replace(training, method=method)
     whole = content(train(source, tmp_path / "whole", network, training))
-    one_epoch, epochs = MemberRun.one_epoch, itertools.count(1)
+    one_epoch = MemberRun.one_epoch
+    epochs = itertools.count(1)
 
     def dying(run: MemberRun, bar) -> None:
         if next(epochs) == 4:
@@ -124,7 +127,8 @@ def test_each_goes_on_from_its_own_checkpoint(
     source, network, training = small
     training = replace(training, method="multi_inits")
     whole = content(train(source, tmp_path / "whole", network, training))
-    one_epoch, trained = MemberRun.one_epoch, []
+    one_epoch = MemberRun.one_epoch
+    trained = []
     with monkeypatch.context() as patch:
         patch.setattr(MemberRun, "run", lambda run: one_epoch(run, tqdm(disable=True)))
         patch.setattr(ModelRun, "finish", killed)

@@ -226,7 +226,8 @@ def test_no_more_processes_than_there_is_work_for(
 def test_one_process_at_a_time_changes_the_model(
     small, make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    set_members, held = model_folder.set_members, []
+    set_members = model_folder.set_members
+    held = []
 
     def watched(folder: Path, names, method, training) -> None:
         with (folder / ".lock").open() as other:

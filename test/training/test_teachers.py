@@ -35,7 +35,8 @@ def content(folder: Path) -> dict[str, bytes]:
 def test_a_learned_error_has_no_gradient_into_the_first_network(small) -> None:
     source, network, _ = small
     frames = read_frames(source, network.input_size)
-    first, second = Hourglass(network), Hourglass(network)
+    first = Hourglass(network)
+    second = Hourglass(network)
     images, depth_m = frames.batch(range(4))
     objective = Objective(losses.l1, ErrorOf(first))
     targets = objective.targets(images, depth_m)
@@ -121,7 +122,8 @@ def test_a_student_learns_its_teacher_s_depth_everywhere(small, make, tmp_path: 
     model = model_folder.read(folder)
     assert model.members == ("teacher", "student")
     teach = depth_of("teacher", folder, torch.device("cpu"))
-    images, depth_m = torch.rand(2, 3, 32, 32), torch.full((2, 1, 32, 32), torch.nan)
+    images = torch.rand(2, 3, 32, 32)
+    depth_m = torch.full((2, 1, 32, 32), torch.nan)
     with torch.no_grad():
         assert torch.equal(teach(images, depth_m), model.load("teacher")(images).depth_m)
     assert not teach(images, depth_m).requires_grad

@@ -54,7 +54,8 @@ class Killed(BaseException):
 
 def killed_at_write(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the process die as the given file is written: nothing after it runs."""
-    count, fsync = itertools.count(1), os.fsync
+    count = itertools.count(1)
+    fsync = os.fsync
 
     def dying(descriptor: int) -> None:
         is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
@@ -309,10 +310,8 @@ def test_a_checkpoint_of_an_earlier_version_is_read(
     source, network, training = small
     whole = content(train(source, tmp_path / "whole", network, training))
     interrupted(small, tmp_path / "model", monkeypatch)
-    path, described = (
-        tmp_path / "model" / "checkpoint.safetensors",
-        json.loads((tmp_path / "model" / "model.json").read_text()),
-    )
+    path = tmp_path / "model" / "checkpoint.safetensors"
+    described = json.loads((tmp_path / "model" / "model.json").read_text())
     with safe_open(path, "pt") as file:
         progress = {
             "options": described["training"]["options"],

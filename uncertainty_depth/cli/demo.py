@@ -92,21 +92,19 @@ def account(
     counts: Mapping[str, Mapping[str, int]], image: str, live: Mapping[str, Any]
 ) -> Iterator[str]:
     """Where every camera image went: sent, received or lost, processed or dropped, scored or skipped; and what none of these explains."""
-    sent, depth, scores, frames = (
-        counts["player"][image],
-        counts["depth_node"],
-        counts["evaluator_node"],
-        live["frames"],
-    )
-    lost, dropped = depth.get("lost_in_transport", 0), _dropped(depth)
-    received, processed = depth.get("received", 0), depth.get("processed", 0)
+    sent = counts["player"][image]
+    depth = counts["depth_node"]
+    scores = counts["evaluator_node"]
+    frames = live["frames"]
+    lost = depth.get("lost_in_transport", 0)
+    dropped = _dropped(depth)
+    received = depth.get("received", 0)
+    processed = depth.get("processed", 0)
     yield f"sent by the player: {sent} images"
     yield f"depth node: {received} received{_reasons({'lost_in_transport': lost, 'unaccounted': sent - received - lost})}"
     yield f"depth node: {processed} processed{_reasons(dropped | {'unaccounted': received - processed - sum(dropped.values())})}"
-    arrived, messages = (
-        scores.get(PREDICTIONS, 0),
-        _dropped(scores) | {"lost_in_transport": scores.get("lost_in_transport", 0)},
-    )
+    arrived = scores.get(PREDICTIONS, 0)
+    messages = _dropped(scores) | {"lost_in_transport": scores.get("lost_in_transport", 0)}
     yield f"evaluator node: {arrived} predictions received{_reasons({'unaccounted': processed - arrived})}"
     yield f"evaluator node: messages of all topics lost: {_reasons(messages).removeprefix(', ') or 'none'}"
     unaccounted = arrived - frames["evaluated"] - sum(frames["skipped"].values())
@@ -117,7 +115,8 @@ def side_by_side(live: Mapping[str, Any], offline: Mapping[str, Any]) -> Iterato
     """The main figures of both runs."""
     yield f"\n{'':30}{'live':>12}{'offline':>12}"
     yield f"{'frames':30}{live['frames']['evaluated']:12}{offline['frames']['evaluated']:12}"
-    left, right = flatten(live), flatten(offline)
+    left = flatten(live)
+    right = flatten(offline)
     for name in SHOWN:
         yield f"{name:30}{left[name]:12.6f}{right[name]:12.6f}"
 

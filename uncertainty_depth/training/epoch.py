@@ -41,7 +41,8 @@ def train_epoch(
         indices[position]
         for position in torch.randperm(len(indices), generator=generator).tolist()
     ]
-    device, total = _device(network), 0.0
+    device = _device(network)
+    total = 0.0
     for batch in _batches(order, training.batch_size):
         images, depth_m = frames.batch(batch, device)
         if training.augment:
@@ -98,15 +99,20 @@ def validate(
     batch_size: int,
 ) -> dict[str, float]:
     """Figures over all pixels with a target of the frames of `indices`, in float32: validation_loss, abs_rel, rmse, rmse_log (Eigen et al. 2014)."""
-    device, network = _device(network), network.eval()
-    sums, count = torch.zeros(4, dtype=torch.float64), 0
+    device = _device(network)
+    network = network.eval()
+    sums = torch.zeros(4, dtype=torch.float64)
+    count = 0
     for batch in _batches(indices, batch_size):
         images, truth = frames.batch(batch, device)
-        targets, output = objective.targets(images, truth), network(images)
+        targets = objective.targets(images, truth)
+        output = network(images)
         truth = targets[:, :1]
         known = torch.isfinite(truth)
-        depth, truth_known = output.depth_m[known].double(), truth[known].double()
-        error, log_error = depth - truth_known, depth.log() - truth_known.log()
+        depth = output.depth_m[known].double()
+        truth_known = truth[known].double()
+        error = depth - truth_known
+        log_error = depth.log() - truth_known.log()
         mean_loss = objective.loss(output.depth_m, output.scale_m, targets).double()
         sums += torch.stack(
             [

@@ -66,7 +66,8 @@ def distillation(depth_m: Tensor, scale_m: Tensor | None, targets_m: Tensor) -> 
 
     The same relative error costs the same everywhere, in depth and in sigma; a sigma below the least that a head can give counts as that.
     """
-    mean, sigma = targets_m[:, :1], targets_m[:, 1:]
+    mean = targets_m[:, :1]
+    sigma = targets_m[:, 1:]
     depth_error = (depth_m.log() - mean.log()).abs()
     return (
         depth_error

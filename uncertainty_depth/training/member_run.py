@@ -28,12 +28,10 @@ class MemberRun:
 
     def __init__(self, model: ModelRun, number: int, make_bar: Callable[..., tqdm] = tqdm) -> None:
         """`number` is its place in the plan, from 0; `make_bar` takes tqdm's arguments."""
-        self.model, self.number, self.make_bar, self.member = (
-            model,
-            number,
-            make_bar,
-            model.plan[number],
-        )
+        self.model = model
+        self.number = number
+        self.make_bar = make_bar
+        self.member = model.plan[number]
         self.training, self.indices = self.member.training, self.member.frames(model.indices)
         self.objective = self.member.objective_in(model.folder, model.device, len(self.indices))
         self.curves, self.checkpoint = model.named(CURVES, number), model.checkpoint(number)
@@ -81,7 +79,8 @@ class MemberRun:
 
     def one_epoch(self, bar: tqdm) -> None:
         """Train, validate, keep the weights where the schedule says so, save."""
-        model, epoch = self.model, len(self.errors)
+        model = self.model
+        epoch = len(self.errors)
         bar.set_description(f"{self.label}epoch {epoch + 1}/{self.training.epochs}")
         self.network.train()
         train_loss = train_epoch(

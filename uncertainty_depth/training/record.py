@@ -160,7 +160,8 @@ def read(folder: Path) -> Before:
 def refuse_other_options(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None:
     """Raise `ConfigError` for the first option that differs from those the training in `folder` was started with."""
     for name in sorted((before.keys() | now.keys()) - FREE):
-        then, value = before.get(name), now.get(name)
+        then = before.get(name)
+        value = now.get(name)
         if value != then:
             raise ConfigError(
                 f"{name} is {value!r} but the training in {folder} was started with {then!r}; expected the same options to resume it"

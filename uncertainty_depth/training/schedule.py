@@ -20,7 +20,8 @@ def validation_errors(history: Sequence[Mapping[str, float]]) -> list[float]:
 
 def plateau(errors: Sequence[float], patience: int) -> int | None:
     """How many epochs it took until `patience` epochs in a row brought no better error; None when that has not happened."""
-    best, stale = np.inf, 0
+    best = np.inf
+    stale = 0
     for epoch, error in enumerate(errors, 1):
         stale = 0 if error < best else stale + 1
         best = min(best, error)

@@ -126,7 +126,8 @@ class Worker:
     """A process that trains one network, as its parent sees it."""
 
     def __init__(self, model: ModelRun, number: int, slot: int, threads: int) -> None:
-        self.slot, self.sentence = slot, ""
+        self.slot = slot
+        self.sentence = ""
         self.bar = tqdm(desc=f"{model.plan[number].name} starts", unit="batch")
         model.log(number).touch()
         self.connection, child = CONTEXT.Pipe(duplex=False)

@@ -46,7 +46,8 @@ class PredictionOf:
     """Mean and total standard deviation of any method, at every pixel. mc_dropout drops the same units in every image."""
 
     def __init__(self, estimator: Estimator, config: PredictorConfig) -> None:
-        self.estimator, self.config = estimator, config
+        self.estimator = estimator
+        self.config = config
 
     def __call__(self, images: Tensor, depth_m: Tensor) -> Tensor:
         """(B, 2, h, w) metres."""
