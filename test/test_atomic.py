@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What is replaced is replaced whole: by an exception, by a kill, and with other people's files."""
 
 import os

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Ctrl-C in real processes: where it strikes is chosen by the process itself."""
 
 import signal

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Files and folders that are replaced as a whole or not at all, even when the process or the machine dies."""
 
 from __future__ import annotations

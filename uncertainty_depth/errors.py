@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The exceptions this package raises on purpose: one clear sentence each, turned into an exit code by `cli.py` alone."""
 
 

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Ctrl-C between two frames instead of anywhere: what is half done is finished first."""
 
 from __future__ import annotations

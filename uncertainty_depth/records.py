@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What travels between the parts: immutable records, units in the names, shapes in the docstrings."""
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ class Frame:
         stamp_ns: time of the image, nanoseconds.
         image: (H, W, 3) uint8, RGB.
         camera: the intrinsics at this image's size; None where a source has none.
-        ground_truth_m: (H, W) float32, metres along the optical axis, NaN where nothing is known. Sparse for LiDAR.
+        ground_truth_m: (H, W) float32, metres along the optical axis, NaN where nothing is known.
+            Sparse for LiDAR.
         name: what a person calls this frame (file stem, or the stamp in seconds).
         scan: what the ground truth was projected from; None where it is no LiDAR's.
     """
@@ -50,7 +52,8 @@ class Skipped:
 
     Attributes:
         stamp_ns: time of the image, nanoseconds; None where even that could not be read.
-        reason: short key that losses are counted under, e.g. "no_lidar_within_max_time_difference".
+        reason: short key that losses are counted under, e.g.
+            "no_lidar_within_max_time_difference".
         message: the sentence that explains it.
         frame: the frame itself, where all that it lacks is ground truth in view.
     """

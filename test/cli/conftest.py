@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Processes that strike themselves with Ctrl-C at a place they choose."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The command line as a person meets it: real processes, one sentence per error, nothing lost."""
 
 import json

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What a model folder says of the data its networks were trained on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A model of several networks, killed at any moment, goes on in the member and epoch that it was in."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Every method trained in miniature, and what must be true of it."""
 
 from __future__ import annotations

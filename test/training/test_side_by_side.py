@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Networks trained at the same time, each in a real process of its own."""
 
 from __future__ import annotations
@@ -45,12 +46,11 @@ def hear(worker, hear=Worker.hear):
     return more
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, and so do their children
-    Worker.hear = hear
-    torch.set_num_threads(1)
-    network, training = json.loads(sys.argv[3])
-    source = ListSource([wall(index, 0.1) for index in range(8)])
-    train(source, Path(sys.argv[2]), from_mapping(NetworkConfig, network), from_mapping(TrainingConfig, training))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore
+    it, and so do their children Worker.hear = hear torch.set_num_threads(1) network, training =
+    json.loads(sys.argv[3]) source = ListSource([wall(index, 0.1) for index in range(8)])
+    train(source, Path(sys.argv[2]), from_mapping(NetworkConfig, network),
+    from_mapping(TrainingConfig, training))
 """
 
 

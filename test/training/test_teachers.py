@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Networks that learn from networks: learned error, self-teaching, distilling a model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 from __future__ import annotations
 
 import dataclasses
@@ -40,7 +41,8 @@ write = checkpoint.write
 checkpoint.write = lambda *arguments: (write(*arguments), print("saved", flush=True))
 network, training = json.loads(sys.argv[3])
 source = ListSource([wall(index, 0.1) for index in range(16)])
-train(source, Path(sys.argv[2]), from_mapping(NetworkConfig, network), from_mapping(TrainingConfig, training))
+train(source, Path(sys.argv[2]), from_mapping(NetworkConfig, network), from_mapping(TrainingConfig,
+training))
 """
 
 
@@ -374,8 +376,8 @@ def test_a_training_that_ended_too_early_is_said(
     with caplog.at_level(logging.WARNING):
         train(source, tmp_path / "model", network, dataclasses.replace(training, epochs=1))
     assert (
-        "the validation error had not stopped improving by epoch 1, the last; a new training with more --epochs would help"
-        in caplog.messages
+        "the validation error had not stopped improving by epoch 1, the last; a new training with "
+        "more --epochs would help" in caplog.messages
     )
 
 

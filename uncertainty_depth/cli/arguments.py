@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What each command of `uncertainty-depth` takes: its option classes, its own arguments, and an example that teaches."""
 
 from __future__ import annotations

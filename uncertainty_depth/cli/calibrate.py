@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The `calibrate` command: fit a map of sigma, report on it, and write it where it helps."""
 
 from __future__ import annotations

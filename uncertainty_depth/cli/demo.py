@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The whole system on one machine: a bag of unseen worlds, three processes on real ROS 2, and the same bag scored offline."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The `uncertainty-depth` command: reads arguments, calls the core, and is the only place that prints and exits."""
 
 from __future__ import annotations
@@ -293,7 +294,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         OSError
     ) as error:  # a folder that is a file, a disk that is full, a path without permission
         print(
-            f"uncertainty-depth: {error.filename or 'reading or writing'}: {error.strerror or error}",
+            f"uncertainty-depth: {error.filename or 'reading or writing'}: "
+            f"{error.strerror or error}",
             file=sys.stderr,
         )
         return 1

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Training on adversarial examples (Lakshminarayanan et al. 2017, section 2.3)."""
 
 from __future__ import annotations

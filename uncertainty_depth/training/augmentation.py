@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Random changes of a batch that leave its depth true: the mirror image, a closer look, and other light."""
 
 from __future__ import annotations

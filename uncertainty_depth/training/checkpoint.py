@@ -1,7 +1,8 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """All that the training of one network needs to go on after it was killed: one safetensors file, replaced as a whole after every epoch.
 
-What the networks of a model have in common is in `model.json`. No random state is stored: every epoch draws from generators seeded by the option
-`seed` and the number of the epoch.
+What the networks of a model have in common is in `model.json`. No random state is stored: every
+epoch draws from generators seeded by the option `seed` and the number of the epoch.
 """
 
 from __future__ import annotations

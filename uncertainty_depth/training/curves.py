@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The history of a training as a picture and as a table."""
 
 from __future__ import annotations

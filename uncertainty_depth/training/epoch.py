@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """One pass over the training frames, and the error on the validation frames."""
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def train_epoch(
 ) -> float:
     """Show every frame of `indices` once, in random order; returns the mean loss.
 
-    All randomness of the epoch comes from `training.seed` and `epoch`, so a resumed training draws the same numbers.
+    All randomness of the epoch comes from `training.seed` and `epoch`, so a resumed training draws
+    the same numbers.
 
     Raises:
         ConfigError: the loss is no longer finite.
@@ -78,7 +80,8 @@ def _step(
     value = objective(network, images, depth_m)
     if not torch.isfinite(value):
         raise ConfigError(
-            f"the training loss became {value.item()}; expected a learning_rate below {learning_rate} to keep it finite"
+            f"the training loss became {value.item()}; expected a learning_rate below "
+            f"{learning_rate} to keep it finite"
         )
     optimizer.zero_grad(set_to_none=True)
     value.backward()

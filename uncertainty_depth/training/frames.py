@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A source read once into compact arrays at the network's size, and its split into training and validation frames."""
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class TrainingFrames:
 
     Attributes:
         images: per frame (h, w, 3) uint8, RGB.
-        depths_m: per frame (h, w) float16, metres, NaN where unknown. Half precision rounds by at most 0.05 %.
+        depths_m: per frame (h, w) float16, metres, NaN where unknown. Half precision rounds by at
+            most 0.05 %.
         cameras: per frame the camera at the source's size; empty where the frames were mapped.
         skipped: how many records of the source gave no frame to train on, by reason.
     """
@@ -121,7 +123,8 @@ def _report(source: Source, frames: TrainingFrames) -> None:
     losses = ", ".join(f"{reason}: {count}" for reason, count in sorted(frames.skipped.items()))
     if len(frames) < 2:
         raise SourceError(
-            f"{source.name} has {len(frames)} frames with ground truth ({losses or 'none skipped'}); expected at least 2 to train on"
+            f"{source.name} has {len(frames)} frames with ground truth "
+            f"({losses or 'none skipped'}); expected at least 2 to train on"
         )
     for note in source.notes:
         logger.warning("%s", note)
@@ -132,11 +135,13 @@ def _report(source: Source, frames: TrainingFrames) -> None:
 def split(count: int, validation_fraction: float, seed: int) -> tuple[list[int], list[int]]:
     """Training and validation frames: contiguous blocks in time, drawn by the seed.
 
-    Neighbouring frames of a drive show nearly the same picture. A random split would put a twin of every validation frame among the training frames
-    and call memory skill, so whole blocks are held out: about `VALIDATION_BLOCKS` of them where there are frames enough.
+    Neighbouring frames of a drive show nearly the same picture. A random split would put a twin of
+    every validation frame among the training frames and call memory skill, so whole blocks are
+    held out: about `VALIDATION_BLOCKS` of them where there are frames enough.
 
     Returns:
-        Two sorted lists of indices, disjoint, together all of `count`, neither empty for `count` >= 2.
+        Two sorted lists of indices, disjoint, together all of `count`, neither empty for `count`
+        >= 2.
     """
     held_out = min(max(round(validation_fraction * count), 1), count - 1)
     blocks = min(max(round(VALIDATION_BLOCKS / validation_fraction), 2), count)

@@ -1,7 +1,8 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Losses over the supervised pixels only: a pixel without ground truth gets no gradient.
 
-Every loss takes (B, 1, h, w) tensors in metres, NaN in the ground truth where nothing is known, and returns a scalar: the mean over the
-supervised pixels of the batch, 0 when there is none.
+Every loss takes (B, 1, h, w) tensors in metres, NaN in the ground truth where nothing is known,
+and returns a scalar: the mean over the supervised pixels of the batch, 0 when there is none.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ def gaussian_nll(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor
 def distillation(depth_m: Tensor, scale_m: Tensor | None, targets_m: Tensor) -> Tensor:
     """Mean of |ln d - ln m| + |ln s - ln t| for a teacher's mean m and standard deviation t, the two channels of the targets.
 
-    The same relative error costs the same everywhere, in depth and in sigma; a sigma below the least that a head can give counts as that.
+    The same relative error costs the same everywhere, in depth and in sigma; a sigma below the
+    least that a head can give counts as that.
     """
     mean = targets_m[:, :1]
     sigma = targets_m[:, 1:]
@@ -88,11 +90,13 @@ def choose(network: NetworkConfig, training: TrainingConfig) -> Loss:
     name = training.loss or ("log_l1" if network.head == "none" else "nll")
     if name == "nll" and network.head == "none":
         raise ConfigError(
-            "loss is 'nll' but head is 'none'; expected head 'laplace' or 'gaussian', which predicts the scale of the error"
+            "loss is 'nll' but head is 'none'; expected head 'laplace' or 'gaussian', which "
+            "predicts the scale of the error"
         )
     if name != "nll" and network.head != "none":
         raise ConfigError(
-            f"loss is {name!r} but head is {network.head!r}; expected head 'none', or loss 'nll', which alone trains a head"
+            f"loss is {name!r} but head is {network.head!r}; expected head 'none', or loss 'nll', "
+            "which alone trains a head"
         )
     return LIKELIHOODS[network.head] if name == "nll" else LOSSES[name]
 
@@ -110,6 +114,7 @@ def _mean(values: Tensor) -> Tensor:
 def _required(scale_m: Tensor | None) -> Tensor:
     if scale_m is None:
         raise ConfigError(
-            "the likelihood loss got no scale from the network; expected a network with head 'laplace' or 'gaussian'"
+            "the likelihood loss got no scale from the network; expected a network with head "
+            "'laplace' or 'gaussian'"
         )
     return scale_m

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The training of one network of a model."""
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ class MemberRun:
         checkpoint.close(self.checkpoint, self.history)
         if schedule.plateau(self.errors, self.training.patience) is None:
             logger.warning(
-                "%sthe validation error had not stopped improving by epoch %d, the last; a new training with more --epochs would help",
+                "%sthe validation error had not stopped improving by epoch %d, the last; a new "
+                "training with more --epochs would help",
                 self.label,
                 len(self.errors),
             )

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The training of all networks of a model: what they have in common, and what is done of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What a network is trained for: a loss, what it is shown instead of the ground truth, and with which changes to the images."""
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ class Objective:
     Attributes:
         loss: of the network's maps against the targets.
         targets: makes the targets.
-        adversarial_step: where not 0, the mean of this loss and that on adversarial examples (Lakshminarayanan et al. 2017, algorithm 1).
-        examples: where not 0, one of so many examples' share in the divergence of a learned dropout rate is added (Gal et al. 2017).
+        adversarial_step: where not 0, the mean of this loss and that on adversarial examples
+            (Lakshminarayanan et al. 2017, algorithm 1).
+        examples: where not 0, one of so many examples' share in the divergence of a learned
+            dropout rate is added (Gal et al. 2017).
     """
 
     loss: Loss

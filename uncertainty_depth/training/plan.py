@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The networks that make a model: what each is, and what sets it apart from the others."""
 
 from __future__ import annotations
@@ -47,12 +48,16 @@ class Member:
     """One network to train.
 
     Attributes:
-        name: what its weights are called in the model folder, and its curves where there are several members.
+        name: what its weights are called in the model folder, and its curves where there are
+            several members.
         network: its architecture.
-        training: how it is trained; `seed` is its own: initial weights, order, augmentation, dropout, bootstrap sample.
-        encoder_seed: initial weights of the encoder; members that share a frozen one have the same.
+        training: how it is trained; `seed` is its own: initial weights, order, augmentation,
+            dropout, bootstrap sample.
+        encoder_seed: initial weights of the encoder; members that share a frozen one have the
+            same.
         objective: what it is trained for.
-        bootstrap: whether it sees as many of the training frames as there are, drawn with replacement, instead of each once.
+        bootstrap: whether it sees as many of the training frames as there are, drawn with
+            replacement, instead of each once.
         guess: the constant it starts from.
         targets: makes what it learns where that is not the ground truth.
         helps: whether it serves another member and is of no use alone.
@@ -81,7 +86,8 @@ class Member:
     def objective_in(self, folder: Path, device: torch.device, frames: int) -> Objective:
         """What it is trained for on so many frames, once the members before it are in the model folder.
 
-        Pixels of a frame are not independent: for a learned dropout rate a frame counts as one example, its loss the mean over its pixels.
+        Pixels of a frame are not independent: for a learned dropout rate a frame counts as one
+        example, its loss the mean over its pixels.
         """
         objective = (
             self.objective
@@ -107,7 +113,8 @@ def settle(
         training = replace(training, method="distilled")
     if (training.method == "distilled") != bool(training.distill):
         raise ConfigError(
-            f"method is {training.method!r} but distill is {training.distill!r}; expected 'distilled' with --distill MODEL, the folder to learn from"
+            f"method is {training.method!r} but distill is {training.distill!r}; expected "
+            "'distilled' with --distill MODEL, the folder to learn from"
         )
     head = HEADS_NEEDED.get(training.method, "none")
     if network.head == "none" != head or (training.method == "distilled" and network.head != head):
@@ -152,7 +159,8 @@ def _ensemble(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
 def _multi_networks(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
     if training.freeze_encoder:
         raise ConfigError(
-            "freeze_encoder is True, but members of multi_networks have different encoders and cannot share one; expected False"
+            "freeze_encoder is True, but members of multi_networks have different encoders and "
+            "cannot share one; expected False"
         )
     if not training.backbones:
         raise ConfigError(
@@ -203,11 +211,13 @@ def _distilled(network: NetworkConfig, training: TrainingConfig) -> list[Member]
     teacher = read(training.distill)
     if training.loss:
         raise ConfigError(
-            f"loss is {training.loss!r}; expected none given, as a mean and a standard deviation are distilled by a loss of their own"
+            f"loss is {training.loss!r}; expected none given, as a mean and a standard deviation "
+            "are distilled by a loss of their own"
         )
     if network.input_size != teacher.network.input_size:
         raise ConfigError(
-            f"input_size is {network.input_size}, but {training.distill} has {teacher.network.input_size}; expected the same to distill it"
+            f"input_size is {network.input_size}, but {training.distill} has "
+            f"{teacher.network.input_size}; expected the same to distill it"
         )
     student = _member("best", network, training, training.seed)
     return [

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What `model.json` says about how a model was trained."""
 
 from __future__ import annotations
@@ -51,11 +52,13 @@ def start(
     low, high = network.depth_range
     if outside == 1:
         raise ConfigError(
-            f"depth_range is {low:g} to {high:g} m, and no ground truth of {source} lies in it; expected the depths to learn"
+            f"depth_range is {low:g} to {high:g} m, and no ground truth of {source} lies in it; "
+            "expected the depths to learn"
         )
     if outside > NOTABLE_SHARE:
         logger.warning(
-            "%.0f %% of the ground truth of %s is outside depth_range %g to %g m, which the network cannot leave",
+            "%.0f %% of the ground truth of %s is outside depth_range %g to %g m, which the "
+            "network cannot leave",
             100 * outside,
             source,
             low,
@@ -153,7 +156,8 @@ def read(folder: Path) -> Before:
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelError(
-            f"{folder / 'model.json'} does not say how the model was trained; expected the folder of a training"
+            f"{folder / 'model.json'} does not say how the model was trained; expected the folder "
+            "of a training"
         ) from error
 
 
@@ -164,7 +168,8 @@ def refuse_other_options(before: dict[str, Any], now: dict[str, Any], folder: Pa
         value = now.get(name)
         if value != then:
             raise ConfigError(
-                f"{name} is {value!r} but the training in {folder} was started with {then!r}; expected the same options to resume it"
+                f"{name} is {value!r} but the training in {folder} was started with {then!r}; "
+                "expected the same options to resume it"
             )
 
 

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Ground truth at the network's size. Depth is never blended: a mean across an edge is a surface that is not there."""
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from numpy.typing import NDArray
 def resample_depth(depth_m: NDArray[np.floating], width: int, height: int) -> NDArray[np.float32]:
     """Each cell of the small map takes one measured value: that of the known pixel nearest to the cell's centre.
 
-    Candidates are the pixel that holds the cell's centre and the pixels centred in the cell. For a dense map this is nearest-neighbour sampling; for
-    sparse LiDAR no cell that holds a point is left empty. Works for enlarging too, where several cells take the same pixel.
+    Candidates are the pixel that holds the cell's centre and the pixels centred in the cell. For a
+    dense map this is nearest-neighbour sampling; for sparse LiDAR no cell that holds a point is
+    left empty. Works for enlarging too, where several cells take the same pixel.
 
     Args:
         depth_m: (H, W), metres; NaN, infinite, zero and negative values are unknown.

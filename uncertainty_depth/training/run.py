@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """From a source of frames to a model folder."""
 
 from __future__ import annotations
@@ -41,9 +42,11 @@ def train(
 ) -> Path:
     """Train a method's networks, one after the other or side by side, on the frames of a source and write them to the model folder `output`.
 
-    Killed at any moment, a call with `resume` goes on after the last finished epoch of each network; on the CPU the result is then the same, bit for
-    bit, however many processes train, as long as each has the same number of threads. A script that asks for several processes must have its calls
-    under `if __name__ == "__main__":`, as everywhere with multiprocessing: each process imports it.
+    Killed at any moment, a call with `resume` goes on after the last finished epoch of each
+    network; on the CPU the result is then the same, bit for bit, however many processes train, as
+    long as each has the same number of threads. A script that asks for several processes must have
+    its calls under `if __name__ == "__main__":`, as everywhere with multiprocessing: each process
+    imports it.
 
     Args:
         source: read once; frames without any depth are counted and left out.
@@ -57,10 +60,14 @@ def train(
         `output`.
 
     Raises:
-        ConfigError: options contradict each other or differ from those of the training to resume, or `output` exists.
-        SourceError: the source cannot be read, has fewer than two frames with depth, or is not the one the training to resume was started with.
-        ModelError: a backbone or the model to distill cannot be used, a checkpoint is damaged, or `output` holds something else than a training.
-        TrainingError: a process of several ended before its network was trained; the other networks are.
+        ConfigError: options contradict each other or differ from those of the training to resume,
+            or `output` exists.
+        SourceError: the source cannot be read, has fewer than two frames with depth, or is not the
+            one the training to resume was started with.
+        ModelError: a backbone or the model to distill cannot be used, a checkpoint is damaged, or
+            `output` holds something else than a training.
+        TrainingError: a process of several ended before its network was trained; the other
+            networks are.
     """
     check(training)
     check_network(network)
@@ -110,7 +117,8 @@ def _before(output: Path, options: dict[str, Any], resume: bool) -> Before | Non
     )
     if content and not resume:
         raise ConfigError(
-            f"{output} exists and is not empty; expected a new folder, or --resume to go on with the training in it"
+            f"{output} exists and is not empty; expected a new folder, or --resume to go on with "
+            "the training in it"
         )
     if not content:
         return None
@@ -156,7 +164,8 @@ def _refuse_shared_checkpoint(output: Path, plan: Sequence[Member]) -> None:
     shared = output / f"{checkpoint.NAME}.safetensors"
     if len(plan) > 1 and shared.exists():
         raise ModelError(
-            f"{shared} is an earlier version's, for all {len(plan)} networks; expected one of each: finish it there or start it anew"
+            f"{shared} is an earlier version's, for all {len(plan)} networks; expected one of "
+            "each: finish it there or start it anew"
         )
 
 
@@ -165,7 +174,8 @@ def _refuse_other_frames(
 ) -> None:
     if before is not None and before.fingerprint not in ("", fingerprint):
         raise SourceError(
-            f"the frames of {source} are not those the training in {output} was started with; expected the same source"
+            f"the frames of {source} are not those the training in {output} was started with; "
+            "expected the same source"
         )
 
 

@@ -1,7 +1,9 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Which epochs' weights are kept, and when to stop: pure functions of the validation errors so far.
 
-The learning rate is never changed. Once the validation error has stopped improving, a constant rate keeps the weights moving among solutions that
-are about as good; multi_epochs takes one snapshot of each epoch from there on.
+The learning rate is never changed. Once the validation error has stopped improving, a constant
+rate keeps the weights moving among solutions that are about as good; multi_epochs takes one
+snapshot of each epoch from there on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Networks of a model trained at the same time, each in a process of its own.
 
-A process that fails leaves the others at work: they train what can be trained, then one error says what is missing, and a resumed training goes on
-with that alone. An interrupt ends them all at once; each has its checkpoint, so a resumed training repeats at most one epoch of each.
+A process that fails leaves the others at work: they train what can be trained, then one error says
+what is missing, and a resumed training goes on with that alone. An interrupt ends them all at
+once; each has its checkpoint, so a resumed training repeats at most one epoch of each.
 """
 
 from __future__ import annotations
@@ -98,7 +100,8 @@ class Crew:
                 del self.running[number]
                 if failure := worker.end():
                     self.failed[number] = (
-                        f"{self.model.plan[number].name} was not trained: {failure}; see {self.model.log(number)}"
+                        f"{self.model.plan[number].name} was not trained: {failure}; see "
+                        f"{self.model.log(number)}"
                     )
                     logger.error("%s", self.failed[number])
 

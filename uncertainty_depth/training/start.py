@@ -1,7 +1,8 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Where training starts from: the best constant depth and error, instead of the middle of the network's range.
 
-A likelihood is steep where the predicted scale is far too small, and Adam remembers those first, huge gradients for thousands of steps, in which it
-hardly moves.
+A likelihood is steep where the predicted scale is far too small, and Adam remembers those first,
+huge gradients for thousands of steps, in which it hardly moves.
 """
 
 from __future__ import annotations

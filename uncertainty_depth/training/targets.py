@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What a trained model teaches another network, made from images and ground truth as the other sees them. No gradient goes into the teacher."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The process that trains one network of several: what it has to say goes to its parent, what it prints into a file."""
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def work(model: ModelRun, number: int, slot: int, threads: int, parent: Connecti
         number: place of the member in the plan, from 0.
         slot: which of the processes at work this is, from 0: chooses the GPU.
         threads: for torch's operators.
-        parent: gets the state of the progress bar (a mapping), log records, and at last the sentence that says why, where the network is not trained.
+        parent: gets the state of the progress bar (a mapping), log records, and at last the
+            sentence that says why, where the network is not trained.
     """
     _print_into(model.log(number))
     logging.basicConfig(
