@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Files and folders that are replaced as a whole or not at all, even when the process or the machine dies."""
+"""Replace files and folders atomically, even if the process or the machine fails."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The exceptions this package raises on purpose: one clear sentence each, turned into an exit code by `cli.py` alone."""
+"""Exceptions of the package: one clear sentence each; only `cli` prints them."""
 
 
 class UncertaintyDepthError(Exception):
-    """Base of every error a user can cause and mend."""
+    """Base class for errors caused by user input."""
 
 
 class ConfigError(UncertaintyDepthError):
@@ -11,7 +11,7 @@ class ConfigError(UncertaintyDepthError):
 
 
 class SourceError(UncertaintyDepthError):
-    """A bag, drive or folder is missing, unreadable, ambiguous or lacks what is asked of it."""
+    """A bag, drive or folder is missing, unreadable, ambiguous or incomplete."""
 
 
 class ModelError(UncertaintyDepthError):
@@ -19,17 +19,17 @@ class ModelError(UncertaintyDepthError):
 
 
 class CalibrationError(UncertaintyDepthError):
-    """A fitted map of sigma is worse than raw sigma on frames that it was not fitted to."""
+    """A calibration makes the scores of held-out frames worse."""
 
 
 class TrainingError(UncertaintyDepthError):
-    """A network was not trained to its end by the process that trained it; the training can be resumed."""
+    """A process ended before its network was trained; the training can be resumed."""
 
 
 class MessageError(UncertaintyDepthError):
-    """One image, camera info or point cloud cannot be used; the frame is counted and skipped, the run goes on."""
+    """A message cannot be used; its frame is counted as skipped and the run continues."""
 
     def __init__(self, reason: str, message: str) -> None:
-        """`reason` is the short key the frame is counted under, e.g. "image_wrong_step"; `message` the sentence."""
+        """Store `reason`, the key the frame is counted under, e.g. "image_wrong_step"."""
         super().__init__(message)
         self.reason = reason

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Ctrl-C between two frames instead of anywhere: what is half done is finished first."""
+"""Handle Ctrl-C between two frames, so that the current one is finished first."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Handler = Callable[[int, FrameType | None], None]
 
 
 class Interrupt:
-    """Whether Ctrl-C has been pressed; `requested` is looked at between two frames."""
+    """Flag that Ctrl-C sets; loops check `requested` between two frames."""
 
     def __init__(self) -> None:
         self.requested = False
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
-        """Raise the flag; once it is up, raise `KeyboardInterrupt`."""
+        """Set the flag; if it is set already, raise `KeyboardInterrupt`."""
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True
@@ -41,7 +41,7 @@ def deferred_interrupt() -> Iterator[Interrupt]:
 
 @contextmanager
 def held_interrupt() -> Iterator[None]:
-    """Let every Ctrl-C wait until the context is left: for a short step that must not be halved."""
+    """Delay Ctrl-C until the context is left, for a short step that must be completed."""
     waiting = Interrupt()
 
     def on_signal(number: int, frame: FrameType | None) -> None:
@@ -55,7 +55,7 @@ def held_interrupt() -> Iterator[None]:
 
 @contextmanager
 def _handler(handler: Handler) -> Iterator[None]:
-    """Handle SIGINT so; not where it is ignored, as in a job in the background."""
+    """Handle SIGINT by `handler`, unless it is ignored, as in a background job."""
     before = signal.getsignal(signal.SIGINT)
     is_main_thread = threading.current_thread() is threading.main_thread()
     if not is_main_thread or not callable(before):

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What travels between the parts: immutable records, units in the names, shapes in the docstrings."""
+"""Immutable records passed between the parts: units in names, shapes in docstrings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from uncertainty_depth.geometry.camera import Camera
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """A LiDAR scan, and where the LiDAR sits.
+    """A LiDAR scan and the pose of the LiDAR.
 
     Attributes:
         points: (N, 3), metres, in the LiDAR's frame.
@@ -26,7 +26,7 @@ class Scan:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """One camera image with the depth that is known of it.
+    """One camera image with its known depth.
 
     Attributes:
         stamp_ns: time of the image, nanoseconds.
@@ -48,7 +48,9 @@ class Frame:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A frame that was read but cannot be scored. Sources yield it in the frame's place: no loss goes uncounted.
+    """A frame that was read but cannot be scored, and the reason.
+
+    Sources yield it in the frame's place, so that every lost frame is counted.
 
     Attributes:
         stamp_ns: time of the image, nanoseconds; None where even that could not be read.
@@ -65,7 +67,7 @@ class Skipped:
 
 
 def in_view(frame: Frame, message: str) -> Frame | Skipped:
-    """The frame, or where no LiDAR point is in view the reason, `message`, with the frame."""
+    """Return the frame, or why it is skipped if no LiDAR point is in view."""
     if np.isnan(frame.ground_truth_m).all():
         return Skipped(frame.stamp_ns, "no_lidar_point_in_view", message, frame)
     return frame

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What each command of `uncertainty-depth` takes: its option classes, its own arguments, and an example that teaches."""
+"""Declare the arguments of each command: option classes, own arguments and an example."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ from uncertainty_depth.config import (
 from uncertainty_depth.experiments.registry import EXPERIMENTS
 from uncertainty_depth.options import add_arguments
 
-SOURCE = """a bag (rosbag2 folder, .mcap, .db3, or a ROS 1 .bag), nyu:DIR (nyu:DIR:train, nyu:DIR:test),
-kitti:DRIVE_DIR, or synthetic: (synthetic:worlds=4,frames=20,seed=1)"""
+SOURCE = (
+    "a bag (rosbag2 folder, .mcap, .db3, or a ROS 1 .bag), nyu:DIR (nyu:DIR:train, "
+    "nyu:DIR:test), kitti:DRIVE_DIR, or synthetic: (synthetic:worlds=4,frames=20,seed=1)"
+)
 
 
 class Argument(NamedTuple):
@@ -41,7 +43,7 @@ def argument(name: str, **options: Any) -> Argument:
 
 
 def at_least_one(text: str) -> int:
-    """A whole number of 1 or more."""
+    """Return a whole number of at least 1."""
     if (number := int(text)) < 1:
         raise argparse.ArgumentTypeError(f"{text} is less than 1")
     return number
@@ -59,16 +61,15 @@ SIGNATURES: dict[str, Signature] = {
     "train": Signature(
         (NetworkConfig, TrainingConfig, SourceConfig),
         (
-            argument(
-                "source", nargs="?", help=f"{SOURCE}; --resume takes that of the start by default"
-            ),
+            argument("source", nargs="?", help=f"{SOURCE}; with --resume the recorded one"),
             argument(
                 "--output", type=Path, required=True, metavar="MODEL", help="model folder to write"
             ),
             argument(
                 "--resume",
                 action="store_true",
-                help="go on with an interrupted training in the same folder, with the options of its start",
+                help="continue the training in the output folder, with the source and the "
+                "options it was started with",
             ),
         ),
         "my_bag --output my_model --backbone microsoft/resnet-50 --depth-range 0.5 80",
@@ -79,7 +80,8 @@ SIGNATURES: dict[str, Signature] = {
             argument(
                 "--backbone",
                 required=True,
-                help="a metric depth model: its hub id, or a folder with its config and .safetensors weights",
+                help="metric depth model: hub id, or a folder with its config and "
+                ".safetensors weights",
             ),
             argument(
                 "--output", type=Path, required=True, metavar="MODEL", help="model folder to write"
@@ -88,21 +90,21 @@ SIGNATURES: dict[str, Signature] = {
                 "--dropout",
                 type=float,
                 default=argparse.SUPPRESS,
-                help="rate of the dropout put into the head; 0 gives depth alone (default: 0.2)",
+                help="dropout rate in the head; 0: no dropout, depth only (default: 0.2)",
             ),
             argument(
                 "--input-size",
                 type=int,
                 nargs=2,
                 default=argparse.SUPPRESS,
-                help="width and height the network sees, pixels (default: the model's own)",
+                help="width and height of the network input, pixels (default: the model's own)",
             ),
             argument(
                 "--depth-range",
                 type=float,
                 nargs=2,
                 default=argparse.SUPPRESS,
-                help="least and greatest depth, metres (default: the model's own)",
+                help="minimum and maximum depth, metres (default: the model's own)",
             ),
         ),
         "--backbone depth-anything/Depth-Anything-V2-Metric-Indoor-Small-hf --output my_model",
@@ -130,7 +132,7 @@ SIGNATURES: dict[str, Signature] = {
                 "--write-bag",
                 type=Path,
                 metavar="OUT",
-                help="also write a bag with the predictions, to look at in RViz",
+                help="also write a bag with the predictions, for RViz",
             ),
         ),
         "my_bag --model my_model --output my_report",
@@ -164,12 +166,12 @@ SIGNATURES: dict[str, Signature] = {
             argument(
                 "--dry-run",
                 action="store_true",
-                help="only report: leave the model folder as it is",
+                help="report only, do not change the model folder",
             ),
             argument(
                 "--force",
                 action="store_true",
-                help="write the map even if it is worse than raw sigma on frames not used",
+                help="write the calibration even if it makes the scores of held-out frames worse",
             ),
         ),
         "my_model my_bag another_bag --output my_calibration",
@@ -195,12 +197,12 @@ SIGNATURES: dict[str, Signature] = {
     "info": Signature(
         (SourceConfig,),
         (
-            argument("bag", type=Path, help="bag, or model folder, to look into"),
+            argument("bag", type=Path, help="bag or model folder"),
             argument(
                 "--output",
                 type=Path,
                 metavar="PNG",
-                help="the plot of depth on the image (default: the bag's name with .png, here)",
+                help="plot of the LiDAR on the image (default: the bag's name with .png, here)",
             ),
         ),
         "my_bag --output my_bag.png",
@@ -213,7 +215,7 @@ SIGNATURES: dict[str, Signature] = {
                 "--json",
                 type=Path,
                 metavar="FILE",
-                help="write how many messages of each topic were sent, and what was left out",
+                help="write the number of messages sent and skipped, by topic",
             ),
         ),
         "my_bag --clock --rate 0.5",
@@ -224,12 +226,12 @@ SIGNATURES: dict[str, Signature] = {
             argument(
                 "--metrics",
                 action="store_true",
-                help="the metrics against their peers instead of the network",
+                help="measure the metrics against those of other libraries",
             ),
             argument(
                 "--training",
                 action="store_true",
-                help="training networks of an ensemble at once against one after the other instead",
+                help="measure training: networks of an ensemble in parallel and in sequence",
             ),
             argument(
                 "--delivery",
@@ -240,7 +242,8 @@ SIGNATURES: dict[str, Signature] = {
                 "--source",
                 nargs="*",
                 default=[],
-                help="sources with LiDAR for the reading, projection and scoring rate, e.g. kitti:DRIVE_DIR",
+                help="sources with LiDAR: measure reading, projection and scoring, "
+                "e.g. kitti:DRIVE_DIR",
             ),
         ),
         "--source kitti:2011_09_26/2011_09_26_drive_0001_sync",
@@ -251,14 +254,16 @@ SIGNATURES: dict[str, Signature] = {
             argument(
                 "name",
                 choices=EXPERIMENTS,
-                help="; ".join(f"{name}: {one.description}" for name, one in EXPERIMENTS.items()),
+                help="; ".join(
+                    f"{name}: {experiment.description}" for name, experiment in EXPERIMENTS.items()
+                ),
             ),
             argument(
                 "--output",
                 type=Path,
                 required=True,
                 metavar="DIR",
-                help="folder for table, JSON and figure",
+                help="folder for table, JSON and plot",
             ),
             argument(
                 "--seeds", type=at_least_one, help="repetitions (default: the experiment's own)"
@@ -266,7 +271,7 @@ SIGNATURES: dict[str, Signature] = {
             argument(
                 "--quick",
                 action="store_true",
-                help="a small version, under two minutes on two cores",
+                help="small version, under two minutes on two cores",
             ),
             argument(
                 "--data",
@@ -285,7 +290,7 @@ SIGNATURES: dict[str, Signature] = {
                 type=Path,
                 default=Path("demo_output"),
                 metavar="DIR",
-                help="folder for bag, report and pictures",
+                help="folder for bag, reports and plots",
             ),
         ),
         "--output demo_output",
@@ -296,24 +301,24 @@ SIGNATURES: dict[str, Signature] = {
 def build_parser(
     commands: Mapping[str, Callable[[argparse.Namespace], None]],
 ) -> argparse.ArgumentParser:
-    """The whole command line: each command's help is the docstring of its function."""
+    """Return the parser; the help of each command is the docstring of its function."""
     parser = argparse.ArgumentParser(
         "uncertainty-depth",
-        description="Monocular depth with an error bar, and the scores of the error bar.",
+        description="Monocular depth with its standard deviation, and scores of both.",
     )
     parser.add_argument("--version", action="version", version=__version__)
     subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name, command in commands.items():
         text = (command.__doc__ or "").strip()
-        made = subparsers.add_parser(
+        subparser = subparsers.add_parser(
             name,
             help=text,
             description=text,
             epilog=f"example: uncertainty-depth {name} {SIGNATURES[name].example}",
         )
         for config in SIGNATURES[name].configs:
-            add_arguments(made, config)
+            add_arguments(subparser, config)
         for each in SIGNATURES[name].arguments:
-            made.add_argument(each.name, **each.options)
-        made.set_defaults(command=command)
+            subparser.add_argument(each.name, **each.options)
+        subparser.set_defaults(command=command)
     return parser

@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 def calibrate(arguments: argparse.Namespace) -> None:
-    """Fit a monotone map from raw to calibrated sigma, and write it if it helps on other frames."""
+    """Fit a calibration of sigma and write it if it improves the scores of held-out frames."""
     from uncertainty_depth.calibration import report
     from uncertainty_depth.calibration.table import table
     from uncertainty_depth.data.source import open_source

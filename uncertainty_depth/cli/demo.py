@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The whole system on one machine: a bag of unseen worlds, three processes on real ROS 2, and the same bag scored offline."""
+"""Run the demo: render a bag, play it through both nodes, and score it offline too."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SHOWN = (
 
 
 def run(output: Path) -> Iterator[str]:
-    """Run everything under `output` and yield, line by line, what a person should read.
+    """Run everything under `output` and yield the lines to print.
 
     Raises:
         RosMissingError: without ROS 2.
@@ -53,7 +53,10 @@ def run(output: Path) -> Iterator[str]:
     from uncertainty_depth.ros.demo.live_run import live_run
 
     source = BagSource(make_bag(output / "bag"), SourceConfig())
-    yield f"{source.name}: {len(source)} frames of {WORLD.worlds} worlds the model has not seen, with a class of objects it has never seen"
+    yield (
+        f"{source.name}: {len(source)} frames of {WORLD.worlds} worlds the model has not seen, "
+        "with a class of objects it has never seen"
+    )
     counts = live_run(source, MODEL, output / "live")
     evaluate_offline(source, output / "offline")
     live, offline = (
@@ -62,11 +65,12 @@ def run(output: Path) -> Iterator[str]:
     yield from account(counts, source.topics.image, live)
     yield from side_by_side(live, offline)
     yield from ["", *sentences(offline["verdict"]), ""]
-    yield f"pictures and reports: {output / 'live' / 'report.html'}, {output / 'offline' / 'report.html'}"
+    pages = [output / name / "report.html" for name in ("live", "offline")]
+    yield f"reports: {pages[0]}, {pages[1]}"
 
 
 def make_bag(bag: Path) -> Path:
-    """The demo's worlds as a bag; one that is there already is used again."""
+    """Render the demo's worlds into a bag, unless it exists."""
     bag.parent.mkdir(parents=True, exist_ok=True)
     if not (bag / "metadata.yaml").exists():
         synthesize(bag, WORLD)
@@ -74,7 +78,7 @@ def make_bag(bag: Path) -> Path:
 
 
 def evaluate_offline(source: BagSource, folder: Path) -> None:
-    """What `uncertainty-depth evaluate BAG` does."""
+    """Evaluate the bag as `uncertainty-depth evaluate` does."""
     predictor = Predictor(MODEL, PredictorConfig())
     evaluation = evaluate(source, predictor, EvaluationConfig())
     if evaluation.interrupted:  # half a bag is nothing to compare the live run with
@@ -92,28 +96,41 @@ def evaluate_offline(source: BagSource, folder: Path) -> None:
 def account(
     counts: Mapping[str, Mapping[str, int]], image: str, live: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Where every camera image went: sent, received or lost, processed or dropped, scored or skipped; and what none of these explains."""
+    """Yield how many images were sent, lost, processed, dropped, scored and skipped.
+
+    What none of the counts explains is shown as unaccounted.
+    """
     sent = counts["player"][image]
-    depth = counts["depth_node"]
-    scores = counts["evaluator_node"]
-    frames = live["frames"]
-    lost = depth.get("lost_in_transport", 0)
-    dropped = _dropped(depth)
-    received = depth.get("received", 0)
-    processed = depth.get("processed", 0)
     yield f"sent by the player: {sent} images"
-    yield f"depth node: {received} received{_reasons({'lost_in_transport': lost, 'unaccounted': sent - received - lost})}"
-    yield f"depth node: {processed} processed{_reasons(dropped | {'unaccounted': received - processed - sum(dropped.values())})}"
-    arrived = scores.get(PREDICTIONS, 0)
-    messages = _dropped(scores) | {"lost_in_transport": scores.get("lost_in_transport", 0)}
-    yield f"evaluator node: {arrived} predictions received{_reasons({'unaccounted': processed - arrived})}"
-    yield f"evaluator node: messages of all topics lost: {_reasons(messages).removeprefix(', ') or 'none'}"
-    unaccounted = arrived - frames["evaluated"] - sum(frames["skipped"].values())
-    yield f"evaluator node: {frames['evaluated']} scored{_reasons(frames['skipped'] | {'unaccounted': unaccounted})}"
+
+    depth = counts["depth_node"]
+    received = depth.get("received", 0)
+    lost = depth.get("lost_in_transport", 0)
+    missing = {"lost_in_transport": lost, "unaccounted": sent - received - lost}
+    yield f"depth node: {received} received{_reasons(missing)}"
+
+    processed = depth.get("processed", 0)
+    dropped = _dropped(depth)
+    unaccounted = received - processed - sum(dropped.values())
+    yield f"depth node: {processed} processed{_reasons(dropped | {'unaccounted': unaccounted})}"
+
+    scores = counts["evaluator_node"]
+    predictions = scores.get(PREDICTIONS, 0)
+    missing = {"unaccounted": processed - predictions}
+    yield f"evaluator node: {predictions} predictions received{_reasons(missing)}"
+    losses = _dropped(scores) | {"lost_in_transport": scores.get("lost_in_transport", 0)}
+    summary = _reasons(losses).removeprefix(", ") or "none"
+    yield f"evaluator node: messages of all topics lost: {summary}"
+
+    evaluated = live["frames"]["evaluated"]
+    skipped = live["frames"]["skipped"]
+    unaccounted = predictions - evaluated - sum(skipped.values())
+    reasons = skipped | {"unaccounted": unaccounted}
+    yield f"evaluator node: {evaluated} scored{_reasons(reasons)}"
 
 
 def side_by_side(live: Mapping[str, Any], offline: Mapping[str, Any]) -> Iterator[str]:
-    """The main figures of both runs."""
+    """Yield a table of the main metrics of both runs."""
     yield f"\n{'':30}{'live':>12}{'offline':>12}"
     yield f"{'frames':30}{live['frames']['evaluated']:12}{offline['frames']['evaluated']:12}"
     left = flatten(live)

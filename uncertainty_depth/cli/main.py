@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The `uncertainty-depth` command: reads arguments, calls the core, and is the only place that prints and exits."""
+"""Run the `uncertainty-depth` command; the only code that prints and exits."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _warn(sentences: Sequence[str]) -> None:
 
 
 def predict(arguments: argparse.Namespace) -> None:
-    """Predict depth and sigma of image files: 32-bit TIFF maps in metres, and a picture of each to look at."""
+    """Predict depth and sigma of image files: TIFF maps in metres, and a plot of each."""
     from uncertainty_depth.inference.predict_files import predict_files
     from uncertainty_depth.inference.predictor import Predictor
 
@@ -124,7 +124,7 @@ def predict(arguments: argparse.Namespace) -> None:
 
 
 def convert_kitti(arguments: argparse.Namespace) -> None:
-    """Convert a KITTI raw drive to a rosbag2 (MCAP) with image, camera_info, points and /tf_static."""
+    """Convert a KITTI raw drive to a rosbag2 (MCAP) with image, points and /tf_static."""
     from uncertainty_depth.writers.convert_kitti import convert
 
     convert(arguments.drive, arguments.bag)
@@ -132,7 +132,7 @@ def convert_kitti(arguments: argparse.Namespace) -> None:
 
 
 def synthesize(arguments: argparse.Namespace) -> None:
-    """Render the synthetic world into a rosbag2 (MCAP): camera and LiDAR on a robot that drives through it."""
+    """Render synthetic worlds into a rosbag2 (MCAP) with camera and LiDAR."""
     from uncertainty_depth.synthetic.source import synthesize as render
 
     render(arguments.bag, from_arguments(SynthesisConfig, arguments))
@@ -140,7 +140,7 @@ def synthesize(arguments: argparse.Namespace) -> None:
 
 
 def info(arguments: argparse.Namespace) -> None:
-    """Print what a bag holds, what `evaluate` would take from it, and the transform that a node without tf needs, and plot its depth on its image; or what a model is."""
+    """Describe a bag and plot its LiDAR on its image, or describe a model folder."""
     from uncertainty_depth.data.bag import BagSource
     from uncertainty_depth.data.recording import Recording
 
@@ -223,7 +223,7 @@ def play(arguments: argparse.Namespace) -> None:
 
 
 def bench(arguments: argparse.Namespace) -> None:
-    """Print ratios measured in one run: sampling against the naive way and the floor, the node; or the metrics, or training; and reading sources."""
+    """Measure speed: network and node, or --metrics, or --training; and reading of sources."""
     from uncertainty_depth.bench import (
         run_delivery,
         run_metrics,
@@ -247,7 +247,7 @@ def bench(arguments: argparse.Namespace) -> None:
 
 
 def experiment(arguments: argparse.Namespace) -> None:
-    """Repeat an experiment of the papers: a table, JSON and the figure; killed, it goes on where it was."""
+    """Repeat an experiment of the papers; a run that was killed resumes where it stopped."""
     EXPERIMENTS[arguments.name].run(
         arguments.output, arguments.seeds, arguments.quick, arguments.data
     )
@@ -255,7 +255,7 @@ def experiment(arguments: argparse.Namespace) -> None:
 
 
 def demo(arguments: argparse.Namespace) -> None:
-    """Make a world and a bag, run player, depth node and evaluator node on real ROS 2, and print the scores."""
+    """Play a synthetic bag through depth node and evaluator node, and print the scores."""
     from uncertainty_depth.cli.demo import run
 
     for line in run(arguments.output):
@@ -279,7 +279,7 @@ COMMANDS: dict[str, Command] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; errors a user can mend become one sentence and exit code 1."""
+    """Run a command; user errors become one sentence and exit code 1."""
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = build_parser(COMMANDS).parse_args(words)
     arguments.command_line = shlex.join(["uncertainty-depth", *words])

@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 def train(arguments: argparse.Namespace) -> None:
-    """Train or fine-tune (--from) a model on a source; --resume continues after an interruption."""
+    """Train or fine-tune (--from) a model on a source; --resume continues a training."""
     from uncertainty_depth.data import checked_source
     from uncertainty_depth.data.source import open_source
     from uncertainty_depth.training import train as train_model

@@ -15,7 +15,9 @@ Objective = Callable[[nn.Module, Tensor, Tensor], Tensor]
 def adversarial_examples(
     network: nn.Module, objective: Objective, inputs: Tensor, targets: Tensor, step: Tensor | float
 ) -> Tensor:
-    """Move each input one step in the direction that raises its loss most, by the gradient's sign (Goodfellow et al. 2015).
+    """Return the inputs after one step up the gradient's sign (Goodfellow et al. 2015).
+
+    The step raises the loss most for its maximum norm.
 
     Args:
         network: what is attacked; its own gradients stay untouched.
@@ -33,7 +35,7 @@ def adversarial_examples(
 
 
 def with_adversarial_examples(objective: Objective, step: Tensor | float) -> Objective:
-    """The objective plus the same on adversarial examples (their algorithm 1), halved so that its scale stays."""
+    """Return the mean of the objective on inputs and on adversarial examples (algorithm 1)."""
 
     def both(network: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor:
         moved = adversarial_examples(network, objective, inputs, targets, step)

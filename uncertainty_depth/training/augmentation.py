@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Random changes of a batch that leave its depth true: the mirror image, a closer look, and other light."""
+"""Augment a batch so that its depth stays true: flips, zoom, brightness and colour."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ COLOUR = 0.1
 
 
 def augment(images: Tensor, depth_m: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Flip half of the frames left to right and zoom into them, image and depth alike, then change the light of the images.
+    """Flip half of the frames, zoom into all, and change brightness, contrast and colour.
+
+    Flip and zoom change image and depth alike.
 
     Args:
         images: (B, 3, h, w) float32 in [0, 1].
@@ -31,7 +33,9 @@ def augment(images: Tensor, depth_m: Tensor, generator: torch.Generator) -> tupl
 
 
 def zoom(images: Tensor, depth_m: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Enlarge a random part of each frame by a factor of up to `ZOOM` and divide its depth by it: what looks larger is nearer.
+    """Crop and enlarge each frame by up to `ZOOM`, and divide its depth by the factor.
+
+    What looks larger is nearer.
 
     Depth is sampled at the nearest pixel, never blended.
     """
@@ -49,7 +53,7 @@ def zoom(images: Tensor, depth_m: Tensor, generator: torch.Generator) -> tuple[T
 
 
 def change_light(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Per frame: contrast about the frame's mean, brightness, and the strength of each colour channel, clamped to [0, 1]."""
+    """Change contrast, brightness and colour channels of each frame, clamped to [0, 1]."""
     count = len(images)
     contrast = _factors((count, 1, 1, 1), CONTRAST, generator).to(images.device)
     gain = (
@@ -61,5 +65,5 @@ def change_light(images: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def _factors(shape: tuple[int, ...], spread: float, generator: torch.Generator) -> Tensor:
-    """Uniform in [1 - spread, 1 + spread]."""
+    """Return factors, uniform in [1 - spread, 1 + spread]."""
     return 1 + spread * (2 * torch.rand(shape, generator=generator) - 1)

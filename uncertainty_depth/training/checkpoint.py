@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""All that the training of one network needs to go on after it was killed: one safetensors file, replaced as a whole after every epoch.
+"""Checkpoint of one network: a safetensors file, replaced after every epoch.
 
 What the networks of a model have in common is in `model.json`. No random state is stored: every
 epoch draws from generators seeded by the option `seed` and the number of the epoch.
@@ -29,7 +29,7 @@ History = list[dict[str, float]]
 
 @dataclass(frozen=True)
 class State:
-    """How far the training of a network is.
+    """Progress of the training of one network.
 
     Attributes:
         history: of the epochs so far.
@@ -43,7 +43,7 @@ class State:
 def write(
     path: Path, network: DepthNetwork, optimizer: torch.optim.Optimizer, history: History
 ) -> None:
-    """Replace the checkpoint: whoever reads it sees the old one or the new one, never a part."""
+    """Replace the checkpoint atomically."""
     frozen = _frozen(network)
     tensors = {
         f"network.{name}": value.detach().cpu().contiguous()
@@ -59,12 +59,12 @@ def write(
 
 
 def close(path: Path, history: History) -> None:
-    """Replace the checkpoint of a network that is trained: of its last epoch nothing but the history is needed."""
+    """Replace the checkpoint of a trained network by its history alone."""
     atomic.write_bytes(path, save({}, {"history": json.dumps(history)}))
 
 
 def _frozen(network: DepthNetwork) -> dict[str, Tensor]:
-    """Weights that training never changes: whoever makes the network again has them."""
+    """Return the weights of a frozen encoder, which a checkpoint need not hold."""
     return {
         name: value
         for name, value in network.state_dict().items()
@@ -73,7 +73,9 @@ def _frozen(network: DepthNetwork) -> dict[str, Tensor]:
 
 
 def read(path: Path) -> State:
-    """What the checkpoint says, weights aside; where there is none, the network has not been begun.
+    """Return the progress; without a checkpoint the network has not been started.
+
+    The weights are not read.
 
     Raises:
         ModelError: the checkpoint is damaged.
@@ -109,7 +111,7 @@ def restore(path: Path, network: DepthNetwork, optimizer: torch.optim.Optimizer)
 
 
 def _history(metadata: dict[str, str]) -> History:
-    """An earlier version kept the histories of all networks in one file; that of a single network is read still."""
+    """Return the history; earlier versions kept those of all networks in one list."""
     return (
         json.loads(metadata["history"])
         if "history" in metadata

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The history of a training as a picture and as a table."""
+"""Write the history of a training as a plot and as a table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def write_picture(
 
 
 def curves_figure(history: Sequence[dict[str, float]], kept: Sequence[int]) -> Figure:
-    """Loss, abs_rel and rmse against the epoch, counted from 1; kept epochs are marked."""
+    """Return plots of loss, abs_rel and rmse by epoch, counted from 1; saved epochs are marked."""
     figure = Figure(figsize=(12, 3.6), layout="constrained")
     loss, abs_rel, rmse = figure.subplots(1, 3)
     _plot(loss, "loss", history, {"train_loss": "training", "validation_loss": "validation"}, kept)

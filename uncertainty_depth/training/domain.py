@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The data a model was trained on: cameras, and the median depth of each part of the image."""
+"""Describe the training data: cameras, and the median depth of each part of the image."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""One pass over the training frames, and the error on the validation frames."""
+"""Train for one epoch, and compute the errors on the validation frames."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def train_epoch(
     epoch: int,
     progress: tqdm,
 ) -> float:
-    """Show every frame of `indices` once, in random order; returns the mean loss.
+    """Train on each frame of `indices` once, in random order, and return the mean loss.
 
     All randomness of the epoch comes from `training.seed` and `epoch`, so a resumed training draws
     the same numbers.
@@ -57,12 +57,15 @@ def train_epoch(
 
 
 def batches_per_epoch(count: int, batch_size: int) -> int:
-    """Steps that `train_epoch` takes for `count` frames."""
+    """Return the number of batches per epoch for `count` frames."""
     return math.ceil(count / batch_size)
 
 
 def _batches(order: Sequence[int], batch_size: int) -> Iterator[list[int]]:
-    """Batches of equal size up to one frame: a last batch of one frame would break batch normalisation."""
+    """Yield batches whose sizes differ by one at most.
+
+    A last batch of one frame would break batch normalisation.
+    """
     yield from (
         part.tolist()
         for part in np.array_split(np.asarray(order), batches_per_epoch(len(order), batch_size))
@@ -101,7 +104,10 @@ def validate(
     indices: Sequence[int],
     batch_size: int,
 ) -> dict[str, float]:
-    """Figures over all pixels with a target of the frames of `indices`, in float32: validation_loss, abs_rel, rmse, rmse_log (Eigen et al. 2014)."""
+    """Return validation_loss, abs_rel, rmse and rmse_log (Eigen et al. 2014) in float32.
+
+    They are over all pixels with a target of the frames of `indices`.
+    """
     device = _device(network)
     network = network.eval()
     sums = torch.zeros(4, dtype=torch.float64)

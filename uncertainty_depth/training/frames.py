@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A source read once into compact arrays at the network's size, and its split into training and validation frames."""
+"""Read a source into arrays at the network's size, and split it for validation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ FILES = (".images.npy", ".depths_m.npy")
 
 @dataclass
 class TrainingFrames:
-    """Frames at the network's size: 3 + 2 bytes per pixel, 0.1 MB per frame at 160x128.
+    """Training frames at the network's size.
+
+    They take 3 + 2 bytes per pixel, 0.1 MB per frame at 160x128.
 
     Attributes:
         images: per frame (h, w, 3) uint8, RGB.
@@ -50,7 +52,7 @@ class TrainingFrames:
         return len(self.images)
 
     def add(self, frame: Frame, width: int, height: int) -> None:
-        """Resize a frame and keep it, or count it as skipped where no ground truth is left."""
+        """Resize and store a frame, or count it as skipped if no ground truth is left."""
         depth = resample_depth(frame.ground_truth_m, width, height).astype(np.float16)
         if np.isnan(depth).all():
             self.skipped["no_ground_truth"] += 1
@@ -62,13 +64,16 @@ class TrainingFrames:
     def batch(
         self, indices: Sequence[int], device: torch.device | str = "cpu"
     ) -> tuple[Tensor, Tensor]:
-        """Images (B, 3, h, w) float32 in [0, 1], depth (B, 1, h, w) float32 metres with NaN, on `device`."""
+        """Return images (B, 3, h, w) in [0, 1] and depth (B, 1, h, w) in metres, float32.
+
+        Unknown depth is NaN.
+        """
         images = image_tensor(np.stack([self.images[index] for index in indices]), device)
         depths = torch.from_numpy(np.stack([self.depths_m[index] for index in indices])).to(device)
         return images, depths[:, None].float()
 
     def save(self, folder: Path) -> None:
-        """Write all pixels to files in `folder`, for other processes to map into their memory."""
+        """Write all pixels to files in `folder`, which other processes map into memory."""
         for name, arrays in zip(FILES, (self.images, self.depths_m), strict=True):
             file = np.lib.format.open_memmap(
                 folder / name, "w+", arrays[0].dtype, (len(arrays), *arrays[0].shape)
@@ -78,25 +83,25 @@ class TrainingFrames:
 
     @classmethod
     def mapped(cls, folder: Path) -> TrainingFrames:
-        """What `save` wrote, read-only and in memory once, however many processes map it."""
+        """Return the frames that `save` wrote, mapped read-only and shared by all processes."""
         return cls(*(np.load(folder / name, mmap_mode="r") for name in FILES))
 
     def fingerprint(self) -> str:
-        """Checksum over all pixels: a resumed training must see the same frames."""
+        """Return a checksum of all pixels; a resumed training must read the same frames."""
         checksum = 0
         for array in (*self.images, *self.depths_m):
             checksum = zlib.crc32(array.tobytes(), checksum)
         return f"{len(self)}-{checksum:08x}"
 
     def fraction_outside(self, least_m: float, greatest_m: float) -> float:
-        """Share of the known pixels that a network of this depth range cannot give."""
+        """Return the fraction of the known pixels outside a depth range."""
         known = [depth[~np.isnan(depth)] for depth in self.depths_m]
         outside = sum(int(((values < least_m) | (values > greatest_m)).sum()) for values in known)
         return outside / sum(values.size for values in known)
 
 
 def read_frames(source: Source, size: tuple[int, ...], max_frames: int = 0) -> TrainingFrames:
-    """Read the source once; at most `max_frames` of it, evenly spread, where that is not 0.
+    """Read the source once; at most `max_frames`, evenly spaced, if that is not 0.
 
     Raises:
         SourceError: fewer than two frames have ground truth: one to train on, one to validate on.
@@ -115,7 +120,7 @@ def read_frames(source: Source, size: tuple[int, ...], max_frames: int = 0) -> T
 
 
 def evenly_spread(count: int, most: int) -> set[int] | None:
-    """Which of `count` frames to take so that at most `most` are; None for all."""
+    """Return the indices of at most `most` of `count` frames, evenly spaced; None for all."""
     return None if most == 0 or most >= count else {index * count // most for index in range(most)}
 
 
@@ -133,7 +138,7 @@ def _report(source: Source, frames: TrainingFrames) -> None:
 
 
 def split(count: int, validation_fraction: float, seed: int) -> tuple[list[int], list[int]]:
-    """Training and validation frames: contiguous blocks in time, drawn by the seed.
+    """Return training and validation frames: contiguous blocks in time, chosen by the seed.
 
     Neighbouring frames of a drive show nearly the same picture. A random split would put a twin of
     every validation frame among the training frames and call memory skill, so whole blocks are

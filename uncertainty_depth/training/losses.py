@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Losses over the supervised pixels only: a pixel without ground truth gets no gradient.
+"""Losses over the pixels with ground truth; other pixels get no gradient.
 
 Every loss takes (B, 1, h, w) tensors in metres, NaN in the ground truth where nothing is known,
 and returns a scalar: the mean over the supervised pixels of the batch, 0 when there is none.
@@ -23,19 +23,22 @@ BERHU_SHARE = 0.2  # Laina et al. 2016, below eq. 1
 
 
 def l1(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
-    """Mean of |d - g|, metres."""
+    """Return the mean of |d - g|, metres."""
     depth, truth = _supervised(ground_truth_m, depth_m, ground_truth_m)
     return _mean((depth - truth).abs())
 
 
 def log_l1(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
-    """Mean of |ln d - ln g|: the same relative error costs the same near and far."""
+    """Return the mean of |ln d - ln g|: a relative error costs the same near and far."""
     depth, truth = _supervised(ground_truth_m, depth_m, ground_truth_m)
     return _mean((depth.log() - truth.log()).abs())
 
 
 def berhu(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
-    """Reverse Huber (Laina et al. 2016, eq. 1): |e| up to c, (e^2 + c^2) / 2c beyond, c a fifth of the batch's largest error."""
+    """Return the reverse Huber loss (Laina et al. 2016, eq. 1).
+
+    It is |e| up to c and (e^2 + c^2) / 2c beyond, with c a fifth of the batch's largest error.
+    """
     depth, truth = _supervised(ground_truth_m, depth_m, ground_truth_m)
     error = (depth - truth).abs()
     if not error.numel():
@@ -49,13 +52,13 @@ def berhu(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Te
 
 
 def laplace_nll(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
-    """Mean of -ln p(g) for the Laplace distribution of location d and scale b: ln 2b + |d - g| / b."""
+    """Return the mean of ln 2b + |d - g| / b: the Laplace negative log-likelihood."""
     depth, scale, truth = _supervised(ground_truth_m, depth_m, _required(scale_m), ground_truth_m)
     return _mean((2 * scale).log() + (depth - truth).abs() / scale)
 
 
 def gaussian_nll(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
-    """Mean of -ln p(g) for the normal distribution of mean d and standard deviation s."""
+    """Return the mean Gaussian negative log-likelihood of mean d and standard deviation s."""
     depth, scale, truth = _supervised(ground_truth_m, depth_m, _required(scale_m), ground_truth_m)
     return _mean(
         0.5 * math.log(2 * math.pi) + scale.log() + 0.5 * ((depth - truth) / scale).square()
@@ -63,7 +66,9 @@ def gaussian_nll(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor
 
 
 def distillation(depth_m: Tensor, scale_m: Tensor | None, targets_m: Tensor) -> Tensor:
-    """Mean of |ln d - ln m| + |ln s - ln t| for a teacher's mean m and standard deviation t, the two channels of the targets.
+    """Return the mean of |ln d - ln m| + |ln s - ln t| for a teacher's mean m and sigma t.
+
+    m and t are the two channels of the targets.
 
     The same relative error costs the same everywhere, in depth and in sigma; a sigma below the
     least that a head can give counts as that.
@@ -82,7 +87,7 @@ LIKELIHOODS: dict[str, Loss] = {"laplace": laplace_nll, "gaussian": gaussian_nll
 
 
 def choose(network: NetworkConfig, training: TrainingConfig) -> Loss:
-    """The loss the options ask for; an empty one is the head's likelihood, log-L1 without a head.
+    """Return the loss of the options; by default the head's likelihood, or log-L1 without a head.
 
     Raises:
         ConfigError: for nll without a head, or a head that the loss leaves untrained.
@@ -102,7 +107,7 @@ def choose(network: NetworkConfig, training: TrainingConfig) -> Loss:
 
 
 def _supervised(ground_truth_m: Tensor, *maps: Tensor) -> list[Tensor]:
-    """The pixels of each map that have ground truth, flat, in float32 whatever the network ran in."""
+    """Return the pixels of each map that have ground truth, flat, in float32."""
     known = torch.isfinite(ground_truth_m)
     return [values[known].float() for values in maps]
 

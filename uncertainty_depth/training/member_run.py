@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The training of one network of a model."""
+"""Train one network of a model."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ EXAMPLES = 8
 
 
 class MemberRun:
-    """The training of one member: all its state, saved after every epoch."""
+    """Training of one member; all its state is saved after every epoch."""
 
     def __init__(self, model: ModelRun, number: int, make_bar: Callable[..., tqdm] = tqdm) -> None:
-        """`number` is its place in the plan, from 0; `make_bar` takes tqdm's arguments."""
+        """Prepare the member `number`, from 0; `make_bar` takes tqdm's arguments."""
         self.model = model
         self.number = number
         self.make_bar = make_bar
@@ -52,11 +52,11 @@ class MemberRun:
 
     @property
     def errors(self) -> list[float]:
-        """Validation error of each epoch so far."""
+        """Validation error of each finished epoch."""
         return schedule.validation_errors(self.history)
 
     def run(self) -> None:
-        """Train until the schedule says that it is enough."""
+        """Train until the schedule ends it."""
         steps = batches_per_epoch(len(self.indices), self.training.batch_size)
         with self.make_bar(
             total=self.training.epochs * steps, initial=len(self.errors) * steps, unit="batch"
@@ -80,7 +80,7 @@ class MemberRun:
             )
 
     def one_epoch(self, bar: tqdm) -> None:
-        """Train, validate, keep the weights where the schedule says so, save."""
+        """Train, validate, write the weights if the schedule says so, and save."""
         model = self.model
         epoch = len(self.errors)
         bar.set_description(f"{self.label}epoch {epoch + 1}/{self.training.epochs}")
@@ -118,7 +118,7 @@ class MemberRun:
         )
 
     def _examples(self) -> tuple[Tensor, Tensor]:
-        """Some of the training frames, evenly spread, and what the network shall give for them."""
+        """Return some training images, evenly spaced, and their targets."""
         images, depth_m = self.model.frames.batch(
             self.indices[:: math.ceil(len(self.indices) / EXAMPLES)], self.model.device
         )
@@ -131,7 +131,10 @@ class MemberRun:
         )
 
     def _save(self, epoch: int) -> None:
-        """The checkpoint last: a kill before it repeats the epoch, which writes the same files again."""
+        """Write weights and tables, then the checkpoint.
+
+        Killed before the checkpoint, the epoch is repeated and writes the same files again.
+        """
         folder = self.model.folder
         if schedule.keeps(self.errors, self.training):
             model_folder.write_member(
@@ -145,6 +148,6 @@ class MemberRun:
 
 
 def create(model: ModelRun) -> None:
-    """Start the model's folder for networks like the first member's, where that has not been done."""
+    """Create the model folder for networks like the first member's, unless it exists."""
     if not (model.folder / "model.json").exists():
         model_folder.create(model.folder, initial_network(model.plan[0]), model.record)

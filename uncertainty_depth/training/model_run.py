@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The training of all networks of a model: what they have in common, and what is done of them."""
+"""State shared by all networks of a model in training, and its files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ HALF_WRITTEN = (
 
 @dataclass(frozen=True)
 class ModelRun:
-    """What all members have in common. What is done of each is in its checkpoint; members may be trained in processes of their own.
+    """State shared by all ensemble members.
+
+    The progress of each is in its checkpoint; members may be trained in processes of their own.
 
     Attributes:
         folder: the model folder.
@@ -48,19 +50,19 @@ class ModelRun:
     record: dict[str, Any]
 
     def named(self, stem: str, number: int) -> str:
-        """What a file of the member `number`, from 0, is called without its ending: a single one needs no name."""
+        """Return a file's stem, with the member's name if the model has several members."""
         return stem if len(self.plan) == 1 else f"{stem}_{self.plan[number].name}"
 
     def checkpoint(self, number: int) -> Path:
-        """The checkpoint of a member."""
+        """Return the path of a member's checkpoint."""
         return self.folder / f"{self.named(checkpoint.NAME, number)}.safetensors"
 
     def log(self, number: int) -> Path:
-        """What a member's own process prints, where it has one."""
+        """Return the path of the log of a member's own process."""
         return self.folder / f"{self.plan[number].name}.log"
 
     def unfinished(self) -> list[int]:
-        """Numbers of the members that are not trained yet."""
+        """Return the numbers of the members that are not trained yet."""
         return [
             number
             for number in range(len(self.plan))
@@ -68,13 +70,13 @@ class ModelRun:
         ]
 
     def histories(self) -> list[History]:
-        """Of all members, as their checkpoints have them."""
+        """Return the histories of all members from their checkpoints."""
         return [
             checkpoint.read(self.checkpoint(number)).history for number in range(len(self.plan))
         ]
 
     def describe(self, histories: Sequence[History], finished: bool = False) -> None:
-        """Bring `model.json` up to date: with the first weights kept the model is of use."""
+        """Update `model.json`; the model can be used once it has the first weights."""
         content = self.record | record.results(self.plan, histories, finished)
         model_folder.set_members(
             self.folder, served(self.plan, histories), self.plan[0].training.method, content
@@ -82,19 +84,19 @@ class ModelRun:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One process at a time changes `model.json`; the kernel gives the lock back however a process ends."""
+        """Lock `model.json` against other processes; the kernel unlocks it if this one dies."""
         with (self.folder / ".lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
     def finish(self) -> None:
-        """Complete `model.json`, and leave nothing but the model."""
+        """Complete `model.json` and remove all temporary files."""
         self.describe(self.histories(), finished=True)
         clean(self.folder, self.plan)
 
 
 def clean(folder: Path, plan: Sequence[Member]) -> None:
-    """Remove what only an unfinished training needs: checkpoints, logs, the lock, shared frames, and what a kill left half written."""
+    """Remove checkpoints, logs, the lock, shared frames and partly written files."""
     names = [
         f"{checkpoint.NAME}*.safetensors",
         *(f"{member.name}.log" for member in plan),

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What a network is trained for: a loss, what it is shown instead of the ground truth, and with which changes to the images."""
+"""Objective of a network: a loss, its targets, and adversarial examples."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from uncertainty_depth.training.adversarial import with_adversarial_examples
 from uncertainty_depth.training.losses import Loss
 
 Targets = Callable[[Tensor, Tensor], Tensor]
-"""Images (B, 3, h, w) and their ground truth (B, 1, h, w) to what the network shall give, (B, 1 or more, h, w) metres, NaN where that is unknown."""
+"""Function of images (B, 3, h, w) and ground truth (B, 1, h, w) that returns the targets.
+
+These are (B, 1 or more, h, w), metres, NaN where unknown.
+"""
 
 
 def ground_truth(images: Tensor, depth_m: Tensor) -> Tensor:
-    """The targets of a network that learns depth from measurements."""
+    """Return the ground truth: the targets of a network that learns from measurements."""
     return depth_m
 
 
@@ -40,7 +43,7 @@ class Objective:
     examples: int = 0
 
     def __call__(self, network: nn.Module, images: Tensor, depth_m: Tensor) -> Tensor:
-        """(B, 3, h, w) images in [0, 1] and (B, 1, h, w) metres to a scalar."""
+        """Return the loss, a scalar, for images (B, 3, h, w) in [0, 1] and depth in metres."""
         misfit = (
             with_adversarial_examples(self.misfit, self.adversarial_step)
             if self.adversarial_step
@@ -50,17 +53,23 @@ class Objective:
         return value + network.decoder.divergence() / self.examples if self.examples else value
 
     def misfit(self, network: nn.Module, images: Tensor, targets: Tensor) -> Tensor:
-        """The mean loss on images as they are."""
+        """Return the mean loss without adversarial examples."""
         with autocast(images.device):
             output = network(images)
         return self.loss(output.depth_m, output.scale_m, targets)
 
 
 def autocast(device: torch.device) -> torch.autocast:
-    """bfloat16 for the network's passes where the hardware multiplies it; it needs no loss scaling. Losses are in float32 everywhere."""
+    """Return a context that computes the network in bfloat16 where that is faster.
+
+    bfloat16 needs no loss scaling; losses are computed in float32.
+    """
     return torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16(device))
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Whether bfloat16 is faster than float32 here: on a GPU, and on a CPU with AVX-512 BF16 (twice as fast in a measured training step)."""
+    """Return whether bfloat16 is faster here: on a GPU, or a CPU with AVX-512 BF16.
+
+    On such a CPU a training step took half the time.
+    """
     return device.type == "cuda" or getattr(torch.cpu, "_is_avx512_bf16_supported", bool)()

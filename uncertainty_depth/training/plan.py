@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The networks that make a model: what each is, and what sets it apart from the others."""
+"""Plan the networks of a model: what each is, and how they differ."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ HEADS_NEEDED = {
     "log_likelihood": "laplace",
     "self_teaching": "laplace",
     "distilled": "gaussian",  # and no other: a standard deviation is what it learns
-    "concrete_dropout": "laplace",  # a divergence is weighed against a likelihood, not against any loss
+    # A divergence is weighed against a likelihood, not against any other loss.
+    "concrete_dropout": "laplace",
     "variational_dropout": "laplace",
 }
 DROPOUTS_NEEDED = {"concrete_dropout": "concrete", "variational_dropout": "gaussian"}
@@ -38,9 +39,9 @@ ONLY_FOR = {
     "adversarial_step": ("adversarial_ensemble",),
     "snapshots": ("multi_epochs",),
 }
-"""Options of the training that these methods alone have a use for."""
+"""Training options that only these methods use."""
 MakeTargets = Callable[[Path, torch.device], Targets]
-"""Model folder and device to targets, once the members that they come from are trained."""
+"""Function of model folder and device that returns targets, once their teacher is trained."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,10 @@ class Member:
     start: tuple[Path, str] | None = None
 
     def frames(self, indices: Sequence[int]) -> list[int]:
-        """Those of the training frames that this member sees, sorted; all, or a bootstrap sample of the same size (Breiman 1996)."""
+        """Return the member's training frames, sorted.
+
+        These are all, or for bagging a bootstrap sample of the same size (Breiman 1996).
+        """
         if not self.bootstrap:
             return list(indices)
         return sorted(
@@ -84,7 +88,7 @@ class Member:
         )
 
     def objective_in(self, folder: Path, device: torch.device, frames: int) -> Objective:
-        """What it is trained for on so many frames, once the members before it are in the model folder.
+        """Return the objective for `frames` frames; earlier members must be in the folder.
 
         Pixels of a frame are not independent: for a learned dropout rate a frame counts as one
         example, its loss the mean over its pixels.
@@ -104,7 +108,7 @@ class Member:
 def settle(
     network: NetworkConfig, training: TrainingConfig
 ) -> tuple[NetworkConfig, TrainingConfig]:
-    """The options with what the method cannot do without.
+    """Return the options completed by what the method requires.
 
     Raises:
         ConfigError: distilling and the method contradict each other.
@@ -126,7 +130,7 @@ def settle(
 
 
 def without_effect(training: TrainingConfig, given: Container[str]) -> str:
-    """A sentence that names those of the `given` options that the method has no use for, as they are typed; empty where there are none."""
+    """Return a warning that names given options without effect; empty if there are none."""
     method = "distilled" if training.distill else training.method
     ignored = [
         "--" + name.replace("_", "-")
@@ -137,7 +141,7 @@ def without_effect(training: TrainingConfig, given: Container[str]) -> str:
 
 
 def make_plan(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
-    """The members of a model in the order they are trained in.
+    """Return the members of a model in training order.
 
     Raises:
         ConfigError: the options contradict each other.
@@ -152,7 +156,7 @@ def _one(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
 
 
 def _ensemble(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
-    """As many networks as asked for, each with a seed of its own."""
+    """Return `members` networks, each with its own seed."""
     return _numbered([network] * training.members, training)
 
 
@@ -179,7 +183,10 @@ def _numbered(networks: Sequence[NetworkConfig], training: TrainingConfig) -> li
 
 
 def _learned_error(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
-    """The network of depth, and one of its error: the same without a head, from a millimetre up to the whole range of depth."""
+    """Return the depth network, and one without a head that predicts its error.
+
+    The error's range is from a millimetre to the width of the depth range.
+    """
     depth = _member(DEPTH, network, training, training.seed)
     low, high = network.depth_range
     errors = replace(network, head="none", depth_range=(targets.LEAST_ERROR_M, high - low))
@@ -193,7 +200,10 @@ def _learned_error(network: NetworkConfig, training: TrainingConfig) -> list[Mem
 
 
 def _self_teaching(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
-    """A teacher without a head, and a student that learns the teacher's depth by the likelihood of its head (Poggi et al. 2020)."""
+    """Return a teacher, and a student that learns its depth by a likelihood.
+
+    Poggi et al. 2020: the student's head gets the scale.
+    """
     loss = "" if training.loss == "nll" else training.loss
     teacher = _member(
         "teacher", replace(network, head="none"), replace(training, loss=loss), training.seed
@@ -239,7 +249,7 @@ PLANS = {
 
 
 def member_seed(seed: int, number: int) -> int:
-    """Members of one ensemble, and of ensembles of neighbouring seeds, all get different seeds."""
+    """Return a member's seed; members of ensembles of neighbouring seeds differ too."""
     return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
 
 
@@ -258,7 +268,10 @@ def _member(name: str, network: NetworkConfig, training: TrainingConfig, seed: i
 
 
 def served(plan: Sequence[Member], histories: Sequence[Sequence[dict[str, float]]]) -> list[str]:
-    """Names of the weights that make the model after these epochs of each member, the best last: the one taken where a single network is needed."""
+    """Return the names of the model's weights after these epochs, the best last.
+
+    The last is used where a single network is needed.
+    """
     weights: dict[str, tuple[bool, float]] = {}
     for member, history in zip(plan, histories, strict=False):
         errors = schedule.validation_errors(history)

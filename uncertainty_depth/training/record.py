@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What `model.json` says about how a model was trained."""
+"""Record in `model.json` how a model was trained."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 PACKAGES = ("uncertainty_depth", "torch", "transformers", "numpy", "opencv-python-headless")
 NOTABLE_SHARE = 0.01
 FREE = {"processes"}
-"""Options that a training may be resumed with another value of."""
+"""Options that may differ between the original run and --resume."""
 
 
 def start(
@@ -35,7 +35,7 @@ def start(
     indices: Sequence[int],
     held_out: Sequence[int],
 ) -> dict[str, Any]:
-    """Return what is known before the first epoch, as plain values.
+    """Return the record before the first epoch, as plain values.
 
     Args:
         source: the source's name.
@@ -85,7 +85,7 @@ def start(
 def results(
     plan: Sequence[Member], histories: Sequence[Sequence[dict[str, float]]], finished: bool
 ) -> dict[str, Any]:
-    """What the epochs so far gave, as plain values, of each member where there are several; all of the curves are in the tables."""
+    """Return the results of the epochs so far, as plain values, by member if several."""
     each = {
         member.name: _result(member, history)
         for member, history in zip(plan, histories, strict=False)
@@ -107,7 +107,7 @@ def _result(member: Member, history: Sequence[dict[str, float]]) -> dict[str, An
 
 @dataclass(frozen=True)
 class Before:
-    """What `model.json` says of a training, finished or not.
+    """Record of a training, finished or not.
 
     Attributes:
         options: of the network and of the training.
@@ -127,7 +127,7 @@ class Before:
 
 
 def read_begun(folder: Path) -> Before | None:
-    """The training in `folder`, None where none has written anything yet.
+    """Return the record of the training in `folder`; None if nothing was written yet.
 
     Raises:
         ModelError: `model.json` is damaged or names no options.
@@ -136,7 +136,7 @@ def read_begun(folder: Path) -> Before | None:
 
 
 def read(folder: Path) -> Before:
-    """The training in `folder`.
+    """Return the record of the training in `folder`.
 
     Raises:
         ModelError: `model.json` is damaged or names no options.
@@ -162,7 +162,7 @@ def read(folder: Path) -> Before:
 
 
 def refuse_other_options(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None:
-    """Raise `ConfigError` for the first option that differs from those the training in `folder` was started with."""
+    """Raise `ConfigError` for the first option that differs from the original run."""
     for name in sorted((before.keys() | now.keys()) - FREE):
         then = before.get(name)
         value = now.get(name)

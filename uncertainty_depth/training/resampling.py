@@ -1,5 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Ground truth at the network's size. Depth is never blended: a mean across an edge is a surface that is not there."""
+"""Resample ground truth to the network's size without blending depths.
+
+A mean across an edge is a surface that does not exist.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ from numpy.typing import NDArray
 
 
 def resample_depth(depth_m: NDArray[np.floating], width: int, height: int) -> NDArray[np.float32]:
-    """Each cell of the small map takes one measured value: that of the known pixel nearest to the cell's centre.
+    """Return the map at another size: each cell takes the nearest measured value.
+
+    That is the value of the known pixel nearest to the cell's centre.
 
     Candidates are the pixel that holds the cell's centre and the pixels centred in the cell. For a
     dense map this is nearest-neighbour sampling; for sparse LiDAR no cell that holds a point is
@@ -33,12 +38,15 @@ def resample_depth(depth_m: NDArray[np.floating], width: int, height: int) -> ND
 
 
 def _pixel_at_centre(cells: int, pixels: int) -> NDArray[np.intp]:
-    """Index of the pixel that holds each cell's centre."""
+    """Return the index of the pixel that contains each cell's centre."""
     return ((2 * np.arange(cells) + 1) * pixels) // (2 * cells)
 
 
 def _nearest_in_cell(known: NDArray[np.floating], width: int, height: int) -> NDArray[np.float32]:
-    """(height, width): the value of the known pixel centred in each cell and nearest to its centre, the upper left one of equals."""
+    """Return (height, width): the known pixel in each cell nearest to the cell's centre.
+
+    Of equally near pixels the upper left one is used.
+    """
     rows, columns = np.nonzero(~np.isnan(known))
     cell_row, row_offset = _cell_of(rows, known.shape[0], height)
     cell_column, column_offset = _cell_of(columns, known.shape[1], width)
@@ -53,6 +61,6 @@ def _nearest_in_cell(known: NDArray[np.floating], width: int, height: int) -> ND
 def _cell_of(
     index: NDArray[np.intp], pixels: int, cells: int
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The cell that a pixel's centre falls in, and the centre's distance from the cell's centre in pixels."""
+    """Return each pixel's cell, and its distance from the cell's centre in pixels."""
     cell = ((2 * index + 1) * cells) // (2 * pixels)
     return cell, (index + 0.5) - (cell + 0.5) * pixels / cells

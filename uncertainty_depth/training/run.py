@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""From a source of frames to a model folder."""
+"""Train a model on a source and write its folder."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def train(
     resume: bool = False,
     source_options: SourceConfig | None = None,
 ) -> Path:
-    """Train a method's networks, one after the other or side by side, on the frames of a source and write them to the model folder `output`.
+    """Train the networks of a method on a source and write the model folder `output`.
 
     Killed at any moment, a call with `resume` goes on after the last finished epoch of each
     network; on the CPU the result is then the same, bit for bit, however many processes train, as
@@ -107,7 +107,7 @@ def _train_members(model: ModelRun, processes: int) -> None:
 
 
 def _before(output: Path, options: dict[str, Any], resume: bool) -> Before | None:
-    """The training that is in `output`, None when nothing is."""
+    """Return the record of the training in `output`; None if there is none."""
     if output.exists() and not output.is_dir():
         raise ConfigError(f"{output} is a file; expected a new folder for the model")
     content = (
@@ -138,7 +138,7 @@ def _complete_record(
     network: NetworkConfig,
     training: TrainingConfig,
 ) -> None:
-    """Add to a finished training what earlier versions did not write; the weights stay."""
+    """Add to a finished training what earlier versions did not record."""
     if before.has_domain:
         return
     described = model_folder.read(output).training
@@ -155,12 +155,12 @@ def _complete_record(
 
 
 def _with_defaults(options: dict[str, Any]) -> dict[str, Any]:
-    """What a training was started with before an option was invented."""
+    """Return the options of a training, with defaults for those added since."""
     return {**to_mapping(NetworkConfig()), **to_mapping(TrainingConfig()), **BEFORE, **options}
 
 
 def _refuse_shared_checkpoint(output: Path, plan: Sequence[Member]) -> None:
-    """An earlier version kept one checkpoint for all networks."""
+    """Raise `ModelError` for an earlier version's checkpoint of all networks."""
     shared = output / f"{checkpoint.NAME}.safetensors"
     if len(plan) > 1 and shared.exists():
         raise ModelError(
@@ -180,7 +180,7 @@ def _refuse_other_frames(
 
 
 def _try_architectures(plan: Sequence[Member]) -> None:
-    """Build every network once: an encoder that is missing or damaged is found now, not after hours."""
+    """Build every network once, so that a damaged encoder is reported before training."""
     with torch.random.fork_rng():
         for member in {(member.network, member.start): member for member in plan}.values():
             initial_network(member)

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Networks of a model trained at the same time, each in a process of its own.
+"""Train networks of a model in parallel, each in its own process.
 
 A process that fails leaves the others at work: they train what can be trained, then one error says
 what is missing, and a resumed training goes on with that alone. An interrupt ends them all at
@@ -34,13 +34,15 @@ CONTEXT = multiprocessing.get_context(
 
 
 def processes_for(model: ModelRun, numbers: Sequence[int], wanted: int) -> int:
-    """How many of these members to train at once: as many as wanted, 0 for one per GPU, but no more than wait for no other."""
+    """Return how many of these members to train at once; `wanted` = 0 means one per GPU."""
     gpus = torch.cuda.device_count() if model.device.type == "cuda" else 1
     return min(wanted or gpus, sum(model.plan[number].targets is None for number in numbers))
 
 
 def train_side_by_side(model: ModelRun, numbers: Sequence[int], processes: int) -> None:
-    """Train these members, at most so many at a time; one that learns from others waits for all before it.
+    """Train these members, at most `processes` at a time.
+
+    A member that learns from others waits for all before it.
 
     Raises:
         TrainingError: a process failed.
@@ -66,7 +68,7 @@ def train_side_by_side(model: ModelRun, numbers: Sequence[int], processes: int) 
 
 
 class Crew:
-    """The processes at work, the members that wait for one, and the sentences of those that failed."""
+    """Running processes, waiting members, and the errors of those that failed."""
 
     def __init__(self, model: ModelRun, numbers: Sequence[int], threads: int) -> None:
         self.model, self.threads, self.waiting = model, threads, list(numbers)
@@ -74,7 +76,7 @@ class Crew:
         self.failed: dict[int, str] = {}
 
     def start(self, most: int) -> bool:
-        """Start a process for each member that can begin, up to so many in all; whether any is at work."""
+        """Start processes for waiting members, up to `most`; return whether any is running."""
         for number in [number for number in self.waiting if self._can_begin(number)][
             : most - len(self.running)
         ]:
@@ -89,7 +91,7 @@ class Crew:
         return self.model.plan[number].targets is None or number == min(unfinished)
 
     def listen(self) -> None:
-        """Wait until a process has something to say, or ends."""
+        """Wait for a message or the end of a process."""
         ready = wait([worker.connection for worker in self.running.values()])
         for number, worker in [
             (number, worker)
@@ -106,7 +108,7 @@ class Crew:
                     logger.error("%s", self.failed[number])
 
     def stop(self) -> None:
-        """End all processes now."""
+        """Terminate all processes."""
         for worker in self.running.values():
             worker.process.terminate()
         for worker in self.running.values():
@@ -126,7 +128,7 @@ class Crew:
 
 
 class Worker:
-    """A process that trains one network, as its parent sees it."""
+    """Parent's side of a process that trains one network."""
 
     def __init__(self, model: ModelRun, number: int, slot: int, threads: int) -> None:
         self.slot = slot
@@ -141,7 +143,7 @@ class Worker:
         child.close()
 
     def hear(self) -> bool:
-        """Take what the process has to say; False when it has ended."""
+        """Handle one message; return False when the process has ended."""
         try:
             message = self.connection.recv()
         except (EOFError, OSError):  # OSError: it ended in the middle of a message
@@ -156,7 +158,7 @@ class Worker:
         return True
 
     def end(self) -> str:
-        """Wait for the end of the process; why the network is not trained, empty where it is."""
+        """Join the process; return why its network is not trained, empty if it is."""
         self.process.join()
         self.connection.close()
         self.bar.close()
@@ -176,8 +178,12 @@ def _log(record: logging.LogRecord) -> None:
 
 @contextmanager
 def _interrupts_held_back() -> Iterator[None]:
-    """What is started meanwhile never sees Ctrl-C, which the terminal sends to every process: the parent, which gets it afterwards, ends them."""
-    resource_tracker.ensure_running()  # started with the first process otherwise, it lets interrupts through
+    """Block SIGINT for processes started in this context.
+
+    A terminal sends Ctrl-C to every process; the parent gets it and ends the others.
+    """
+    # Started with the first process otherwise, the tracker lets interrupts through.
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

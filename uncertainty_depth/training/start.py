@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Where training starts from: the best constant depth and error, instead of the middle of the network's range.
+"""Initial constant prediction: the median depth and error of the frames.
 
 A likelihood is steep where the predicted scale is far too small, and Adam remembers those first,
 huge gradients for thousands of steps, in which it hardly moves.
@@ -17,7 +17,10 @@ FRAMES = 256
 
 
 def constant_guess(frames: TrainingFrames) -> tuple[float, float]:
-    """Median depth of the frames, metres, and the median of its error as a share of it; of some frames where there are many."""
+    """Return the median depth, metres, and its median error as a fraction of it.
+
+    Of many frames a sample is used.
+    """
     depths = frames.depths_m[:: math.ceil(len(frames) / FRAMES)]
     known = np.concatenate([depth[~np.isnan(depth)] for depth in depths]).astype(np.float32)
     median = float(np.median(known))
@@ -25,6 +28,9 @@ def constant_guess(frames: TrainingFrames) -> tuple[float, float]:
 
 
 def constant_error_guess(frames: TrainingFrames) -> tuple[float, float]:
-    """Median error of that median depth, metres: where a network that predicts errors starts; it has no error of its own."""
+    """Return the median error of the median depth, metres, and 1.
+
+    The start of a network that predicts errors, which has no error of its own.
+    """
     depth_m, relative_error = constant_guess(frames)
     return depth_m * relative_error, 1.0

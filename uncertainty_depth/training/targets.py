@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What a trained model teaches another network, made from images and ground truth as the other sees them. No gradient goes into the teacher."""
+"""Targets of a student, computed by a trained model without gradients."""
 
 from __future__ import annotations
 
@@ -20,38 +20,41 @@ LEAST_ERROR_M = 1e-3
 
 
 class ErrorOf:
-    """The first network's absolute error where there is ground truth; one below a millimetre counts as a millimetre."""
+    """Absolute error of a network where there is ground truth, at least a millimetre."""
 
     def __init__(self, network: DepthNetwork) -> None:
         self.network = network.eval()
 
     @torch.no_grad()
     def __call__(self, images: Tensor, depth_m: Tensor) -> Tensor:
-        """(B, 1, h, w) metres, NaN where the ground truth is."""
+        """Return (B, 1, h, w), metres, NaN without ground truth."""
         return (self.network(images).depth_m - depth_m).abs().clamp_min(LEAST_ERROR_M)
 
 
 class DepthOf:
-    """The teacher's depth, at every pixel."""
+    """Depth of the teacher, at every pixel."""
 
     def __init__(self, network: DepthNetwork) -> None:
         self.network = network.eval()
 
     @torch.no_grad()
     def __call__(self, images: Tensor, depth_m: Tensor) -> Tensor:
-        """(B, 1, h, w) metres."""
+        """Return (B, 1, h, w), metres."""
         return self.network(images).depth_m
 
 
 class PredictionOf:
-    """Mean and total standard deviation of any method, at every pixel. mc_dropout drops the same units in every image."""
+    """Mean and total standard deviation of any method, at every pixel.
+
+    mc_dropout drops the same units in every image.
+    """
 
     def __init__(self, estimator: Estimator, config: PredictorConfig) -> None:
         self.estimator = estimator
         self.config = config
 
     def __call__(self, images: Tensor, depth_m: Tensor) -> Tensor:
-        """(B, 2, h, w) metres."""
+        """Return mean and sigma, (B, 2, h, w), metres."""
         estimates = [self.estimator.estimate(image, 0, self.config) for image in images.split(1)]
         return torch.stack(
             [torch.stack([estimate.depth_m, estimate.variance.sqrt()]) for estimate in estimates]
@@ -59,17 +62,17 @@ class PredictionOf:
 
 
 def error_of(member: str, folder: Path, device: torch.device) -> ErrorOf:
-    """Of a member of the model folder."""
+    """Return the targets of a member of the model folder."""
     return ErrorOf(read(folder).load(member).to(device))
 
 
 def depth_of(member: str, folder: Path, device: torch.device) -> DepthOf:
-    """Of a member of the model folder."""
+    """Return the targets of a member of the model folder."""
     return DepthOf(read(folder).load(member).to(device))
 
 
 def prediction_of(teacher: Path | str, folder: Path, device: torch.device) -> PredictionOf:
-    """Of another model folder, by its own method, with all of its members and without its calibration."""
+    """Return the targets of another model: its own method and all members, uncalibrated."""
     model = read(teacher)
     estimator = ESTIMATORS[model.method].load(
         model, partial(prepare, device=device, precision="fp32")

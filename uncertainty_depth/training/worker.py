@@ -1,5 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The process that trains one network of several: what it has to say goes to its parent, what it prints into a file."""
+"""Train one network in a process of its own.
+
+Messages go to the parent, output into a log file.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ BAR = ("n", "initial", "total", "desc", "postfix", "start_t")
 
 
 def work(model: ModelRun, number: int, slot: int, threads: int, parent: Connection) -> None:
-    """Train the member `number`; its frames are those that the parent saved in the model folder.
+    """Train the member `number` on the frames that the parent saved in the model folder.
 
     Args:
         model: without frames.
@@ -65,7 +68,7 @@ def work(model: ModelRun, number: int, slot: int, threads: int, parent: Connecti
 
 
 def _print_into(log: Path) -> None:
-    """Everything, also what a library or the interpreter has to say when it crashes."""
+    """Redirect all output to the log, including that of a crash."""
     with log.open("a") as file:
         for descriptor in (1, 2):
             os.dup2(file.fileno(), descriptor)
@@ -73,7 +76,7 @@ def _print_into(log: Path) -> None:
 
 
 class ParentsBar(tqdm):
-    """A progress bar that the parent draws. A parent that is gone is an error: nobody waits for the network."""
+    """Progress bar that the parent draws; raises if the parent has ended."""
 
     monitor_interval = 0  # no thread that could write to the connection at the same time
 
@@ -82,13 +85,13 @@ class ParentsBar(tqdm):
         super().__init__(file=io.StringIO(), **options)
 
     def display(self, msg: str | None = None, pos: int | None = None) -> None:
-        """Send what the parent's bar is to show."""
+        """Send the state of the bar to the parent."""
         self.parent.send({name: value for name, value in vars(self).items() if name in BAR})
 
 
 class ToParent(QueueHandler):
-    """Log records to the parent's loggers."""
+    """Send log records to the parent's loggers."""
 
     def enqueue(self, record: logging.LogRecord) -> None:
-        """The connection in the place of a queue."""
+        """Send a record through the connection."""
         self.queue.send(record)
