@@ -54,6 +54,6 @@ def test_rows_hold_the_ratios_of_their_own_times(monkeypatch):
     ]
     for row in rows:
         np.testing.assert_allclose(
-            [row.ratio, row.least, row.greatest], row.second_s / row.first_s
+            [row.ratio, row.min_ratio, row.max_ratio], row.second_s / row.first_s
         )
         assert f"| {row.ratio:.2f} |" in table(rows)

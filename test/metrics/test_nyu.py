@@ -116,7 +116,7 @@ def test_the_figures_of_the_summary_are_within_a_thousandth(scored):
     assert found["n_merci_withdrawn"] == pytest.approx(
         n_merci(error, sigma, withdrawn=True), rel=1e-3
     )
-    assert found["n_merci_trimmed"] == pytest.approx(n_merci(error, sigma, trimmed=True), rel=5e-3)
+    assert found["n_merci_trimmed"] == pytest.approx(n_merci(error, sigma, trimmed=True), rel=1e-3)
 
 
 @pytest.mark.parametrize("error", ["abs_rel", "rmse", "a1"])

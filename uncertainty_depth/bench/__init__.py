@@ -1,5 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Ratios measured in one run: sampling against its floor, the node against its network, reading bags, the metrics against their peers, training."""
+"""Benchmarks: ratios measured in one run.
+
+Sampling against its floor, the node against its network, reading bags, the metrics against their
+peers, and training.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def run_network() -> str:
-    """Sampling against eight whole passes and against its floor; the node against the network, where ROS 2 is there."""
+    """Time sampling against eight whole passes and against its floor.
+
+    And the node against the network, where ROS 2 is installed.
+    """
     from uncertainty_depth.bench import network
     from uncertainty_depth.ros.requirements import RosMissingError, require_ros
 
@@ -26,21 +33,21 @@ def run_network() -> str:
 
 
 def run_reading(source: Source) -> str:
-    """Frames per second of reading, projecting and scoring a source, without a network."""
+    """Time reading, projecting and scoring a source, without a network."""
     from uncertainty_depth.bench import reading
 
     return reading.table(source.name, reading.run(source))
 
 
 def run_training() -> str:
-    """Several networks trained at once against one after the other."""
+    """Time several networks trained at once against one after the other."""
     from uncertainty_depth.bench import training
 
     return training.table(training.run())
 
 
 def run_metrics() -> str:
-    """The metrics against their peers."""
+    """Time the metrics against their peers."""
     from uncertainty_depth.bench import metrics
 
     return metrics.table(metrics.run())

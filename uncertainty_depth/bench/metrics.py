@@ -1,10 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Speed of the metrics against their peers, and a billion pixels at constant memory.
 
-Each row times one of our functions and a peer on the same pixels by turns, on one core, and keeps the shortest CPU time of each: other load on the
-machine counts for neither. Peers are test extras; rows of those that are not installed are left out.
-
-The peers take all pixels at once; the accumulator takes them as they come, in frames of at most 320x240.
+Each row times one of our functions and a peer on the same pixels by turns, on one core, and keeps
+the shortest CPU time of each. Peers are test extras; rows of those that are not installed are left
+out. The peers take all pixels at once; the accumulator takes them as they come, in frames of at
+most 320x240.
 
 `python -m uncertainty_depth.bench.metrics [--pixels N ...] [--billion [N]]`
 """
@@ -55,7 +55,7 @@ class Row(NamedTuple):
 
 
 def draw(number: int, seed: int) -> Pixels:
-    """Depth, sigma and ground truth as a network in float32 gives them."""
+    """Return depth, sigma and ground truth as a network in float32 gives them."""
     rng = np.random.default_rng(seed)
     first, second, third = rng.standard_normal((3, number), dtype=np.float32)
     ground_truth = np.clip(8 * np.exp(0.7 * first), 0.5, 79)
@@ -85,18 +85,16 @@ def run(sizes: tuple[int, ...] = SIZES) -> list[Row]:
 
 
 def table(rows: list[Row]) -> str:
-    """The rows as a Markdown table."""
+    """Return the rows as a Markdown table."""
     lines = [
         "| pixels | ours | ms | peer | ms | ratio |",
         "| ---: | --- | ---: | --- | ---: | ---: |",
     ]
-    return "\n".join(
-        lines
-        + [
-            f"| {r.pixels:,} | {r.what} | {r.ours_ms:.4g} | {r.peer} | {r.peer_ms:.4g} | {r.ratio:.3g} |"
-            for r in rows
-        ]
-    )
+    for row in rows:
+        ours = f"{row.what} | {row.ours_ms:.4g}"
+        peer = f"{row.peer} | {row.peer_ms:.4g}"
+        lines.append(f"| {row.pixels:,} | {ours} | {peer} | {row.ratio:.3g} |")
+    return "\n".join(lines)
 
 
 AUSE = "torch-uncertainty AUSE *"
@@ -107,7 +105,7 @@ TOGETHER = (AUSE, LOOP, CALIBRATION, LIKELIHOOD)
 
 
 def _cases(pixels: Pixels) -> Iterator[tuple[str, Callable[[], Any], str, Callable[[], Any]]]:
-    """Name and call of ours and of the peer."""
+    """Yield the name and the call of ours and of the peer."""
     depth, sigma, truth = pixels
     error = np.abs(depth - truth)
     outlier = (np.abs(depth - truth) > 0.1 * truth).astype(np.int64)
@@ -151,7 +149,8 @@ def _cases(pixels: Pixels) -> Iterator[tuple[str, Callable[[], Any], str, Callab
             "scikit-learn Brier score",
             lambda: brier_score_loss(outlier, probability),
         )
-        curve = "scikit-learn calibration curve"  # without the mean over its bins that makes it the calibration error
+        # Without the mean over its bins that makes the curve the calibration error.
+        curve = "scikit-learn calibration curve"
         yield (
             "ECE, two classes",
             lambda: ece(probability, outlier),
@@ -177,7 +176,7 @@ def _row(
 
 
 def _online(pixels: int) -> float:
-    """All pixels through the accumulator in frames, the per-image figures included."""
+    """All pixels through the accumulator in frames, the per-image metrics included."""
     whole = draw(pixels, seed=0)
     frames = [
         tuple(values[start : start + FRAME] for values in whole)
@@ -204,7 +203,10 @@ REDUCED: dict[str, Callable[[NDArray], float]] = {
 
 
 def poggi_loop(depth: NDArray, sigma: NDArray, ground_truth: NDArray) -> dict[str, float]:
-    """AUSE the way the published evaluation of Poggi et al. computes it: a percentile and a mask for each of 50 steps, for sigma and each oracle."""
+    """Return AUSE the way the published evaluation of Poggi et al. computes it.
+
+    A percentile and a mask for each of 50 steps, for sigma and each oracle.
+    """
     error = np.abs(ground_truth - depth)
     values = {
         "abs_rel": error / ground_truth,
@@ -226,7 +228,10 @@ def poggi_loop(depth: NDArray, sigma: NDArray, ground_truth: NDArray) -> dict[st
 
 
 def torch_uncertainty_ause() -> type | None:
-    """The AUSE class from the installed file, as the package itself asks for torchvision; None where it or torchmetrics is not installed."""
+    """Return the AUSE class from the installed file: the package itself asks for torchvision.
+
+    None where it or torchmetrics is not installed.
+    """
     found = importlib.util.find_spec("torch_uncertainty")
     if (
         found is None
@@ -255,7 +260,7 @@ def _toolbox_area(toolbox: Any, pixels: Pixels) -> float:
 
 
 class Drift(NamedTuple):
-    """What is left of exactness and memory after many pixels."""
+    """Rounding error and memory growth after many pixels."""
 
     pixels: int
     seconds: float
@@ -265,7 +270,7 @@ class Drift(NamedTuple):
 
 
 def feed(pixels: int) -> Drift:
-    """Feed pixels to one accumulator, frame by frame, and compare its sums with sums in 80-bit floats."""
+    """Feed pixels to one accumulator, frame by frame, and compare its sums with 80-bit ones."""
     metrics = OnlineMetrics()
     exact = np.zeros(3, dtype=np.longdouble)
     seconds = 0.0
@@ -273,7 +278,9 @@ def feed(pixels: int) -> Drift:
     frames = -(-pixels // FRAME)
     for seed in tqdm(range(frames), desc="pixels", unit="frame"):
         frame = draw(min(FRAME, pixels - seed * FRAME), seed)
-        seconds += _milliseconds(lambda frame=frame: metrics.update(*frame)) / 1e3
+        start = time.process_time()
+        metrics.update(*frame)
+        seconds += time.process_time() - start
         depth, _, truth = (values.astype(np.float64) for values in frame)
         error = np.abs(depth - truth)
         exact += [
@@ -319,7 +326,8 @@ def main() -> None:
         return
     drift = feed(arguments.billion)
     print(
-        f"{drift.pixels:,} pixels in {drift.seconds:.0f} CPU s of updates, state {drift.state_bytes:,} bytes"
+        f"{drift.pixels:,} pixels in {drift.seconds:.0f} CPU s of updates, "
+        f"state {drift.state_bytes:,} bytes"
     )
     print(f"memory grown by {drift.grown_mb:.1f} MB since 3 % of them")
     print(

@@ -1,8 +1,11 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What sharing work between samples saves: a ResNet-18 hourglass at 320x240, eight samples of MC dropout, eight snapshots with one encoder.
+"""What sharing work between samples saves.
 
-Each method is timed against eight whole passes of the same network, and against its floor: the shared part once and eight times the rest,
-each timed alone, without masks and without accumulating. All runs alternate, so that other load on the machine hits all of them alike.
+A ResNet-18 hourglass at 320x240: eight samples of MC dropout, eight snapshots with one encoder.
+
+Each method is timed against eight whole passes of the same network, and against its floor: the
+shared part once and eight times the rest, each timed alone, without masks and without
+accumulating. All runs alternate, so that other load on the machine hits all of them alike.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ NETWORK = NetworkConfig(backbone="resnet18", head="laplace", input_size=(320, 24
 
 
 class Row(NamedTuple):
-    """One method's medians over the repetitions; the ratios are medians of each repetition's own ratio."""
+    """Medians over the repetitions of one method; of the ratios, of each repetition's own."""
 
     method: str
     milliseconds: float
@@ -62,8 +65,10 @@ def run(
 
 
 def table(rows: list[Row]) -> str:
-    """The rows as aligned text."""
-    head = f"{'method':14}{'ms/frame':>10}{'naive ms':>10}{'floor ms':>10}{'of naive':>10}{'of floor':>10}"
+    """Return the rows as aligned text."""
+    head = "{:14}{:>10}{:>10}{:>10}{:>10}{:>10}".format(
+        "method", "ms/frame", "naive ms", "floor ms", "of naive", "of floor"
+    )
     return "\n".join(
         [
             head,
@@ -140,8 +145,14 @@ def _row(method: str, seconds: Mapping[str, np.ndarray]) -> Row:
     taken = seconds[method]
     naive = seconds[f"{method} naive"]
     floor = seconds[f"{method} shared"] + seconds[f"{method} rest"]
-    medians = [1e3 * float(np.median(values)) for values in (taken, naive, floor)]
-    return Row(method, *medians, float(np.median(taken / naive)), float(np.median(taken / floor)))
+    return Row(
+        method,
+        milliseconds=1e3 * float(np.median(taken)),
+        naive_ms=1e3 * float(np.median(naive)),
+        floor_ms=1e3 * float(np.median(floor)),
+        of_naive=float(np.median(taken / naive)),
+        of_floor=float(np.median(taken / floor)),
+    )
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ class Rates:
 
 
 def run(source: Source) -> Rates:
-    """One pass over `source`; the prediction scored is the ground truth's neighbourhood with noise, made outside the clock."""
+    """Return the rates of one pass over `source`; predictions are the ground truth with noise."""
     evaluation = Evaluation()
     spent = {"reading": 0.0, "scoring": 0.0}
     random = np.random.default_rng(0)
@@ -61,11 +61,12 @@ def _prediction(frame: Frame, random: np.random.Generator) -> DepthPrediction:
 
 
 def table(name: str, rates: Rates) -> str:
-    """The rates as Markdown."""
+    """Return the rates as Markdown."""
     return "\n".join(
         [
             "| source | frames | reading + projection | scoring | together |",
             "| --- | --- | --- | --- | --- |",
-            f"| {name} | {rates.frames} | {rates.reading:.0f} frames/s | {rates.scoring:.0f} frames/s | {rates.together:.0f} frames/s |",
+            f"| {name} | {rates.frames} | {rates.reading:.0f} frames/s "
+            f"| {rates.scoring:.0f} frames/s | {rates.together:.0f} frames/s |",
         ]
     )

@@ -1,13 +1,16 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Whether networks of an ensemble are trained faster at once than one after the other: in processes of their own, and stacked into one network.
+"""Whether the networks of an ensemble train faster at once than one after the other.
 
-`in sequence` against `side by side`: two networks, first one after the other with two threads or one, then in two processes with one thread each. All
-run what `train` runs for an epoch, on frames of noise.
+`in sequence` against `side by side`: two networks, first one after the other with two threads or
+one, then in two processes with one thread each. All run what `train` runs for an epoch, on frames
+of noise.
 
-`loop` against `stacked`: one step of each of four networks, and one step of the four stacked, every layer once for all: a convolution of stacked
-weights is a grouped convolution (`torch.func`). Both with one thread and in float32: autocast does not reach into the stacked network.
+`loop` against `stacked`: one step of each of four networks, and one step of the four stacked,
+every layer once for all: a convolution of stacked weights is a grouped convolution (`torch.func`).
+Both with one thread and in float32: autocast does not reach into the stacked network.
 
-The two ways of each comparison take turns, so that other load on the machine hits both; the ratio is the median of the rounds' own.
+The two ways of each comparison take turns, so that other load on the machine hits both; the ratio
+is the median of the rounds' own.
 """
 
 from __future__ import annotations
@@ -41,29 +44,35 @@ MEMBERS = 4
 
 
 class Row(NamedTuple):
-    """Two ways to train the same networks: medians over the rounds, and the median, least and greatest of each round's own ratio."""
+    """Two ways to train the same networks.
+
+    Medians over the rounds, and the median, min and max of each round's own ratio.
+    """
 
     first: str
     second: str
     first_s: float
     second_s: float
     ratio: float
-    least: float
-    greatest: float
+    min_ratio: float
+    max_ratio: float
 
 
 def run(
     rounds: int = 5, frames: int = 16, batch: int = 8, network: NetworkConfig = NETWORK
 ) -> list[Row]:
-    """Time both comparisons on the CPU: epochs of so many frames of noise, and steps of so many frames per network."""
+    """Time both comparisons on the CPU.
+
+    Epochs of `frames` frames of noise, and steps of `batch` frames per network.
+    """
     with _threads(1):
         return [*_processes(rounds, network, frames), _stacking(rounds, network, batch)]
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows as Markdown."""
+    """Return the rows as Markdown."""
     head = [
-        "| first | second | first s | second s | second / first | least | greatest |",
+        "| first | second | first s | second s | second / first | min | max |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     return "\n".join(
@@ -107,10 +116,11 @@ def _row(first: str, second: str, seconds: np.ndarray) -> Row:
     return Row(
         first,
         second,
-        *np.median(seconds, 0).tolist(),
-        float(np.median(ratios)),
-        float(ratios.min()),
-        float(ratios.max()),
+        first_s=float(np.median(seconds[:, 0])),
+        second_s=float(np.median(seconds[:, 1])),
+        ratio=float(np.median(ratios)),
+        min_ratio=float(ratios.min()),
+        max_ratio=float(ratios.max()),
     )
 
 
@@ -167,7 +177,7 @@ def _processes(rounds: int, network: NetworkConfig, frames: int) -> list[Row]:
 
 @contextmanager
 def _crew(network: NetworkConfig, frames: int) -> Iterator[list[Connection]]:
-    """Connections to processes that train for an epoch whenever they are told to, and then say so."""
+    """Yield connections to processes that train for an epoch whenever they are told to."""
     context = multiprocessing.get_context("spawn")
     connections = []
     processes = []
@@ -206,7 +216,12 @@ class Loop:
         self.optimizers = [_optimizer(network.parameters()) for network in self.networks]
 
     def step(self, images: Tensor, depth_m: Tensor) -> Tensor:
-        """(M, B, 3, h, w) and (M, B, 1, h, w), a batch for each network, to its loss before the step, (M,)."""
+        """Train on a batch for each network and return the losses before the step, (M,).
+
+        Args:
+            images: (M, B, 3, h, w).
+            depth_m: (M, B, 1, h, w), metres.
+        """
         values = []
         for network, optimizer, *batch in zip(
             self.networks, self.optimizers, images, depth_m, strict=True
@@ -243,7 +258,7 @@ class Stacked:
 
 
 def _loss(depth_m: Tensor, truth_m: Tensor) -> Tensor:
-    """The mean of log-L1 where everything is known; the product's own picks pixels, which vmap cannot."""
+    """Return the mean log-L1 error: the loss of training picks pixels, which vmap cannot."""
     return (depth_m.log() - truth_m.log()).abs().mean()
 
 
