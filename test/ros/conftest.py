@@ -1,4 +1,5 @@
-"""A ROS graph of its own for each test session and worker, helpers that wait for events with a deadline, and small real inputs."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A ROS graph for each test session, helpers that wait for events, and small real inputs."""
 
 from __future__ import annotations
 
@@ -23,10 +24,11 @@ DEADLINE_S = 30.0
 
 
 class Inbox:
-    """What a subscription received, and waiting for it."""
+    """Collects the messages of a subscription."""
 
     def __init__(self):
-        self.messages, self._changed = [], threading.Condition()
+        self.messages = []
+        self._changed = threading.Condition()
 
     def __call__(self, message):
         with self._changed:
@@ -34,7 +36,7 @@ class Inbox:
             self._changed.notify_all()
 
     def wait(self, enough=1, seconds=DEADLINE_S):
-        """Wait until `enough` messages have come, or until `enough(messages)` holds; returns the messages."""
+        """Return the messages once there are `enough`, or once `enough(messages)` holds."""
         done = enough if callable(enough) else lambda messages: len(messages) >= enough
         with self._changed:
             assert self._changed.wait_for(lambda: done(self.messages), seconds), (
@@ -43,14 +45,14 @@ class Inbox:
             return list(self.messages)
 
     def wait_for(self, predicate, seconds=DEADLINE_S):
-        """The first message for which `predicate` holds."""
+        """Return the first message for which `predicate` holds."""
         return next(
             filter(predicate, self.wait(lambda messages: any(map(predicate, messages)), seconds))
         )
 
 
 class Graph:
-    """A ROS context with a helper node that spins in the background; nodes under test are started into the same context."""
+    """A ROS context with a helper node that spins in the background, and nodes under test."""
 
     def __init__(self):
         import rclpy
@@ -78,15 +80,15 @@ class Graph:
             while not stopping.is_set():
                 executor.spin_once(timeout_sec=1.0)
 
-    def start(self, kind, arguments=(), **parameters):
+    def start(self, node_class, arguments=(), **parameters):
         """Start a node class with parameters, on the executor it asks for."""
         overrides = [
             self.rclpy.Parameter(name.replace("__", "."), value=value)
             for name, value in parameters.items()
         ]
         cli = ["--ros-args", *arguments] if arguments else None
-        executor = kind.create_executor(self.context)
-        node = kind(
+        executor = node_class.create_executor(self.context)
+        node = node_class(
             context=self.context,
             parameter_overrides=overrides,
             cli_args=cli,
@@ -110,9 +112,9 @@ class Graph:
             self.stop(entry[2])
         self.rclpy.try_shutdown(context=self.context)
 
-    def inbox(self, kind, topic, qos=10, matched=True):
+    def inbox(self, message_type, topic, qos=10, matched=True):
         inbox = Inbox()
-        subscription = self.node.create_subscription(kind, topic, inbox, qos)
+        subscription = self.node.create_subscription(message_type, topic, inbox, qos)
         if matched:
             self.until(
                 lambda: self.node.count_publishers(topic) and subscription.get_publisher_count(),
@@ -120,18 +122,18 @@ class Graph:
             )
         return inbox
 
-    def publisher(self, kind, topic, qos=10, matched=1):
-        publisher = self.node.create_publisher(kind, topic, qos)
+    def publisher(self, message_type, topic, qos=10, matched=1):
+        publisher = self.node.create_publisher(message_type, topic, qos)
         self.until(
             lambda: publisher.get_subscription_count() >= matched,
             f"{matched} subscribers of {topic}",
         )
         return publisher
 
-    def call(self, kind, service, request=None):
-        client = self.node.create_client(kind, service)
+    def call(self, service_type, service, request=None):
+        client = self.node.create_client(service_type, service)
         assert client.wait_for_service(DEADLINE_S), service
-        return self.result(client.call_async(request or kind.Request()))
+        return self.result(client.call_async(request or service_type.Request()))
 
     def result(self, future):
         done = threading.Event()
@@ -140,7 +142,7 @@ class Graph:
         return future.result()
 
     def set_parameters(self, node_name, **values):
-        """Set parameters through the node's service, all together; returns the result message."""
+        """Set parameters together through the node's service; return the result message."""
         from rcl_interfaces.srv import SetParametersAtomically
 
         parameters = [
@@ -154,7 +156,7 @@ class Graph:
 
     @staticmethod
     def until(condition, what, seconds=DEADLINE_S):
-        """Wait for what the middleware tells nobody about: discovery."""
+        """Wait for discovery, of which the middleware sends no event."""
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, f"no {what} after {seconds} s"
@@ -163,9 +165,9 @@ class Graph:
 
 @pytest.fixture
 def graph():
-    made = Graph()
-    yield made
-    made.close()
+    graph = Graph()
+    yield graph
+    graph.close()
 
 
 def header(stamp_ns, frame_id="camera"):
@@ -238,7 +240,7 @@ def make():
 
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory):
-    """A model folder with random weights, made for mc_dropout; `tiny_model.snapshots` has two members for multi_epochs too."""
+    """A model folder with random weights and two members, for mc_dropout and multi_epochs."""
     import torch
 
     from uncertainty_depth.config import NetworkConfig

@@ -1,4 +1,5 @@
-"""The demo on a tiny world: three real processes, every frame accounted for, live figures equal to offline ones."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The demo on a tiny world: every frame accounted for, live metrics equal to offline ones."""
 
 from __future__ import annotations
 
@@ -41,13 +42,13 @@ def test_the_demo_accounts_for_every_frame_and_live_equals_offline(tmp_path, mon
         live["frames"] == offline["frames"] == {"read": FRAMES, "evaluated": FRAMES, "skipped": {}}
     )
     shown = flatten(live)
-    figures = {
+    metrics = {
         name: value
         for name, value in flatten(offline).items()
         if name.startswith(("depth.", "uncertainty.", "baselines.", "pixels"))
     }
-    assert len(figures) > 60
-    for name, value in figures.items():
+    assert len(metrics) > 60
+    for name, value in metrics.items():
         assert number(shown[name]) == pytest.approx(number(value), rel=1e-6, nan_ok=True), name
     for log in ("depth_node.log", "evaluator_node.log", "player.log"):
         assert "Traceback" not in (tmp_path / "live" / log).read_text()

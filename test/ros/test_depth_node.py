@@ -1,4 +1,5 @@
-"""The depth node over real topics: what it publishes, what it drops and says so, what may change while it runs."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The depth node over real topics: its outputs, dropped images and changes at run time."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ NODE = "/depth_node"
 
 
 class FakePredictor:
-    """Depth = red channel in metres, sigma = a tenth of it; waits for `gate` when that is closed."""
+    """Depth = red channel in metres, sigma = a tenth of it; waits while `gate` is closed."""
 
     model = SimpleNamespace(method="mc_dropout")
     device = "cpu"
@@ -49,7 +50,8 @@ class FakePredictor:
         self.config = config
         self.seen = []
         FakePredictor.loads += 1
-        self.gate, self.begun = threading.Event(), threading.Semaphore(0)
+        self.gate = threading.Event()
+        self.begun = threading.Semaphore(0)
         self.gate.set()
         self.fail = False
 
@@ -125,16 +127,18 @@ def test_maps_carry_the_image_header_and_metres(graph, start, make):
     assert scaled.header == depths.wait(2)[1].header
 
 
-def test_pictures_and_points_are_made_only_for_subscribers(graph, start, make, monkeypatch):
+def test_color_images_and_points_are_published_only_for_subscribers(
+    graph, start, make, monkeypatch
+):
     from uncertainty_depth.ros import depth_outputs
 
-    made = []
+    calls = []
     for name in ("colorize", "points_message"):
         original = getattr(depth_outputs, name)
         monkeypatch.setattr(
             depth_outputs,
             name,
-            lambda *a, _name=name, _original=original: made.append(_name) or _original(*a),
+            lambda *a, _name=name, _original=original: calls.append(_name) or _original(*a),
         )
     node = start()
     depths = graph.inbox(Image, "depth/image_rect")
@@ -144,7 +148,7 @@ def test_pictures_and_points_are_made_only_for_subscribers(graph, start, make, m
     graph.until(lambda: node._camera.info is not None, "camera info in the node")
     images.publish(make.image(1, red(4)))
     depths.wait()
-    assert made == []
+    assert calls == []
     points = graph.inbox(PointCloud2, "points")
     depth_color = graph.inbox(Image, "depth/image_color")
     sigma_color = graph.inbox(Image, "uncertainty/image_color")
@@ -156,7 +160,7 @@ def test_pictures_and_points_are_made_only_for_subscribers(graph, start, make, m
         == decode_image(sigma_color.wait()[0]).shape
         == (HEIGHT, WIDTH, 3)
     )
-    assert sorted(made) == ["colorize", "colorize", "points_message"]
+    assert sorted(calls) == ["colorize", "colorize", "points_message"]
 
 
 def test_a_frame_whose_points_fail_is_published_and_not_counted_as_dropped(
@@ -264,15 +268,15 @@ def test_quality_of_service_may_be_overridden(graph, start):
 
 
 def test_overridden_quality_of_service_outlives_a_change_at_run_time(graph, start):
-    """What was given stays, even where it equals the default; what was not given follows the parameters."""
-    given = {
+    """An override stays, even where it equals the default; others follow the parameters."""
+    overrides = {
         "/image": "reliability:=best_effort",
         "/image/compressed": "durability:=transient_local",
     }
     node = start(
         [
             word
-            for topic, value in given.items()
+            for topic, value in overrides.items()
             for word in ("-p", f"qos_overrides.{topic}.subscription.{value}")
         ]
     )
@@ -377,7 +381,7 @@ def test_a_failing_network_is_counted_and_the_next_frame_may_pass(graph, start, 
 
 
 def test_every_image_of_a_burst_is_counted(graph, start, make):
-    """More than the middleware keeps while the executor is busy, and more than the worker keeps."""
+    """More images than the middleware and the worker keep while the executor is busy."""
     node = start()
     images = graph.publisher(Image, "image", 100)
     node._predictor.gate.clear()

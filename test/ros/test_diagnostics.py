@@ -1,4 +1,5 @@
-"""Counters, rates, ages and latencies, on a clock that the test moves; and the sentence made of them."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Counters, rates, ages and latencies on a clock that the test moves; and the diagnostics."""
 
 from __future__ import annotations
 
@@ -53,8 +54,8 @@ def test_percentiles_of_the_last_latencies(health):
     assert all(math.isnan(value) for value in health.percentiles_ms())
     for value in range(1000):
         health.latency(value)
-    kept = np.arange(1000 - MAX_LATENCIES, 1000)
-    assert health.percentiles_ms() == (np.percentile(kept, 50), np.percentile(kept, 95))
+    latencies = np.arange(1000 - MAX_LATENCIES, 1000)
+    assert health.percentiles_ms() == (np.percentile(latencies, 50), np.percentile(latencies, 95))
 
 
 def test_drops_by_reason(health):

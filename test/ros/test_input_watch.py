@@ -1,4 +1,5 @@
-"""Inputs over real topics: their reliability, every loss counted, every silence explained."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Inputs over real topics: reliability, counted losses, warnings of silence."""
 
 from __future__ import annotations
 
@@ -85,8 +86,8 @@ def image(make, stamp_ns=1):
 
 def subscribed(graph, topic, reliability):
     def is_so():
-        found = graph.node.get_subscriptions_info_by_topic(topic)
-        return [each.qos_profile.reliability for each in found] == [reliability]
+        endpoints = graph.node.get_subscriptions_info_by_topic(topic)
+        return [endpoint.qos_profile.reliability for endpoint in endpoints] == [reliability]
 
     graph.until(is_so, f"one {reliability.name} subscription of {topic}")
 
@@ -106,13 +107,15 @@ def test_reliability_follows_the_publishers(graph, make):
     graph.until(lambda: node.input.received == 2, "the image of a reliable camera")
 
 
-def test_an_override_stays_and_what_it_does_not_match_is_said(graph, impatient, warnings):
+def test_an_override_stays_and_a_publisher_that_does_not_match_is_named(
+    graph, impatient, warnings
+):
     name = "qos_overrides./image.subscription.reliability"
     graph.start(WatchingNode, ["-p", f"{name}:=reliable"])
     graph.publisher(Image, "image", qos_profile_sensor_data, matched=0)
-    told = warnings.wait_for(lambda log: "does not match" in log.msg).msg
-    assert told.startswith("nothing on /image for")
-    assert "/helper publishes it as best_effort, which does not match this subscription" in told
+    warning = warnings.wait_for(lambda log: "does not match" in log.msg).msg
+    assert warning.startswith("nothing on /image for")
+    assert "/helper publishes it as best_effort, which does not match this subscription" in warning
     subscribed(graph, "/image", RELIABLE)
 
 
@@ -128,56 +131,54 @@ def overrun(graph, make, node):
     return images
 
 
-@pytest.mark.parametrize("kind", [WatchingNode, ShallowNode])
-def test_what_a_full_queue_of_the_middleware_drops_is_counted(graph, make, kind):
-    node = graph.start(kind)
+@pytest.mark.parametrize("node_class", [WatchingNode, ShallowNode])
+def test_what_a_full_queue_of_the_middleware_drops_is_counted(graph, make, node_class):
+    node = graph.start(node_class)
     overrun(graph, make, node)
     graph.until(lambda: node.input.received + node.input.lost == 51, "every image in a counter")
     assert node.health.counts() == {"lost_in_transport": node.input.lost}
     assert node.input.lost == 50 - node.depth
 
 
-def test_losses_are_said_with_what_to_do(graph, make, impatient, warnings):
+def test_a_warning_of_losses_says_what_to_do(graph, make, impatient, warnings):
     node = graph.start(ShallowNode)
     overrun(graph, make, node)
-    told = warnings.wait_for(lambda log: "lost in transport" in log.msg).msg
-    assert told.startswith("49 messages of /image were lost in transport, 2 arrived (reliable")
-    assert "lower the rate" in told
+    warning = warnings.wait_for(lambda log: "lost in transport" in log.msg).msg
+    assert warning.startswith("49 messages of /image were lost in transport, 2 arrived (reliable")
+    assert "lower the rate" in warning
 
 
-def test_a_remap_that_leads_nowhere_is_said_with_the_one_that_would_not(
-    graph, impatient, warnings
-):
+def test_a_warning_of_a_wrong_remap_suggests_the_right_one(graph, impatient, warnings):
     graph.node.create_publisher(Image, "camera/image_raw", 10)
     graph.start(WatchingNode, ["-r", "image:=/kamera/image_raw"])
-    told = warnings.wait_for(lambda log: "-r image:=/camera/image_raw" in log.msg).msg
-    assert told.startswith("nothing on /kamera/image_raw for")
-    assert "nobody publishes it" in told
-    assert "FASTDDS_BUILTIN_TRANSPORTS" in told
+    warning = warnings.wait_for(lambda log: "-r image:=/camera/image_raw" in log.msg).msg
+    assert warning.startswith("nothing on /kamera/image_raw for")
+    assert "nobody publishes it" in warning
+    assert "FASTDDS_BUILTIN_TRANSPORTS" in warning
 
 
-def test_nothing_to_remap_to_is_said(graph, impatient, warnings):
+def test_a_warning_says_that_no_such_topic_is_published(graph, impatient, warnings):
     graph.start(WatchingNode)
-    told = warnings.wait_for(lambda log: "nobody publishes it" in log.msg).msg
-    assert "no topic of type sensor_msgs/msg/Image is published" in told
+    warning = warnings.wait_for(lambda log: "nobody publishes it" in log.msg).msg
+    assert "no topic of type sensor_msgs/msg/Image is published" in warning
 
 
-def test_a_topic_of_another_type_is_said(graph, impatient, warnings):
+def test_a_topic_of_another_type_is_named(graph, impatient, warnings):
     graph.start(WatchingNode)
     elsewhere = type(graph)()  # a process cannot have one topic with two types
     try:
         elsewhere.node.create_publisher(CompressedImage, "image", 10)
-        told = warnings.wait_for(lambda log: "with type" in log.msg).msg
+        warning = warnings.wait_for(lambda log: "with type" in log.msg).msg
     finally:
         elsewhere.close()
-    assert "with type sensor_msgs/msg/CompressedImage; expected sensor_msgs/msg/Image" in told
+    assert "with type sensor_msgs/msg/CompressedImage; expected sensor_msgs/msg/Image" in warning
 
 
 def test_a_silent_publisher_is_named(graph, impatient, warnings):
     graph.start(WatchingNode)
     graph.publisher(Image, "image", 10)
-    told = warnings.wait_for(lambda log: "no message arrives" in log.msg).msg
-    assert "/helper publishes it as reliable" in told
+    warning = warnings.wait_for(lambda log: "no message arrives" in log.msg).msg
+    assert "/helper publishes it as reliable" in warning
 
 
 def test_one_message_is_enough_where_one_is_needed(graph, make, impatient, warnings):
@@ -190,17 +191,17 @@ def test_one_message_is_enough_where_one_is_needed(graph, make, impatient, warni
     assert input_watch.is_silent(node.input)
 
 
-def test_stamps_ahead_of_the_clock_are_said(graph, make, impatient, warnings):
+def test_stamps_ahead_of_the_clock_are_warned_of(graph, make, impatient, warnings):
     graph.start(WatchingNode)
     graph.publisher(Image, "image").publish(image(make, time.time_ns() + 100_000_000_000))
-    told = warnings.wait_for(lambda log: "ahead of this node's clock" in log.msg).msg
-    assert "synchronise the clocks" in told
+    warning = warnings.wait_for(lambda log: "ahead of this node's clock" in log.msg).msg
+    assert "synchronise the clocks" in warning
 
 
-def test_a_clock_that_never_comes_is_said_and_makes_no_ages(graph, make, impatient, warnings):
+def test_a_missing_clock_is_warned_of_and_gives_no_ages(graph, make, impatient, warnings):
     node = graph.start(WatchingNode, use_sim_time=True)
-    told = warnings.wait_for(lambda log: "nothing came on /clock" in log.msg).msg
-    assert "ros2 param set /watching use_sim_time false" in told
+    warning = warnings.wait_for(lambda log: "nothing came on /clock" in log.msg).msg
+    assert "ros2 param set /watching use_sim_time false" in warning
     graph.publisher(Image, "image").publish(image(make, 5_000_000_000))
     graph.until(lambda: node.input.received == 1, "an image")
     assert node.input.last_age_s != node.input.last_age_s  # NaN
@@ -211,7 +212,7 @@ def test_a_clock_that_never_comes_is_said_and_makes_no_ages(graph, make, impatie
     graph.until(lambda: not input_watch.without_clock(node), "the clock")
 
 
-def test_a_sentence_is_not_repeated_at_once(graph, impatient, warnings):
+def test_a_warning_is_not_repeated_at_once(graph, impatient, warnings):
     node = graph.start(WatchingNode)
     warnings.wait_for(lambda log: "nobody publishes it" in log.msg)
     for _ in range(3):

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Arrays to messages: bytes, headers, camera info arithmetic, the point cloud's layout."""
 
 from __future__ import annotations

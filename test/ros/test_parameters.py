@@ -1,4 +1,5 @@
-"""Parameters come from the dataclasses, are described, and change all together or not at all."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Parameters come from the config classes and change all together or not at all."""
 
 from __future__ import annotations
 
@@ -22,13 +23,13 @@ NODE = "/parameters_node"
 
 
 class ParametersNode(Node):
-    kind = DepthNodeConfig
+    config_type = DepthNodeConfig
 
     def __init__(self, **options):
         super().__init__("parameters_node", **options)
         self.applied = []
         self.refused = ""
-        self.parameters = NodeParameters(self, self.kind, self.prepare)
+        self.parameters = NodeParameters(self, self.config_type, self.prepare)
 
     def prepare(self, old, new):
         if getattr(new, "seed", 0) == 13:
@@ -48,14 +49,14 @@ class ParametersNode(Node):
 
 
 class EvaluatorParametersNode(ParametersNode):
-    kind = EvaluatorNodeConfig
+    config_type = EvaluatorNodeConfig
 
 
-@pytest.mark.parametrize("kind", [ParametersNode, EvaluatorParametersNode])
-def test_every_option_is_declared_and_described(graph, kind):
-    node = graph.start(kind)
-    assert node.parameters.config == node.kind()
-    for item in dataclasses.fields(node.kind):
+@pytest.mark.parametrize("node_class", [ParametersNode, EvaluatorParametersNode])
+def test_every_option_is_declared_and_described(graph, node_class):
+    node = graph.start(node_class)
+    assert node.parameters.config == node.config_type()
+    for item in dataclasses.fields(node.config_type):
         descriptor = node.describe_parameter(item.name)
         assert descriptor.description == item.metadata["help"]
         assert descriptor.read_only == item.metadata["read_only"]
@@ -100,7 +101,7 @@ def test_lists_of_numbers(graph):
 def test_a_dump_of_the_parameters_can_be_started_from(graph, tmp_path):
     """As `ros2 param dump` writes them: a list without a value is []."""
     node = graph.start(EvaluatorParametersNode, output="reports")
-    values = {name: node.get_parameter(name).value for name in to_mapping(node.kind())}
+    values = {name: node.get_parameter(name).value for name in to_mapping(node.config_type())}
     plain = {
         key: list(value) if key == "lidar_to_camera" else value for key, value in values.items()
     }
@@ -217,8 +218,8 @@ def test_other_parameters_are_none_of_its_business(graph):
 def warned(graph, capfd):
     """Starts a node and gives what it warned of."""
 
-    def start(kind, *arguments, **parameters):
-        graph.start(kind, list(arguments), **parameters)
+    def start(node_class, *arguments, **parameters):
+        graph.start(node_class, list(arguments), **parameters)
         return re.findall(
             r"^\[WARN\] \[[\d.]+\] \[parameters_node\]: (.*)$",
             capfd.readouterr().err,
@@ -229,16 +230,20 @@ def warned(graph, capfd):
 
 
 def test_a_misspelt_parameter_is_named_with_the_one_that_was_meant(warned):
-    sentence = "parameter 'sampels' is not one of parameters_node's and has no effect; did you mean 'samples'?"
+    sentence = (
+        "parameter 'sampels' is not one of parameters_node's and has no effect; "
+        "did you mean 'samples'?"
+    )
     assert warned(ParametersNode, "-p", "sampels:=16") == [sentence]
 
 
 def test_each_unknown_parameter_is_warned_of_once_wherever_it_was_given(warned, tmp_path):
     file = tmp_path / "robot.yaml"
     file.write_text(
-        "/**: {ros__parameters: {exposure: {auto: true}, max_deth: 9.0}}\n/parameters_node: {ros__parameters: {max_deth: 8.0, alpha: 0.9}}"
+        "/**: {ros__parameters: {exposure: {auto: true}, max_deth: 9.0}}\n"
+        "/parameters_node: {ros__parameters: {max_deth: 8.0, alpha: 0.9}}"
     )
-    told = warned(
+    warnings = warned(
         EvaluatorParametersNode,
         "--params-file",
         str(file),
@@ -249,7 +254,7 @@ def test_each_unknown_parameter_is_warned_of_once_wherever_it_was_given(warned, 
         alhpa=0.5,
     )
     ending = "is not one of parameters_node's and has no effect"
-    assert sorted(told) == [
+    assert sorted(warnings) == [
         f"parameter 'USE_SIM_TIME' {ending}",
         f"parameter 'alhpa' {ending}; did you mean 'alpha'?",
         f"parameter 'exposure.auto' {ending}",

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Real processes on real topics: start, stop, and live scores against offline ones."""
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class Process:
         self._process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
         )
-        self._lines, self._changed = [], threading.Condition()
+        self._lines = []
+        self._changed = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -216,7 +218,8 @@ def test_a_node_starts_with_what_launch_passes_and_names_a_misspelt_parameter(
     (line,) = (line for line in node.output.splitlines() if "has no effect" in line)
     assert line.startswith("[WARN]")
     assert line.endswith(
-        "[robot.front]: parameter 'sampels' is not one of front's and has no effect; did you mean 'samples'?"
+        "[robot.front]: parameter 'sampels' is not one of front's and has no effect; "
+        "did you mean 'samples'?"
     )
     assert node.end(signal.SIGINT) == 0
 
@@ -243,7 +246,7 @@ def test_a_player_that_loops_stops_when_interrupted(start, graph, bag):
 
 
 def test_live_and_offline_agree(start_node, graph, bag, tiny_model, tmp_path):
-    """Player, depth node and evaluator node as three processes, nothing dropped: the same figures as `evaluate`."""
+    """Player and both nodes as processes, nothing dropped: the same metrics as `evaluate`."""
     source = BagSource(bag, SourceConfig())
     topics = source.topics
     report = tmp_path / "live"
@@ -300,9 +303,9 @@ def test_live_and_offline_agree(start_node, graph, bag, tiny_model, tmp_path):
     ).summary()
     assert live["frames"] == offline["frames"] == {"read": 8, "evaluated": 8, "skipped": {}}
     assert live["notes"] == []
-    figures = {name: value for name, value in flatten(offline).items() if name != "frames.skipped"}
-    assert len(figures) > 60
-    for name, value in figures.items():
+    metrics = {name: value for name, value in flatten(offline).items() if name != "frames.skipped"}
+    assert len(metrics) > 60
+    for name, value in metrics.items():
         shown = flatten(live)[name]
         assert (math.nan if shown is None else shown) == pytest.approx(
             value, rel=1e-6, nan_ok=True

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What is said where ROS is missing; this file runs without it."""
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ def without_rclpy(monkeypatch):
 def test_sentence_names_what_to_do(without_rclpy):
     with pytest.raises(
         RosMissingError,
-        match=r"ROS 2 is not available .*source a ROS distribution.*pip install 'uncertainty_depth\[ros\]'",
+        match=r"ROS 2 is not available .*source a ROS distribution.*"
+        r"pip install 'uncertainty_depth\[ros\]'",
     ):
         require_ros()
 

@@ -1,4 +1,5 @@
-"""What a robot starts with: launch files, parameter files, the RViz configuration."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The files of a robot: launch files, parameter files, the RViz configuration."""
 
 from __future__ import annotations
 
@@ -18,10 +19,10 @@ from uncertainty_depth.config import DepthNodeConfig, EvaluatorNodeConfig
 from uncertainty_depth.options import from_mapping
 
 ROOT = Path(__file__).parents[2]
-KINDS = {"depth": DepthNodeConfig, "evaluator": EvaluatorNodeConfig}
+CONFIG_TYPES = {"depth": DepthNodeConfig, "evaluator": EvaluatorNodeConfig}
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", CONFIG_TYPES)
 def test_parameter_files_hold_legal_parameters(name):
     ((namespace, content),) = yaml.safe_load(
         (ROOT / "config" / f"{name}.yaml").read_text()
@@ -29,7 +30,7 @@ def test_parameter_files_hold_legal_parameters(name):
     values = content["ros__parameters"]
     assert namespace == "/**"
     assert "use_sim_time" not in values  # it would undo what a parent launch file sets
-    from_mapping(KINDS[name], values)
+    from_mapping(CONFIG_TYPES[name], values)
 
 
 @pytest.fixture
@@ -41,25 +42,25 @@ def unknown(graph, capfd):
     from uncertainty_depth.ros.parameters import NodeParameters
 
     class ConfiguredNode(Node):
-        kind = DepthNodeConfig
+        config_type = DepthNodeConfig
 
         def __init__(self, **options):
             super().__init__("configured", **options)
-            NodeParameters(self, self.kind, lambda old, new: lambda: None)
+            NodeParameters(self, self.config_type, lambda old, new: lambda: None)
 
         @staticmethod
         def create_executor(context):
             return SingleThreadedExecutor(context=context)
 
-    def start(kind, arguments, **parameters):
-        ConfiguredNode.kind = kind
+    def start(config_type, arguments, **parameters):
+        ConfiguredNode.config_type = config_type
         graph.start(ConfiguredNode, arguments, **parameters)
         return [line for line in capfd.readouterr().err.splitlines() if "has no effect" in line]
 
     return start
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", CONFIG_TYPES)
 @pytest.mark.parametrize("commented", [True, False])
 def test_parameter_files_name_no_parameter_the_node_lacks(name, commented, request, tmp_path):
     """Neither as they are, nor with the lines that wait behind a # to be taken in."""
@@ -68,8 +69,8 @@ def test_parameter_files_name_no_parameter_the_node_lacks(name, commented, reque
     file = tmp_path / "parameters.yaml"
     file.write_text(text if commented else re.sub(r"^    # ", "    ", text, flags=re.MULTILINE))
     unknown = request.getfixturevalue("unknown")
-    assert unknown(KINDS[name], ["--params-file", str(file)]) == []
-    assert len(unknown(KINDS[name], ["--params-file", str(file), "-p", "sampels:=1"])) == 1
+    assert unknown(CONFIG_TYPES[name], ["--params-file", str(file)]) == []
+    assert len(unknown(CONFIG_TYPES[name], ["--params-file", str(file), "-p", "sampels:=1"])) == 1
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +78,9 @@ def displays():
     content = yaml.safe_load((ROOT / "config" / "uncertainty_depth.rviz").read_text())
     assert content["Visualization Manager"]["Global Options"]["Fixed Frame"] == "camera"
     return {
-        each["Topic"]["Value"]: each
-        for each in content["Visualization Manager"]["Displays"]
-        if "Topic" in each
+        display["Topic"]["Value"]: display
+        for display in content["Visualization Manager"]["Displays"]
+        if "Topic" in display
     }
 
 
@@ -105,11 +106,11 @@ def test_rviz_topics_are_those_of_the_nodes(displays, request):
 
     graph.start(DepthNode, model=str(tiny_model))
     graph.start(EvaluatorNode, lidar_to_camera=[0.0] * 6 + [1.0])
-    kinds = {
+    types = {
         "rviz_default_plugins/Image": "sensor_msgs/msg/Image",
         "rviz_default_plugins/PointCloud2": "sensor_msgs/msg/PointCloud2",
     }
-    expected = {f"/{topic}": [kinds[display["Class"]]] for topic, display in displays.items()}
+    expected = {f"/{topic}": [types[display["Class"]]] for topic, display in displays.items()}
     graph.until(
         lambda: expected.items() <= dict(graph.node.get_topic_names_and_types()).items(),
         "topics that RViz shows",
@@ -145,7 +146,7 @@ def own_arguments(launch_file):
 
 @pytest.mark.parametrize("launch_file", ["depth", "evaluate", "robot"])
 def test_every_parameter_is_a_launch_argument(description, launch_file):
-    arguments = [each.name for each in description(launch_file).get_launch_arguments()]
+    arguments = [argument.name for argument in description(launch_file).get_launch_arguments()]
     nodes = ["depth", "evaluate"] if launch_file == "robot" else [launch_file]
     expected = COMMON.union(*(own_arguments(node) for node in nodes))
     assert sorted(arguments) == sorted(expected)
@@ -158,15 +159,15 @@ def test_no_argument_of_one_node_is_one_of_the_other(description):
 
 @pytest.fixture
 def context(description):
-    """Gives the context of a launch file where nothing but `given` is given, and its node."""
+    """Returns the context of a launch file with only these arguments, and its node."""
     from launch import LaunchContext
     from uncertainty_depth.ros import launching
 
-    def make(launch_file, **given):
+    def make(launch_file, **arguments):
         context = LaunchContext()
         for argument in description(launch_file).get_launch_arguments():
             context.launch_configurations[argument.name] = ""
-        context.launch_configurations.update(given)
+        context.launch_configurations.update(arguments)
         return context, {"depth": launching.DEPTH, "evaluate": launching.EVALUATOR}[launch_file]
 
     return make
@@ -185,9 +186,9 @@ def test_an_empty_argument_leaves_the_parameter_file_alone(context):
         model="007",
         use_sim_time="true",
     )
-    given = parameter_overrides(node, full)
-    assert given.pop("model").evaluate(full) == "007"  # a path, not a number
-    assert given == {
+    overrides = parameter_overrides(node, full)
+    assert overrides.pop("model").evaluate(full) == "007"  # a path, not a number
+    assert overrides == {
         "samples": 4,
         "max_frame_age": 1,
         "reliable_input": True,
@@ -199,26 +200,28 @@ def test_an_empty_argument_leaves_the_parameter_file_alone(context):
 def test_the_lidar_pose_may_be_given_with_blanks_or_as_a_list(context, text):
     from uncertainty_depth.ros.launching import parameter_overrides
 
-    given, node = context("evaluate", lidar_to_camera=text)
-    assert parameter_overrides(node, given) == {"lidar_to_camera": [0.1, 0, 0, 0, 0, 0, 1]}
+    launch_context, node = context("evaluate", lidar_to_camera=text)
+    assert parameter_overrides(node, launch_context) == {
+        "lidar_to_camera": [0.1, 0, 0, 0, 0, 0, 1]
+    }
 
 
 def test_arguments_of_both_nodes_reach_the_one_they_name(context):
     from uncertainty_depth.ros.launching import parameter_overrides
 
-    given, node = context("evaluate", evaluator_queue_size="9", queue_size="2")
-    assert parameter_overrides(node, given) == {"queue_size": 9}
+    launch_context, node = context("evaluate", evaluator_queue_size="9", queue_size="2")
+    assert parameter_overrides(node, launch_context) == {"queue_size": 9}
 
 
 def test_transports_are_set_only_where_asked_for(context):
     from uncertainty_depth.ros.launching import set_transports
 
-    unset, _ = context("depth")
-    assert set_transports(unset) == []
-    asked, _ = context("depth", transports="LARGE_DATA")
-    (action,) = set_transports(asked)
-    action.execute(asked)
-    assert asked.environment["FASTDDS_BUILTIN_TRANSPORTS"] == "LARGE_DATA"
+    default, _ = context("depth")
+    assert set_transports(default) == []
+    changed, _ = context("depth", transports="LARGE_DATA")
+    (action,) = set_transports(changed)
+    action.execute(changed)
+    assert changed.environment["FASTDDS_BUILTIN_TRANSPORTS"] == "LARGE_DATA"
 
 
 @pytest.mark.parametrize(("launch_file", "name"), [("depth", "depth"), ("evaluate", "evaluator")])
@@ -231,21 +234,25 @@ def test_launch_files_give_no_parameter_the_node_lacks(
     from uncertainty_depth.ros import launching
 
     monkeypatch.setattr(launching, "Node", lambda **options: SimpleNamespace(**options))
-    kind = KINDS[name]
-    made, node = context(launch_file)
-    for item in dataclasses.fields(kind):
-        made.launch_configurations[node.argument(item.name)] = given(item)
+    config_type = CONFIG_TYPES[name]
+    context_of_file, node = context(launch_file)
+    for item in dataclasses.fields(config_type):
+        context_of_file.launch_configurations[node.argument(item.name)] = argument_of(item)
     params_file = str(ROOT / "config" / f"{name}.yaml")
-    made.launch_configurations[node.argument("params_file")] = params_file
-    made.launch_configurations["use_sim_time"] = "false"
-    (started,) = launching.start_node(made, node)
-    file, parameters = evaluate_parameters(made, normalize_parameters(started.parameters))
-    assert parameters.keys() == {item.name for item in dataclasses.fields(kind)} | {"use_sim_time"}
-    assert unknown(kind, ["--params-file", str(file)], **parameters) == []
+    context_of_file.launch_configurations[node.argument("params_file")] = params_file
+    context_of_file.launch_configurations["use_sim_time"] = "false"
+    (started,) = launching.start_node(context_of_file, node)
+    file, parameters = evaluate_parameters(
+        context_of_file, normalize_parameters(started.parameters)
+    )
+    assert parameters.keys() == {item.name for item in dataclasses.fields(config_type)} | {
+        "use_sim_time"
+    }
+    assert unknown(config_type, ["--params-file", str(file)], **parameters) == []
 
 
-def given(item):
-    """A launch argument that sets this field."""
+def argument_of(item):
+    """Return a launch argument that sets this field."""
     if item.metadata["choices"]:
         return item.metadata["choices"][-1]
     return {"": "somewhere", (): "0 0 0 0 0 0 1"}.get(item.default, str(item.default))

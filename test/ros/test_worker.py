@@ -1,4 +1,5 @@
-"""The bounded queue: what it keeps, what it drops and says so, and how it ends."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The bounded queue: what it keeps and drops, its jobs, and its end."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ class Slow:
     """Processes items one at a time when told to."""
 
     def __init__(self):
-        self.begun, self.go, self.done = threading.Semaphore(0), threading.Semaphore(0), []
+        self.begun = threading.Semaphore(0)
+        self.go = threading.Semaphore(0)
+        self.done = []
 
     def __call__(self, item):
         self.begun.release()
