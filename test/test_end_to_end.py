@@ -90,7 +90,7 @@ def report(bag, model, tmp_path_factory):
     return path
 
 
-def test_a_bag_is_enough_to_train_and_every_frame_of_it_is_scored(report):
+def test_every_frame_of_a_bag_is_scored(report):
     summary = summary_of(report / "report")
     assert summary["frames"] == {"read": 8, "evaluated": 8, "skipped": {}}
     assert summary["model"]["method"] == "multi_epochs"
@@ -102,7 +102,7 @@ def test_a_bag_is_enough_to_train_and_every_frame_of_it_is_scored(report):
 
 
 @pytest.mark.parametrize("method", ["mc_dropout", "deterministic"])
-def test_one_model_folder_serves_other_methods_too(bag, model, tmp_path, method):
+def test_model_folder_runs_with_other_methods(bag, model, tmp_path, method):
     assert (
         main(
             [
@@ -123,7 +123,7 @@ def test_one_model_folder_serves_other_methods_too(bag, model, tmp_path, method)
     assert summary_of(tmp_path)["model"]["method"] == method
 
 
-def test_the_bag_of_predictions_holds_what_was_scored(bag, model, report):
+def test_prediction_bag_has_the_scored_frames(bag, model, report):
     recording = Recording(report / "predictions")
     with recording.open() as opened:
         counts = {name: topic.count for name, topic in opened.topics.items()}
@@ -151,7 +151,7 @@ def test_the_bag_of_predictions_holds_what_was_scored(bag, model, report):
     ] == pytest.approx([u, v, 1], abs=1e-3)
 
 
-def test_two_runs_give_the_same_figures(bag, model, report, tmp_path):
+def test_two_runs_give_the_same_metrics(bag, model, report, tmp_path):
     assert main(["evaluate", str(bag), "--model", str(model), "--output", str(tmp_path)]) == 0
     again = summary_of(tmp_path)
     before = summary_of(report / "report")
@@ -159,7 +159,7 @@ def test_two_runs_give_the_same_figures(bag, model, report, tmp_path):
     assert again["uncertainty"] == before["uncertainty"]
 
 
-def test_scoring_frames_that_the_model_was_trained_on_is_said(
+def test_report_says_that_the_model_was_trained_on_the_source(
     bag, model, report, tmp_path, caplog
 ):
     sentence = (
@@ -188,7 +188,7 @@ def test_scoring_frames_that_the_model_was_trained_on_is_said(
         assert (sentence in caplog.messages) == said
 
 
-def test_predict_writes_metres_at_the_size_of_each_image(model, tmp_path):
+def test_predict_writes_metric_maps_at_image_size(model, tmp_path):
     for name, size in {"wide.png": (90, 40), "tall.jpg": (31, 77)}.items():
         cv2.imwrite(str(tmp_path / name), np.full((size[1], size[0], 3), 128, np.uint8))
     assert (
@@ -214,7 +214,7 @@ def test_predict_writes_metres_at_the_size_of_each_image(model, tmp_path):
     assert cv2.imread(str(tmp_path / "maps" / "wide_plot.png")).std() > 10
 
 
-def test_a_truncated_bag_is_scored_as_far_as_it_goes_and_the_loss_is_said(bag, model, tmp_path):
+def test_truncated_bag_is_scored_with_a_note(bag, model, tmp_path):
     cut = tmp_path / "cut.mcap"
     whole = next(bag.glob("*.mcap")).read_bytes()
     cut.write_bytes(whole[: len(whole) * 2 // 3])
@@ -248,7 +248,7 @@ def random_model(folder: Path) -> Path:
     "UNCERTAINTY_DEPTH_DATA" not in os.environ,
     reason="UNCERTAINTY_DEPTH_DATA does not name the folder with kitti_raw",
 )
-def test_a_kitti_drive_and_its_bag_agree(tmp_path):
+def test_kitti_drive_and_its_bag_have_equal_metrics(tmp_path):
     drive = (
         Path(os.environ["UNCERTAINTY_DEPTH_DATA"])
         / "kitti_raw"
@@ -294,7 +294,7 @@ def last_line(capsys):
     return capsys.readouterr().err.strip().splitlines()[-1]
 
 
-def test_predict_never_replaces_what_it_was_given(model, photo, tmp_path, capsys):
+def test_predict_never_overwrites_its_input(model, photo, tmp_path, capsys):
     clash = tmp_path / "photo_plot.png"
     photo.rename(clash)
     (tmp_path / "photo.png").write_bytes(clash.read_bytes())
@@ -355,9 +355,7 @@ def test_predict_never_replaces_what_it_was_given(model, photo, tmp_path, capsys
         ["train", "{bag}", "--output", "{new}", "--backbone", "tiny", "--input-size", "320"],
     ],
 )
-def test_a_path_that_cannot_be_written_is_one_sentence(
-    arguments, bag, model, photo, tmp_path, capsys
-):
+def test_unwritable_path_is_one_sentence(arguments, bag, model, photo, tmp_path, capsys):
     (tmp_path / "file").write_text("mine")
     places = {
         "bag": bag,
@@ -371,7 +369,7 @@ def test_a_path_that_cannot_be_written_is_one_sentence(
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_nothing_scored_is_a_failure_with_a_report(bag, model, tmp_path, capsys):
+def test_nothing_scored_fails_with_a_report(bag, model, tmp_path, capsys):
     assert (
         main(
             [
@@ -395,7 +393,7 @@ def test_nothing_scored_is_a_failure_with_a_report(bag, model, tmp_path, capsys)
     }
 
 
-def test_info_tells_what_is_in_a_bag_and_its_transform_can_be_pasted(bag, tmp_path, capsys):
+def test_info_describes_a_bag_and_its_transform_can_be_pasted(bag, tmp_path, capsys):
     plot = tmp_path / "plot.png"
     assert main(["info", str(bag), "--output", str(plot)]) == 0
     told = capsys.readouterr().out
@@ -410,7 +408,7 @@ def test_info_tells_what_is_in_a_bag_and_its_transform_can_be_pasted(bag, tmp_pa
     assert again.split("geometry")[1] == told.split("geometry")[1]
 
 
-def test_info_warns_of_extrinsics_in_millimetres(bag, tmp_path, capsys):
+def test_info_warns_about_extrinsics_in_millimetres(bag, tmp_path, capsys):
     pose = ["-0.0000001", "-250.0", "60.0", "0.5", "-0.5", "0.5", "0.5"]
     plot = str(tmp_path / "plot.png")
     assert main(["info", str(bag), "--output", plot, "--lidar-to-camera", *pose]) == 0
@@ -419,7 +417,7 @@ def test_info_warns_of_extrinsics_in_millimetres(bag, tmp_path, capsys):
     assert "WARNING: lidar_to_camera puts the LiDAR 257 m from the camera" in told
 
 
-def test_an_interrupted_evaluation_writes_its_report(bag, model, tmp_path, monkeypatch, capsys):
+def test_interrupted_evaluation_writes_its_report(bag, model, tmp_path, monkeypatch, capsys):
     from uncertainty_depth.data.bag import BagSource
 
     whole = BagSource.__iter__

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A recorded drive made of numbers: depth, its error and the sigma that made it."""
+"""A simulated drive: depth with Laplace errors of known sigma."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ MODEL = {
 
 @dataclass(frozen=True)
 class Moment:
-    """One frame: what is true, what was predicted, and what else an attack may use."""
+    """One frame: ground truth, prediction, and a random generator for attacks."""
 
     truth: np.ndarray
     depth: np.ndarray
@@ -35,7 +35,7 @@ class Moment:
 
 
 def moments(frames, seed=0):
-    """Frames whose errors are Laplace with the very sigma predicted; the scene drifts slowly."""
+    """Yield frames with Laplace errors of the predicted sigma; the scene changes slowly."""
     random = np.random.default_rng(seed)
     scene = 0.0
     for _ in range(frames):
@@ -47,7 +47,7 @@ def moments(frames, seed=0):
 
 
 def evaluation_of(attack=lambda moment: (moment.depth, moment.sigma), frames=64, seed=0):
-    """`attack` gives depth and sigma of each frame."""
+    """Return the evaluation of frames whose depth and sigma are those of `attack`."""
     evaluation = Evaluation()
     for index, moment in enumerate(moments(frames, seed)):
         depth, sigma = (np.asarray(each, np.float32) for each in attack(moment))

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Intervals hold the truth as often as they say, in bounded memory, the same for parts merged."""
+"""Tests of the coverage of bootstrap intervals."""
 
 import math
 
@@ -46,15 +46,15 @@ def fraction_held(correlation, frames, runs=150):
     return held / runs
 
 
-def test_an_interval_of_unlike_frames_holds_the_truth_in_95_percent_of_the_runs():
+def test_interval_of_independent_frames_covers_the_truth_in_95_percent_of_runs():
     assert 0.9 <= fraction_held(0.0, 100) <= 0.99
 
 
-def test_blocks_make_up_for_frames_that_are_alike():
+def test_interval_of_correlated_frames_covers_the_truth():
     assert fraction_held(0.8, 300) >= 0.85, "single frames as blocks hold it in half of the runs"
 
 
-def test_blocks_are_longer_where_neighbours_are_more_alike():
+def test_blocks_are_longer_for_higher_correlation():
     random = np.random.default_rng(1)
     lengths = [block_length(series(random, value, 120)) for value in (0.0, 0.6, 0.9)]
     assert lengths == sorted(lengths)
@@ -64,7 +64,7 @@ def test_blocks_are_longer_where_neighbours_are_more_alike():
     assert block_length(np.array([1.0])) == 1
 
 
-def test_few_blocks_are_known_as_such_and_their_intervals_are_wide():
+def test_few_blocks_give_wide_intervals():
     tables = units_of(np.full(12, 2.0)).tables()
     bootstrap = Bootstrap(tables, tables["sums"][:, 0])
     assert bootstrap.blocks < ENOUGH_BLOCKS
@@ -75,7 +75,7 @@ def test_few_blocks_are_known_as_such_and_their_intervals_are_wide():
     assert (interval.low, interval.high) == pytest.approx((2 - spread, 2 + spread))
 
 
-def test_one_block_has_no_interval_of_its_own():
+def test_one_block_without_scale_has_no_interval():
     tables = units_of([3.0]).tables()
     bootstrap = Bootstrap(tables, tables["sums"][:, 0])
     interval = bootstrap.interval(bootstrap.sums("sums")[:, 0])
@@ -84,7 +84,7 @@ def test_one_block_has_no_interval_of_its_own():
     assert interval.text() == "3.000"
 
 
-def test_an_interval_is_text_with_the_number_of_digits_asked_for():
+def test_interval_text_has_the_requested_digits():
     assert Interval(0.3104, 0.28, 0.345).text() == "0.310 (0.280 to 0.345)"
     assert Interval(0.3104, 0.28, 0.345).text(1) == "0.3 (0.3 to 0.3)"
     assert Interval(3e7, 1e7, 4e7).text() == "3e+07 (1e+07 to 4e+07)"

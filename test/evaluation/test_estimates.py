@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What the verdict is judged by equals the exact metrics, and the best constants are the best."""
+"""Estimates of the verdict equal the exact metrics, and the constant baselines are optimal."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def pixels(moments_of):
     )
 
 
-def test_the_sample_has_the_metrics_of_the_report(evaluation, estimates):
+def test_estimates_of_the_sample_equal_the_metrics_of_the_report(evaluation, estimates):
     metrics = evaluation.metrics.compute()
     assert estimates.rmse()[0] == pytest.approx(metrics["depth"]["rmse"], rel=1e-9)
     assert estimates.a1()[0] == pytest.approx(metrics["depth"]["a1"], rel=1e-9)
@@ -43,7 +43,7 @@ def test_the_sample_has_the_metrics_of_the_report(evaluation, estimates):
     assert estimates.scored_fraction()[0] == 1.0
 
 
-def test_laplace_likelihood_coverage_and_factor_are_those_of_the_pixels(estimates, pixels):
+def test_laplace_estimates_equal_those_of_the_pixels(estimates, pixels):
     depth, sigma, truth = pixels
     error = np.abs(depth - truth)
     likelihood = np.log(np.sqrt(2) * sigma) + np.sqrt(2) * error / sigma
@@ -56,7 +56,7 @@ def test_laplace_likelihood_coverage_and_factor_are_those_of_the_pixels(estimate
     assert estimates.nll("gaussian")[0] == pytest.approx(nll(error.ravel(), sigma.ravel()))
 
 
-def test_the_best_constants_are_the_best(estimates, pixels):
+def test_best_constant_depth_is_optimal(estimates, pixels):
     truth = pixels[2].ravel()
     assert estimates.constant_rmse()[0] == pytest.approx(truth.std(), rel=1e-6)
     constants = np.exp(np.linspace(-1, 3, 800))
@@ -64,7 +64,7 @@ def test_the_best_constants_are_the_best(estimates, pixels):
     assert estimates.constant_a1()[0] == pytest.approx(max(a1), abs=5e-3)
 
 
-def test_a_map_of_median_depths_has_the_errors_of_its_nearest_cells(estimates, pixels):
+def test_errors_of_a_median_depth_map_equal_those_of_the_pixels(estimates, pixels):
     truth = pixels[2]
     median_m = np.random.default_rng(5).uniform(2, 5, (16, 20))
     rows = np.arange(truth.shape[1]) * 16 // truth.shape[1]
@@ -76,7 +76,7 @@ def test_a_map_of_median_depths_has_the_errors_of_its_nearest_cells(estimates, p
     assert a1[0] == pytest.approx(expected, abs=0.01)
 
 
-def test_cells_without_a_median_are_left_out(estimates):
+def test_cells_without_a_median_are_excluded(estimates):
     median_m = np.full((16, 20), 3.0)
     half = median_m.copy()
     half[8:] = np.nan
@@ -86,14 +86,14 @@ def test_cells_without_a_median_are_left_out(estimates):
     assert np.isnan(estimates.median_map_errors(np.full((16, 20), np.nan))[0]).all()
 
 
-def test_ground_truth_outside_a_range_is_counted(estimates, pixels):
+def test_fraction_outside_a_depth_range_equals_that_of_the_pixels(estimates, pixels):
     truth = pixels[2]
     expected = ((truth < 1.5) | (truth > 8)).mean()
     assert estimates.outside(1.5, 8.0)[0] == pytest.approx(expected, abs=5e-3)
     assert estimates.outside(0.01, 1000.0)[0] == 0.0
 
 
-def test_a_sigma_of_zero_in_error_is_infinitely_unlikely(evaluate_moments):
+def test_zero_sigma_with_errors_has_infinite_nll(evaluate_moments):
     estimates = Estimates(evaluate_moments(lambda it: (it.depth, 0 * it.sigma), 12).units)
     assert estimates.nll("laplace")[0] == np.inf
     assert estimates.sigma_factor("laplace", 0.95)[0] == np.inf

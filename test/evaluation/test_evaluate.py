@@ -50,7 +50,7 @@ class ListSource:
 
 
 class NoisyPredictor:
-    """Predicts from the image alone; keeps the stamps it was given."""
+    """Predicts from the image alone, and records the stamps."""
 
     def __init__(self):
         self.stamps = []
@@ -61,7 +61,7 @@ class NoisyPredictor:
         return DepthPrediction(depth, 0.1 + image[..., 1].astype(np.float32) / 256)
 
 
-def test_every_record_is_predicted_scored_or_counted_exactly_once():
+def test_every_record_is_scored_or_counted_once():
     records = [
         frame(0),
         Skipped(1, "bad_image", "..."),
@@ -87,7 +87,7 @@ def test_every_record_is_predicted_scored_or_counted_exactly_once():
     assert seen == ["0", "2", "3"]
 
 
-def test_the_table_holds_the_exact_figures_of_each_frame():
+def test_table_has_the_exact_metrics_of_each_frame():
     evaluation = evaluate(
         ListSource([frame(i) for i in range(3)]),
         NoisyPredictor(),
@@ -105,7 +105,7 @@ def test_the_table_holds_the_exact_figures_of_each_frame():
     )
 
 
-def test_the_summary_is_that_of_all_pixels_together():
+def test_summary_pools_all_pixels():
     evaluation = evaluate(
         ListSource([frame(i) for i in range(4)]),
         NoisyPredictor(),
@@ -124,7 +124,7 @@ def test_the_summary_is_that_of_all_pixels_together():
 
 
 def memory_after(frames, at):
-    """Bytes held right after the given frames of one run."""
+    """Return the memory in use after the frames `at` of one run, bytes."""
 
     class Streamed(ListSource):
         def __iter__(self):
@@ -161,7 +161,7 @@ def test_memory_does_not_grow_with_the_number_of_frames():
     st.lists(st.floats(0.01, 1.0), max_size=300).map(np.array),
     st.integers(0, 6),
 )
-def test_examples_are_few_the_worst_frames_and_typical_ones(errors, wanted):
+def test_examples_are_the_worst_and_typical_frames(errors, wanted):
     examples = Examples(wanted)
     for index, error in enumerate(errors):
         examples.offer(error, lambda index=index: index)
@@ -177,7 +177,7 @@ def test_examples_are_few_the_worst_frames_and_typical_ones(errors, wanted):
         assert errors[worst[0]] == errors.max()
 
 
-def test_the_worst_frames_are_not_all_of_one_moment():
+def test_worst_frames_are_apart_in_time():
     examples = Examples(4)
     for index in range(200):
         near = 60 <= index < 66
@@ -186,7 +186,7 @@ def test_the_worst_frames_are_not_all_of_one_moment():
     assert examples.worst() == [65, 150]
 
 
-def test_an_interrupted_run_keeps_what_it_has():
+def test_interrupted_run_returns_the_frames_so_far():
     class Interrupted(ListSource):
         def __iter__(self):
             yield frame(0)
@@ -208,7 +208,7 @@ def test_flatten_joins_names_with_dots():
     assert flatten({"a": {"b": 1, "c": {"d": 2}}, "e": 3}) == {"a.b": 1, "a.c.d": 2, "e": 3}
 
 
-def test_an_evaluation_without_frames_is_honest():
+def test_evaluation_without_frames_has_nan_metrics():
     summary = Evaluation().summary()
     assert summary["frames"] == {"read": 0, "evaluated": 0, "skipped": {}}
     assert summary["pixels"] == 0

@@ -12,13 +12,13 @@ from uncertainty_depth.records import DepthPrediction
 MAX_PIXELS = 4e6
 
 
-def test_a_dense_map_is_drawn_as_it_is():
+def test_dense_map_is_not_thickened():
     error = np.random.default_rng(0).uniform(0, 1, (30, 40)).astype(np.float32)
     error[3, 4] = np.nan
     np.testing.assert_array_equal(thicken(error), error)
 
 
-def test_points_of_a_sparse_map_keep_their_value_and_win_their_neighbours_by_nearness():
+def test_sparse_points_keep_their_value_and_the_nearest_fills_neighbours():
     sparse = np.full((9, 9), np.nan, np.float32)
     sparse[4, 3] = 5
     sparse[4, 5] = 2
@@ -28,7 +28,7 @@ def test_points_of_a_sparse_map_keep_their_value_and_win_their_neighbours_by_nea
 
 
 @pytest.mark.parametrize("shape", [(2000, 1), (1, 2000), (1, 1), (5000, 2)])
-def test_no_shape_of_a_map_makes_a_memory_bomb(shape):
+def test_size_of_a_frame_plot_is_bounded(shape):
     depth = np.full(shape, 2, np.float32)
     example = Example("a", None, depth, DepthPrediction(depth, depth), {})
     figure = frame_plot(example)

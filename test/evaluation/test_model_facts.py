@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Whatever a topic says of a model is read without harm."""
+"""Invalid model descriptions, as a topic may have them, are read safely."""
 
 import numpy as np
 import pytest
@@ -10,11 +10,11 @@ from uncertainty_depth.evaluation.verdict import judge
 
 
 @pytest.mark.parametrize("values", [None, [], [[1.0] * 20] * 15, "median", [["x"] * 20] * 16])
-def test_what_is_no_grid_of_medians_is_none(values):
+def test_invalid_median_depth_is_none(values):
     assert median_depth_of({"training": {"median_depth_m": values}}) is None
 
 
-def test_null_in_a_grid_of_medians_is_nan():
+def test_null_in_median_depth_is_nan():
     grid = median_depth_of({"training": {"median_depth_m": [[None] + [2.0] * 19] * 16}})
     assert np.isnan(grid[:, 0]).all()
     assert (grid[:, 1:] == 2).all()
@@ -23,7 +23,7 @@ def test_null_in_a_grid_of_medians_is_nan():
 @pytest.mark.parametrize(
     "value", [None, 3, "ab", [1], [1, "b"], [2, 1], [0, 1], [1, float("inf")]]
 )
-def test_what_are_no_limits_are_none(value):
+def test_invalid_limits_are_none(value):
     assert limits_of(value) is None
     assert limits_of([1, 2.5]) == (1.0, 2.5)
 
@@ -37,9 +37,7 @@ def test_what_are_no_limits_are_none(value):
         {"model": None, "method": 7, "calibration": "x" * 1000},
     ],
 )
-def test_a_description_of_nonsense_makes_a_grey_domain_and_a_report(
-    model, evaluate_moments, tmp_path
-):
+def test_invalid_description_gives_a_grey_domain_and_a_report(model, evaluate_moments, tmp_path):
     evaluation = evaluate_moments(frames=3)
     assert judge(evaluation, model, None).lines[-1].color == "grey"
     context = report.Context("live", model)

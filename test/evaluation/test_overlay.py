@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""LiDAR on the image: every point is drawn where it is, in the colour of its depth."""
+"""LiDAR on the image: every point at its pixel, in the colour of its depth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_colored(pixels: np.ndarray) -> np.ndarray:
     return np.ptp(pixels.astype(int), axis=-1) > 30
 
 
-def test_every_point_of_a_dense_scan_is_drawn_and_the_grey_image_shows_between_them():
+def test_every_point_is_coloured_on_a_grey_image():
     rng = np.random.default_rng(0)
     image = rng.integers(0, 256, (375, 1242, 3), dtype=np.uint8)
     pixels = {}
@@ -34,7 +34,7 @@ def test_every_point_of_a_dense_scan_is_drawn_and_the_grey_image_shows_between_t
     assert 0.03 < is_colored(plot[:375]).mean() < 0.08  # discs of 3 pixels, not single pixels
 
 
-def test_a_small_image_is_enlarged_and_its_points_with_it():
+def test_small_image_and_its_points_are_enlarged():
     image = np.full((24, 32, 3), 128, np.uint8)
     plot = lidar_overlay(image, sparse((24, 32), {(6, 8): 2.0, (20, 30): 8.0}))
     factor = plot.shape[1] // 32
@@ -47,7 +47,7 @@ def test_a_small_image_is_enlarged_and_its_points_with_it():
     assert drawn == pytest.approx(2 * np.pi / 4 * (factor + 2) ** 2, rel=0.05)
 
 
-def test_the_nearer_of_two_points_side_by_side_lies_on_top():
+def test_nearer_point_lies_on_top():
     image = np.zeros((4, MIN_WIDTH, 3), np.uint8)
     alone = lidar_overlay(image, sparse((4, MIN_WIDTH), {(1, 300): 2.0, (1, 900): 9.0}))
     both = lidar_overlay(
@@ -57,7 +57,7 @@ def test_the_nearer_of_two_points_side_by_side_lies_on_top():
     assert both[1, 302].tolist() == alone[1, 900].tolist()
 
 
-def test_a_dense_depth_image_leaves_the_edges_of_the_image_visible():
+def test_image_edges_show_through_dense_depth():
     image = np.zeros((240, 320, 3), np.uint8)
     image[:, 160:] = 255
     plot = lidar_overlay(image, np.full((240, 320), 3.0, np.float32))
@@ -66,6 +66,6 @@ def test_a_dense_depth_image_leaves_the_edges_of_the_image_visible():
 
 
 @pytest.mark.parametrize("depth", [np.nan, 0.0, np.inf])
-def test_an_image_without_any_point_is_drawn_without_any(depth):
+def test_image_without_points_stays_grey(depth):
     plot = lidar_overlay(np.full((24, 32, 3), 99, np.uint8), np.full((24, 32), depth, np.float32))
     assert (plot[:-BAR_HEIGHT] == 99).all()

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A report is complete, self-contained, honest about the baselines, and never half-written."""
+"""A report is complete, self-contained and written atomically."""
 
 import copy
 import json
@@ -22,7 +22,7 @@ CONTEXT = report.Context("a test", {"method": "mc_dropout"}, ("one note <b>",))
 
 
 def evaluation_of(sigma_of, frames=3):
-    """`sigma_of(depth, error, random)` makes each frame's sigma."""
+    """Return an evaluation whose sigma is `sigma_of(depth, error, random)`."""
     evaluation = Evaluation(EvaluationConfig(example_frames=2))
     for index in range(frames):
         random = np.random.default_rng(index)
@@ -52,7 +52,7 @@ def written(tmp_path_factory):
     return evaluation, folder, report.write(evaluation, folder, CONTEXT)
 
 
-def test_summary_json_holds_what_readers_rely_on(written):
+def test_summary_json_has_its_documented_keys(written):
     _, folder, _ = written
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["frames"] == {"read": 4, "evaluated": 3, "skipped": {"bad_image": 1}}
@@ -77,7 +77,7 @@ def test_summary_json_holds_what_readers_rely_on(written):
     assert summary["config"]["alpha"] == 0.95
 
 
-def test_the_page_needs_no_other_file_and_escapes_what_it_is_given(written):
+def test_page_is_self_contained_and_escaped(written):
     page = written[2].read_text()
     assert not re.findall(r"(?:src|href)=\"(?!data:)", page)
     assert page.count("data:image/png;base64,") == 8, "curves, timeline, positions"
@@ -86,7 +86,7 @@ def test_the_page_needs_no_other_file_and_escapes_what_it_is_given(written):
     assert "bad_image" in page
 
 
-def test_the_page_opens_with_the_geometry_check_and_its_warnings_once(tmp_path):
+def test_page_shows_geometry_warnings_once_above_the_verdict(tmp_path):
     warning = "the median depth is 3,100 m: the ground truth is in millimetres"
     geometry = {"description": "median depth 3.1e+03 m", "warnings": [warning]}
     context = report.Context("bag", {}, ("another note", warning), geometry=geometry)
@@ -102,16 +102,16 @@ def test_the_page_opens_with_the_geometry_check_and_its_warnings_once(tmp_path):
     assert warning in summary["notes"]
 
 
-def test_the_table_of_frames_is_one_row_each(written):
+def test_table_has_one_row_per_frame(written):
     assert len((written[1] / "frames.csv").read_text().splitlines()) == 1 + 3
 
 
-def test_the_metric_state_goes_on_where_the_report_was_written(written):
+def test_metric_state_of_a_report_can_be_loaded(written):
     evaluation, folder, _ = written
     assert OnlineMetrics.load(folder / "metrics.npz").compute() == evaluation.metrics.compute()
 
 
-def test_a_second_report_replaces_the_first(written, tmp_path):
+def test_second_report_replaces_the_first(written, tmp_path):
     report.write(
         evaluation_of(lambda depth, error, random: depth), tmp_path, CONTEXT, images=False
     )
@@ -125,7 +125,7 @@ def test_a_second_report_replaces_the_first(written, tmp_path):
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_nothing_scored_is_reported_and_not_a_crash(tmp_path):
+def test_report_of_nothing_scored_says_why(tmp_path):
     evaluation = Evaluation()
     evaluation.skip(Skipped(None, "bad_image", "..."))
     report.write(evaluation, tmp_path, CONTEXT)
@@ -135,14 +135,14 @@ def test_nothing_scored_is_reported_and_not_a_crash(tmp_path):
     assert "1 bad_image" in table(evaluation.summary(), {})
 
 
-def test_a_report_cannot_take_the_place_of_a_file(tmp_path):
+def test_report_does_not_replace_a_file(tmp_path):
     (tmp_path / "taken").write_text("mine")
     with pytest.raises(SourceError, match=r"taken.*is a file"):
         report.check_folder(tmp_path / "taken")
     assert (tmp_path / "taken").read_text() == "mine"
 
 
-def test_the_summary_says_how_the_source_was_read_and_survives_unknown_versions(monkeypatch):
+def test_summary_has_the_source_options_and_allows_unknown_versions(monkeypatch):
     def not_by_pip(name):
         raise report.PackageNotFoundError(name)
 
@@ -163,7 +163,7 @@ def test_the_summary_says_how_the_source_was_read_and_survives_unknown_versions(
         (None, "sigma"),
     ],
 )
-def test_the_report_says_which_sigma_was_scored(calibration, said, tmp_path):
+def test_report_names_the_scored_sigma(calibration, said, tmp_path):
     described = {"method": "mc_dropout"} | ({"calibration": calibration} if calibration else {})
     assert scored_sigma(described) == said
     page = report.write(
@@ -175,7 +175,7 @@ def test_the_report_says_which_sigma_was_scored(calibration, said, tmp_path):
     assert f"mc_dropout, {said}<" in page.read_text()
 
 
-def test_a_report_that_fails_leaves_the_whole_earlier_one(tmp_path, monkeypatch):
+def test_failed_report_leaves_the_earlier_one_unchanged(tmp_path, monkeypatch):
     folder = tmp_path / "report"
     report.write(
         evaluation_of(lambda depth, error, random: depth, frames=1), folder, CONTEXT, images=False
@@ -195,7 +195,7 @@ def test_a_report_that_fails_leaves_the_whole_earlier_one(tmp_path, monkeypatch)
     assert [path.name for path in tmp_path.iterdir()] == ["report"]
 
 
-def test_a_second_report_takes_the_first_ones_frames_away_and_leaves_what_is_not_its_own(tmp_path):
+def test_second_report_removes_the_images_of_the_first_and_no_other_file(tmp_path):
     folder = tmp_path / "report"
     report.write(evaluation_of(lambda depth, error, random: depth), folder, CONTEXT)
     (folder / "notes of mine").write_text("keep")
@@ -204,7 +204,7 @@ def test_a_second_report_takes_the_first_ones_frames_away_and_leaves_what_is_not
     assert (folder / "notes of mine").read_text() == "keep"
 
 
-def test_an_existing_report_is_told_and_so_is_a_folder_that_cannot_be_written(tmp_path):
+def test_existing_report_and_unwritable_folder_are_refused(tmp_path):
     report.refuse_existing(tmp_path)
     report.write(Evaluation(), tmp_path / "report", CONTEXT)
     with pytest.raises(SourceError, match=r"report holds a report already.*overwrite"):
@@ -213,14 +213,14 @@ def test_an_existing_report_is_told_and_so_is_a_folder_that_cannot_be_written(tm
         report.check_folder(Path("/proc/report"))
 
 
-def test_numbers_alone_are_a_report_too(tmp_path):
+def test_report_without_images_has_all_other_files(tmp_path):
     evaluation = evaluation_of(lambda depth, error, random: depth)
     report.write(evaluation, tmp_path / "report", CONTEXT, images=False)
     names = {path.name for path in (tmp_path / "report").iterdir()}
     assert names == {"summary.json", "frames.csv", "metrics.npz", "report.html"}
 
 
-def test_a_copy_in_another_process_reports_on_its_own_moment(tmp_path):
+def test_copy_of_an_evaluation_reports_on_its_own_frames(tmp_path):
     evaluation = evaluation_of(lambda depth, error, random: depth, frames=2)
     moment = pickle.loads(pickle.dumps(copy.deepcopy(evaluation)))
     random = np.random.default_rng(9)

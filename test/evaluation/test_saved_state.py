@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""An evaluation that was saved goes on as if it had never been interrupted."""
+"""A saved evaluation resumes as if it had not been interrupted."""
 
 from __future__ import annotations
 

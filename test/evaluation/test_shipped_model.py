@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The shipped model is judged as what it is: good in its own worlds, worthless on a street."""
+"""The shipped model is green in worlds like its training and red on a street."""
 
 import os
 from dataclasses import replace
@@ -72,14 +72,14 @@ def colors(verdict):
 
 
 @pytest.mark.parametrize("frames", [1, 12])
-def test_a_street_is_red_in_depth_size_and_domain(frames, predictor):
+def test_street_is_red_in_depth_size_and_domain(frames, predictor):
     verdict = verdict_on(Street(frames), predictor)
     found = colors(verdict)
     assert verdict.color == "red"
     assert found["depth"] == found["size"] == found["domain"] == "red"
 
 
-def test_a_street_through_a_camera_like_the_training_s_is_red_all_the_same(predictor):
+def test_street_with_the_camera_of_the_training_is_red(predictor):
     found = colors(verdict_on(Street(12, 320, 240, 0.69), predictor))
     assert found["depth"] == found["size"] == found["domain"] == "red"
 
@@ -94,7 +94,7 @@ def test_a_kitti_drive_is_red_in_depth_size_and_domain(predictor):
     assert found["depth"] == found["size"] == found["domain"] == "red"
 
 
-def test_worlds_of_its_own_kind_are_never_red_whatever_the_seed(predictor):
+def test_worlds_like_the_training_are_not_red_for_any_seed(predictor):
     source = open_source("synthetic:worlds=4,frames=3,seed=20000,rate=0.5", SourceConfig())
     seen = []
     for seed in range(2):
@@ -105,6 +105,6 @@ def test_worlds_of_its_own_kind_are_never_red_whatever_the_seed(predictor):
     assert {found["domain"] for found in seen} == {"green"}
 
 
-def test_worlds_it_was_trained_on_are_red_in_domain(predictor):
+def test_worlds_of_the_training_are_red_in_domain(predictor):
     source = open_source("synthetic:worlds=1,frames=1,seed=1", SourceConfig())
     assert colors(verdict_on(source, predictor))["domain"] == "red"

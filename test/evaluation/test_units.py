@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Sums over units of frames lose no frame, stay bounded, and are copied without copying them."""
+"""Sums over units of frames lose no frame, are bounded, and share full units when copied."""
 
 import copy
 

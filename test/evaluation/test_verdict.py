@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""No green light for a worthless depth or sigma: a table of attacks and what each of them gets."""
+"""The verdict on a table of attacks: no worthless depth or sigma gets a green line."""
 
 import json
 from dataclasses import replace
@@ -59,7 +59,7 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_each_attack_gets_what_it_deserves(name, evaluate_moments, model):
+def test_each_attack_has_its_expected_colors(name, evaluate_moments, model):
     attack, expected = ATTACKS[name]
     verdict = judge(evaluate_moments(attack, frames=96), model, [])
     found = colors(verdict)
@@ -72,9 +72,7 @@ def test_each_attack_gets_what_it_deserves(name, evaluate_moments, model):
 
 
 @pytest.mark.parametrize("frames", [1, 2, 5, 9])
-def test_few_frames_are_never_green_but_what_is_wrong_beyond_doubt_is_red(
-    frames, evaluate_moments, model
-):
+def test_few_frames_are_never_green_and_clear_failures_are_red(frames, evaluate_moments, model):
     good = judge(evaluate_moments(frames=frames), model, [])
     assert good.color == "grey"
     assert "below 10" in good.notes[0]
@@ -94,7 +92,7 @@ def test_few_frames_are_never_green_but_what_is_wrong_beyond_doubt_is_red(
         ({}, ["model was trained on y: if they are one, its"], "grey", "if they are one"),
     ],
 )
-def test_the_domain_is_judged_by_what_the_model_and_the_source_say(
+def test_domain_depends_on_model_and_source(
     change, trained_on, expected, words, evaluate_moments, model
 ):
     verdict = judge(evaluate_moments(frames=48), model | change, trained_on)
@@ -114,7 +112,7 @@ def test_the_domain_is_judged_by_what_the_model_and_the_source_say(
         (0.69, 18, "red"),
     ],
 )
-def test_a_camera_unlike_the_training_s_is_another_domain(fx_per_width, height, expected, model):
+def test_camera_unlike_the_training_changes_the_domain(fx_per_width, height, expected, model):
     evaluation = Evaluation()
     camera = Camera(32, height, np.diag([32 * fx_per_width, 32 * fx_per_width, 1.0]))
     truth = np.random.default_rng(0).uniform(1, 9, (height, 32)).astype(np.float32)
@@ -122,7 +120,7 @@ def test_a_camera_unlike_the_training_s_is_another_domain(fx_per_width, height, 
     assert judge(evaluation, model, []).lines[-1].color == expected
 
 
-def test_data_without_a_camera_cannot_be_told(model):
+def test_domain_is_grey_without_a_camera(model):
     evaluation = Evaluation()
     truth = np.full((24, 32), 3, np.float32)
     evaluation.add("0", 0, DepthPrediction(truth + 0.1, truth / 10), truth)
@@ -131,8 +129,8 @@ def test_data_without_a_camera_cannot_be_told(model):
     assert "focal length / image width of these data is not known" in line.text
 
 
-def test_the_median_depth_of_training_is_a_depth_to_beat(moments_of, model):
-    """A depth that is the median map itself: no better than it, though better than a constant."""
+def test_depth_must_beat_the_median_depth_of_the_training(moments_of, model):
+    """A depth equal to the median map is no better than it, though better than a constant."""
     truths = np.stack([moment.truth for moment in moments_of(64)])
     slope = np.linspace(0.3, 3.0, 24)[:, None]
     rows = np.arange(16) * 24 // 16 + 1
@@ -151,8 +149,8 @@ def test_the_median_depth_of_training_is_a_depth_to_beat(moments_of, model):
     assert judge(evaluation, model | {"training": unknown}, []).lines[0].color == "green"
 
 
-def test_a_seed_never_turns_green_to_red(evaluate_moments, model):
-    """Sigma from few samples: its noise changes with the seed, its worth does not."""
+def test_noise_of_few_samples_never_turns_green_to_red(evaluate_moments, model):
+    """The noise of a sigma from few samples changes with the seed, its quality does not."""
     for strength in (0.0, 0.4):
         seen = []
         for seed in range(5):
@@ -167,7 +165,7 @@ def test_a_seed_never_turns_green_to_red(evaluate_moments, model):
             assert not {"green", "red"} <= {found[line] for found in seen}, (strength, line)
 
 
-def test_a_gaussian_head_is_judged_as_a_gaussian(evaluate_moments, model):
+def test_gaussian_head_is_judged_by_gaussian_metrics(evaluate_moments, model):
     def gaussian(moment):
         return moment.truth + moment.random.normal(0, moment.sigma), moment.sigma
 
@@ -177,12 +175,12 @@ def test_a_gaussian_head_is_judged_as_a_gaussian(evaluate_moments, model):
     assert {check.name.split("(")[-1].split(")")[0] for check in checks} == {"gaussian"}
 
 
-def test_the_same_frames_give_the_same_verdict_digit_for_digit(evaluate_moments, model):
+def test_same_frames_give_the_same_verdict(evaluate_moments, model):
     first, second = (judge(evaluate_moments(frames=20), model, []) for _ in range(2))
     assert first == second
 
 
-def test_nothing_scored_says_why():
+def test_verdict_of_nothing_scored_says_why():
     evaluation = Evaluation()
     evaluation.skip(Skipped(None, "no_lidar", "..."))
     verdict = judge(evaluation, {}, [])
@@ -191,7 +189,7 @@ def test_nothing_scored_says_why():
     assert judge(Evaluation(), {}, []).text == "no frame could be scored: none was read"
 
 
-def test_frames_without_any_prediction_count_as_ground_truth_not_scored(evaluate_moments, model):
+def test_frames_without_prediction_lower_the_scored_fraction(evaluate_moments, model):
     evaluation = evaluate_moments(frames=40)
     truth = np.full((24, 32), 3, np.float32)
     nothing = np.full_like(truth, np.nan)
@@ -203,7 +201,7 @@ def test_frames_without_any_prediction_count_as_ground_truth_not_scored(evaluate
     assert "only 80.0% of the ground truth has a prediction" in line.text
 
 
-def test_a_verdict_is_plain_json_and_one_sentence_a_line(evaluate_moments, model):
+def test_verdict_is_json_with_one_sentence_per_line(evaluate_moments, model):
     verdict = judge(evaluate_moments(frames=20), model, None).as_dict()
     again = json.loads(json.dumps(verdict))
     assert [line["name"] for line in again["lines"]] == ["depth", "order", "size", "domain"]
