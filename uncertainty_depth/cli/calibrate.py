@@ -29,6 +29,7 @@ def calibrate(arguments: argparse.Namespace) -> None:
     """Fit a calibration of sigma and write it if it improves the scores of held-out frames."""
     from uncertainty_depth.calibration import report
     from uncertainty_depth.calibration.table import table
+    from uncertainty_depth.data.checked_source import CheckedSource
     from uncertainty_depth.data.source import open_source
     from uncertainty_depth.evaluation.report import check_folder
     from uncertainty_depth.inference.predictor import Predictor
@@ -40,7 +41,7 @@ def calibrate(arguments: argparse.Namespace) -> None:
             "--dry-run"
         )
     options = from_arguments(SourceConfig, arguments)
-    sources = [open_source(source, options) for source in arguments.source]
+    sources = [CheckedSource(open_source(source, options)) for source in arguments.source]
     raw = replace(from_arguments(PredictorConfig, arguments), calibrated=False)
     predictor = Predictor(arguments.model, raw)
     if arguments.output:
