@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Small recordings that the tests make themselves."""
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.transforms import transform_from
 from uncertainty_depth.writers.bag_writer import BagWriter
 
-START_NS, PERIOD_NS = 1_700_000_000_000_000_000, 100_000_000
+START_NS = 1_700_000_000_000_000_000
+PERIOD_NS = 100_000_000
 CAMERA = Camera(32, 24, np.array([[20.0, 0, 15.5], [0, 20.0, 11.5], [0, 0, 1]]))
 LIDAR_TO_CAMERA = transform_from(
     0.1, -0.2, 0.05, 0.5, -0.5, 0.5, 0.5
@@ -73,7 +75,8 @@ def write_bag(tmp_path, write_frame) -> Callable[..., Path]:
         base_to_camera = transform_from(0.3, 0, 1, -0.5, 0.5, -0.5, 0.5)
         with BagWriter(tmp_path / name) as writer:
             if "transforms" not in leave_out:
-                camera_in_base, lidar_in_base = base_to_camera, base_to_camera @ LIDAR_TO_CAMERA
+                camera_in_base = base_to_camera
+                lidar_in_base = base_to_camera @ LIDAR_TO_CAMERA
                 writer.static_transforms(
                     [("base", "camera", camera_in_base), ("base", "lidar", lidar_in_base)]
                 )

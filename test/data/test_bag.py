@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Frames from bags in every format, compared with what was written."""
 
 from __future__ import annotations

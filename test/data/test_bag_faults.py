@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What is wrong with bags: each fault is one clear sentence or a counted frame, never a crash, and nothing read is lost in silence."""
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from uncertainty_depth.writers import bag_writer
 from uncertainty_depth.writers.bag_writer import BagWriter
 
 CONFIG = SourceConfig()
-START_NS, PERIOD_NS = 1_700_000_000_000_000_000, 100_000_000
+START_NS = 1_700_000_000_000_000_000
+PERIOD_NS = 100_000_000
 
 
 def reasons(records) -> Counter:
@@ -295,7 +297,8 @@ def test_a_truncated_mcap_that_lacks_what_frames_need_says_both(write_many):
 def test_a_file_cut_at_any_byte_is_read_as_far_as_it_goes(write_bag, tmp_path, chunked):
     """Every cut gives at most as many messages as a later one, and those are the first."""
     whole = rewrite(write_bag(frames=2), tmp_path / "whole.mcap", chunked)
-    content, counts = whole.read_bytes(), []
+    content = whole.read_bytes()
+    counts = []
     for size in [*range(0, 60), *range(60, len(content), 97), len(content)]:
         (tmp_path / "cut.mcap").write_bytes(content[:size])
         recording = Recording(tmp_path / "cut.mcap")

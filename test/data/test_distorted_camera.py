@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A camera whose lens distorts, before a world whose exact depth is known: every way to read it."""
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from uncertainty_depth.synthetic import sensors
 from uncertainty_depth.synthetic.source import World
 from uncertainty_depth.writers.bag_writer import BagWriter
 
-WIDTH, HEIGHT = 640, 480
+WIDTH = 640
+HEIGHT = 480
 COEFFICIENTS = np.array([-0.28, 0.07, 0.0, 0.0, 0.0])
 """An ordinary wide lens: k1, k2, p1, p2, k3."""
 

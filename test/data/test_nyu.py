@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """NYU folders: one made here, and the real one where it is there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Pairing by the nearest stamp: against all stamps at once, in every interleaving, in disorder and through jumps in time."""
 
 from __future__ import annotations

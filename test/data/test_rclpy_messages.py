@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What is written to bags is read by ROS itself, and ROS' own message classes are decoded like those of rosbags."""
 
 from __future__ import annotations

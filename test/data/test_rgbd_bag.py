@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Bags of an RGB-D camera: a registered depth image is the ground truth, as it is live."""
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from uncertainty_depth.messages.depth_images import ground_truth_from_depth_imag
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.writers.bag_writer import BagWriter
 
-START_NS, PERIOD_NS = 1_700_000_000_000_000_000, 100_000_000
+START_NS = 1_700_000_000_000_000_000
+PERIOD_NS = 100_000_000
 DEPTH = "/camera/depth_registered/image_raw"
 CONFIG = SourceConfig()
 

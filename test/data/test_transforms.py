@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Chains of fixed transforms, either way."""
 
 from __future__ import annotations
@@ -60,10 +61,8 @@ def test_frames_that_are_not_connected_are_named_with_those_that_are_known():
 
 
 def stamped(parent, child, parameters):
-    xyz, turn = (
-        dict(zip("xyz", parameters[:3], strict=True)),
-        dict(zip("xyzw", parameters[3:], strict=True)),
-    )
+    xyz = dict(zip("xyz", parameters[:3], strict=True))
+    turn = dict(zip("xyzw", parameters[3:], strict=True))
     transform = SimpleNamespace(
         translation=SimpleNamespace(**xyz), rotation=SimpleNamespace(**turn)
     )

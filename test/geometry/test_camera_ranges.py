@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What several cameras have in common, as a network sees it."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Each common mistake with extrinsics has a candidate that undoes it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The camera and the projection against naive loops and closed forms."""
 
 from __future__ import annotations
@@ -39,14 +40,16 @@ def naive_projection(points, transform, camera):
         if not z > 1e-3:
             continue
         u, v, _ = camera.intrinsics @ [x / z, y / z, 1.0]
-        column, row = int(np.floor(u + 0.5)), int(np.floor(v + 0.5))
+        column = int(np.floor(u + 0.5))
+        row = int(np.floor(v + 0.5))
         if 0 <= column < camera.width and 0 <= row < camera.height and not depth[row, column] <= z:
             depth[row, column] = z
     return depth
 
 
 def naive_occlusion(depth, tolerance, window):
-    kept, half = depth.copy(), window // 2
+    kept = depth.copy()
+    half = window // 2
     for row, column in np.argwhere(np.isfinite(depth)):
         around = depth[
             max(0, row - half) : row + half + 1, max(0, column - half) : column + half + 1
@@ -135,7 +138,10 @@ def test_occlusion_equals_the_naive_loop(seed, tolerance, window, share):
 
 def test_occlusion_removes_the_background_between_a_nearer_surface_and_keeps_the_rest():
     depth = np.full((9, 9), np.nan, np.float32)
-    depth[4, 3], depth[4, 4], depth[4, 5], depth[0, 8] = 2.0, 8.0, 2.1, 8.0
+    depth[4, 3] = 2.0
+    depth[4, 4] = 8.0
+    depth[4, 5] = 2.1
+    depth[0, 8] = 8.0
     seen = remove_occluded(depth, 0.1, 3)
     assert np.isnan(seen[4, 4])
     assert seen[4, 3] == 2.0
@@ -146,10 +152,8 @@ def test_occlusion_removes_the_background_between_a_nearer_surface_and_keeps_the
 
 def test_ground_truth_is_projection_then_occlusion():
     rng = np.random.default_rng(1)
-    points, config = (
-        rng.normal([0, 0, 3], 1, (2000, 3)).astype(np.float32),
-        LidarConfig(occlusion_tolerance=0.2, occlusion_window=5),
-    )
+    points = rng.normal([0, 0, 3], 1, (2000, 3)).astype(np.float32)
+    config = LidarConfig(occlusion_tolerance=0.2, occlusion_window=5)
     expected = naive_occlusion(naive_projection(points, np.eye(4), CAMERA), 0.2, 5)
     assert np.isnan(expected).sum() > np.isnan(naive_projection(points, np.eye(4), CAMERA)).sum()
     assert_allclose(

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Lens models, rectification and back projection against OpenCV and naive loops."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Point clouds of every layout against the numbers they were made of."""
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ def message(
     kind=bytes,
 ):
     """A PointCloud2 message with the rows of `points` written one number at a time."""
-    width, order = len(points) // height, ">" if big_endian else "<"
+    width = len(points) // height
+    order = ">" if big_endian else "<"
     row_step = width * point_step + row_padding
     data = bytearray(b"\x7f" * (row_step * height))
     for index, point in enumerate(points):
@@ -78,7 +80,10 @@ def test_every_layout_gives_the_points_in_order(layout, big_endian):
 
 def test_points_with_a_coordinate_that_is_not_finite_are_left_out():
     points = points_of(6)
-    points[1, 0], points[2, 1], points[3, 2], points[4, 2] = np.nan, np.inf, -np.inf, np.nan
+    points[1, 0] = np.nan
+    points[2, 1] = np.inf
+    points[3, 2] = -np.inf
+    points[4, 2] = np.nan
     assert_array_equal(cloud_points(message(points)), points[[0, 5]])
 
 

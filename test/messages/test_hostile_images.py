@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Images that a stranger sends: each is decoded to what its header says, or refused with a reason."""
 
 from __future__ import annotations
@@ -194,7 +195,8 @@ def test_any_depth_image_is_ground_truth_or_refused(sizes, encoding, big_endian,
 def test_quantised_inverse_depth_of_compressed_depth_is_metres():
     """The formula of compressed_depth_image_transport: 1 / depth on a scale of 16 bits."""
     depth_m = np.linspace(0.5, 10, 24 * 32).reshape(24, 32).astype(np.float32)
-    resolution, maximum = 100.0, 10.0
+    resolution = 100.0
+    maximum = 10.0
     scale = resolution * (resolution + 1)
     offset = 1 - scale / maximum
     inverse = (scale / depth_m + offset).astype(np.uint16)

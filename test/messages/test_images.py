@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Image messages of every encoding, padded and big-endian, through each back end, from rosbags' and rclpy's kinds of message."""
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from uncertainty_depth.messages import images
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.messages.images import COLOR_ENCODINGS, decode_image
 
-HEIGHT, WIDTH = 6, 8
+HEIGHT = 6
+WIDTH = 8
 
 
 @pytest.fixture(params=["rosbags-image", "cv_bridge"])

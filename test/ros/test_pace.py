@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """When messages are due, on a clock that the test moves."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A source whose notes say also where its geometry looks wrong."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A source with a check of its geometry."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from uncertainty_depth.records import Frame, Skipped
 
 
 class CheckedSource:
-    """The frames of a source, each shown to a `GeometryCheck` on its way. A `Source`."""
+    """A `Source` that passes each frame to a `GeometryCheck` before yielding it."""
 
     def __init__(self, source: Source) -> None:
         self.name = source.name
@@ -19,7 +20,7 @@ class CheckedSource:
 
     @property
     def notes(self) -> list[str]:
-        """Those of the source, and the warnings of the check."""
+        """The notes of the source, and the warnings of the check."""
         return [*self.source.notes, *self.check.warnings()]
 
     def __len__(self) -> int:

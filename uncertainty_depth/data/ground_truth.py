@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Ground truth of a camera image from a bag: a projected LiDAR cloud or a registered depth image."""
+"""Ground truth of a camera image in a bag: a LiDAR cloud or a registered depth image."""
 
 from __future__ import annotations
 

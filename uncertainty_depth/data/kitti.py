@@ -1,5 +1,7 @@
-"""Frames from a KITTI raw drive (Geiger et al., IJRR 2013): the left colour camera `image_02` and
-the Velodyne scan of the same number.
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Frames from a KITTI raw drive: camera `image_02`, and the Velodyne scan of the same number.
+
+Geiger et al., Vision meets Robotics: The KITTI Dataset, IJRR 2013.
 """
 
 from __future__ import annotations
@@ -23,9 +25,10 @@ from uncertainty_depth.records import Frame, Scan, Skipped, in_view
 
 
 class KittiDrive:
-    """The files of one drive: `DATE/DATE_drive_NNNN_sync`, with the calibration files in the folder
-    of the date above it. Images are rectified in most drives; one whose images have the size of the
-    sensor, S_02, is rectified here.
+    """The files of one drive: `DATE/DATE_drive_NNNN_sync`; its calibration files lie in `DATE`.
+
+    Images are rectified in most drives; one whose images have the size of the sensor, S_02, is
+    rectified here.
 
     Attributes:
         names: image file stems, in order; the scan of an image has the same stem.
@@ -35,7 +38,15 @@ class KittiDrive:
     """
 
     def __init__(self, folder: Path, distorted_images: str = RECTIFY) -> None:
-        """`distorted_images`: the option. Raises `SourceError` for what is missing or malformed."""
+        """Read the calibration and the time stamps.
+
+        Args:
+            folder: of the drive.
+            distorted_images: the option.
+
+        Raises:
+            SourceError: a file is missing or malformed.
+        """
         self.folder = folder
         if not folder.is_dir():
             raise SourceError(f"no such KITTI drive: {folder}")
@@ -50,7 +61,7 @@ class KittiDrive:
         self._rectifiers: dict[tuple[int, int], Rectifier] = {}
 
     def image(self, index: int) -> tuple[NDArray[np.uint8], Camera]:
-        """The rectified image, (H, W, 3) uint8 RGB, and its camera.
+        """Return the rectified image, (H, W, 3) uint8 RGB, and its camera.
 
         Raises:
             MessageError: for a file that is no image.
@@ -67,7 +78,7 @@ class KittiDrive:
         return self._rectifiers[size].image(cv2.cvtColor(image, cv2.COLOR_BGR2RGB))
 
     def _camera_calibration(self, width: int, height: int) -> Calibration:
-        """Of images of this size: the sensor's, or a rectified one.
+        """Return the calibration of images of this size: the sensor's, or rectified ones.
 
         In a few drives rectified images differ in size from the calibration by pixels cut off at
         the right and below.
@@ -85,7 +96,7 @@ class KittiDrive:
         return Calibration(raw, Camera(*rectified_size.tolist(), self._intrinsics))
 
     def scan(self, index: int) -> NDArray[np.float32] | None:
-        """(N, 4) float32 x y z reflectance; None where the Velodyne missed this frame, as happens in some drives.
+        """Return (N, 4) float32 x y z reflectance; None where the Velodyne missed this frame.
 
         Raises:
             MessageError: cloud_wrong_size for a file that was cut within a point.
@@ -126,7 +137,8 @@ class KittiSource:
             return Skipped(self._drive.stamps_ns[index], error.reason, str(error))
 
     def _frame(self, index: int) -> Frame | Skipped:
-        drive, name = self._drive, self._drive.names[index]
+        drive = self._drive
+        name = self._drive.names[index]
         image, camera = drive.image(index)
         scan = drive.scan(index)
         if scan is None:
@@ -150,12 +162,15 @@ class KittiSource:
 
 
 def lidar_to_camera(calibration: Path, projection: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(4, 4) from the Velodyne to the optical frame of the camera with the (3, 4) `projection`.
+    """Return (4, 4): Velodyne to the optical frame of the camera with the (3, 4) `projection`.
 
-    KITTI projects with x = P_rect R_rect_00 [R|T] X. The last column of P_rect, the camera's offset from camera 0, goes into the transform,
-    so that K = P_rect[:, :3] remains. Its rotation, printed with seven digits, is made one exactly, as it will be in a bag.
+    KITTI projects with x = P_rect R_rect_00 [R|T] X. The last column of P_rect, the camera's
+    offset from camera 0, goes into the transform, so that K = P_rect[:, :3] remains. Its rotation,
+    printed with seven digits, is made one exactly, as it will be in a bag.
     """
-    rectify, velodyne, offset = np.eye(4), np.eye(4), np.eye(4)
+    rectify = np.eye(4)
+    velodyne = np.eye(4)
+    offset = np.eye(4)
     rectify[:3, :3] = _calibration(calibration / "calib_cam_to_cam.txt", "R_rect_00", (3, 3))
     velodyne[:3, :3] = _calibration(calibration / "calib_velo_to_cam.txt", "R", (3, 3))
     velodyne[:3, 3] = _calibration(calibration / "calib_velo_to_cam.txt", "T", (3,))
@@ -166,7 +181,7 @@ def lidar_to_camera(calibration: Path, projection: NDArray[np.float64]) -> NDArr
 def _calibration(
     path: Path, key: str, shape: tuple[int, ...], default: tuple[float, ...] | None = None
 ) -> NDArray[np.float64]:
-    """The numbers beside `key`; `default` where the file lacks them. Raises `SourceError`."""
+    """Return the numbers beside `key`; `default` where the file lacks them."""
     if not path.exists():
         raise SourceError(f"no such KITTI calibration file: {path}")
     lines = dict(line.split(":", 1) for line in path.read_text().splitlines() if ":" in line)
@@ -176,12 +191,13 @@ def _calibration(
         return np.array(lines[key].split(), dtype=np.float64).reshape(shape)
     except (KeyError, ValueError):
         raise SourceError(
-            f"{path} has {key}: {lines.get(key, 'nothing').strip()!r}; expected {int(np.prod(shape))} numbers"
+            f"{path} has {key}: {lines.get(key, 'nothing').strip()!r}; "
+            f"expected {int(np.prod(shape))} numbers"
         ) from None
 
 
 def _stamps(path: Path, names: list[str]) -> list[int]:
-    """Nanoseconds since 1970 of each named frame: the line of `timestamps.txt` that its number says."""
+    """Return nanoseconds since 1970 of each frame: the line of `timestamps.txt` of its number."""
     if not path.exists():
         raise SourceError(f"no such KITTI time stamps: {path}")
     lines = path.read_text().splitlines()
@@ -189,7 +205,8 @@ def _stamps(path: Path, names: list[str]) -> list[int]:
         return [_nanoseconds(lines[int(name)]) for name in names]
     except (IndexError, ValueError) as error:
         raise SourceError(
-            f"{path} has {len(lines)} lines that do not give every image 0000000000.png ... its time: {error}"
+            f"{path} has {len(lines)} lines that do not give every image 0000000000.png ... "
+            f"its time: {error}"
         ) from error
 
 

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Reading an MCAP file: by its index where it has one, else from its beginning as far as it goes.
 
 What is damaged is left out and counted, and the rest is read: of a chunk whose checksum is wrong
@@ -41,7 +42,9 @@ class McapConnection(NamedTuple):
 
 
 class McapFile:
-    """The same methods as a rosbags reader. A file without an index is read once more to learn what is in it.
+    """An MCAP file with the methods of a rosbags reader.
+
+    A file without an index is read once more, to learn its topics.
 
     Attributes:
         connections: the topics, with the messages that the index counts, or that can be read.
@@ -74,7 +77,7 @@ class McapFile:
     def messages(
         self, connections: Collection[McapConnection]
     ) -> Iterator[tuple[McapConnection, int, bytes]]:
-        """Connection, log time in nanoseconds and bytes of each message on `connections` that is there in full."""
+        """Yield connection, log time (ns) and bytes of each complete message on `connections`."""
         wanted = {connection.id: connection for connection in connections}
         messages = self._indexed(wanted) if self._chunk_indexes else self._streamed(wanted)
         for message in messages:
@@ -123,7 +126,7 @@ class McapFile:
             )
 
     def _indexed(self, wanted: Collection[int]) -> Iterator[Message]:
-        """Messages in the order of their log times; one chunk is held, more where their times overlap."""
+        """Yield messages by log time; holds one chunk, more where their times overlap."""
         waiting: list[tuple[int, int, Message]] = []
         order = count()
         with self.path.open("rb") as file:

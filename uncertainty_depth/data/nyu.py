@@ -1,4 +1,8 @@
-"""Frames from a folder of NYU Depth v2 (Silberman et al., ECCV 2012): `rgb/NNNN.jpg`, `depth/NNNN.png`, `train.txt`, `test.txt`."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Frames from a folder of NYU Depth v2 (Silberman et al., ECCV 2012).
+
+Its files: `rgb/NNNN.jpg`, `depth/NNNN.png`, `train.txt` and `test.txt`.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +32,21 @@ _CROP = (
 class NyuSource:
     """The labelled images of a folder, of one official split or of both in order. A `Source`.
 
-    Depth is millimetres in 16 bits, 0 = none. Outside the usual evaluation crop it is taken as unknown: the images have a white border there.
-    Stamps are nominal, the image's official index times 0.1 s.
+    Depth is millimetres in 16 bits, 0 = none. Outside the usual evaluation crop it is taken as
+    unknown: the images have a white border there. Stamps are nominal, the official index times
+    0.1 s.
     """
 
     def __init__(self, folder: Path, split: str = "") -> None:
-        """Raises `SourceError` where the folder, its split files or its images are missing. `split`: train, test, or empty for both."""
+        """Read the lists of images.
+
+        Args:
+            folder: of the data set.
+            split: train, test, or empty for both.
+
+        Raises:
+            SourceError: the folder, its split files or its images are missing.
+        """
         self.name = f"nyu:{folder}" + (f":{split}" if split else "")
         self.notes: list[str] = []
         self._folder = folder
@@ -63,13 +76,13 @@ class NyuSource:
                 stamp_ns, "image_undecodable", f"{self._folder}/rgb/{name}.jpg cannot be read"
             )
         if depth_mm is None or depth_mm.dtype != np.uint16 or depth_mm.shape != image.shape[:2]:
-            found = (
+            problem = (
                 "cannot be read" if depth_mm is None else f"is {depth_mm.dtype} {depth_mm.shape}"
             )
             return Skipped(
                 stamp_ns,
                 "depth_undecodable",
-                f"{self._folder}/depth/{name}.png {found}; expected uint16 {image.shape[:2]}",
+                f"{self._folder}/depth/{name}.png {problem}; expected uint16 {image.shape[:2]}",
             )
         height, width = image.shape[:2]
         camera = Camera(*_SIZE, _INTRINSICS).scaled(width, height)
@@ -79,7 +92,7 @@ class NyuSource:
 
 
 def ground_truth(depth_mm: NDArray[np.uint16]) -> NDArray[np.float32]:
-    """(H, W) float32 metres inside the evaluation crop, scaled to the map's size; NaN outside and where the depth is 0."""
+    """Return (H, W) float32 metres in the scaled evaluation crop; NaN outside and for depth 0."""
     height, width = depth_mm.shape
     rows, columns = (
         slice(round(part.start * size / reference), round(part.stop * size / reference))
@@ -98,6 +111,7 @@ def _read_split(folder: Path, split: str) -> list[str]:
     names = path.read_text().split()
     if not names or not all(name.isdigit() for name in names):
         raise SourceError(
-            f"{path} lists {len(names)} images; expected one number per line, as the images are named"
+            f"{path} lists {len(names)} images; expected one number per line, as the images are "
+            "named"
         )
     return names

@@ -1,4 +1,5 @@
-"""Which cloud scores which camera image: nearest in time, decided the same way in a bag and live."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Pair camera images with the cloud nearest in time, in the same way offline and live."""
 
 from __future__ import annotations
 
@@ -25,13 +26,15 @@ class _Cloud:
 class Pairer:
     """Pairs references (camera images or predictions) with the cloud of the nearest stamp.
 
-    A reference is decided once a cloud at or after it has come, so as long as each stream is in order the outcome does not depend on how the
-    two interleave. Where a stream's time jumps back (a bag that loops) what waits is decided with what is there, and pairing starts anew.
+    A reference is decided once a cloud at or after it has come, so as long as each stream is in
+    order the outcome does not depend on how the two interleave. Where a stream's time jumps back
+    (a bag that loops) what waits is decided with what is there, and pairing starts anew.
 
     Attributes:
         queue_size: how many references, and clouds, wait at most; may be set at any time.
-        counts: references `paired` and `unmatched` (every reference is one of them once flushed), those `pushed_out` of a full queue
-            before a later cloud came, `clouds_unmatched`, and the backward jumps in time of each stream.
+        counts: references `paired` and `unmatched` (every reference is one of them once flushed),
+            those `pushed_out` of a full queue before a later cloud came, `clouds_unmatched`, and
+            the backward jumps in time of each stream.
     """
 
     def __init__(self, max_time_difference_s: float, queue_size: int) -> None:
@@ -52,14 +55,14 @@ class Pairer:
         self.counts = dict.fromkeys(names, 0)
 
     def add_reference(self, stamp_ns: int, item: Any) -> list[Outcome]:
-        """Take in a reference; returns the references that this decides, perhaps the new one too."""
+        """Add a reference; return the references decided by it, perhaps itself."""
         outcomes = []
         if self._jumped(self._newest_reference, stamp_ns):
             self.counts["reference_time_jumps"] += 1
             outcomes = self._decide(len(self._references))
-            self._newest_reference = self._newest_cloud = (
-                None  # clouds seen before the jump do not tell that those after it have come
-            )
+            # clouds from before the jump do not tell that those after it have come
+            self._newest_reference = None
+            self._newest_cloud = None
         self._newest_reference = max(stamp_ns, self._newest_reference or stamp_ns)
         self._references.append((stamp_ns, item))
         outcomes += self._decide_ready()
@@ -68,7 +71,7 @@ class Pairer:
         return outcomes + self._decide(overflow)
 
     def add_cloud(self, stamp_ns: int, item: Any) -> list[Outcome]:
-        """Take in a cloud; returns the references that this decides."""
+        """Add a cloud; return the references decided by it."""
         outcomes = []
         if self._jumped(self._newest_cloud, stamp_ns):
             self.counts["cloud_time_jumps"] += 1
@@ -81,15 +84,16 @@ class Pairer:
         return outcomes + self._decide_ready()
 
     def flush(self) -> list[Outcome]:
-        """Decide what still waits and forget the clouds: nothing more will come."""
+        """Decide all waiting references and forget the clouds: the end of the streams."""
         outcomes = self._decide(len(self._references))
         while self._clouds:
             self._forget_cloud()
-        self._newest_reference = self._newest_cloud = None
+        self._newest_reference = None
+        self._newest_cloud = None
         return outcomes
 
     def _jumped(self, newest_ns: int | None, stamp_ns: int) -> bool:
-        """Whether time went back by more than the disorder that is taken as one stream's jitter."""
+        """Return whether time went back by more than the jitter of one stream."""
         return newest_ns is not None and stamp_ns < newest_ns - self._tolerance_ns
 
     def _decide_ready(self) -> list[Outcome]:

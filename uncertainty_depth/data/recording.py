@@ -1,4 +1,5 @@
-"""A recording of messages, whatever kind of bag holds it: rosbag2 (sqlite3, MCAP), a bare storage file, or a ROS 1 bag."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Messages of a bag of any format: rosbag2 (sqlite3, MCAP), a bare storage file, or ROS 1."""
 
 from __future__ import annotations
 
@@ -19,7 +20,13 @@ from uncertainty_depth.errors import SourceError
 
 
 class Topic(NamedTuple):
-    """What a recording has under one topic name: message type, as `package/msg/Name`, messages, and whether late subscribers got the last one."""
+    """A topic of a recording.
+
+    Attributes:
+        kind: message type, `package/msg/Name`.
+        count: number of messages.
+        latched: whether late subscribers got the last message.
+    """
 
     kind: str
     count: int
@@ -37,7 +44,9 @@ class Record(NamedTuple):
 
 
 class Recording:
-    """A bag on disk, whatever kind. The message types read here have been the same in every ROS 2 distribution: definitions are not needed.
+    """A bag on disk, of any format.
+
+    The message types read here are the same in every ROS 2 distribution: no definitions needed.
 
     Attributes:
         path: the folder or file.
@@ -75,7 +84,7 @@ class Recording:
             self.notes.append(sentence)
 
     def note_losses(self, reader: Any) -> None:
-        """Keep what is known so far to be lost of an MCAP file, instead of what was known before."""
+        """Replace the sentences about losses of an MCAP file by the latest ones."""
         if not isinstance(reader, McapFile):
             return
         sentences = _losses(reader)
@@ -108,12 +117,12 @@ class OpenRecording:
             )
 
     def messages(self, topics: Collection[str]) -> Iterator[tuple[str, Any | None]]:
-        """Topic and message, for each message on `topics`; None in place of a message that cannot be deserialised."""
+        """Yield topic and message of each message on `topics`; None where deserialising fails."""
         for record in self.records(topics):
             yield record.topic, _deserialized(record.data, record.kind, record.is_ros1)
 
     def records(self, topics: Collection[str]) -> Iterator[Record]:
-        """Each message on `topics` as it lies in the bag; those of several files by their log times."""
+        """Yield each message on `topics` as its bytes; several files are merged by log time."""
         streams = [self._records_of(reader, topics) for reader in self._readers]
         yield from heapq.merge(*streams, key=lambda record: record.log_ns)
 
@@ -134,9 +143,7 @@ class OpenRecording:
                 connection, log_ns, data = next(records)
             except StopIteration:
                 break
-            except (
-                Exception
-            ) as error:  # a damaged file: what was read so far counts, the loss is said
+            except Exception as error:  # damaged: what was read so far counts, the loss is said
                 self._recording.note(f"reading {self._recording.path} stopped early: {error}")
                 self.is_damaged = True
                 break

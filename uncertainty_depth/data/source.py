@@ -1,4 +1,5 @@
-"""Where frames come from: one notation for bags, NYU folders, KITTI drives and the synthetic world."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Open a source of frames by its notation: a bag, NYU folder, KITTI drive or synthetic world."""
 
 from __future__ import annotations
 
@@ -16,11 +17,13 @@ PERHAPS = "if they are one"
 
 
 class Source(Protocol):
-    """Frames in order. Iterating starts from the first frame each time, decodes lazily and holds few frames at once.
+    """Frames in order.
+
+    Iterating starts from the first frame each time, decodes lazily and holds few frames at once.
 
     Attributes:
-        name: what a person calls this source.
-        notes: sentences about what was lost or assumed, complete once the source has been iterated.
+        name: the source's notation.
+        notes: sentences about what was lost or assumed, complete after an iteration.
     """
 
     name: str
@@ -34,11 +37,16 @@ class Source(Protocol):
 
 
 def open_source(notation: str, config: SourceConfig) -> Source:
-    """Open what `notation` names: a bag's path, `nyu:DIR[:train|:test]`, `kitti:DRIVE_DIR` or `synthetic:[option=value,...]`.
+    """Open a source by its notation.
+
+    Args:
+        notation: a bag's path, `nyu:DIR[:train|:test]`, `kitti:DRIVE_DIR` or
+            `synthetic:[option=value,...]`.
+        config: topics and extrinsics, as far as the source has them.
 
     Raises:
-        SourceError: where it does not exist, cannot be read, or lacks what frames are made of.
-        ConfigError: for an option of `synthetic:` that is unknown or out of range.
+        SourceError: the source does not exist, cannot be read, or lacks a part of a frame.
+        ConfigError: an option of `synthetic:` is unknown or out of range.
     """
     kind, colon, rest = notation.partition(":")
     if colon and kind in _OPENERS:
@@ -68,7 +76,10 @@ def trained_on(model: str, training: Mapping[str, Any], sources: Sequence[str]) 
 
 
 def _overlap(source: str, trained: str) -> str:
-    """What `trained` is to `source`; empty where no frame is in both. A path's last part alone is a hint: the folder moved, or is another."""
+    """Return what `trained` is to `source`; empty where no frame is in both.
+
+    A path's last part alone is a hint: the folder moved, or is another.
+    """
     (kind, place, parts), (other_kind, other_place, other_parts) = (
         _identity(source),
         _identity(trained),
@@ -85,7 +96,7 @@ def _overlap(source: str, trained: str) -> str:
 
 
 def _identity(name: str) -> tuple[str, Path, set[object]]:
-    """Kind, place and parts of a source: sources of one kind and place share frames where they share a part."""
+    """Return type, place and parts: equal types and places share frames if they share a part."""
     kind, _, rest = name.partition(":")
     if kind == "nyu":
         from uncertainty_depth.data.nyu import SPLITS

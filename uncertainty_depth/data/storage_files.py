@@ -1,4 +1,5 @@
-"""Which files hold a recording, and what reads each: a rosbag2 folder, files side by side, one file."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Find the storage files of a bag and their readers: a rosbag2 folder, files, or one file."""
 
 from __future__ import annotations
 

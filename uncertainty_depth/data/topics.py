@@ -1,4 +1,5 @@
-"""Which topics of a recording are the camera, its camera info and the ground truth."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Choose the topics of camera, camera info and ground truth in a recording."""
 
 from __future__ import annotations
 
@@ -66,13 +67,13 @@ class TopicChooser:
         """The topics.
 
         Raises:
-            SourceError: where one is missing or ambiguous; it names the candidates, or what there is.
+            SourceError: one is missing or ambiguous; it names the candidates, or all topics.
         """
         config = self._config
         if config.lidar_topic and config.ground_truth_topic:
             raise SourceError(
                 f"lidar_topic is {config.lidar_topic!r} and ground_truth_topic "
-                f"{config.ground_truth_topic!r}; expected one of them: one of them is the ground truth"
+                f"{config.ground_truth_topic!r}; expected one of them, which is the ground truth"
             )
         image = config.image_topic or self._camera_image()
         self._check(image, IMAGE, "image_topic")
@@ -108,7 +109,7 @@ class TopicChooser:
         return "", self._only(depth_images, "depth image", "--ground-truth-topic")
 
     def _camera_info(self, image: str, needed: bool) -> str:
-        """The camera info in the image's namespace, which a transport's suffix does not belong to."""
+        """Return the camera info in the namespace of the image, without its transport's suffix."""
         candidates = self._of(CAMERA_INFO)
         if not candidates and not needed:
             return ""

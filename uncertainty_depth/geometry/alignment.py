@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """How well the edges of a depth image lie on the edges of the camera image.
 
 A LiDAR that is registered rightly sees its depth jump where the camera sees an outline. Levinson

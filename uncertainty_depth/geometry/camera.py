@@ -1,8 +1,8 @@
-"""The camera, and how LiDAR points become a sparse depth image in it.
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The camera, and the projection of LiDAR points to a sparse depth image.
 
 Pixels: an integer coordinate is the centre of a pixel, as in OpenCV and `sensor_msgs/CameraInfo`,
-so a point belongs to the pixel that its image coordinates round to. Transforms are (4, 4) float64
-and map column vectors: `lidar_to_camera @ [x, y, z, 1]`.
+so a point belongs to the pixel that its image coordinates round to.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Camera:
-    """How points in a frame fall into an image: pixel = K distortion(X / Z), X = frame_to_camera x.
+    """A camera model: pixel = K distortion(X / Z), X = frame_to_camera x.
 
     The frame is the optical frame that images and camera infos name. A camera rectified by
     calibration may stand beside its origin, as a stereo pair's right one does (Tx in P), and one
@@ -43,11 +43,11 @@ class Camera:
     distortion: Distortion | None = None
 
     def scaled(self, width: int, height: int) -> Camera:
-        """This camera for its image resized to (width, height).
+        """Return the camera of the image resized to (width, height).
 
-        Resizing keeps the image's borders, which are at -0.5 and size - 0.5 where an integer is the
-        centre of a pixel: u' + 0.5 = s (u + 0.5), as `cv2.resize` has it. (ROS's image_proc and
-        image_geometry multiply cx and cy by s, (s - 1) / 2 pixels beside it.)
+        Resizing keeps the image's borders, which are at -0.5 and size - 0.5 where an integer is
+        the centre of a pixel: u' + 0.5 = s (u + 0.5), as `cv2.resize` has it. (ROS's image_proc
+        and image_geometry multiply cx and cy by s, (s - 1) / 2 pixels beside it.)
         """
         if (width, height) == (self.width, self.height):
             return self
@@ -57,12 +57,12 @@ class Camera:
         return replace(self, width=width, height=height, intrinsics=resizing @ self.intrinsics)
 
     def cropped(self, left: int, top: int, width: int, height: int) -> Camera:
-        """This camera for the part of its image that begins at pixel (left, top)."""
+        """Return the camera of the image cropped at pixel (left, top)."""
         shift = np.array([[0, 0, left], [0, 0, top], [0, 0, 0]], dtype=np.float64)
         return replace(self, width=width, height=height, intrinsics=self.intrinsics - shift)
 
     def for_image(self, width: int, height: int) -> Camera:
-        """This camera for an image that shows the same view at another size.
+        """Return the camera of an image that shows the same view at another size.
 
         Raises:
             MessageError: camera_info_wrong_aspect where it cannot be the same view.
@@ -77,7 +77,7 @@ class Camera:
 
     @np.errstate(all="ignore")  # far aside a lens's polynomial overflows, and is not used
     def pixels(self, points: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Image coordinates (u, v) of points in this camera's own axes, with Z > 0.
+        """Return image coordinates (u, v) of points in the camera's own axes, with Z > 0.
 
         Args:
             points: (N, 3).
@@ -91,7 +91,7 @@ class Camera:
         return rays @ self.intrinsics[:2, :2].T + self.intrinsics[:2, 2]
 
     def rays(self) -> NDArray[np.float64]:
-        """The point at Z = 1 that each pixel's centre sees, (height, width, 3), own axes."""
+        """Return the ray through each pixel's centre, (height, width, 3), Z = 1, own axes."""
         columns, rows = np.meshgrid(np.arange(self.width), np.arange(self.height))
         offsets = np.stack([columns.ravel(), rows.ravel()], axis=1) - self.intrinsics[:2, 2]
         rays = offsets @ np.linalg.inv(self.intrinsics[:2, :2]).T
@@ -104,7 +104,7 @@ class Camera:
 def image_coordinates(
     points: NDArray[np.floating], lidar_to_camera: NDArray[np.float64], camera: Camera
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
-    """Column, row and depth in metres of each point that falls into the image, in the order of the points.
+    """Return column, row and depth in metres of the points that fall into the image, in order.
 
     Args:
         points: (N, 3), metres, in the LiDAR's frame; rows that are not finite are ignored.
@@ -130,7 +130,7 @@ def image_coordinates(
 def project(
     points: NDArray[np.floating], lidar_to_camera: NDArray[np.float64], camera: Camera
 ) -> NDArray[np.float32]:
-    """Sparse depth image of a point cloud: the nearest point of each pixel wins.
+    """Return the sparse depth image of a point cloud: the nearest point of each pixel.
 
     Args:
         points: (N, 3), metres, in the LiDAR's frame; rows that are not finite are ignored.
@@ -150,13 +150,14 @@ def project(
 def remove_occluded(
     depth_m: NDArray[np.float32], tolerance: float, window: int
 ) -> NDArray[np.float32]:
-    """Take out what the camera cannot see: pixels deeper than (1 + tolerance) times the nearest one in the window around them.
+    """Remove occluded points: deeper than (1 + tolerance) times the nearest in the window.
 
-    The LiDAR looks past edges that hide the background from the camera; such points land between those of the nearer surface.
+    The LiDAR looks past edges that hide the background from the camera; such points land between
+    those of the nearer surface.
 
     Args:
         depth_m: (H, W) sparse depth, NaN where nothing is known.
-        tolerance: share of the nearer depth; 0 keeps everything.
+        tolerance: fraction of the nearer depth; 0 keeps everything.
         window: height and width of the neighbourhood, pixels.
 
     Returns:
@@ -177,13 +178,15 @@ def ground_truth_from_cloud(
     camera: Camera,
     config: LidarConfig,
 ) -> NDArray[np.float32]:
-    """The ground truth that a cloud gives a camera image, the same for every source and live: projected, nearest first, seen by the camera.
+    """Return the ground truth of a camera image from a cloud: projected, without occluded points.
+
+    It is the same for every source and live.
 
     Returns:
         (height, width) float32, metres along the optical axis, NaN where nothing is known.
     """
-    # A pose from tf and the same pose as an option differ in their last bits; points on the edge between two pixels must not tell.
+    # A pose from tf and the same pose as an option differ in their last bits: points on the edge
+    # between two pixels must not tell.
     pose = lidar_to_camera.round(12)
-    return remove_occluded(
-        project(points, pose, camera), config.occlusion_tolerance, config.occlusion_window
-    )
+    depth_m = project(points, pose, camera)
+    return remove_occluded(depth_m, config.occlusion_tolerance, config.occlusion_window)

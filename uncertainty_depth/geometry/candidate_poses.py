@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The mistakes that people make with extrinsics, as the poses that undo them."""
 
 from __future__ import annotations

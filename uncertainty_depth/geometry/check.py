@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Whether depth and image fit together, told from a few frames: unit, view, and edges."""
 
 from __future__ import annotations
@@ -173,8 +174,8 @@ class GeometryCheck:
             )
         if self.median_depth_m < smallest:
             sentences.append(
-                f"the median depth is {self.median_depth_m:.2g} m: the ground truth is 1,000 times "
-                "too small, as metres are when they are read as millimetres"
+                f"the median depth is {self.median_depth_m:.2g} m: the ground truth is 1,000 "
+                "times too small, as metres are when they are read as millimetres"
             )
         if self._baseline_m > MAX_BASELINE:
             sentences.append(

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Lens distortion, as `sensor_msgs/distortion_models.hpp` names it and OpenCV defines it."""
 
 from __future__ import annotations

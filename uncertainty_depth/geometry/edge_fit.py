@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """How well a pose fits by its edges, against the poses around it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Depth and uncertainty as a cloud of coloured points."""
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ def colored_points(
     image: NDArray[np.uint8],
     camera: Camera,
 ) -> NDArray[np.void]:
-    """Every pixel as a point, (H, W) of `POINT_TYPE`: x y z (metres, optical frame), rgb (packed as RViz reads it), uncertainty (metres).
+    """Return every pixel as a point, (H, W) of `POINT_TYPE`.
+
+    Its fields: x y z (metres, optical frame), rgb (packed as RViz reads it), uncertainty (metres).
 
     Args:
         depth_m: (H, W) metres; pixels without depth become NaN points.
@@ -38,7 +41,7 @@ def colored_points(
 
 
 def back_projected(depth_m: NDArray[np.float32], camera: Camera) -> NDArray[np.float32]:
-    """The point at each pixel's centre, (H, W, 3), metres, in the optical frame of the camera.
+    """Return the point at each pixel's centre, (H, W, 3), metres, in the optical frame.
 
     Args:
         depth_m: (H, W) metres along the axis of the camera, which is of this size.

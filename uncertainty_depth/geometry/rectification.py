@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What a calibration says of a camera, and its images made those of an ideal pinhole camera."""
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.config import DISTORTED_IMAGES
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import Camera
 
-RECTIFY, KEEP, ALREADY_RECTIFIED = "rectify", "keep", "already_rectified"
+RECTIFY, KEEP, ALREADY_RECTIFIED = DISTORTED_IMAGES
 SAME_PIXELS = 1e-3  # difference of intrinsics that moves no point visibly
 
 
@@ -30,7 +32,7 @@ class Calibration:
 
     @property
     def is_rectified(self) -> bool:
-        """Whether the image as it comes is the rectified one: no D, no R, and K is P's left 3x3."""
+        """Whether the raw image is the rectified one: no D, no R, and K is P's left 3x3."""
         return (
             self.raw.distortion is None
             and (self.raw.width, self.raw.height) == (self.rectified.width, self.rectified.height)

@@ -1,9 +1,10 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """`sensor_msgs/CameraInfo`, from rclpy and rosbags, ROS 1 and ROS 2 alike, and its cameras.
 
 The reference is `image_geometry::PinholeCameraModel`: points of the frame that the message names
 fall into the rectified image by P = K' [I | t], fourth column included, and into the raw image by
-K, D and the inverse of R, at the same place t. The region of interest is cut out first, then pixels
-are binned. Binned pixels are scaled as in `Camera.scaled`.
+K, D and the inverse of R, at the same place t. The region of interest is cut out first, then
+pixels are binned. Binned pixels are scaled as in `Camera.scaled`.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ def _check_finite(calibration: Calibration) -> None:
 
 
 def _rotation(message: Any) -> NDArray[np.float64]:
-    """R, whose digits a calibration file cut off, made a rotation again; identity where it is 0."""
+    """Return the rotation nearest to R, which has few digits; identity where R is 0."""
     matrix = _matrix(message, "r")
     if not matrix.any():
         return np.eye(3)

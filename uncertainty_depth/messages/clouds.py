@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Point cloud messages as arrays, from rclpy and rosbags alike."""
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _SIZES = {7: 4, 8: 8}  # bytes
 
 @total("cloud_undecodable", "a point cloud")
 def cloud_points(message: Any) -> NDArray[np.float32]:
-    """(N, 3) float32 x y z in metres of a `sensor_msgs/PointCloud2`; points that are not finite are left out, so N may be 0.
+    """Return (N, 3) float32 x y z in metres of the finite points of a `sensor_msgs/PointCloud2`.
 
     Raises:
         MessageError: cloud_without_xyz, cloud_wrong_field_type, cloud_wrong_size or
@@ -32,7 +33,8 @@ def cloud_points(message: Any) -> NDArray[np.float32]:
             "offsets": [field.offset for field in axes],
         }
     )
-    shape, strides = (message.height, message.width), (message.row_step, message.point_step)
+    shape = (message.height, message.width)
+    strides = (message.row_step, message.point_step)
     if 0 in shape:
         return np.empty((0, 3), np.float32)
     cloud = np.ndarray(shape, layout, np.frombuffer(message.data, np.uint8), strides=strides)

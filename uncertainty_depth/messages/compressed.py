@@ -1,4 +1,5 @@
-"""Compressed images: JPEG and PNG alone, and none whose header claims more pixels than are allowed.
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Compressed images: JPEG and PNG alone, up to the pixels that are allowed.
 
 OpenCV chooses among all its decoders by the first bytes; those of TIFF, BMP, JPEG 2000 and others
 never see what a stranger sent.
@@ -29,7 +30,7 @@ _JPEG_ENDS = frozenset({0xD9, 0xDA})  # EOI, SOS: a frame header comes before
 
 
 def decode_compressed(message: Any, flags: int, skip: int = 0) -> NDArray[Any]:
-    """What OpenCV reads from the JPEG or PNG in a `sensor_msgs/CompressedImage`.
+    """Decode the JPEG or PNG in a `sensor_msgs/CompressedImage`.
 
     Args:
         message: the image.
@@ -51,7 +52,7 @@ def decode_compressed(message: Any, flags: int, skip: int = 0) -> NDArray[Any]:
 
 
 def image_size(data: bytes) -> tuple[int, int] | None:
-    """Width and height that the header of a JPEG or PNG claims; None where `data` has no such header."""
+    """Return width and height by the header of a JPEG or PNG; None without such a header."""
     if data.startswith(PNG_MAGIC):
         return _png_size(data)
     return _jpeg_size(data) if data.startswith(JPEG_MAGIC) else None

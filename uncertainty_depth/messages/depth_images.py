@@ -1,4 +1,5 @@
-"""Depth images as metres, from rclpy and rosbags alike: raw, or in the formats of compressed_image_transport."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Depth images in metres, from rclpy and rosbags: raw, or as compressed_image_transport sends."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def is_depth_encoding(encoding: str) -> bool:
 
 
 def encoding_of(message: Any) -> str:
-    """The encoding of an Image, or of what was compressed where a CompressedImage's format says it."""
+    """Return the encoding of an Image, or that in the format of a CompressedImage."""
     if hasattr(message, "format"):
         return message.format.partition(";")[0].strip()
     return message.encoding
@@ -37,7 +38,7 @@ def encoding_of(message: Any) -> str:
 
 @total("image_undecodable", "a depth image")
 def decode_depth(message: Any) -> NDArray[np.float32]:
-    """(H, W) float32 metres of a depth image: 32FC1 as it is (REP 118), 16UC1 millimetres with 0 as NaN.
+    """Return (H, W) float32 metres: 32FC1 as it is (REP 118), 16UC1 millimetres with 0 as NaN.
 
     Raises:
         MessageError: as `decode_image` does.
@@ -52,10 +53,10 @@ def decode_depth(message: Any) -> NDArray[np.float32]:
 
 @total("image_undecodable", "a depth image")
 def ground_truth_from_depth_image(message: Any, shape: tuple[int, int]) -> NDArray[np.float32]:
-    """(H, W) float32 ground truth of an image of `shape` that the depth image is registered to.
+    """Return (H, W) float32 ground truth of an image of `shape` by its registered depth image.
 
-    An image of another size is scaled: each pixel takes the depth pixel that its centre lies in, for
-    an interpolated depth at an edge is that of neither side. What is no depth is NaN.
+    An image of another size is scaled: each pixel takes the depth pixel that its centre lies in,
+    for an interpolated depth at an edge is that of neither side. What is no depth is NaN.
 
     Raises:
         MessageError: as `decode_depth`, ground_truth_wrong_aspect, or ground_truth_image_empty.
@@ -86,8 +87,9 @@ def _check_aspect(depth: tuple[int, int], image: tuple[int, int]) -> None:
     if abs(ratio - 1) > ASPECT_TOLERANCE:
         raise MessageError(
             "ground_truth_wrong_aspect",
-            f"the depth image is {depth[1]}x{depth[0]} pixels, the camera image {image[1]}x{image[0]}; "
-            "expected the same aspect, of a depth image registered to the camera image",
+            f"the depth image is {depth[1]}x{depth[0]} pixels, the camera image "
+            f"{image[1]}x{image[0]}; expected the same aspect, of a depth image "
+            "registered to the camera image",
         )
 
 
@@ -103,8 +105,8 @@ def _decompressed(message: Any) -> NDArray[np.float32]:
     if encoding not in DEPTH_ENCODINGS:
         raise MessageError(
             "image_unknown_encoding",
-            f"a compressed depth image has format {message.format!r}; expected one that begins with "
-            f"{', '.join(DEPTH_ENCODINGS)}",
+            f"a compressed depth image has format {message.format!r}; expected one that begins "
+            f"with {', '.join(DEPTH_ENCODINGS)}",
         )
     with_header = "compressedDepth" in message.format
     skip = _COMPRESSED_DEPTH_HEADER.size if with_header else 0

@@ -1,4 +1,5 @@
-"""The promise of every decoder: whatever bytes come, it returns an array or raises `MessageError`."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Guards of decoders: whatever bytes come, they return a value or raise `MessageError`."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import ParamSpec, TypeVar
 from uncertainty_depth.errors import MessageError
 
 MAX_PIXELS = 2**26
-"""Largest image that is decoded, 8192x8192: an image takes some 30 bytes a pixel until it is scored."""
+"""Largest image, 8192x8192: it takes some 30 bytes a pixel until it is scored."""
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

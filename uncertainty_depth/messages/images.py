@@ -1,7 +1,9 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Image messages as arrays, from rclpy and rosbags alike.
 
-What a message claims is checked here, padding, byte order and 16 bits are taken out here, and what is left, the colour conversion, goes
-through cv_bridge where the ROS distribution has it and through rosbags-image elsewhere: both then give the same pixels.
+The fields are checked, and padding, byte order and 16 bits removed here. The colour conversion is
+left to cv_bridge where the ROS distribution has it and to rosbags-image elsewhere: both then give
+the same pixels.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from uncertainty_depth.messages.compressed import decode_compressed
 from uncertainty_depth.messages.guard import check_pixels, total
 
 _BAYER = ("rggb", "bggr", "gbrg", "grbg")
-# Encoding: bytes per channel, channels, name of the same pixels with 8 bits. OpenCV's own names without a colour order are BGR, as OpenCV keeps them.
+# Encoding: bytes per channel, channels, name of the same pixels with 8 bits. OpenCV's own names
+# without a colour order are BGR, as OpenCV keeps them.
 COLOR_ENCODINGS: dict[str, tuple[int, int, str]] = {
     **{f"{order}8": (1, len(order), f"{order}8") for order in ("rgb", "bgr", "rgba", "bgra")},
     **{f"{order}16": (2, len(order), f"{order}8") for order in ("rgb", "bgr", "rgba", "bgra")},
@@ -51,7 +54,7 @@ assert CvBridge().imgmsg_to_cv2(image, "rgb8").tolist() == [[[3, 2, 1]]]
 
 @dataclass(frozen=True)
 class _Packed:
-    """The fields of `sensor_msgs/Image` that a back end reads: 8 bits per channel, rows without padding."""
+    """The fields of `sensor_msgs/Image` that a back end reads: 8 bits a channel, no padding."""
 
     height: int
     width: int
@@ -63,7 +66,9 @@ class _Packed:
 
 @total("image_undecodable", "an image")
 def decode_image(message: Any) -> NDArray[np.uint8]:
-    """(H, W, 3) uint8 RGB of a `sensor_msgs` Image or CompressedImage. An unpadded rgb8 image is a view of the message.
+    """Return (H, W, 3) uint8 RGB of a `sensor_msgs` Image or CompressedImage.
+
+    An unpadded rgb8 image is a view of the message.
 
     Raises:
         MessageError: image_zero_size, image_too_large, image_wrong_step, image_short_data,
@@ -80,25 +85,29 @@ def decode_image(message: Any) -> NDArray[np.uint8]:
 
 
 def image_rows(message: Any, encodings: dict[str, tuple[int, int, str]]) -> NDArray[np.uint8]:
-    """(H, bytes per row) of the message without its padding; contiguous, a view where there is none."""
+    """Return (H, bytes per row) without padding; a view where the message has none."""
     if message.encoding not in encodings:
         raise MessageError(
             "image_unknown_encoding",
             f"an image has encoding {message.encoding!r}; expected one of {', '.join(encodings)}",
         )
     size, channels, _ = encodings[message.encoding]
-    height, step, row = message.height, message.step, message.width * size * channels
+    height = message.height
+    step = message.step
+    row = message.width * size * channels
     check_pixels(message.width, height)
     if step < row:
         raise MessageError(
             "image_wrong_step",
-            f"an image has step {step}; expected at least {row} for {message.width} pixels {message.encoding}",
+            f"an image has step {step}; expected at least {row} for {message.width} pixels "
+            f"{message.encoding}",
         )
     data = np.frombuffer(message.data, np.uint8) if len(message.data) else np.empty(0, np.uint8)
     if data.size < height * step:
         raise MessageError(
             "image_short_data",
-            f"an image has {data.size} bytes; expected {height * step}, height {height} times step {step}",
+            f"an image has {data.size} bytes; expected {height * step}, height {height} times "
+            f"step {step}",
         )
     return np.ascontiguousarray(data[: height * step].reshape(height, step)[:, :row])
 
@@ -113,9 +122,8 @@ def _packed(message: Any, rows: NDArray[np.uint8]) -> _Packed:
         )
     if size == 2:
         values = rows.view(">u2" if message.is_bigendian else "<u2").astype(np.uint16, copy=False)
-        rows = cv2.convertScaleAbs(
-            values, alpha=1 / 257
-        )  # 65535 becomes 255, rounded to the nearest as cv_bridge does
+        # 65535 becomes 255, rounded to the nearest as cv_bridge does
+        rows = cv2.convertScaleAbs(values, alpha=1 / 257)
     return _Packed(
         message.height, message.width, encoding, message.width * channels, rows.reshape(-1)
     )

@@ -1,4 +1,5 @@
-"""Writes a rosbag2 MCAP that ROS tools can play: images, camera info, clouds and fixed transforms."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Write a rosbag2 MCAP that ROS tools can play: images, camera info, clouds and transforms."""
 
 from __future__ import annotations
 
@@ -51,7 +52,10 @@ def _header(stamp_ns: int, frame_id: str) -> Any:
 
 
 class BagWriter:
-    """Context manager that writes a new rosbag2 folder, its chunks compressed (zstd); left with an exception, it takes the unfinished folder away."""
+    """Context manager that writes a new rosbag2 folder, its chunks compressed (zstd).
+
+    Left with an exception, it removes the unfinished folder.
+    """
 
     def __init__(self, path: Path | str) -> None:
         """Raises `SourceError` where `path` exists: nothing is overwritten."""
@@ -82,7 +86,10 @@ class BagWriter:
             shutil.rmtree(self.path, ignore_errors=True)
 
     def image(self, topic: str, stamp_ns: int, frame_id: str, image: NDArray[Any]) -> None:
-        """Write (H, W, 3) uint8 RGB as rgb8, (H, W) uint8 as mono8, uint16 as 16UC1, or floats as 32FC1."""
+        """Write an image.
+
+        (H, W, 3) uint8 RGB becomes rgb8; of (H, W), uint8 mono8, uint16 16UC1 and floats 32FC1.
+        """
         pixels = np.ascontiguousarray(image, dtype=np.float32 if image.dtype.kind == "f" else None)
         encoding = _IMAGE_ENCODINGS[
             pixels.dtype.str[1:], pixels.shape[2] if pixels.ndim == 3 else 1
@@ -114,7 +121,11 @@ class BagWriter:
         self.message(topic, stamp_ns, _new(kind, header, *fields, 0, 0, region))
 
     def cloud(self, topic: str, stamp_ns: int, frame_id: str, points: NDArray[Any]) -> None:
-        """Write (N, 4) points, x y z in metres and intensity, or a structured array, (N,) or (H, W), of float32 fields."""
+        """Write a point cloud.
+
+        Points are (N, 4), x y z in metres and intensity, or a structured array, (N,) or (H, W),
+        of float32 fields.
+        """
         rows = (
             points
             if points.dtype.names
@@ -126,7 +137,8 @@ class BagWriter:
             _new("sensor_msgs/msg/PointField", name, offset, 7, 1)
             for name, (_, offset) in rows.dtype.fields.items()
         ]
-        data, step = rows.reshape(-1).view(np.uint8), rows.dtype.itemsize
+        data = rows.reshape(-1).view(np.uint8)
+        step = rows.dtype.itemsize
         dense = bool(all(np.isfinite(rows[axis]).all() for axis in "xyz"))
         kind = "sensor_msgs/msg/PointCloud2"
         self.message(
@@ -149,7 +161,7 @@ class BagWriter:
     def static_transforms(
         self, transforms: Iterable[tuple[str, str, NDArray[np.float64]]]
     ) -> None:
-        """Write (parent, child, (4, 4) pose of child in parent) to /tf_static, with the stamp of the next message."""
+        """Write (parent, child, (4, 4) pose of child) to /tf_static, before the next message."""
         for parent, child, pose in transforms:
             x, y, z, *quaternion = parameters_from(pose)
             turn = _new("geometry_msgs/msg/Quaternion", *quaternion)
@@ -172,7 +184,8 @@ class BagWriter:
         )
 
     def _write_static_transforms(self, stamp_ns: int) -> None:
-        waiting, self._static_transforms = self._static_transforms, []
+        waiting = self._static_transforms
+        self._static_transforms = []
         if waiting:
             stamped = [
                 _new("geometry_msgs/msg/TransformStamped", _header(stamp_ns, parent), child, pose)
@@ -184,7 +197,8 @@ class BagWriter:
 def _latched() -> Qos:
     """What /tf_static is published with: late subscribers get it too."""
     forever = QosTime(9223372036, 854775807)
-    durability, reliability = QosDurability.TRANSIENT_LOCAL, QosReliability.RELIABLE
+    durability = QosDurability.TRANSIENT_LOCAL
+    reliability = QosReliability.RELIABLE
     return Qos(
         QosHistory.KEEP_LAST,
         1,

@@ -1,4 +1,5 @@
-"""A KITTI raw drive as a rosbag2 that ROS tools play: image, camera info, LiDAR points and their fixed transform."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Convert a KITTI raw drive to a rosbag2: image, camera info, LiDAR points and transform."""
 
 from __future__ import annotations
 
@@ -9,18 +10,18 @@ from tqdm import tqdm
 from uncertainty_depth.data.kitti import KittiDrive
 from uncertainty_depth.writers.bag_writer import BagWriter
 
-IMAGE_TOPIC, CAMERA_INFO_TOPIC, LIDAR_TOPIC = (
-    "/camera/image",
-    "/camera/camera_info",
-    "/lidar/points",
-)
-CAMERA_FRAME, LIDAR_FRAME = "camera", "lidar"
+IMAGE_TOPIC = "/camera/image"
+CAMERA_INFO_TOPIC = "/camera/camera_info"
+LIDAR_TOPIC = "/lidar/points"
+CAMERA_FRAME = "camera"
+LIDAR_FRAME = "lidar"
 
 
 def convert(drive_dir: Path | str, out_bag: Path | str, progress: bool = True) -> int:
-    """Write the drive to the new bag `out_bag` and return its number of images. An image and its scan get the image's stamp.
+    """Write the drive to the new bag `out_bag` and return its number of images.
 
-    The synchronised drives pair image N with scan N, whatever their own clocks say to the millisecond; equal stamps keep that pairing in a bag.
+    The synchronised drives pair image N with scan N, whatever their own clocks say to the
+    millisecond; the scan gets the image's stamp, which keeps that pairing in a bag.
 
     Raises:
         SourceError: where the drive is none or `out_bag` exists.

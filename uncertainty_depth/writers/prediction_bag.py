@@ -1,4 +1,5 @@
-"""Predictions as a bag, to be looked at in RViz: the images, the maps and what they were scored against."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Write predictions as a bag for RViz: the images, the maps and the ground truth."""
 
 from __future__ import annotations
 
@@ -21,12 +22,13 @@ MAX_POINTS = 100_000
 
 @contextmanager
 def prediction_sink(path: Path) -> Iterator[Sink]:
-    """A sink for `evaluate` that writes each frame under the depth node's topic names; the bag is closed on leaving."""
+    """Yield a sink for `evaluate` that writes each frame under the depth node's topic names."""
     shown = DepthNodeConfig()
     with BagWriter(path) as bag:
 
         def write(frame: Frame, prediction: DepthPrediction) -> None:
-            depth, sigma = prediction.depth_m, prediction.sigma_m
+            depth = prediction.depth_m
+            sigma = prediction.sigma_m
             images = {
                 "/image": frame.image,
                 "/depth/image_rect": depth,

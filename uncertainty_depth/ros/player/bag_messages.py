@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A bag's messages as ROS 2 takes them: CDR bytes, whichever format they were recorded in."""
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from uncertainty_depth.data.recording import Record
 
 
 def cdr_converter() -> Callable[[Record], bytes]:
-    """What turns records into CDR; ROS 1 messages become their ROS 2 namesakes, whose headers have no `seq`."""
+    """Return a function that converts records to CDR.
+
+    ROS 1 messages become those of the same name in ROS 2, whose headers have no `seq`.
+    """
     plans: dict[str, object] = {}
 
     def convert(record: Record) -> bytes:

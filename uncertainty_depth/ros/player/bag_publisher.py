@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The ROS side of the player: publishers, /clock, and the waiting."""
 
 from __future__ import annotations
@@ -58,10 +59,12 @@ class Played:
 
 
 class BagPublisher:
-    """One reliable publisher per topic whose message type is installed; a context manager with a ROS context of its own.
+    """Context manager: one reliable publisher per topic whose message type is installed.
 
-    While it is entered, Ctrl-C only leaves a mark, and `KeyboardInterrupt` is raised between two messages or two waits: raised wherever the signal
-    strikes, it can leave rclpy's executor half-way through its work, and closing it then waits for ever.
+    It has a ROS context of its own. While it is entered, Ctrl-C only sets a flag, and
+    `KeyboardInterrupt` is raised between two messages or two waits: raised wherever the signal
+    arrives, it can leave rclpy's executor half-way through its work, and closing it then waits for
+    ever.
     """
 
     def __init__(self, topics: Mapping[str, Topic], config: PlayerConfig) -> None:
@@ -80,7 +83,8 @@ class BagPublisher:
         self._images = {name for name, topic in self.topics.items() if topic.kind in IMAGE_TYPES}
         self._clock = self._node.create_publisher(Clock, "/clock", DEPTH) if config.clock else None
         self._last_result_ns: int | None = None
-        self._interrupted, self._handler = False, None
+        self._interrupted = False
+        self._handler = None
         if config.wait_for_result:
             self._node.create_subscription(
                 Image, config.wait_for_result, self._on_result, _qos(latched=False), raw=True
@@ -130,7 +134,7 @@ class BagPublisher:
         self._check_interrupt()
 
     def wait_for_subscribers(self) -> None:
-        """Wait as long as the config says until every topic has a subscriber, and name those that have none."""
+        """Wait until every topic has a subscriber or the time is up; warn of those without."""
         self._wait(lambda: not self._unheard(), self._config.wait_for_subscribers)
         if self._config.wait_for_subscribers and (unheard := self._unheard()):
             logger.warning(
@@ -147,7 +151,10 @@ class BagPublisher:
         ]
 
     def send(self, topic: str, log_ns: int, data: bytes) -> None:
-        """Publish a message's CDR bytes when it is due; with `wait_for_result`, an image then waits for its result."""
+        """Publish a message's CDR bytes when it is due.
+
+        With `wait_for_result`, wait after an image for its result.
+        """
         self._check_interrupt()
         self._wait_until_due(log_ns)
         try:
@@ -193,7 +200,7 @@ class BagPublisher:
         return done()
 
     def finish_round(self) -> None:
-        """Wait until reliable subscribers have everything, and start the clock anew for the next round."""
+        """Wait until reliable subscribers have everything, and reset the pace for a next round."""
         for publisher in self._publishers.values():
             publisher.wait_for_all_acked(ACKNOWLEDGED_WITHIN)
             self._check_interrupt()
@@ -201,7 +208,7 @@ class BagPublisher:
 
 
 def header_stamp_ns(data: bytes) -> int | None:
-    """The stamp of a serialized message that begins with a header; None where it is too short for one.
+    """Return the stamp of a serialized message that begins with a header; None if too short.
 
     CDR's four bytes, then seconds and nanoseconds.
     """

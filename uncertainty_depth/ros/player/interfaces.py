@@ -1,4 +1,5 @@
-"""Message types that a bag names, as Python classes: nothing but generated interfaces is imported."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Python classes of the message types in a bag: only generated interfaces are imported."""
 
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """When the messages of a recording are due."""
 
 from __future__ import annotations
@@ -7,10 +8,14 @@ from collections.abc import Callable
 
 
 class Pace:
-    """Maps times of a recording to the wall clock: it starts at the first time asked for and runs `rate` times as fast."""
+    """Maps times of a recording to the wall clock.
+
+    It starts at the first time asked for and runs `rate` times as fast.
+    """
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate, self._clock = rate, clock
+        self._rate = rate
+        self._clock = clock
         self._origin: tuple[int, float] | None = None
 
     def due_in(self, log_ns: int) -> float:

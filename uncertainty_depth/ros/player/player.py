@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """`uncertainty-depth play`: publishes a bag into ROS 2 where there is no `ros2 bag play`."""
 
 from __future__ import annotations
@@ -42,13 +43,15 @@ def play(
     require_ros()
     from uncertainty_depth.ros.player.bag_publisher import BagPublisher
 
-    config, recording = config or PlayerConfig(), Recording(bag)
+    config = config or PlayerConfig()
+    recording = Recording(bag)
     with recording.open() as messages, BagPublisher(messages.topics, config) as publisher:
         for topic, reason in publisher.played.skipped.items():
             logger.warning("%s is not played: %s", topic, reason)
         if not publisher.topics:
             raise SourceError(
-                f"{bag} holds no topic whose message type is installed here; it has {', '.join(messages.topics) or 'none at all'}"
+                f"{bag} holds no topic whose message type is installed here; it has "
+                f"{', '.join(messages.topics) or 'none at all'}"
             )
         publisher.wait_for_subscribers()
         try:
@@ -65,7 +68,8 @@ def play(
 def _play_once(
     messages: OpenRecording, publisher: BagPublisher, name: str, progress: bool
 ) -> None:
-    total, convert = sum(topic.count for topic in publisher.topics.values()), cdr_converter()
+    total = sum(topic.count for topic in publisher.topics.values())
+    convert = cdr_converter()
     for record in tqdm(
         messages.records(publisher.topics),
         total=total,
@@ -75,9 +79,7 @@ def _play_once(
     ):
         try:
             data = convert(record)
-        except (
-            Exception
-        ):  # rosbags' converter raises whatever a damaged or unknown message leads to
+        except Exception:  # rosbags' converter raises whatever a damaged message leads to
             publisher.played.unsendable[record.topic] += 1
             continue
         publisher.send(record.topic, record.log_ns, data)
