@@ -224,6 +224,5 @@ def _limits(field: dataclasses.Field[Any]) -> str:
 def _default(field: dataclasses.Field[Any]) -> str:
     if field.default in ("", ()):
         return ""
-    is_tuple = isinstance(field.default, tuple)
-    value = " ".join(map(str, field.default)) if is_tuple else str(field.default)
-    return f"default: {value}"
+    values = field.default if isinstance(field.default, tuple) else (field.default,)
+    return f"default: {' '.join(map(str, values))}"

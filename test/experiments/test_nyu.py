@@ -37,7 +37,7 @@ def finished(nyu_like, tiny_settings, tmp_path_factory):
         patch.setattr(nyu, "QUICK", tiny_settings)
         # A picture takes most of the time of so small a training.
         patch.setattr(
-            "uncertainty_depth.training.member_run.write_picture", lambda *_: None, raising=False
+            "uncertainty_depth.training.member_run.write_plot", lambda *_: None, raising=False
         )
         nyu.run(output, 1, True, nyu_like)
     return output

@@ -27,22 +27,28 @@ def write_table(folder: Path, name: str, history: Sequence[dict[str, float]]) ->
     atomic.write_text(folder / f"{name}.csv", "\n".join(lines) + "\n")
 
 
-def write_picture(
-    folder: Path, name: str, history: Sequence[dict[str, float]], kept: Sequence[int]
+def write_plot(
+    folder: Path, name: str, history: Sequence[dict[str, float]], saved_epochs: Sequence[int]
 ) -> None:
-    """Write NAME.png; `kept` are the epochs, counted from 0, whose weights are kept."""
-    picture = io.BytesIO()
-    curves_figure(history, kept).savefig(picture, format="png", dpi=100)
-    atomic.write_bytes(folder / f"{name}.png", picture.getvalue())
+    """Write NAME.png; `saved_epochs` are the epochs (from 0) whose weights are saved."""
+    content = io.BytesIO()
+    plot_curves(history, saved_epochs).savefig(content, format="png", dpi=100)
+    atomic.write_bytes(folder / f"{name}.png", content.getvalue())
 
 
-def curves_figure(history: Sequence[dict[str, float]], kept: Sequence[int]) -> Figure:
+def plot_curves(history: Sequence[dict[str, float]], saved_epochs: Sequence[int]) -> Figure:
     """Return plots of loss, abs_rel and rmse by epoch, counted from 1; saved epochs are marked."""
     figure = Figure(figsize=(12, 3.6), layout="constrained")
     loss, abs_rel, rmse = figure.subplots(1, 3)
-    _plot(loss, "loss", history, {"train_loss": "training", "validation_loss": "validation"}, kept)
-    _plot(abs_rel, "absolute relative error", history, {"abs_rel": "validation"}, kept)
-    _plot(rmse, "RMSE (m)", history, {"rmse": "validation"}, kept)
+    _plot(
+        loss,
+        "loss",
+        history,
+        {"train_loss": "training", "validation_loss": "validation"},
+        saved_epochs,
+    )
+    _plot(abs_rel, "absolute relative error", history, {"abs_rel": "validation"}, saved_epochs)
+    _plot(rmse, "RMSE (m)", history, {"rmse": "validation"}, saved_epochs)
     return figure
 
 
@@ -51,19 +57,19 @@ def _plot(
     title: str,
     history: Sequence[dict[str, float]],
     lines: dict[str, str],
-    kept: Sequence[int],
+    saved_epochs: Sequence[int],
 ) -> None:
     epochs = range(1, len(history) + 1)
     for key, label in lines.items():
         axes.plot(epochs, [row[key] for row in history], marker=".", label=label)
     last = next(reversed(lines))
     axes.plot(
-        [epoch + 1 for epoch in kept],
-        [history[epoch][last] for epoch in kept],
+        [epoch + 1 for epoch in saved_epochs],
+        [history[epoch][last] for epoch in saved_epochs],
         "o",
         mfc="none",
         color="black",
-        label="weights kept",
+        label="weights saved",
     )
     axes.set(title=title, xlabel="epoch")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

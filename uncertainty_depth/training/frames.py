@@ -93,10 +93,10 @@ class TrainingFrames:
             checksum = zlib.crc32(array.tobytes(), checksum)
         return f"{len(self)}-{checksum:08x}"
 
-    def fraction_outside(self, least_m: float, greatest_m: float) -> float:
+    def fraction_outside(self, min_m: float, max_m: float) -> float:
         """Return the fraction of the known pixels outside a depth range."""
         known = [depth[~np.isnan(depth)] for depth in self.depths_m]
-        outside = sum(int(((values < least_m) | (values > greatest_m)).sum()) for values in known)
+        outside = sum(int(((values < min_m) | (values > max_m)).sum()) for values in known)
         return outside / sum(values.size for values in known)
 
 
@@ -107,13 +107,13 @@ def read_frames(source: Source, size: tuple[int, ...], max_frames: int = 0) -> T
         SourceError: fewer than two frames have ground truth: one to train on, one to validate on.
     """
     frames, (width, height) = TrainingFrames(), size
-    wanted = evenly_spread(len(source), max_frames)
+    selected = evenly_spread(len(source), max_frames)
     for index, record in enumerate(
         tqdm(source, f"reading {source.name}", len(source), unit="frame")
     ):
         if isinstance(record, Skipped):
             frames.skipped[record.reason] += 1
-        elif wanted is None or index in wanted:
+        elif selected is None or index in selected:
             frames.add(record, width, height)
     _report(source, frames)
     return frames
@@ -140,7 +140,7 @@ def _report(source: Source, frames: TrainingFrames) -> None:
 def split(count: int, validation_fraction: float, seed: int) -> tuple[list[int], list[int]]:
     """Return training and validation frames: contiguous blocks in time, chosen by the seed.
 
-    Neighbouring frames of a drive show nearly the same picture. A random split would put a twin of
+    Neighbouring frames of a drive show nearly the same image. A random split would put a twin of
     every validation frame among the training frames and call memory skill, so whole blocks are
     held out: about `VALIDATION_BLOCKS` of them where there are frames enough.
 

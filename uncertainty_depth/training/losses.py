@@ -19,7 +19,7 @@ from uncertainty_depth.network.depth_network import RELATIVE_SCALE
 
 Loss = Callable[[Tensor, Tensor | None, Tensor], Tensor]
 
-BERHU_SHARE = 0.2  # Laina et al. 2016, below eq. 1
+BERHU_FRACTION = 0.2  # Laina et al. 2016, below eq. 1
 
 
 def l1(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
@@ -43,7 +43,7 @@ def berhu(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Te
     error = (depth - truth).abs()
     if not error.numel():
         return _mean(error)
-    threshold = (BERHU_SHARE * error.detach().max()).clamp(min=torch.finfo(error.dtype).tiny)
+    threshold = (BERHU_FRACTION * error.detach().max()).clamp(min=torch.finfo(error.dtype).tiny)
     return _mean(
         torch.where(
             error <= threshold, error, (error.square() + threshold.square()) / (2 * threshold)
@@ -71,7 +71,7 @@ def distillation(depth_m: Tensor, scale_m: Tensor | None, targets_m: Tensor) -> 
     m and t are the two channels of the targets.
 
     The same relative error costs the same everywhere, in depth and in sigma; a sigma below the
-    least that a head can give counts as that.
+    smallest that a head can give counts as that.
     """
     mean = targets_m[:, :1]
     sigma = targets_m[:, 1:]

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.training import checkpoint, schedule
-from uncertainty_depth.training.curves import CURVES, write_picture, write_table
+from uncertainty_depth.training.curves import CURVES, write_plot, write_table
 from uncertainty_depth.training.epoch import batches_per_epoch, train_epoch, validate
 from uncertainty_depth.training.initial_weights import initial_network
 from uncertainty_depth.training.model_run import ModelRun
@@ -64,7 +64,7 @@ class MemberRun:
             while not schedule.is_finished(self.errors, self.training):
                 self.one_epoch(bar)
             bar.total = bar.n
-        write_picture(
+        write_plot(
             self.model.folder,
             self.curves,
             self.history,

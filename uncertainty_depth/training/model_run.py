@@ -20,7 +20,7 @@ from uncertainty_depth.training.plan import Member, served
 
 HALF_WRITTEN = (
     ".*.partial",
-    *(f".*.{kind}.[0-9]*" for kind in ("json", "safetensors", "csv", "png")),
+    *(f".*.{ending}.[0-9]*" for ending in ("json", "safetensors", "csv", "png")),
 )
 """The names that files have while they are written; other hidden files are the user's."""
 

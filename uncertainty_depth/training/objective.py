@@ -33,8 +33,8 @@ class Objective:
         targets: makes the targets.
         adversarial_step: where not 0, the mean of this loss and that on adversarial examples
             (Lakshminarayanan et al. 2017, algorithm 1).
-        examples: where not 0, one of so many examples' share in the divergence of a learned
-            dropout rate is added (Gal et al. 2017).
+        examples: where not 0, the divergence of a learned dropout rate divided by this number of
+            examples is added (Gal et al. 2017).
     """
 
     loss: Loss

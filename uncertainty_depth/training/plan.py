@@ -189,7 +189,7 @@ def _learned_error(network: NetworkConfig, training: TrainingConfig) -> list[Mem
     """
     depth = _member(DEPTH, network, training, training.seed)
     low, high = network.depth_range
-    errors = replace(network, head="none", depth_range=(targets.LEAST_ERROR_M, high - low))
+    errors = replace(network, head="none", depth_range=(targets.MIN_ERROR_M, high - low))
     error = _member(ERROR, errors, replace(training, loss="l1"), member_seed(training.seed, 1))
     return [
         depth,

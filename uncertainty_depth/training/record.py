@@ -22,7 +22,7 @@ from uncertainty_depth.training.plan import Member
 logger = logging.getLogger(__name__)
 
 PACKAGES = ("uncertainty_depth", "torch", "transformers", "numpy", "opencv-python-headless")
-NOTABLE_SHARE = 0.01
+NOTABLE_FRACTION = 0.01
 FREE = {"processes"}
 """Options that may differ between the original run and --resume."""
 
@@ -55,7 +55,7 @@ def start(
             f"depth_range is {low:g} to {high:g} m, and no ground truth of {source} lies in it; "
             "expected the depths to learn"
         )
-    if outside > NOTABLE_SHARE:
+    if outside > NOTABLE_FRACTION:
         logger.warning(
             "%.0f %% of the ground truth of %s is outside depth_range %g to %g m, which the "
             "network cannot leave",

@@ -16,7 +16,7 @@ from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.uncertainty import ESTIMATORS
 from uncertainty_depth.uncertainty.estimator import Estimator
 
-LEAST_ERROR_M = 1e-3
+MIN_ERROR_M = 1e-3
 
 
 class ErrorOf:
@@ -28,7 +28,7 @@ class ErrorOf:
     @torch.no_grad()
     def __call__(self, images: Tensor, depth_m: Tensor) -> Tensor:
         """Return (B, 1, h, w), metres, NaN without ground truth."""
-        return (self.network(images).depth_m - depth_m).abs().clamp_min(LEAST_ERROR_M)
+        return (self.network(images).depth_m - depth_m).abs().clamp_min(MIN_ERROR_M)
 
 
 class DepthOf:
