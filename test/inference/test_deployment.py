@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Folding and casting change no more than rounding; the device asked for is the device that is taken."""
+"""Folding and casting change no more than rounding; the device is the one asked for."""
 
 import copy
 import logging
@@ -39,20 +39,20 @@ def test_a_prepared_network_predicts_the_same(network, precision, rtol):
     torch.testing.assert_close(found.scale_m, expected.scale_m, rtol=5 * rtol, atol=0.0)
 
 
-def test_preparing_twice_does_no_harm(network):
+def test_preparing_twice_changes_nothing(network):
     image = torch.rand(1, 3, 64, 96)
     once = prepare(network, torch.device("cpu"), "fp32")(image).depth_m
     assert torch.equal(prepare(network, torch.device("cpu"), "fp32")(image).depth_m, once)
 
 
-def test_fp32_means_all_its_bits_on_a_gpu_too(network, monkeypatch):
+def test_fp32_disables_tf32(network, monkeypatch):
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
     prepare(network, torch.device("cpu"), "fp32")
     assert torch.backends.cudnn.allow_tf32 is False
 
 
 @pytest.mark.parametrize("name", ["auto", "cpu"])
-def test_without_a_gpu_the_cpu_is_taken_and_said(name, monkeypatch, caplog):
+def test_without_a_gpu_the_cpu_is_chosen_and_logged(name, monkeypatch, caplog):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with caplog.at_level(logging.INFO):
         assert choose_device(name) == torch.device("cpu")
@@ -60,7 +60,7 @@ def test_without_a_gpu_the_cpu_is_taken_and_said(name, monkeypatch, caplog):
 
 
 @pytest.mark.parametrize("name", ["auto", "cuda"])
-def test_a_gpu_is_taken_and_said(name, monkeypatch, caplog):
+def test_a_gpu_is_chosen_and_logged(name, monkeypatch, caplog):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Test GPU")
     with caplog.at_level(logging.INFO):
@@ -84,7 +84,7 @@ def test_images_shrink_by_areas_and_grow_bilinearly():
     assert np.array_equal(resize_image(image, (60, 40)), image)
 
 
-def test_images_become_floats_between_nought_and_one():
+def test_images_become_floats_in_0_to_1():
     images = np.random.default_rng(0).integers(0, 256, (2, 4, 5, 3), dtype=np.uint8)
     tensor = image_tensor(images[:, :, ::-1])
     assert tensor.shape == (2, 3, 4, 5)

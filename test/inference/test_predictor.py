@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A model folder and an image give maps of the image's size, the same in any process and thread, in every precision."""
+"""Maps have the image's size, and are the same in any process, thread and precision."""
 
 import json
 import logging
@@ -66,7 +66,7 @@ def predictor(model):
     return Predictor(model, PredictorConfig(samples=4, chunk=3, device="cpu"))
 
 
-def picture(height=90, width=120, seed=0):
+def random_image(height=90, width=120, seed=0):
     return np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
 
 
@@ -75,7 +75,7 @@ def picture(height=90, width=120, seed=0):
     max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_maps_have_the_image_s_size(predictor, height, width):
-    prediction = predictor.predict(picture(height, width), STAMP)
+    prediction = predictor.predict(random_image(height, width), STAMP)
     for values in (prediction.depth_m, prediction.sigma_m):
         assert values.shape == (height, width)
         assert values.dtype == np.float32
@@ -85,8 +85,8 @@ def test_maps_have_the_image_s_size(predictor, height, width):
     assert prediction.sigma_m.min() > 0.0
 
 
-def test_the_prediction_is_the_network_s_between_two_resizes(model):
-    image = picture()
+def test_the_prediction_is_the_resized_network_output(model):
+    image = random_image()
     found = Predictor(model, PredictorConfig(method="deterministic", device="cpu")).predict(
         image, STAMP
     )
@@ -100,7 +100,7 @@ def test_the_prediction_is_the_network_s_between_two_resizes(model):
 
 
 def test_an_image_of_the_network_s_size_is_not_resampled(model):
-    image = picture(64, 80)
+    image = random_image(64, 80)
     found = Predictor(model, PredictorConfig(method="deterministic", device="cpu")).predict(image)
     with torch.no_grad():
         depth, _ = read(model).load("m1")(image_tensor(image[None]))
@@ -109,10 +109,10 @@ def test_an_image_of_the_network_s_size_is_not_resampled(model):
 
 def test_the_chunk_changes_nothing(model):
     predictor = Predictor(model, PredictorConfig(samples=5, chunk=5, device="cpu"))
-    reference = predictor.predict(picture(), STAMP)
+    reference = predictor.predict(random_image(), STAMP)
     for chunk in (1, 2, 4):
         predictor.config = replace(predictor.config, chunk=chunk)
-        found = predictor.predict(picture(), STAMP)
+        found = predictor.predict(random_image(), STAMP)
         np.testing.assert_allclose(found.depth_m, reference.depth_m, rtol=1e-6)
         np.testing.assert_allclose(found.sigma_m, reference.sigma_m, rtol=1e-4)
 
@@ -123,7 +123,8 @@ import numpy as np
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.inference.predictor import Predictor
 image = np.random.default_rng(0).integers(0, 256, (90, 120, 3), dtype=np.uint8)
-found = Predictor(sys.argv[1], PredictorConfig(samples=4, chunk=3, device="cpu")).predict(image, int(sys.argv[2]))
+predictor = Predictor(sys.argv[1], PredictorConfig(samples=4, chunk=3, device="cpu"))
+found = predictor.predict(image, int(sys.argv[2]))
 np.save(sys.argv[3], np.stack([found.depth_m, found.sigma_m]))
 """
 
@@ -134,7 +135,7 @@ def test_another_process_gives_the_same_maps(model, predictor, tmp_path):
         check=True,
     )
     found = np.load(tmp_path / "maps.npy")
-    here = predictor.predict(picture(), STAMP)
+    here = predictor.predict(random_image(), STAMP)
     np.testing.assert_allclose(
         found[0], here.depth_m, rtol=1e-6
     )  # another number of threads may add up in another order
@@ -142,26 +143,32 @@ def test_another_process_gives_the_same_maps(model, predictor, tmp_path):
 
 
 def test_other_frames_in_between_change_nothing(predictor):
-    reference = predictor.predict(picture(), STAMP)
-    predictor.predict(picture(50, 40, seed=1), STAMP + 1)
-    again = predictor.predict(picture(), STAMP)
+    reference = predictor.predict(random_image(), STAMP)
+    predictor.predict(random_image(50, 40, seed=1), STAMP + 1)
+    again = predictor.predict(random_image(), STAMP)
     assert np.array_equal(again.depth_m, reference.depth_m)
     assert np.array_equal(again.sigma_m, reference.sigma_m)
-    assert not np.array_equal(predictor.predict(picture(), STAMP + 1).depth_m, reference.depth_m)
+    assert not np.array_equal(
+        predictor.predict(random_image(), STAMP + 1).depth_m, reference.depth_m
+    )
 
 
 def test_a_worker_thread_predicts_the_same_and_needs_no_gradient(predictor):
     results = []
-    worker = threading.Thread(target=lambda: results.append(predictor.predict(picture(), STAMP)))
+    worker = threading.Thread(
+        target=lambda: results.append(predictor.predict(random_image(), STAMP))
+    )
     worker.start()
     worker.join()
-    assert np.array_equal(results[0].depth_m, predictor.predict(picture(), STAMP).depth_m)
+    assert np.array_equal(results[0].depth_m, predictor.predict(random_image(), STAMP).depth_m)
 
 
-def test_threads_at_once_do_not_disturb_each_other(predictor):
-    expected = [predictor.predict(picture(seed=n), STAMP + n) for n in range(6)]
+def test_concurrent_threads_predict_the_same(predictor):
+    expected = [predictor.predict(random_image(seed=n), STAMP + n) for n in range(6)]
     with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(lambda n: predictor.predict(picture(seed=n), STAMP + n), range(6)))
+        found = list(
+            pool.map(lambda n: predictor.predict(random_image(seed=n), STAMP + n), range(6))
+        )
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one.depth_m, other.depth_m, rtol=1e-6)
         np.testing.assert_allclose(one.sigma_m, other.sigma_m, rtol=1e-4)
@@ -171,14 +178,14 @@ def test_threads_at_once_do_not_disturb_each_other(predictor):
 @pytest.mark.parametrize("method", ["deterministic", "mc_dropout", "multi_epochs"])
 def test_precisions_agree(model, method, precision, rtol):
     config = PredictorConfig(method=method, samples=2, device="cpu")
-    full = Predictor(model, config).predict(picture(), STAMP)
-    low = Predictor(model, replace(config, precision=precision)).predict(picture(), STAMP)
+    full = Predictor(model, config).predict(random_image(), STAMP)
+    low = Predictor(model, replace(config, precision=precision)).predict(random_image(), STAMP)
     np.testing.assert_allclose(low.depth_m, full.depth_m, rtol=rtol)
     np.testing.assert_allclose(low.sigma_m, full.sigma_m, rtol=2 * rtol)
     assert low.depth_m.dtype == low.sigma_m.dtype == np.float32
 
 
-def test_the_method_is_the_folder_s_own_unless_another_is_asked_for(model, predictor):
+def test_the_default_method_is_that_of_the_model_folder(model, predictor):
     assert predictor.method == "mc_dropout"
     assert (
         Predictor(model, PredictorConfig(method="multi_epochs", device="cpu")).method
@@ -186,14 +193,14 @@ def test_the_method_is_the_folder_s_own_unless_another_is_asked_for(model, predi
     )
 
 
-def test_a_new_seed_counts_from_the_next_frame_on(model):
+def test_a_new_seed_applies_to_the_next_frame(model):
     predictor = Predictor(model, PredictorConfig(samples=2, device="cpu"))
-    before = predictor.predict(picture(), STAMP)
+    before = predictor.predict(random_image(), STAMP)
     predictor.config = replace(predictor.config, seed=1)
-    assert not np.array_equal(predictor.predict(picture(), STAMP).depth_m, before.depth_m)
+    assert not np.array_equal(predictor.predict(random_image(), STAMP).depth_m, before.depth_m)
 
 
-def test_what_is_not_finite_is_nan_in_both_maps(model, monkeypatch):
+def test_a_value_that_is_not_finite_is_nan_in_both_maps(model, monkeypatch):
     predictor = Predictor(model, PredictorConfig(method="deterministic", device="cpu"))
     depth = np.full((64, 80), 2.0, np.float32)
     sigma = np.full((64, 80), 0.1, np.float32)
@@ -201,7 +208,7 @@ def test_what_is_not_finite_is_nan_in_both_maps(model, monkeypatch):
     sigma[-1, -1] = np.nan
     maps = (torch.from_numpy(depth), torch.zeros(64, 80), torch.from_numpy(sigma).square())
     monkeypatch.setattr(predictor._estimator, "estimate", lambda *_: Estimate(*maps))
-    found = predictor.predict(picture(64, 80), STAMP)
+    found = predictor.predict(random_image(64, 80), STAMP)
     assert np.isnan(found.depth_m[[0, -1], [0, -1]]).all()
     assert np.array_equal(np.isnan(found.depth_m), np.isnan(found.sigma_m))
     assert np.isnan(found.depth_m).sum() == 2
@@ -216,7 +223,7 @@ def test_arrays_that_are_no_images_are_refused(predictor, shape):
         predictor.predict(np.zeros((4, 5, 3), np.float32))
 
 
-def test_it_describes_itself_in_json(model, predictor):
+def test_the_description_is_json(model, predictor):
     described = json.loads(json.dumps(predictor.describe()))
     assert described["model"] == model.name
     assert (
@@ -232,7 +239,7 @@ def test_it_describes_itself_in_json(model, predictor):
     )
 
 
-def test_half_precision_on_the_cpu_is_warned_of(model, caplog):
+def test_half_precision_on_the_cpu_logs_a_warning(model, caplog):
     with caplog.at_level(logging.WARNING):
         Predictor(model, PredictorConfig(precision="fp16", device="cpu"))
     assert "fp16 on the CPU is slow" in caplog.text
@@ -245,24 +252,24 @@ def test_cuda_where_there_is_none_is_an_error(model, monkeypatch):
     assert str(Predictor(model, PredictorConfig(device="auto")).device) == "cpu"
 
 
-def test_a_precision_the_device_lacks_is_found_before_the_first_frame(model, monkeypatch):
+def test_a_precision_the_device_lacks_is_an_error_before_the_first_frame(model, monkeypatch):
     def lacking(*_, **__):
         raise RuntimeError("\"conv2d\" not implemented for 'Half'")
 
     monkeypatch.setattr(Hourglass, "encode", lacking)
     with pytest.raises(
         ConfigError,
-        match=r"^precision is 'fp16', which does not work on cpu: \"conv2d\" not implemented for 'Half'$",
+        match=r"^precision is 'fp16', which does not work on cpu: .conv2d. not implemented for",
     ):
         Predictor(model, PredictorConfig(precision="fp16", device="cpu"))
 
 
-def test_a_claim_of_certainty_is_warned_of(tmp_path, caplog):
+def test_zero_uncertainty_logs_a_warning(tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         found = Predictor(
             write_model(tmp_path, head="none"),
             PredictorConfig(method="deterministic", device="cpu"),
-        ).predict(picture())
+        ).predict(random_image())
     assert "predicts zero uncertainty everywhere" in caplog.text
     assert (found.sigma_m == 0.0).all()
 
@@ -276,7 +283,8 @@ def test_options_out_of_range_and_folders_that_are_missing(model, tmp_path):
 
 @pytest.mark.parametrize("library", ["torch", "transformers", "safetensors"])
 def test_a_missing_library_is_named_with_the_way_to_install_it(library):
-    program = f"import sys; sys.modules[{library!r}] = None\nimport uncertainty_depth.inference.predictor"
+    block = f"import sys; sys.modules[{library!r}] = None"
+    program = f"{block}\nimport uncertainty_depth.inference.predictor"
     failed = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
@@ -289,21 +297,24 @@ def test_a_missing_library_is_named_with_the_way_to_install_it(library):
 
 @pytest.mark.parametrize("method", ["deterministic", "mc_dropout", "multi_epochs"])
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_a_component_is_given_or_refused_in_one_sentence(model, method, component):
+def test_a_component_is_predicted_or_refused(model, method, component):
     config = PredictorConfig(method=method, component=component, device="cpu", samples=3)
     if (method, component) == ("deterministic", "epistemic"):
-        sentence = "^component is 'epistemic', which deterministic with samples 1 and head 'laplace' does not have; expected 'total' or 'aleatoric'$"
+        sentence = (
+            "^component is 'epistemic', which deterministic with samples 1 and head 'laplace' "
+            "does not have; expected 'total' or 'aleatoric'$"
+        )
         with pytest.raises(ConfigError, match=sentence):
             Predictor(model, config)
     else:
-        assert (Predictor(model, config).predict(picture(), STAMP).sigma_m > 0).all()
+        assert (Predictor(model, config).predict(random_image(), STAMP).sigma_m > 0).all()
 
 
 @pytest.mark.parametrize("method", ["deterministic", "mc_dropout", "multi_epochs"])
 def test_without_a_head_there_is_no_aleatoric_sigma(method, tmp_path):
     with pytest.raises(
         ConfigError,
-        match=r"^component is 'aleatoric', which .* and head 'none' does not have; expected 'total'",
+        match=r"^component is 'aleatoric', which .* and head 'none' does not have; expected",
     ):
         Predictor(
             write_model(tmp_path, head="none"),
@@ -324,7 +335,7 @@ def test_an_ensemble_of_one_member_has_no_epistemic_sigma(tmp_path):
 def test_components_add_up_at_the_network_s_size(model):
     total, epistemic, aleatoric = (
         Predictor(model, PredictorConfig(method="multi_epochs", component=component, device="cpu"))
-        .predict(picture(64, 80))
+        .predict(random_image(64, 80))
         .sigma_m
         for component in COMPONENTS
     )
@@ -341,14 +352,16 @@ def test_a_calibration_is_that_of_its_component(model, tmp_path):
     set_calibration(folder, "multi_epochs", affine(0.0, 3.0), {})
     same = Predictor(folder, raw.config)
     assert same.describe()["calibration"] == raw.describe()["calibration"]
-    assert np.array_equal(same.predict(picture()).sigma_m, raw.predict(picture()).sigma_m)
+    assert np.array_equal(
+        same.predict(random_image()).sigma_m, raw.predict(random_image()).sigma_m
+    )
 
 
 @pytest.mark.parametrize(
     ("own", "asked"),
     [("mc_dropout", "bagging"), ("bagging", "multi_inits"), ("bagging", "multi_epochs")],
 )
-def test_an_ensemble_is_not_called_what_it_was_not_trained_as(own, asked, tmp_path):
+def test_an_ensemble_method_needs_members_trained_by_it(own, asked, tmp_path):
     folder = write_model(tmp_path, method=own)
     with pytest.raises(
         ConfigError,
@@ -361,7 +374,7 @@ def test_an_ensemble_is_not_called_what_it_was_not_trained_as(own, asked, tmp_pa
         )
 
 
-def test_an_ensemble_of_one_is_said(tmp_path, caplog):
+def test_an_ensemble_of_one_member_logs_a_warning(tmp_path, caplog):
     network = Hourglass(
         NetworkConfig(backbone="tiny", decoder_width=16, input_size=(64, 48), head="laplace")
     )

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Every family of encoders: presets, folders, hub ids; what cannot be one is refused in one sentence."""
+"""Every family of encoders: presets, folders and hub ids; others are refused."""
 
 import socket
 
@@ -74,7 +74,7 @@ def test_a_folder_with_a_config_alone_gives_random_weights(saved):
     assert found.keys() >= weights.keys()
 
 
-def test_a_backbone_is_built_again_from_its_mapping_alone(saved):
+def test_a_backbone_is_rebuilt_from_its_mapping_alone(saved):
     backbone = make_backbone(str(saved[0]))
     again = backbone_from_mapping(backbone_mapping(backbone))
     assert {k: v.shape for k, v in again.state_dict().items()} == {
@@ -114,22 +114,22 @@ def test_presets_need_no_hub(name, monkeypatch):
         ("resnet152", 58.14),
     ],
 )
-def test_presets_have_the_published_numbers_of_weights(name, millions):
-    """He et al. 2016 as in torchvision, without the classifier: e.g. 25,557,032 - 2,049,000 for ResNet-50."""
+def test_presets_have_the_published_number_of_parameters(name, millions):
+    """He et al. 2016, without the classifier: 25,557,032 - 2,049,000 for ResNet-50."""
     with torch.device("meta"):
         count = sum(weights.numel() for weights in make_backbone(name).parameters())
     assert count / 1e6 == pytest.approx(millions, abs=0.01)
 
 
-def test_a_resnet_of_two_hundred_layers_has_them():
+def test_resnet200_has_200_layers():
     with torch.device("meta"):
         backbone = make_backbone("resnet200")
-    on_the_way = [
+    convolutions = [
         m
         for n, m in backbone.named_modules()
         if isinstance(m, torch.nn.Conv2d) and "shortcut" not in n
     ]
-    assert len(on_the_way) == 199  # and the classifier, which an encoder lacks
+    assert len(convolutions) == 199  # and the classifier, which an encoder lacks
 
 
 def test_an_image_is_stretched_to_whole_patches():
@@ -143,7 +143,7 @@ def test_an_image_is_stretched_to_whole_patches():
 def test_an_unknown_name_is_refused():
     with pytest.raises(
         ModelError,
-        match=r"^no backbone 'resnet19'; expected one of tiny, tiny18, .* or a hub id like owner/name$",
+        match=r"^no backbone 'resnet19'; expected one of tiny, .* or a hub id like owner/name$",
     ):
         make_backbone("resnet19")
 
@@ -203,12 +203,12 @@ def test_weights_of_something_else_are_refused(tmp_path):
         {"model_type": "resnet", "hidden_sizes": "many"},
     ],
 )
-def test_a_mapping_of_no_use_is_refused(values):
+def test_an_invalid_mapping_is_refused(values):
     with pytest.raises(ModelError):
         backbone_from_mapping(values)
 
 
-def test_a_hub_that_cannot_be_reached_is_one_sentence_and_no_wait(monkeypatch):
+def test_an_unreachable_hub_is_one_sentence_and_no_wait(monkeypatch):
     import huggingface_hub
 
     asked = []
@@ -231,14 +231,14 @@ def test_a_hub_that_cannot_be_reached_is_one_sentence_and_no_wait(monkeypatch):
 
 
 def test_a_cached_hub_model_is_used_without_asking_the_hub(saved, monkeypatch):
-    """Stands in for the cache: the hub's name resolves to the saved folder, as `local_files_only` does with a cached snapshot."""
+    """In place of a cached snapshot, the hub's name resolves to the saved folder."""
     folder, weights = saved
     config = module.AutoConfig.from_pretrained(str(folder))
-    kind = MODEL_FOR_BACKBONE_MAPPING[type(config)]
-    load = kind.from_pretrained
+    model_class = MODEL_FOR_BACKBONE_MAPPING[type(config)]
+    load = model_class.from_pretrained
     monkeypatch.setattr(module.AutoConfig, "from_pretrained", lambda name, **options: config)
     monkeypatch.setattr(
-        kind, "from_pretrained", lambda name, **options: load(str(folder), **options)
+        model_class, "from_pretrained", lambda name, **options: load(str(folder), **options)
     )
     monkeypatch.setattr(module, "_check_reachable", lambda name: pytest.fail("asked the hub"))
     found = make_backbone("owner/cached").state_dict()

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The hourglass gives positive depth at the input's size, learns in all its parts, and keeps a frozen encoder as it is."""
+"""The hourglass gives positive depth at the input's size and learns in all its parts."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def make(**options) -> Hourglass:
 
 @pytest.mark.parametrize("skip_connections", [True, False])
 @pytest.mark.parametrize("head", ["none", "laplace", "gaussian"])
-def test_depth_is_in_range_and_the_scale_a_share_of_it(head, skip_connections):
+def test_depth_is_in_range_and_the_scale_a_fraction_of_it(head, skip_connections):
     network = make(head=head, skip_connections=skip_connections, depth_range=(0.5, 4.0)).eval()
     depth, scale = network(torch.rand(2, 3, 64, 96))
     assert depth.shape == (2, 1, 64, 96)
@@ -71,7 +71,7 @@ def test_the_laplace_variance_is_that_of_samples():
 
 
 def test_up_projection_is_unpooling_and_convolving():
-    """Laina et al. 2016, fig. 2c, done naively: zeros between the pixels, then a 5x5 convolution, on each branch."""
+    """Laina et al. 2016, fig. 2c: zeros between the pixels, then a 5x5 convolution, per branch."""
     torch.manual_seed(1)
     module = UpProjection(3, 4).eval()
     x = torch.randn(2, 3, 5, 6)
@@ -203,7 +203,7 @@ def test_skip_connections_reach_the_output():
 
 
 @pytest.mark.parametrize(("last_activation", "spreads"), [("relu", False), ("leaky_relu", True)])
-def test_units_that_are_all_off_leave_a_spread_and_a_way_back_unless_the_last_activation_is_relu(
+def test_units_that_are_all_off_have_variance_and_gradient_except_with_relu(
     last_activation, spreads
 ):
     decoder = make(last_activation=last_activation, dropout=0.5).decoder

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Tiny models of the real classes, with random weights, as they lie in a folder."""
+"""Tiny models of the real classes with random weights, saved to folders."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ METRIC = (
     "zoedepth_of_two_domains",
 )
 RELATIVE = ("depth_anything", "dpt", "dpt_of_dinov2", "dpt_of_beit", "dpt_of_swinv2")
-KINDS = (*METRIC, *RELATIVE)
+FAMILIES = (*METRIC, *RELATIVE)
 MEAN = [0.4, 0.5, 0.6]
 STD = [0.2, 0.3, 0.25]
 FUSION = {"neck_hidden_sizes": [4, 6, 8, 12], "fusion_hidden_size": 8}
@@ -156,23 +156,26 @@ def configs() -> dict[str, PretrainedConfig]:
     }
 
 
-def random_model(kind: str) -> PreTrainedModel:
-    """Large random weights, by a seed for which no kind's last ReLU is 0 everywhere: a fresh model's output is constant to seven digits."""
+def random_model(family: str) -> PreTrainedModel:
+    """Return a model with large random weights: a fresh model's output is nearly constant.
+
+    With this seed no model's last ReLU is 0 everywhere.
+    """
     torch.manual_seed(4)
-    model = AutoModelForDepthEstimation.from_config(configs()[kind]).eval()
+    model = AutoModelForDepthEstimation.from_config(configs()[family]).eval()
     with torch.no_grad():
         for weights in model.parameters():
             weights.normal_(0.0, 0.2) if weights.ndim > 1 else weights.uniform_(0.05, 0.15)
-        if kind.startswith("depth_pro"):
+        if family.startswith("depth_pro"):
             model.head.layers[-2].bias.fill_(8.0)  # nothing is infinitely far
-        if kind == "depth_pro":
+        if family == "depth_pro":
             model.fov_model.head.layers[-1].weight.mul_(200.0)
             model.fov_model.head.layers[-1].bias.fill_(50.0)  # degrees
     return model
 
 
-@pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> str:
+@pytest.fixture(params=FAMILIES)
+def family(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
@@ -198,13 +201,13 @@ def model() -> Callable[[str], PreTrainedModel]:
 
 @pytest.fixture
 def by_hand() -> Callable[[str, torch.Tensor], torch.Tensor]:
-    """What the model itself makes of images in [0, 1]; of DepthPro inverse metres, by the field of view that it predicts."""
+    """The model's own output for images in [0, 1]; inverse metres of DepthPro."""
     mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in (MEAN, STD))
 
     @torch.no_grad()
-    def running(kind: str, images: torch.Tensor) -> torch.Tensor:
-        outputs = random_model(kind)((images - mean) / std)
-        if kind != "depth_pro":
+    def running(family: str, images: torch.Tensor) -> torch.Tensor:
+        outputs = random_model(family)((images - mean) / std)
+        if family != "depth_pro":
             return outputs.predicted_depth
         return (
             outputs.predicted_depth
@@ -216,13 +219,13 @@ def by_hand() -> Callable[[str, torch.Tensor], torch.Tensor]:
 
 @pytest.fixture
 def metres(by_hand) -> Callable[[str, torch.Tensor], torch.Tensor]:
-    """As `post_process_depth_estimation` of the model's processor, which needs torchvision, has them at the image's size."""
+    """Depth at the image's size, as the processor's `post_process_depth_estimation`."""
 
-    def running(kind: str, images: torch.Tensor) -> torch.Tensor:
+    def running(family: str, images: torch.Tensor) -> torch.Tensor:
         found = (
-            1.0 / by_hand(kind, images).clamp(1e-4, 1e4)
-            if kind == "depth_pro"
-            else by_hand(kind, images)
+            1.0 / by_hand(family, images).clamp(1e-4, 1e4)
+            if family == "depth_pro"
+            else by_hand(family, images)
         )
         return functional.interpolate(found[:, None], images.shape[-2:], mode="bilinear")[:, 0]
 
@@ -233,9 +236,9 @@ def metres(by_hand) -> Callable[[str, torch.Tensor], torch.Tensor]:
 def saved(tmp_path: Path) -> Callable[..., Path]:
     """Saves a model and its preprocessing to a folder."""
 
-    def saving(kind: str, **settings: object) -> Path:
-        folder = tmp_path / "hub" / kind
-        random_model(kind).save_pretrained(folder)
+    def saving(family: str, **settings: object) -> Path:
+        folder = tmp_path / "hub" / family
+        random_model(family).save_pretrained(folder)
         preprocessor = {
             "do_normalize": True,
             "image_mean": MEAN,
@@ -253,11 +256,11 @@ def saved(tmp_path: Path) -> Callable[..., Path]:
 def network(saved) -> Callable[..., PretrainedDepth]:
     """From a saved model, in evaluation mode."""
 
-    def making(kind: str, **options: object) -> PretrainedDepth:
+    def making(family: str, **options: object) -> PretrainedDepth:
         torch.manual_seed(2)
         return make_network(
             NetworkConfig(
-                backbone=str(saved(kind)),
+                backbone=str(saved(family)),
                 **{"depth_range": (1e-3, 1e4), "head": "none", **options},
             )
         ).eval()

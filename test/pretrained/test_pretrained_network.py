@@ -23,19 +23,21 @@ OF_14 = ("depth_anything", "dinov2", "tipsv2")
 """Kinds with patches of 14 pixels."""
 
 
-def image(kind: str, count: int = 2) -> torch.Tensor:
+def image(family: str, count: int = 2) -> torch.Tensor:
     torch.manual_seed(3)
     return torch.rand(
-        count, 3, *SIZES.get(kind, (112, 84) if any(part in kind for part in OF_14) else (64, 96))
+        count,
+        3,
+        *SIZES.get(family, (112, 84) if any(part in family for part in OF_14) else (64, 96)),
     )
 
 
 @torch.no_grad()
-def test_the_output_is_the_models_own_bit_for_bit(kind, network, by_hand):
-    images = image(kind)
-    wrapped = network(kind)
+def test_the_output_is_the_models_own_bit_for_bit(family, network, by_hand):
+    images = image(family)
+    wrapped = network(family)
     found = wrapped.decoder(wrapped.encode(images))[:, 0]
-    expected = by_hand(kind, images)
+    expected = by_hand(family, images)
     assert expected.std() > 1e-3
     assert torch.equal(found, expected)
 
@@ -123,18 +125,20 @@ def test_the_depth_range_is_not_left_and_the_gradient_goes_through(network):
     assert raw.grad.flatten().tolist() == [1.0, 1.0, 1.0]
 
 
-def test_any_size_comes_back_at_that_size(kind, network):
-    output = network(kind, head="laplace")(torch.rand(1, 3, 50, 70))
+def test_any_size_comes_back_at_that_size(family, network):
+    output = network(family, head="laplace")(torch.rand(1, 3, 50, 70))
     assert output.depth_m.shape == output.scale_m.shape == (1, 1, 50, 70)
     assert torch.isfinite(output.scale_m).all()
 
 
 @pytest.mark.parametrize("dropout_type", ["bernoulli", "concrete", "gaussian"])
-@pytest.mark.parametrize("kind", ["depth_anything_metric", "depth_pro", "dpt", "glpn", "zoedepth"])
-def test_trunk_and_branches_are_the_whole_network(kind, dropout_type, network):
+@pytest.mark.parametrize(
+    "family", ["depth_anything_metric", "depth_pro", "dpt", "glpn", "zoedepth"]
+)
+def test_trunk_and_branches_are_the_whole_network(family, dropout_type, network):
     """The same noise in the dropouts gives the same maps, whether the trunk is shared or not."""
-    wrapped = network(kind, head="gaussian", dropout_type=dropout_type)
-    images = image(kind, 1)
+    wrapped = network(family, head="gaussian", dropout_type=dropout_type)
+    images = image(family, 1)
     wrapped.decoder.dropouts.train()
     torch.manual_seed(4)
     whole = wrapped(images)
@@ -146,12 +150,12 @@ def test_trunk_and_branches_are_the_whole_network(kind, dropout_type, network):
     assert torch.equal(whole.scale_m, parts.scale_m)
 
 
-def test_samples_run_the_encoder_once_and_do_not_depend_on_the_chunk(kind, network):
-    wrapped = network(kind, head="laplace")
+def test_samples_run_the_encoder_once_and_do_not_depend_on_the_chunk(family, network):
+    wrapped = network(family, head="laplace")
     calls = []
     wrapped.encoder.register_forward_hook(lambda *_: calls.append(1))
     estimator = McDropout(wrapped)
-    images = image(kind, 1)
+    images = image(family, 1)
     together, apart = (
         estimator.estimate(images, 7, PredictorConfig(samples=4, chunk=chunk)) for chunk in (4, 1)
     )
@@ -161,10 +165,10 @@ def test_samples_run_the_encoder_once_and_do_not_depend_on_the_chunk(kind, netwo
     assert together.epistemic.max() > 0
 
 
-def test_mc_dropout_is_the_naive_way_with_the_same_masks(kind, network):
-    """Every sample by a whole pass of a network whose dropout layers draw what `McDropout` draws."""
-    wrapped = network(kind)
-    images = image(kind, 1)
+def test_mc_dropout_is_the_naive_way_with_the_same_masks(family, network):
+    """Each sample by a whole pass of a network with the dropout masks of `McDropout`."""
+    wrapped = network(family)
+    images = image(family, 1)
     config = PredictorConfig(samples=3, chunk=3)
     expected = []
     estimator = McDropout(wrapped)
@@ -196,10 +200,10 @@ def _stream(seed: int, stamp_ns: int, sample: int) -> np.random.Philox:
     return np.random.Philox(key=key, counter=np.array([0, 0, sample, 0], dtype=np.uint64))
 
 
-def test_a_frozen_encoder_gets_no_gradient_and_all_of_the_head_that_matters_does(kind, network):
-    wrapped = network(kind, head="laplace")
+def test_a_frozen_encoder_gets_no_gradient_and_all_of_the_head_that_matters_does(family, network):
+    wrapped = network(family, head="laplace")
     wrapped.freeze_encoder()
-    output = wrapped.train()(image(kind))
+    output = wrapped.train()(image(family))
     (output.depth_m.log().sum() + output.scale_m.log().sum()).backward()
     assert not any(weights.requires_grad for weights in wrapped.encoder.parameters())
     idle = [name for name, weights in wrapped.decoder.named_parameters() if weights.grad is None]
@@ -216,9 +220,9 @@ def test_a_frozen_encoder_gets_no_gradient_and_all_of_the_head_that_matters_does
 
 
 @pytest.mark.parametrize(("precision", "rtol"), [("fp32", 1e-4), ("bf16", 0.3)])
-def test_a_prepared_network_predicts_the_same(kind, precision, rtol, network):
-    wrapped = network(kind)
-    images = image(kind, 1)
+def test_a_prepared_network_predicts_the_same(family, precision, rtol, network):
+    wrapped = network(family)
+    images = image(family, 1)
     expected = wrapped(images).depth_m
     found = prepare(copy.deepcopy(wrapped), torch.device("cpu"), precision)(images).depth_m
     assert found.dtype == torch.float32
@@ -226,11 +230,11 @@ def test_a_prepared_network_predicts_the_same(kind, precision, rtol, network):
 
 
 def test_divergences_of_learned_rates_have_gradients(network):
-    for kind, dropout_type in (
+    for family, dropout_type in (
         ("dpt", "concrete"),
         ("glpn", "concrete"),
         ("zoedepth", "gaussian"),
     ):
-        wrapped = network(kind, dropout_type=dropout_type)
+        wrapped = network(family, dropout_type=dropout_type)
         wrapped.decoder.divergence().backward()
         assert all(weights.grad.item() != 0 for weights in wrapped.decoder.dropouts.parameters())

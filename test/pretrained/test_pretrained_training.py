@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Fine-tuning a head behind a frozen encoder: what training may change, what snapshots share, and that every method can do it."""
+"""Fine-tuning a head behind a frozen encoder, by every method."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ TRAINING = TrainingConfig(
 
 @pytest.fixture
 def options(saved) -> Callable[..., NetworkConfig]:
-    def making(kind: str, **values: object) -> NetworkConfig:
+    def making(family: str, **values: object) -> NetworkConfig:
         return NetworkConfig(
             **{
-                "backbone": str(saved(kind)),
+                "backbone": str(saved(family)),
                 "input_size": (64, 64),
                 "depth_range": (1e-3, 20.0),
                 "head": "none",
@@ -52,11 +52,11 @@ def options(saved) -> Callable[..., NetworkConfig]:
     return making
 
 
-@pytest.mark.parametrize("kind", TRAINED)
+@pytest.mark.parametrize("family", TRAINED)
 def test_snapshots_share_one_stored_encoder_that_is_the_models(
-    kind, options, source, model, tmp_path
+    family, options, source, model, tmp_path
 ):
-    folder = train(source, tmp_path / "model", options(kind), TRAINING)
+    folder = train(source, tmp_path / "model", options(family), TRAINING)
     assert {path.name for path in folder.glob("*.safetensors")} == {
         "encoder.safetensors",
         "epoch_0001.safetensors",
@@ -66,13 +66,15 @@ def test_snapshots_share_one_stored_encoder_that_is_the_models(
     assert all(name.startswith("decoder.") for name in first)
     assert any(not torch.equal(first[name], second[name]) for name in first)
     kept = load_file(folder / "encoder.safetensors")
-    parts = ("depth_pro.", "fov_model.") if kind == "depth_pro" else ("backbone.", "dpt.", "glpn.")
+    parts = (
+        ("depth_pro.", "fov_model.") if family == "depth_pro" else ("backbone.", "dpt.", "glpn.")
+    )
     whole = {
-        name: value for name, value in model(kind).state_dict().items() if name.startswith(parts)
+        name: value for name, value in model(family).state_dict().items() if name.startswith(parts)
     }
     original = (
         whole
-        if kind == "depth_pro"
+        if family == "depth_pro"
         else {name.split(".", 1)[1]: value for name, value in whole.items()}
     )
     assert {name for name in kept if "backbone" not in name} == {"encoder.mean", "encoder.std"}
@@ -82,9 +84,11 @@ def test_snapshots_share_one_stored_encoder_that_is_the_models(
     )
 
 
-@pytest.mark.parametrize("kind", TRAINED)
-def test_an_ensemble_of_snapshots_runs_the_encoder_once_per_frame(kind, options, source, tmp_path):
-    folder = train(source, tmp_path / "model", options(kind), TRAINING)
+@pytest.mark.parametrize("family", TRAINED)
+def test_an_ensemble_of_snapshots_runs_the_encoder_once_per_frame(
+    family, options, source, tmp_path
+):
+    folder = train(source, tmp_path / "model", options(family), TRAINING)
     model = model_folder.read(folder)
     ensemble = Ensemble.load(model, partial(prepare, device=torch.device("cpu"), precision="fp32"))
     calls = []
@@ -152,15 +156,15 @@ def test_every_method_is_trained_and_served_at_the_images_size(method, options, 
 
 
 @pytest.mark.parametrize(
-    "kind",
+    "family",
     ["depth_anything_metric", "depth_anything", "depth_pro", "dpt_of_dinov2", "dpt_of_swinv2"],
 )
 @pytest.mark.parametrize("head", ["none", "laplace"])
 def test_before_training_depth_and_error_are_of_the_size_of_the_frames(
-    kind, head, options, source
+    family, head, options, source
 ):
     frames = read_frames(source, (64, 64))
-    network = make_network(options(kind, head=head))
+    network = make_network(options(family, head=head))
     images, depth_m = frames.batch(range(8))
     network.start_from_constant(*constant_guess(frames))
     network.train().align(lambda: (images, depth_m))
@@ -173,11 +177,11 @@ def test_before_training_depth_and_error_are_of_the_size_of_the_frames(
         assert 0.3 < output.scale_m[known].median() / error < 3
 
 
-@pytest.mark.parametrize("kind", ["depth_anything_metric", "dpt"])
-def test_a_head_learns(kind, options, source, tmp_path):
-    """Behind an encoder of random weights, fine-tuning still lowers the error well below where it starts."""
+@pytest.mark.parametrize("family", ["depth_anything_metric", "dpt"])
+def test_a_head_learns(family, options, source, tmp_path):
+    """Even behind an encoder of random weights, fine-tuning lowers the error."""
     longer = replace(TRAINING, epochs=8, method="deterministic", learning_rate=3e-3, augment=False)
-    folder = train(source, Path(tmp_path / "model"), options(kind, dropout=0.0), longer)
+    folder = train(source, Path(tmp_path / "model"), options(family, dropout=0.0), longer)
     losses = [
         float(line.split(",")[1]) for line in (folder / "curves.csv").read_text().splitlines()[1:]
     ]

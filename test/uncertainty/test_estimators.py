@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Each estimator against its definition done naively: M whole passes, NumPy's mean and variance."""
+"""Each estimator against its definition: M whole passes, NumPy's mean and variance."""
 
 from dataclasses import replace
 
@@ -69,7 +69,7 @@ def test_mc_dropout_is_m_whole_passes(head, skip_connections):
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 5, 64])
 def test_the_chunk_changes_nothing(chunk):
-    """To float32 rounding, the contract on any device: a library may add up in another order for another batch size."""
+    """To float32 rounding: a library may sum in another order for another batch size."""
     estimator = McDropout(network())
     reference, found = (
         estimator.estimate(IMAGE, STAMP, replace(CONFIG, chunk=c)) for c in (5, chunk)
@@ -91,7 +91,7 @@ def test_the_encoder_runs_once_per_frame():
     assert calls == {"encoder": 1, "first": 1, "second": CONFIG.samples}
 
 
-def test_a_frame_gives_the_same_maps_in_any_order():
+def test_frames_have_the_same_maps_in_any_order():
     estimator = McDropout(network())
     stamps = [5, 6, 7]
     forwards = {stamp: estimator.estimate(IMAGE, stamp, CONFIG) for stamp in stamps}
@@ -123,7 +123,7 @@ def test_more_samples_begin_with_the_same_ones():
     np.testing.assert_allclose(many, (4 * few + fifth) / 5, rtol=1e-5)
 
 
-def test_mc_dropout_asks_for_dropout():
+def test_mc_dropout_needs_dropout():
     with pytest.raises(ModelError, match="mc_dropout needs a network with dropout"):
         McDropout(network(dropout=0.0))
 
@@ -205,7 +205,7 @@ def test_every_method_loads_from_one_folder(tmp_path, method, passes):
 
 
 def test_every_component_obeys_the_law_of_total_variance():
-    """A mixture of the members' normal distributions, sampled: its variance is the mean of theirs plus that of their means."""
+    """Against samples of the mixture of the members' normal distributions."""
     networks = [network("gaussian", seed) for seed in range(4)]
     estimate = Ensemble(networks).estimate(IMAGE, STAMP, CONFIG)
     depth, total = estimate.maps("total")
@@ -217,14 +217,14 @@ def test_every_component_obeys_the_law_of_total_variance():
     rng = np.random.default_rng(0)
     row = 20
     column = 30
-    drawn = np.concatenate(
+    samples = np.concatenate(
         [
             rng.normal(o.depth_m[0, 0, row, column], o.scale_m[0, 0, row, column], 400_000)
             for o in outputs
         ]
     )
-    assert depth[row, column] == pytest.approx(drawn.mean(), rel=0.01)
-    assert total[row, column] == pytest.approx(drawn.std(), rel=0.01)
+    assert depth[row, column] == pytest.approx(samples.mean(), rel=0.01)
+    assert total[row, column] == pytest.approx(samples.std(), rel=0.01)
     assert epistemic[row, column] == pytest.approx(
         np.std([o.depth_m[0, 0, row, column] for o in outputs]), rel=1e-3
     )

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Masks come from (seed, stamp, sample) alone, at the rate asked for, independent of each other."""
+"""Masks follow from (seed, stamp, sample) alone, at the given rate, and are independent."""
 
 import itertools
 import subprocess
@@ -41,13 +41,13 @@ def test_streams_of_different_keys_differ(keys):
     assert not np.array_equal(one, other)
 
 
-def test_no_sample_runs_into_the_next_ones_stream():
+def test_streams_of_samples_do_not_overlap():
     words = [random_stream(0, 0, sample).random_raw(4096) for sample in range(8)]
     assert len(np.unique(np.concatenate(words))) == 8 * 4096
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.2, 0.5, 0.9])
-def test_the_rate_is_the_one_asked_for(rate):
+def test_masks_drop_at_the_given_rate(rate):
     count = 400_000
     dropped = count - keep_mask(random_stream(3, 4, 5), count, rate).sum()
     assert abs(dropped - rate * count) < 5 * np.sqrt(count * rate * (1 - rate))
@@ -63,12 +63,12 @@ def test_samples_frames_and_seeds_are_uncorrelated():
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 1001])
-def test_a_mask_has_the_length_asked_for(count):
+def test_a_mask_has_the_given_length(count):
     assert keep_mask(random_stream(0, 0, 0), count, 0.2).shape == (count,)
 
 
 def naive(x: np.ndarray, rate: float, bits: np.random.Philox) -> np.ndarray:
-    """Element by element, channels fastest: 16 bits of each 64-bit word, lowest first, against the threshold."""
+    """Element by element, channels fastest: 16 bits of each word, lowest first."""
     channels, height, width = x.shape
     words = [int(word) for word in np.atleast_1d(bits.random_raw(-(-x.size // 4)))]
     result = np.zeros_like(x)
@@ -99,7 +99,8 @@ def test_dropout_is_the_naive_loop_in_any_memory_layout(layout):
 
 def test_another_process_draws_the_same():
     call = "keep_mask(random_stream(1, 1_700_000_000_123_456_789, 3), 64, 0.5)"
-    program = f"from uncertainty_depth.uncertainty.mc_dropout import keep_mask, random_stream; print({call} * 1)"
+    imports = "from uncertainty_depth.uncertainty.mc_dropout import keep_mask, random_stream"
+    program = f"{imports}; print({call} * 1)"
     printed = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     ).stdout

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The running moments are NumPy's, whatever the chunks; variances combine by the law of total variance."""
+"""Running moments are NumPy's, whatever the chunks, and obey the law of total variance."""
 
 import numpy as np
 import torch
@@ -50,7 +50,7 @@ def test_a_spread_far_smaller_than_the_depth_survives_float32():
 
 
 def test_the_law_of_total_variance_in_closed_form():
-    """Two members, N(1, 4) and N(3, 16): the mixture has mean 2 and variance (4 + 16) / 2 + ((1 - 2)^2 + (3 - 2)^2) / 2 = 11."""
+    """N(1, 4) and N(3, 16): mean 2, variance (4 + 16) / 2 + ((1 - 2)^2 + (3 - 2)^2) / 2 = 11."""
     depths = np.array([1.0, 3.0], np.float32).reshape(2, 1, 1, 1)
     variances = np.array([4.0, 16.0], np.float32).reshape(2, 1, 1, 1)
     estimate = moments_of(depths, variances)
