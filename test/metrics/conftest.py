@@ -11,7 +11,10 @@ KINDS = ["numpy", "torch"]
 def draw(
     number: int, seed: int = 0, dtype: str = "float64"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Depth, sigma and ground truth like those of a decent network: log-normal sigma, errors that follow it, a few outliers."""
+    """Return depth, sigma and ground truth like those of a decent network.
+
+    Log-normal sigma, errors that follow it, a few outliers.
+    """
     rng = np.random.default_rng(seed)
     ground_truth = rng.uniform(0.5, 60, number)
     true_sigma = 0.07 * ground_truth * np.exp(0.5 * rng.normal(size=number))

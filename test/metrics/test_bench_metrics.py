@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The benchmark compares like with like, and its tables hold what they say; no times are asserted."""
+"""The benchmark compares like with like, and its tables are right; no times are asserted."""
 
 import importlib.util
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""n-MeRCI against a loop that follows the definition, against closed forms, and by its properties."""
+"""n-MeRCI against a loop that follows the definition, closed forms, and by its properties."""
 
 import math
 import re
@@ -118,7 +118,10 @@ def test_covering_more_never_takes_shorter_error_bars(pair, first, second):
 
 @pytest.mark.parametrize("alpha", [0.4, 0.8, 0.9, 0.95])
 def test_laplace_errors_as_gaussians_of_exponential_variance(alpha):
-    """A Gaussian whose variance is exponential is Laplace: sigma = sqrt(2 w), w ~ Exp(1), makes e ~ Exp(1), E[sigma] = sqrt(pi / 2)."""
+    """A Gaussian whose variance is exponential is Laplace.
+
+    sigma = sqrt(2 w), w ~ Exp(1), makes e ~ Exp(1), E[sigma] = sqrt(pi / 2).
+    """
     even = (np.arange(GRID.size) * (math.sqrt(5) - 1) / 2) % 1  # low discrepancy beside GRID
     sigma = np.sqrt(-2 * np.log(1 - even))
     expected = (_half_normal_quantile(alpha) * math.sqrt(math.pi / 2) - 1) / (
@@ -132,7 +135,7 @@ def test_laplace_errors_as_gaussians_of_exponential_variance(alpha):
 def test_calibrated_half_normal_errors_have_the_known_value_at_95_percent():
     sigma = np.repeat([1.0, 2.0, 4.0], GRID.size)
     error = sigma * np.tile(_half_normal_quantile(GRID), 3)
-    # 95 % quantile of the mixture of three half-normals, by bisection on its distribution function.
+    # 95 % quantile of the mixture of three half-normals, by bisection on its distribution.
     low = 0.0
     high = 20.0
     for _ in range(80):
@@ -150,7 +153,10 @@ def test_calibrated_half_normal_errors_have_the_known_value_at_95_percent():
 
 @pytest.mark.parametrize("alpha", [0.2, 0.5, 0.95])
 def test_exponential_ratios_independent_of_a_uniform_sigma_trimmed(alpha):
-    """Ratio ~ Exp(1), sigma ~ U(1, 3): lambda = -ln(1 - alpha), kept errors have mean 2 (1 - lambda (1 - alpha) / alpha) and maximum 3 lambda."""
+    """Ratio ~ Exp(1), sigma ~ U(1, 3): lambda = -ln(1 - alpha).
+
+    The errors that stay have mean 2 (1 - lambda (1 - alpha) / alpha) and maximum 3 lambda.
+    """
     ratio, sigma = (
         values.reshape(-1)
         for values in np.meshgrid(-np.log(1 - GRID[100::200]), 1 + 2 * GRID[100::200])

@@ -1,5 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Online against exact on real NYU frames: predicted by the shipped network, and by the mean and spread of other NYU frames at each pixel."""
+"""Online against exact metrics on real NYU frames.
+
+Predicted by the shipped network, and by the mean and spread of other NYU frames at each pixel.
+"""
 
 import itertools
 import os
@@ -108,7 +111,7 @@ def test_trimmed_n_merci_is_that_of_an_alpha_next_to_it(scored):
         assert (drawn[name] <= near.max(axis=1) * (1 + 5e-3)).all(), name
 
 
-def test_the_figures_of_the_summary_are_within_a_thousandth(scored):
+def test_the_metrics_of_the_summary_are_within_a_thousandth(scored):
     metrics, _, (depth, sigma, truth) = scored
     error = np.abs(depth - truth)
     found = metrics.compute()["uncertainty"]
@@ -141,7 +144,7 @@ def test_rank_correlation(scored):
 
 
 def check_intervals(metrics, depth, sigma, truth):
-    """n-MeRCI per depth interval against the exact one: within 5 %, and what is blank is counted."""
+    """Check n-MeRCI per depth interval: within 5 % of the exact one, and blanks are counted."""
     found = metrics.curves()["intervals"]
     exact = by_depth(np.abs(depth - truth), sigma, truth, 0.1)
     first = round(found["edges"][0] / 0.1)
@@ -170,7 +173,7 @@ def test_intervals_of_real_indoor_errors(frames):
 
 
 def test_intervals_of_real_street_errors():
-    """Far off throughout: an interval's errors are all alike, and n-MeRCI is a small difference."""
+    """Errors within an interval are all alike: n-MeRCI is a small difference."""
     drive = next(Path(FOLDER).glob("kitti_raw/*/*_sync"), None)
     if drive is None:
         pytest.skip("no KITTI drive")

@@ -1,5 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The one-pass accumulator against the exact functions on everything it has seen: on smooth data, on adversarial data, in any chunks."""
+"""The one-pass accumulator against the exact functions on everything it has seen.
+
+On smooth data, on adversarial data, in any chunks.
+"""
 
 import dataclasses
 import itertools
@@ -53,7 +56,7 @@ def flatten(mapping, prefix=""):
         )
 
 
-def exact_figures(depth, sigma, ground_truth, alpha=0.95, fitted=False):
+def exact_metrics(depth, sigma, ground_truth, alpha=0.95, fitted=False):
     """The mapping under "uncertainty" by the exact public functions, one by one."""
     error = np.abs(depth - ground_truth)
     laplace_sigma = sigma
@@ -113,13 +116,13 @@ def merci_bound(error, sigma, alpha, value):
     return 1.01 * term / abs(largest - error.mean()) + 1e-12
 
 
-def test_a_frames_figures_are_those_of_the_exact_functions(pixels, convert):
+def test_a_frames_metrics_are_those_of_the_exact_functions(pixels, convert):
     figures = OnlineMetrics().update(*map(convert, pixels))
     depth, _, ground_truth = pixels
     assert figures["pixels"] == depth.size
     assert figures["depth"] == pytest.approx(depth_errors(depth, ground_truth), rel=1e-12)
     for name, sigma in candidates(*pixels).items():
-        expected = exact_figures(depth, sigma, ground_truth, fitted=name != "method")
+        expected = exact_metrics(depth, sigma, ground_truth, fitted=name != "method")
         for (key, value), (_, reference) in zip(
             flatten(scored(figures)[name]), flatten(expected), strict=True
         ):
@@ -134,7 +137,7 @@ def test_a_frame_with_equal_errors_and_ratios_is_scored_as_by_the_exact_function
     depth = ground_truth + rng.choice([0.25, 0.5, 1.0], 3000, p=[0.4, 0.5, 0.1])
     sigma = rng.choice([0.125, 0.25, 0.5, 1.0, 2.0], 3000)
     metrics = OnlineMetrics().update(depth, sigma, ground_truth)
-    expected = dict(flatten(exact_figures(depth, sigma, ground_truth)))
+    expected = dict(flatten(exact_metrics(depth, sigma, ground_truth)))
     assert dict(flatten(metrics["uncertainty"])) == pytest.approx(expected, rel=1e-9)
 
 
@@ -158,7 +161,7 @@ def test_everything_seen_against_the_exact_functions_on_all_of_it(make_pixels):
     depth, _, ground_truth = together
     assert summary["depth"] == pytest.approx(depth_errors(depth, ground_truth), rel=1e-12)
     for name, sigma in candidates(*together).items():
-        expected = exact_figures(depth, sigma, ground_truth, fitted=name != "method")
+        expected = exact_metrics(depth, sigma, ground_truth, fitted=name != "method")
         found = scored(summary)[name]
         for key, limit in (
             ("n_merci", 1e-3),
@@ -247,7 +250,7 @@ def test_the_bounds_hold_on_adversarial_data(name):
         else:
             assert np.array_equal(value, expected, equal_nan=True), alpha
     assert found["merci"] == pytest.approx(merci(error, sigma), rel=LIMIT)
-    exact = exact_figures(depth, sigma, ground_truth)
+    exact = exact_metrics(depth, sigma, ground_truth)
     assert found["auce"] == pytest.approx(exact["auce"], abs=1e-12)
     assert found["nll"] == pytest.approx(exact["nll"], rel=1e-11)
     for item, area in exact["ause"].items():
@@ -414,7 +417,7 @@ def test_baselines_are_scaled_by_the_pixels_with_a_finite_ratio_in_a_frame_and_o
     "name", ["ties", "constant sigma", "sigma is the error", "all pixels equal", "one pixel"]
 )
 def test_ties_keep_the_trimmed_reading_close(name):
-    """Which of many equal ratios are kept depends on their order, which no bounded state can know: everything else is within the bound."""
+    """Which of many equal ratios stay no bounded state can know; all else is within the bound."""
     depth, sigma, ground_truth = ADVERSARIAL[name](np.random.default_rng(3))
     metrics = OnlineMetrics()
     metrics.update(depth, sigma, ground_truth)
@@ -544,11 +547,13 @@ def test_the_state_stays_within_8_mb_however_much_it_sees(make_pixels, limits):
     [
         (
             {"depth_bin_width": 0.01},
-            "depth_bin_width is 0.01; expected at least 0.023 for depths from min_depth, 0.1, to max_depth, 80.0",
+            "depth_bin_width is 0.01; expected at least 0.023 for depths from min_depth, 0.1, to "
+            "max_depth, 80.0",
         ),
         (
             {"max_depth": 1000.0},
-            "depth_bin_width is 0.1; expected at least 0.28 for depths from min_depth, 0.1, to max_depth, 1000.0",
+            "depth_bin_width is 0.1; expected at least 0.28 for depths from min_depth, 0.1, to "
+            "max_depth, 1000.0",
         ),
         ({"max_depth": 1e308}, "depth_bin_width is 0.1; expected at least 2.8e+304"),
         (

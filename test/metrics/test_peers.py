@@ -1,7 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The same figures from other people's packages, where they define the same; and what is different where they do not.
+"""The same metrics from other packages, and what differs where their definitions do.
 
-torch-uncertainty is loaded from its one file: importing the package asks for torchvision, which this project does without.
+torch-uncertainty is loaded from its one file: importing the package asks for torchvision, which
+this project does without.
 """
 
 import importlib.metadata
@@ -32,10 +33,11 @@ def torch_uncertainty_ause():
 
 
 def test_torch_uncertaintys_sparsification_is_ilgs_at_every_pixel(pixels, torch_uncertainty_ause):
-    """From 0.13 on: mean error of the rest over that of all, at each of N steps where ours has 100.
+    """Since 0.13 it is the mean error of the rest over that of all.
 
-    Before (0.3 ... 0.12) it was the *sum* of the errors of the rest, as a share of the whole: another figure under the same name. The share of
-    pixels that is left leads from one to the other.
+    It has N steps where ours has 100. Before (0.3 ... 0.12) it was the *sum* of the errors of the
+    rest, as a fraction of the whole: another metric under the same name. The fraction of pixels
+    that is left leads from one to the other.
     """
     depth, sigma, ground_truth = pixels
     error = np.abs(depth - ground_truth)
@@ -64,7 +66,8 @@ def test_uncertainty_toolbox_has_the_same_likelihood_and_miscalibration(pixels):
     assert nll(error, sigma) == pytest.approx(
         toolbox.nll_gaussian(depth, sigma, ground_truth, scaled=True), rel=1e-10
     )
-    # Its area has levels 0 ... 1 in 100 parts and a polygon's exact area, which cuts where the curve crosses the diagonal.
+    # Its area has levels 0 ... 1 in 100 parts and a polygon's exact area, which cuts where the
+    # curve crosses the diagonal.
     assert auce(error, sigma) == pytest.approx(
         toolbox.miscalibration_area(depth, sigma, ground_truth, num_bins=101), abs=2e-3
     )
@@ -90,7 +93,8 @@ def test_scikit_learns_calibration_curve_gives_the_same_ece():
     confidence = table.max(1)
     hit = table.argmax(1) == labels
     accuracy, mean = calibration.calibration_curve(hit, confidence, n_bins=15, strategy="uniform")
-    # Its bins are closed on the left, ours, after Guo et al., on the right: the same where nothing lies on an edge.
+    # Its bins are closed on the left, ours, after Guo et al., on the right: the same where
+    # nothing lies on an edge.
     counts = np.histogram(confidence, bins=np.linspace(0, 1, 16))[0]
     expected = np.sum(np.abs(accuracy - mean) * counts[counts > 0]) / 2000
     assert ece(table, labels) == pytest.approx(expected, rel=1e-9)

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Figures say what they show: variant, axes, units; and are drawn without matplotlib's global state."""
+"""Plots name their variant, axes and units, and leave matplotlib's global state alone."""
 
 import io
 import subprocess
@@ -69,5 +69,8 @@ def test_nothing_seen_draws_nothing():
 
 
 def test_drawing_needs_no_pyplot():
-    code = "import sys, uncertainty_depth.evaluation.plots; sys.exit('matplotlib.pyplot' in sys.modules or 'torch' in sys.modules)"
+    code = (
+        "import sys, uncertainty_depth.evaluation.plots; "
+        "sys.exit('matplotlib.pyplot' in sys.modules or 'torch' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

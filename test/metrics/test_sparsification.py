@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Each named variant of sparsification against a loop that follows its source, against closed forms, and by its properties."""
+"""Each variant of sparsification against a loop after its source, and by its properties."""
 
 import math
 import re
@@ -46,7 +46,10 @@ def naive_poggi(depth, sigma, ground_truth, error):
 
 
 def naive_kept_number(depth, sigma, ground_truth, error):
-    """Sort, keep a number of pixels, divide by the first value: gustafsson for rmse, ilg for the mean error."""
+    """Sort, keep a number of pixels, divide by the first value.
+
+    gustafsson for rmse, ilg for the mean error.
+    """
     values = (ground_truth - depth) ** 2 if error == "rmse" else np.abs(ground_truth - depth)
     reduce = (lambda v: np.sqrt(v.mean())) if error == "rmse" else np.mean
     fractions = (
@@ -129,7 +132,7 @@ def test_the_true_error_as_sigma_has_no_area(pixels, variant, error):
 
 @pytest.mark.parametrize(("variant", "error"), CASES)
 def test_a_constant_sigma_gains_nothing(pixels, variant, error):
-    """Only poggi's closing point (1, 0) lies below random removal: a triangle of 0.02 by the full error."""
+    """Only poggi's last point (1, 0) lies below random removal: 0.02 by the full error, halved."""
     depth, _, ground_truth = pixels
     result = sparsification(depth, np.full_like(depth, 0.3), ground_truth, error, variant)
     assert result.aurg == pytest.approx(
@@ -145,7 +148,7 @@ def test_exponential_errors_have_the_known_oracle():
     )
     f = result.fractions[1:]
     np.testing.assert_allclose(result.oracle[1:], 1 + f * np.log(f) / (1 - f), rtol=2e-3)
-    # The worst order keeps the largest errors: their mean is 1 - ln(1 - f), here f the share removed.
+    # The worst order keeps the largest errors: their mean is 1 - ln(1 - f), f being removed.
     np.testing.assert_allclose(result.sparsification[1:], 1 - np.log(1 - f), rtol=2e-3)
 
 
