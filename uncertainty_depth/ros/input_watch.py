@@ -138,8 +138,8 @@ def losses(watched: WatchedInput) -> str:
     offers = {publisher.qos_profile.reliability for publisher in watched.publishers()}
     if ReliabilityPolicy.BEST_EFFORT in offers:
         return (
-            f"{sentence}: set the driver's reliability to reliable, or send smaller messages "
-            f"(compressed_input for images); {transports()}"
+            f"{sentence}: set the driver's reliability to reliable, or export "
+            f"{TRANSPORTS}=LARGE_DATA for every process; {transports()}"
         )
     return f"{sentence}: set the parameter reliable_input to true; {transports()}"
 
