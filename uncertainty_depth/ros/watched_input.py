@@ -63,8 +63,9 @@ class WatchedInput:
     """A subscription that is reliable where every publisher of the topic is, else best effort.
 
     A reliable subscription gets nothing from a best-effort publisher, and a best-effort one loses
-    nearly all large messages on Fast DDS by default. A profile that asks for best effort, or a reliability
-    under `qos_overrides`, stays as it is. Losses are counted in `health` as "lost_in_transport".
+    nearly all large messages on Fast DDS by default. A profile that asks for best effort, or a
+    reliability under `qos_overrides`, stays as it is. Losses are counted in
+    `health` as "lost_in_transport".
     """
 
     def __init__(
