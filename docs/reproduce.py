@@ -6,8 +6,8 @@ A block is what stands between `<!-- made by: NAME -->` and `<!-- end -->` in a 
     python docs/reproduce.py demo-model demo-scores demo-calibration
     python docs/reproduce.py nyu-scores nyu-calibration --data NYU_DIR --models MODELS_DIR
 
-MODELS_DIR is the folder `models` that `uncertainty-depth experiment nyu` leaves. Without names, all
-blocks that need neither are made. `--check` writes nothing and fails where a block differs.
+MODELS_DIR is the folder `models` that `uncertainty-depth experiment nyu` writes. Without names,
+all blocks that need neither are made. `--check` writes nothing and fails where a block differs.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def test_a_calibrated_laplace_sigma_is_not_shrunk_as_a_gaussian_one(draw):
 
 
 def test_a_part_is_scored_by_maps_that_did_not_see_it(draw):
-    """Two sequences of opposite miscalibration: a map that had seen both would cover both better."""
+    """Two sequences of opposite miscalibration: a map of both would cover both better."""
     held_out = choose([draw(lambda raw: raw / 4), draw(lambda raw: 4 * raw)], "gaussian").held_out
     assert held_out["scale"]["auce"] > held_out["identity"]["auce"]
 

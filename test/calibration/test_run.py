@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""From sources to a calibrated model folder, with a tiny random network, and every way it can be refused."""
+"""Calibrate a model folder with a tiny random network, and refuse what cannot be calibrated."""
 
 import json
 import os
@@ -451,7 +451,7 @@ def test_a_map_of_other_data_is_said_by_the_report_and_the_log(model, bag, tmp_p
 
 
 def test_half_of_nyu_calibrates_the_other_half():
-    """Real errors: sigma = a tenth of the depth, depth = the split's mean; the map must cover the frames it has not seen."""
+    """Sigma is a tenth of the depth, depth the split's mean: the map must cover unseen frames."""
     data = os.environ.get("UNCERTAINTY_DEPTH_DATA")
     if not data:
         pytest.skip("UNCERTAINTY_DEPTH_DATA is not set")

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The map itself: increasing everywhere, exact at its knots, unchanged by JSON, and nothing else is taken for one."""
+"""The map: increasing, exact at its knots, unchanged by JSON; other values are refused."""
 
 import json
 

@@ -31,7 +31,10 @@ def one_seeded_thread():
 
 @pytest.fixture(scope="session")
 def nyu_like(tmp_path_factory):
-    """A folder as NYU Depth v2 has it: walls whose depth can be read off their brightness, 80x60, 12 to train on and 4 to test."""
+    """Write a folder like NYU Depth v2: 12 training and 4 test images, 80x60, of walls.
+
+    The depth of a wall is given by its brightness.
+    """
     folder = tmp_path_factory.mktemp("nyu_like")
     for part in ("rgb", "depth"):
         (folder / part).mkdir()

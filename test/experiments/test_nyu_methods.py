@@ -27,7 +27,10 @@ from uncertainty_depth.experiments.nyu_methods import (
 from uncertainty_depth.options import from_arguments
 from uncertainty_depth.records import Frame
 
-COMMAND = "train nyu:DIR:train --output MODEL --backbone tiny --decoder-width 64 --depth-range 0.5 10.5 --epochs 50 --patience 50 --head none"
+COMMAND = (
+    "train nyu:DIR:train --output MODEL --backbone tiny --decoder-width 64 "
+    "--depth-range 0.5 10.5 --epochs 50 --patience 50 --head none"
+)
 ARGUMENTS = {
     "multi_epochs": "--method multi_epochs",
     "multi_epochs_laplace": "--method multi_epochs --head laplace",
@@ -46,7 +49,9 @@ ARGUMENTS = {
     "multi_epochs_long": "--epochs 150 --patience 150",
     "multi_epochs_laplace_long": "--head laplace --epochs 150 --patience 150",
     "multi_epochs_laplace_resnet10": "--head laplace --backbone resnet10",
-    "multi_epochs_laplace_resnet10_long": "--head laplace --backbone resnet10 --epochs 150 --patience 150",
+    "multi_epochs_laplace_resnet10_long": (
+        "--head laplace --backbone resnet10 --epochs 150 --patience 150"
+    ),
 }
 
 

@@ -105,7 +105,7 @@ def test_chains_that_agree_are_trusted_and_those_that_do_not_are_not(toy):
 
 
 def test_r_hat_of_chains_with_known_means():
-    """Four half chains of variance 1 (up to sampling) whose means are 0, 0, d, d: between / within is d^2 / 3."""
+    """Half chains of variance 1 with means 0, 0, d, d: between / within is d^2 / 3."""
     draws = np.random.default_rng(0).normal(size=(2, 20_000))
     draws[1] += 2.0
     assert split_r_hat(draws) == pytest.approx(np.sqrt(1 + 4 / 3), rel=0.02)
@@ -169,7 +169,7 @@ def test_too_short_a_chain_leaves_out_what_it_cannot_give(toy):
 
 
 def test_chains_of_both_kinds_sample_the_prior_where_there_is_no_likelihood():
-    """Nothing but the prior N(0, 1) is left of a problem without a loss, so the outputs are those of random networks."""
+    """Without a loss only the prior N(0, 1) is left: outputs are those of random networks."""
     problem = replace(
         toy_sinusoid.make_problem(),
         loss=lambda outputs, targets: 0 * outputs.mean((1, 2)),
@@ -192,26 +192,28 @@ def test_chains_of_both_kinds_sample_the_prior_where_there_is_no_likelihood():
         assert drawn[kind][2].std() == pytest.approx(expected, rel=0.15)
 
 
-def test_a_chain_that_ran_off_is_not_a_number(toy):
+def test_the_distance_of_a_diverged_chain_is_nan(toy):
     problem = toy.make_problem()
     truth = problem.predict(make_posterior(toy).predictions[0])
-    found = posterior_toys._distances(problem, truth, np.full_like(truth, np.nan))
-    assert found.keys() == problem.distance(truth, truth).keys()
-    assert all(np.isnan(value) for value in found.values())
+    distances: dict[str, list[float]] = {}
+    posterior_toys._add_distances(distances, problem, truth, [np.full_like(truth, np.nan)])
+    assert distances.keys() == problem.distance(truth, truth).keys()
+    assert all(np.isnan(values).all() for values in distances.values())
 
 
 def test_one_chain_that_ran_off_hides_no_other_in_the_figure():
     found = {
         "sghmc-64": {8: {"KL": [0.5, np.nan, 1.5]}, 16: {"KL": [np.nan] * 3}, 32: {"KL": [2.0]}}
     }
-    (axis,) = posterior_report.distance_figure(found, ["KL"], {"KL": 0.1}).axes
+    (axis,) = posterior_report.plot_distances(found, ["KL"], {"KL": 0.1}).axes
     assert_allclose(axis.lines[0].get_xydata(), [[8, 1.0], [32, 2.0]], rtol=0.05)
 
 
 def test_ensembling_is_nearer_to_the_posterior_than_mc_dropout_from_16_samples_on():
-    """The finding of the paper that is safe to assert; a quarter of its schedule, against HMC at 15 points.
+    """The paper's result that is safe to assert; a quarter of its schedule, HMC at 15 points.
 
-    The reference: mean and standard deviation of the predictive distribution of the full problem, two NUTS chains of 250 samples each.
+    The reference: mean and standard deviation of the predictive distribution of the full problem,
+    two NUTS chains of 250 samples each.
     """
     truth = np.array(
         [
@@ -320,7 +322,7 @@ def test_without_numpyro_there_is_one_clear_sentence(tmp_path, monkeypatch):
     reason="numpyro, the optional HMC sampler, is not installed",
 )
 def test_hmc_samples_a_known_posterior(tmp_path):
-    """One linear layer with unit prior and unit noise: the posterior of its prediction is Bayesian linear regression."""
+    """A linear layer with unit prior and noise has the posterior of Bayesian regression."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(30, 1)).astype(np.float32)
     y = x + 0.5

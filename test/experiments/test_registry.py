@@ -50,5 +50,6 @@ def test_descriptions_are_one_line_each():
 
 
 def test_names_are_known_without_torch():
-    code = "import sys; import uncertainty_depth.experiments.registry; assert 'torch' not in sys.modules"
+    module = "uncertainty_depth.experiments.registry"
+    code = f"import sys; import {module}; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

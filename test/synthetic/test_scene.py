@@ -29,7 +29,7 @@ def everything(world) -> list[tuple]:
 
 
 def touches(solid, x: float, y: float) -> bool:
-    """Whether a robot at (x, y) overlaps the solid: points all over the robot's disc at many heights, tested one by one."""
+    """Return whether a robot at (x, y) overlaps the solid, by points over its disc and height."""
     radius, angle, z = (
         axis.ravel()
         for axis in np.meshgrid(

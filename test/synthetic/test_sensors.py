@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Camera and LiDAR: depth along the axis, agreement between the two, noise of the size it claims."""
+"""Camera and LiDAR: depth along the axis, agreement between the two, size of the noise."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Ray casting against closed forms, and against marching along the ray with an independent inside test."""
+"""Ray casting against closed forms, and against marching with an independent inside test."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def one(solid, origin, direction) -> float:
 
 
 def contains(solid, points):
-    """Whether (3, N) points are in the solid: written without looking at how rays are intersected."""
+    """Return whether (3, N) points are in the solid, independent of the intersection code."""
     if isinstance(solid, Sphere):
         return np.linalg.norm(points.T - solid.centre, axis=1) <= solid.radius
     if isinstance(solid, Box):

@@ -52,7 +52,7 @@ def fit_to(samples: Sequence[Sample], distribution: str) -> dict[str, SigmaMap]:
 
 
 def best(held_out: Mapping[str, Mapping[str, float]]) -> str:
-    """Return the map with the smallest CRPS of those that harm nothing; raw sigma is among them."""
+    """Return the map with the smallest CRPS of those that harm nothing, raw sigma included."""
     raw = held_out["identity"]
     allowed = [kind for kind, found in held_out.items() if not harmed(raw, found)]
     return min(allowed, key=lambda kind: held_out[kind]["crps"])

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Are the data that a calibration is used on like those it was fitted to?"""
+"""Compare the data that a calibration is used on with those it was fitted to."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Outside:
 
     @property
     def fraction(self) -> float:
-        """Fraction outside, 0 of none."""
+        """Return the fraction outside, 0 where no values were seen."""
         return self.outside / self.values if self.values else 0.0
 
     def add(self, values: NDArray[np.floating], limits: tuple[float, ...]) -> None:
@@ -51,13 +51,13 @@ class Outside:
 
 
 class DataMonitor:
-    """Counts what a calibrated model meets, and says once when that is unlike its calibration.
+    """Warns once when data are unlike those a calibration was fitted to.
 
     Any thread may use it.
 
     Args:
-        kind: the map's name.
-        fitted: what the map was fitted to; None is never unlike anything.
+        kind: name of the map.
+        fitted: what the map was fitted to; None never warns.
     """
 
     def __init__(self, kind: str, fitted: FittedData | None) -> None:
@@ -114,7 +114,7 @@ class DataMonitor:
             logger.warning("%s", notes[topic])
 
     def _notes(self, fitted: FittedData) -> dict[str, str]:
-        """Topic to sentence."""
+        """Return topic to sentence."""
         notes = {}
         if self._sigma.fraction > MAX_OUTSIDE:
             notes[SIGMA] = self._sigma_note(fitted)
@@ -149,6 +149,6 @@ class DataMonitor:
 
     def _origin(self, fitted: FittedData) -> str:
         return (
-            f"the calibration ({self._kind}) was fitted to, {', '.join(fitted.sources)}: calibrate "
-            "on data like these, or take --no-calibrated"
+            f"the calibration ({self._kind}) was fitted to, {', '.join(fitted.sources)}: "
+            "calibrate on data like these, or take --no-calibrated"
         )

@@ -2,8 +2,8 @@
 """Fitting the map: its shape by regression of the absolute error on raw sigma, then its size.
 
 A shape needs a mean only up to a factor. The mean absolute error is used instead of the squared
-one, where a few gross errors outweigh the rest; for any distribution of one shape both are the same
-curve up to the factor. The size is fitted in two ways, in the distribution of the model's head:
+one, where a few gross errors outweigh the rest; for any distribution of one shape both are the
+same curve up to the factor. The size is fitted in two ways, in the distribution of the head:
 
 coverage
     The factor with the smallest AUCE. Gross errors do not move it.
@@ -63,8 +63,8 @@ def candidates(sigma: Floats, error: Floats, distribution: str) -> dict[str, Sig
 def _check(sigma: Floats, error: Floats) -> None:
     if not sigma.any():
         raise SourceError(
-            "sigma is 0 for every pixel; expected a model and method that give one (see `--method` "
-            "and `--samples`)"
+            "sigma is 0 for every pixel; expected a model and method that predict one "
+            "(see `--method` and `--samples`)"
         )
     if not error[sigma > 0].any():
         raise SourceError(
@@ -111,11 +111,11 @@ def affine_shape(sigma: Floats, error: Floats) -> SigmaMap:
 def isotonic_shape(sigma: Floats, error: Floats) -> SigmaMap:
     """Return the centred isotonic regression of |e| on sigma, over groups of like sigma.
 
-    Isotonic regression gives plateaus, on which all sigmas would become equal; each plateau's value
-    is put at the mean raw sigma of its pixels and the map is linear in between (Oron and Flournoy,
-    "Centered isotonic regression", Statistics in Biopharmaceutical Research, 2017). A raw sigma of
-    0 becomes half of the first value; beyond the last knot calibrated sigma is proportional to raw
-    sigma.
+    Isotonic regression gives plateaus, on which all sigmas would become equal; each plateau's
+    value is put at the mean raw sigma of its pixels and the map is linear in between (Oron and
+    Flournoy, "Centered isotonic regression", Statistics in Biopharmaceutical Research, 2017). A
+    raw sigma of 0 becomes half of the first value; beyond the last knot calibrated sigma is
+    proportional to raw sigma.
     """
     from sklearn.isotonic import IsotonicRegression
 

@@ -35,7 +35,7 @@ class FittedData:
 
     @property
     def sigma_range_m(self) -> tuple[float, float]:
-        """The range that holds 98 % of the raw sigmas."""
+        """Return the range that holds 98 % of the raw sigmas."""
         return self.sigma_quantiles_m[0], self.sigma_quantiles_m[-1]
 
     def to_mapping(self) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -10,7 +12,7 @@ from matplotlib.figure import Figure
 from uncertainty_depth.calibration.run import Calibration
 from uncertainty_depth.metrics.distributions import LEVELS
 
-STYLES = {
+STYLES: dict[str, dict[str, Any]] = {
     "before": {"color": "#D55E00", "linestyle": "--"},
     "after": {"color": "#0072B2"},
 }
@@ -30,7 +32,7 @@ def plot(calibration: Calibration) -> Figure:
 
 
 def _plot_reliability(axes: Axes, calibration: Calibration) -> None:
-    """The mean over the trials; each of several as a thin line besides."""
+    """Plot the mean over the trials, and each of several trials as a thin line."""
     axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8, label="calibrated")
     coverage = np.stack([trial.reliability for trial in calibration.trials])
     both_scores = calibration.scores()

@@ -119,9 +119,9 @@ def calibrate(
     """Fit a map from raw to calibrated sigma to the sources' ground truth.
 
     Of a single source the last frames are kept to report on; blocks of time of the others are left
-    out in turn to choose the map, which is then fitted to them all. Of several sources each is left
-    out in turn to choose the map, which is fitted to them all; to report on a source, the same is
-    done with the other sources alone.
+    out in turn to choose the map, which is then fitted to them all. Of several sources each is
+    left out in turn to choose the map, which is fitted to them all; to report on a source, the
+    same is done with the other sources alone.
 
     Args:
         sources: one or more sequences.
@@ -174,9 +174,9 @@ def _collect_all(
 
 
 def _warn_if_constant(sigma_m: NDArray[np.floating]) -> None:
-    """An order-preserving map can be so flat that nothing of the order is left to see.
+    """Warn where a map is so flat that calibrated sigma hardly varies.
 
-    AUSE, blind to the size of sigma, does not tell.
+    AUSE does not show it, since it depends on the order of sigma alone.
     """
     spread = float(np.std(sigma_m) / np.mean(sigma_m))
     if spread < MIN_SPREAD:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ class Sample:
 
     @property
     def pixels(self) -> int:
-        """Pixels of all frames."""
+        """Return the number of pixels of all frames."""
         return sum(frame.shape[1] for frame in self.frames)
 
     def blocks(self, number: int) -> list[Sample]:
@@ -55,16 +56,14 @@ class Sample:
         """
         if len(self.frames) < number:
             raise SourceError(
-                f"{self.name} has {len(self.frames)} frames to fit to; expected at least {number}, "
-                "as many as blocks"
+                f"{self.name} has {len(self.frames)} frames to fit to; "
+                f"expected at least {number}, as many as blocks"
             )
         edges = np.linspace(0, len(self.frames), number + 1).round().astype(int)
-        return [
-            self._part(
-                f"{self.name}, block {index + 1} of {number}", edges[index], edges[index + 1]
-            )
-            for index in range(number)
-        ]
+        blocks = []
+        for index, (start, stop) in enumerate(pairwise(edges), 1):
+            blocks.append(self._part(f"{self.name}, block {index} of {number}", start, stop))
+        return blocks
 
     def split(self, fraction: float) -> tuple[Sample, Sample]:
         """Return the first frames, and the last `fraction` of them; at least one of each."""
@@ -129,7 +128,7 @@ def _frames(source: Source, max_frames: int, progress: bool) -> Iterator[Frame]:
 def _pixels(
     frame: Frame, predictor: DepthPredictor, config: CalibrationConfig, random: np.random.Generator
 ) -> NDArray[np.float32]:
-    """(3, n) predicted depth, raw sigma and true depth of some of a frame's pixels, metres."""
+    """Return predicted depth, raw sigma and true depth of random pixels, (3, n) metres."""
     prediction = predictor.predict(frame.image, frame.stamp_ns)
     maps = (prediction.depth_m, prediction.sigma_m, frame.ground_truth_m)
     known = np.stack(valid_pixels(*maps, config.min_depth, config.max_depth))

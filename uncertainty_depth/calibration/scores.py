@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What a map is chosen and judged by: a proper score first, then likelihood and coverage."""
+"""Scores of a map: a proper score first, then likelihood and coverage."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def scores(sample: Sample, sigma_map: SigmaMap, distribution: str) -> Scores:
     """
     raw, error = sigma_and_error([sample])
     sigma = sigma_map(raw)
-    covered = coverage(error, sigma, np.array([0.68, 0.95]), distribution=distribution)
+    levels = np.array([0.68, 0.95])
+    covered = np.asarray(coverage(error, sigma, levels, distribution=distribution))
     return {
         "crps": crps(error, sigma, distribution),
         "nll": nll(error, sigma, distribution=distribution),
@@ -49,7 +50,10 @@ def scores(sample: Sample, sigma_map: SigmaMap, distribution: str) -> Scores:
 
 def mean_scores(each: Sequence[Mapping[str, float]]) -> Scores:
     """Return the mean of each score; of miscoverage, too, so that opposite signs do not cancel."""
-    return {name: float(np.mean([one[name] for one in each])) for name in each[0]}
+    means = {}
+    for name in each[0]:
+        means[name] = float(np.mean([one[name] for one in each]))
+    return means
 
 
 def harmed(before: Mapping[str, float], after: Mapping[str, float]) -> list[str]:
@@ -59,7 +63,7 @@ def harmed(before: Mapping[str, float], after: Mapping[str, float]) -> list[str]
 
 
 def _rise(before: float, after: float) -> float:
-    """Return the difference, 0 where both are the same infinity; unknown is no reason to refuse."""
+    """Return the difference; 0 where both are the same infinity, or `before` is unknown."""
     if before == after or math.isnan(before):
         return 0.0
     return math.inf if math.isnan(after) else after - before

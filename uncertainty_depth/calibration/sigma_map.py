@@ -31,7 +31,7 @@ class SigmaMap:
     calibrated_m: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Raises `ModelError` where the knots make no such map."""
+        """Check the knots; raises `ModelError` where they make no such map."""
         if len(self.raw_m) != len(self.calibrated_m) or len(self.raw_m) < 2:
             raise ModelError(
                 f"calibration has {len(self.raw_m)} raw and {len(self.calibrated_m)} calibrated "
@@ -65,13 +65,13 @@ class SigmaMap:
         return SigmaMap(kind, self.raw_m, self.calibrated_m)
 
     def scaled(self, factor: float) -> SigmaMap:
-        """The map whose calibrated sigmas are `factor` times this one's."""
+        """Return the map whose calibrated sigmas are `factor` times this one's."""
         return SigmaMap(
             self.kind, self.raw_m, tuple(factor * value for value in self.calibrated_m)
         )
 
     def to_mapping(self) -> dict[str, Any]:
-        """As plain values for JSON; `from_mapping` is the inverse."""
+        """Return plain values for JSON; `from_mapping` is the inverse."""
         return {
             "kind": self.kind,
             "raw_m": list(self.raw_m),
@@ -86,10 +86,9 @@ class SigmaMap:
             ModelError: the values make no such map.
         """
         try:
-            knots = (
-                tuple(float(value) for value in values[name]) for name in ("raw_m", "calibrated_m")
-            )
-            return cls(values["kind"], *knots)
+            raw_m = tuple(map(float, values["raw_m"]))
+            calibrated_m = tuple(map(float, values["calibrated_m"]))
+            return cls(values["kind"], raw_m, calibrated_m)
         except (KeyError, TypeError, ValueError) as error:
             raise ModelError(
                 f"calibration is {values!r}; expected kind, raw_m and calibrated_m"
@@ -97,7 +96,7 @@ class SigmaMap:
 
 
 def affine(offset_m: float, slope: float, kind: str = "affine") -> SigmaMap:
-    """`offset + slope * sigma`."""
+    """Return the map `offset + slope * sigma`."""
     return SigmaMap(kind, (0.0, 1.0), (offset_m, offset_m + slope))
 
 

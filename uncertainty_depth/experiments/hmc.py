@@ -79,7 +79,7 @@ def posterior_predictions(
         if not path.exists():
             samples = _sample(sizes, networks, log_likelihood, inputs, at, budget, chain)
             with atomic.replacing(path) as temporary, temporary.open("wb") as file:
-                np.savez_compressed(file, **samples)
+                np.savez_compressed(file, **samples)  # type: ignore[arg-type]  # names, not flags
         with np.load(path) as stored:
             chains.append([stored[name] for name in Posterior._fields])
     return Posterior(*(np.stack(part) for part in zip(*chains, strict=True)))

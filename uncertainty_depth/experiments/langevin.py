@@ -16,7 +16,9 @@ FRICTIONS = {"sgld": 1.0, "sghmc": 0.1}
 
 
 class SGHMC(torch.optim.Optimizer):
-    """Stochastic gradient Hamiltonian Monte Carlo (Chen et al. 2014, eq. 15, with no estimate of the gradient noise).
+    """Stochastic gradient Hamiltonian Monte Carlo.
+
+    Chen et al. 2014, eq. 15, with no estimate of the gradient noise:
 
     v <- (1 - friction) v - lr g + sqrt(2 friction lr / N) eps, theta <- theta + v, where g is the
     gradient of the negative log posterior divided by the number of examples N. A friction of 1

@@ -60,7 +60,7 @@ def search(
     frames = lru_cache(maxsize=1)(
         lambda: (read_frames(splits.train, size), read_frames(splits.test, size))
     )
-    names = {}
+    names: dict[str, tuple[str, int]] = {}
     for variant, variant_seeds in trained_seeds(seeds).items():
         if variant in recipes:
             names |= {f"search_{variant}-{seed}": (variant, seed) for seed in variant_seeds}

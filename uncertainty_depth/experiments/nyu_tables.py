@@ -42,7 +42,7 @@ RELATIVE = {**AUSE, **N_MERCI}
 """Metrics that do not depend on the size of sigma."""
 RECIPE_COLUMNS = (*(f"{title}, change" for title in AUSE), "mean AUSE, change", "AUCE")
 SAME_ORDER = 0.01
-"""Recipes whose AUSE differ by less than this fraction of the baseline's are told apart by AUCE."""
+"""Recipes whose AUSE differ by less than this fraction of the baseline's are ranked by AUCE."""
 
 
 def main_table(scores: Scores, seconds: Mapping[str, Mapping[str, float]]) -> Table:
@@ -131,7 +131,7 @@ def _percent(ratios: Sequence[float]) -> str:
 
 
 def interval_table(scores: Scores) -> Table:
-    """Return n-MeRCI as the mean over depth intervals with enough pixels, in brackets in the paper."""
+    """Return the mean n-MeRCI over depth intervals with enough pixels, the paper's brackets."""
     header = [
         "method",
         "n-MeRCI, mean over intervals",

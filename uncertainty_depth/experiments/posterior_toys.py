@@ -1,14 +1,19 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What both toy problems of Gustafsson et al. 2020 (section 4.1, appendix B) share: the methods, their schedules and the comparison.
+"""Methods, schedules and comparison of both toy problems of Gustafsson et al. 2020.
 
-Schedules as in the paper and its public code: Adam at 0.001 and batches of 32; ensembling 150 epochs without a prior; MC-dropout 300 epochs
-with the prior N(0, I), dropout after the first hidden layer; SGLD and SGHMC (friction 0.1) 150 L epochs (L = 64 and 256) from a step size
-that falls to zero as a polynomial of power 0.9, M samples evenly spaced over the last quarter of the epochs.
-Reference: NUTS, 4 chains of 250 samples, each after 1,000 of warm-up from a start of its own (the paper: one of 1,000 samples), so that it
-shows whether they agree.
-What differs: ensemble members and chains are trained stacked, each repetition has an ensemble of its own (the paper deals 1,024 members
-into groups), and the prior's gradient weighs the same against the likelihood in every method (the public code doubles it for MC-dropout
-in the regression problem only together with the likelihood, which Adam does not see).
+Section 4.1 and appendix B. Schedules as in the paper and its public code: Adam at 0.001 and
+batches of 32; ensembling 150 epochs without a prior; MC-dropout 300 epochs with the prior N(0, I),
+dropout after the first hidden layer; SGLD and SGHMC (friction 0.1) 150 L epochs (L = 64 and 256)
+from a step size that falls to zero as a polynomial of power 0.9, M samples evenly spaced over the
+last quarter of the epochs.
+
+Reference: NUTS, 4 chains of 250 samples, each after 1,000 of warm-up from its own start (the
+paper: one of 1,000 samples), so that their agreement can be tested.
+
+What differs: ensemble members and chains are trained stacked, each repetition has its own ensemble
+(the paper divides 1,024 members into groups), and the prior's gradient has the same weight against
+the likelihood in every method (the public code doubles it for MC-dropout in the regression problem
+only together with the likelihood, which Adam does not see).
 """
 
 from __future__ import annotations
@@ -28,12 +33,14 @@ from uncertainty_depth.experiments.langevin import FRICTIONS, SGHMC
 from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.experiments.stacked import Objective, StackedMLP, train
 
+Distances = dict[str, dict[int, dict[str, list[float]]]]
+"""Method to M to distance to one value per repetition."""
 HMC = Budget(chains=4, samples=250, warmup=1000, depth=10)
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long everything runs."""
+    """Length of trainings, chains and reference."""
 
     counts: tuple[int, ...] = (8, 16, 32, 64, 128, 256)
     ensemble_epochs: int = 150
@@ -59,9 +66,9 @@ class Problem:
         make: (members, noise modules or None) to a stack of networks.
         loss: (outputs (M, B, out), targets (M, B, ...)) to the mean negative log likelihood (M,).
         dropout: the rate of MC-dropout.
-        step_sizes: where each kind of chain starts.
-        predict: (K, P, out) sampled outputs to the prediction they make together, (P, ...).
-        distance: the reference's prediction and another to named distances; the first is the paper's.
+        step_sizes: initial step size of each type of chain.
+        predict: (K, P, out) sampled outputs to their joint prediction, (P, ...).
+        distance: of a prediction from the reference's, by name; the first is the paper's.
     """
 
     inputs: Tensor
@@ -76,36 +83,34 @@ class Problem:
 
 
 def objective(problem: Problem) -> Objective:
-    """The mean negative log likelihood of each member; the prior N(0, I) enters as weight decay 1 / N."""
+    """Return the objective: the mean negative log likelihood of each member.
+
+    The prior N(0, I) is a weight decay of 1 / N.
+    """
     return lambda network, inputs, targets: problem.loss(network(inputs), targets)
 
 
 @torch.no_grad()
 def outputs(network: StackedMLP, at: Tensor) -> NDArray[np.float32]:
-    """(M, P, out) outputs in the network's present mode, a few members' grid at a time."""
+    """Return the outputs in the network's present mode, (M, P, out)."""
     return network(at).numpy()
 
 
 def ensemble(problem: Problem, schedule: Schedule, seed: int) -> NDArray[np.float32]:
-    """(greatest M, P, out): independently started members, maximum likelihood."""
+    """Return outputs of independent members of maximum likelihood, (max M, P, out)."""
     network = problem.make(max(schedule.counts), None)
     _train_adam(problem, network, 0.0, schedule.ensemble_epochs, seed)
     return outputs(network.eval(), problem.at)
 
 
 def mc_dropout(problem: Problem, schedule: Schedule, seed: int) -> NDArray[np.float32]:
-    """(greatest M, P, out): passes through one network with its dropout on."""
+    """Return outputs of passes through one network with its dropout on, (max M, P, out)."""
     network = problem.make(1, [nn.Dropout(problem.dropout), nn.Identity()])
-    _train_adam(
-        problem,
-        network,
-        (1 - problem.dropout) / len(problem.inputs),
-        schedule.dropout_epochs,
-        seed,
-    )
-    return outputs(network.train(), problem.at.repeat(max(schedule.counts), 1)).reshape(
-        max(schedule.counts), len(problem.at), -1
-    )
+    weight_decay = (1 - problem.dropout) / len(problem.inputs)
+    _train_adam(problem, network, weight_decay, schedule.dropout_epochs, seed)
+    passes = max(schedule.counts)
+    samples = outputs(network.train(), problem.at.repeat(passes, 1))
+    return samples.reshape(passes, len(problem.at), -1)
 
 
 def _train_adam(
@@ -114,14 +119,16 @@ def _train_adam(
     optimizer = torch.optim.Adam(
         network.parameters(), lr=0.001, weight_decay=weight_decay, fused=True
     )
-    options = {
-        "epochs": epochs,
-        "batch_size": 32,
-        "generator": torch.Generator().manual_seed(seed),
-        "label": "epochs",
-    }
     for _ in train(
-        network, objective(problem), problem.inputs, problem.targets, optimizer, **options
+        network,
+        objective(problem),
+        problem.inputs,
+        problem.targets,
+        optimizer,
+        epochs=epochs,
+        batch_size=32,
+        generator=torch.Generator().manual_seed(seed),
+        label="epochs",
     ):
         pass
 
@@ -129,103 +136,96 @@ def _train_adam(
 def chains(
     problem: Problem, schedule: Schedule, length: int, repetitions: int
 ) -> dict[str, dict[int, NDArray[np.float32]]]:
-    """Kind to M to (repetitions, M, P, out): samples of independent chains; all of both kinds run stacked."""
+    """Return type of chain to M to samples of independent chains, (repetitions, M, P, out).
+
+    All chains of both types run stacked.
+    """
     epochs = length * schedule.chain_unit
     size = len(problem.inputs)
-    wanted = {count: sample_epochs(epochs, count) for count in schedule.counts}
+    epochs_of_counts = {count: sample_epochs(epochs, count) for count in schedule.counts}
     network = problem.make(len(FRICTIONS) * repetitions, None)
-    friction, scale = (
-        network.per_member(
-            torch.tensor([values[kind] for kind in FRICTIONS]).repeat_interleave(repetitions)
-        )
-        for values in (FRICTIONS, problem.step_sizes)
-    )
+    friction = torch.tensor([FRICTIONS[name] for name in FRICTIONS])
+    step_size = torch.tensor([problem.step_sizes[name] for name in FRICTIONS])
     optimizer = SGHMC(
         network.parameters(),
         lr=1.0,
         data_size=size,
         weight_decay=1 / size,
-        friction=friction,
-        scale=scale,
+        friction=network.per_member(friction.repeat_interleave(repetitions)),
+        scale=network.per_member(step_size.repeat_interleave(repetitions)),
     )
     scheduler = torch.optim.lr_scheduler.PolynomialLR(
         optimizer, total_iters=epochs * -(-size // 32) + 1, power=0.9
     )
-    options = {
-        "epochs": epochs,
-        "batch_size": 32,
-        "generator": torch.Generator().manual_seed(length),
-        "label": f"chains-{length}",
-    }
-    keep = set().union(*wanted.values())
-    kept = {
-        epoch: outputs(network.eval(), problem.at).reshape(
-            len(FRICTIONS), repetitions, len(problem.at), -1
-        )
-        for epoch in train(
-            network,
-            objective(problem),
-            problem.inputs,
-            problem.targets,
-            optimizer,
-            scheduler=scheduler,
-            **options,
-        )
-        if epoch in keep
-    }
-    long_enough = {count: chosen for count, chosen in wanted.items() if len(set(chosen)) == count}
-    return {
-        kind: {
-            count: np.stack([kept[epoch][number] for epoch in chosen], axis=1)
-            for count, chosen in long_enough.items()
-        }
-        for number, kind in enumerate(FRICTIONS)
-    }
+    sampled_epochs = set().union(*epochs_of_counts.values())
+    samples = {}
+    for epoch in train(
+        network,
+        objective(problem),
+        problem.inputs,
+        problem.targets,
+        optimizer,
+        scheduler=scheduler,
+        epochs=epochs,
+        batch_size=32,
+        generator=torch.Generator().manual_seed(length),
+        label=f"chains-{length}",
+    ):
+        if epoch in sampled_epochs:
+            values = outputs(network.eval(), problem.at)
+            samples[epoch] = values.reshape(len(FRICTIONS), repetitions, len(problem.at), -1)
+    by_type: dict[str, dict[int, NDArray[np.float32]]] = {name: {} for name in FRICTIONS}
+    for count, count_epochs in epochs_of_counts.items():
+        is_long_enough = len(set(count_epochs)) == count
+        if is_long_enough:
+            stacked = np.stack([samples[epoch] for epoch in count_epochs], axis=2)
+            for number, name in enumerate(FRICTIONS):
+                by_type[name][count] = stacked[number]
+    return by_type
 
 
 def sample_epochs(epochs: int, count: int) -> list[int]:
-    """`count` epochs spaced evenly from three quarters of the way to the end."""
+    """Return `count` epochs spaced evenly over the last quarter."""
     return [round(epoch) for epoch in np.linspace(0.75 * epochs, epochs, count)]
 
 
 def pieces(schedule: Schedule, seeds: int) -> list[str]:
-    """`method_seed` for each repetition of ensembling and MC-dropout, `chains-length_repetitions` for all chains of a length."""
-    repeated = [
-        f"{method}_{seed:03d}" for method in ("ensemble", "mc_dropout") for seed in range(seeds)
-    ]
-    return repeated + [f"chains-{length}_{seeds:03d}" for length in schedule.chain_lengths]
+    """Return the names of all pieces of work.
+
+    `method_seed` for each repetition of ensembling and MC-dropout, and
+    `chains-length_repetitions` for all chains of a length.
+    """
+    names = [f"ensemble_{seed:03d}" for seed in range(seeds)]
+    names += [f"mc_dropout_{seed:03d}" for seed in range(seeds)]
+    return names + [f"chains-{length}_{seeds:03d}" for length in schedule.chain_lengths]
 
 
 def compute(
     name: str, problem: Problem, schedule: Schedule
 ) -> dict[str, dict[int, list[NDArray]]]:
-    """The predictions of one piece: method to M to one prediction per repetition."""
-    kind, _, number = name.rpartition("_")
+    """Return the predictions of one piece: method to M to one prediction per repetition."""
+    method, _, number = name.rpartition("_")
     torch.manual_seed(int(number))
-    if kind in ("ensemble", "mc_dropout"):
-        drawn = {"ensemble": ensemble, "mc_dropout": mc_dropout}[kind](
-            problem, schedule, int(number)
-        )
-        return {kind: {count: [problem.predict(drawn[:count])] for count in schedule.counts}}
-    length = kind.removeprefix("chains-")
-    found = chains(problem, schedule, int(length), int(number))
-    return {
-        f"{method}-{length}": {
-            count: [problem.predict(part) for part in parts] for count, parts in sampled.items()
-        }
-        for method, sampled in found.items()
-    }
+    if method in ("ensemble", "mc_dropout"):
+        sample = ensemble if method == "ensemble" else mc_dropout
+        samples = sample(problem, schedule, int(number))
+        return {method: {count: [problem.predict(samples[:count])] for count in schedule.counts}}
+    length = method.removeprefix("chains-")
+    predictions: dict[str, dict[int, list[NDArray]]] = {}
+    for chain_type, by_count in chains(problem, schedule, int(length), int(number)).items():
+        of_type = predictions.setdefault(f"{chain_type}-{length}", {})
+        for count, repetitions in by_count.items():
+            of_type[count] = [problem.predict(repetition) for repetition in repetitions]
+    return predictions
 
 
 def compare(
     output: Path, problem: Problem, schedule: Schedule, seeds: int, truth: NDArray, label: str
-) -> dict[str, dict[int, dict[str, list[float]]]]:
-    """Run or resume every piece; method to M to distance from the reference's prediction `truth` to one value per repetition."""
-    settings = {
-        key: value
-        for key, value in asdict(schedule).items()
-        if key not in ("chain_lengths", "hmc")
-    }  # the names tell the lengths apart
+) -> Distances:
+    """Run or resume all pieces; return the distances from the reference's prediction `truth`."""
+    settings = asdict(schedule)
+    del settings["chain_lengths"]  # in the names of the pieces
+    del settings["hmc"]
     results = resume(
         output / "results",
         pieces(schedule, seeds),
@@ -233,52 +233,58 @@ def compare(
         lambda name: compute(name, problem, schedule),
         label,
     )
-    table: dict[str, dict[int, dict[str, list[float]]]] = {}
-    for method, counts in (item for result in results for item in result.items()):
-        for count, repetitions in counts.items():
-            cell = table.setdefault(method, {}).setdefault(int(count), {})
-            for prediction in repetitions:
-                for name, value in _distances(
-                    problem, truth, np.array(prediction, dtype=float)
-                ).items():
-                    cell.setdefault(name, []).append(value)
-    return table
+    distances: Distances = {}
+    for result in results:
+        for method, by_count in result.items():
+            of_method = distances.setdefault(method, {})
+            for count, predictions in by_count.items():
+                cell = of_method.setdefault(int(count), {})
+                _add_distances(cell, problem, truth, predictions)
+    return distances
 
 
-def _distances(problem: Problem, truth: NDArray, found: NDArray) -> dict[str, float]:
-    """NaN for a chain that ran off."""
-    return (
-        problem.distance(truth, found)
-        if np.isfinite(found).all()
-        else dict.fromkeys(problem.distance(truth, truth), np.nan)
-    )
+def _add_distances(
+    cell: dict[str, list[float]], problem: Problem, truth: NDArray, predictions: Sequence[Any]
+) -> None:
+    """Add the distances of each prediction; NaN for a chain that diverged."""
+    for prediction in predictions:
+        values = np.array(prediction, dtype=float)
+        if np.isfinite(values).all():
+            distances = problem.distance(truth, values)
+        else:
+            distances = dict.fromkeys(problem.distance(truth, truth), np.nan)
+        for name, value in distances.items():
+            cell.setdefault(name, []).append(value)
 
 
 def pooled(posterior: Posterior) -> NDArray[np.float32]:
-    """(chains * samples, P, out)."""
+    """Return the predictions of all chains, (chains * samples, P, out)."""
     return posterior.predictions.reshape(-1, *posterior.predictions.shape[2:])
 
 
 def mixing(
     posterior: Posterior, problem: Problem, values: NDArray, inside: NDArray[np.bool_]
 ) -> dict[str, Any]:
-    """Whether the HMC reference can be trusted.
+    """Return diagnostics of the HMC reference.
 
     Args:
         posterior: of two chains or more.
-        problem: tells the distances.
-        values: (chains, samples, P, ...) what the predictions are made of.
-        inside: (P,) which points lie among the training points.
+        problem: has the distances.
+        values: (chains, samples, P, ...) that the predictions are computed from.
+        inside: (P,) which points are among the training points.
 
     Returns:
-        floor: distances of the second half of the chains from the first; what lies below says nothing. R-hat of the energy and, as median and
-        greatest over the points inside and outside, of `values`; how many samples diverged; gradients per sample.
+        floor: distances of the second half of the chains from the first, below which differences
+        say nothing. R-hat of the energy, and of `values` as median and max over the points inside
+        and outside. Number of diverged samples, and gradients per sample.
     """
-    drawn = pooled(posterior)
+    samples = pooled(posterior)
     r_hat = split_r_hat(values)
     half = len(posterior.predictions) // 2 * posterior.predictions.shape[1]
     return {
-        "floor": problem.distance(problem.predict(drawn[:half]), problem.predict(drawn[half:])),
+        "floor": problem.distance(
+            problem.predict(samples[:half]), problem.predict(samples[half:])
+        ),
         "energy": float(split_r_hat(posterior.energy)),
         "inside": [float(np.median(r_hat[inside])), float(r_hat[inside].max())],
         "outside": [float(np.median(r_hat[~inside])), float(r_hat[~inside].max())],

@@ -137,11 +137,12 @@ def train(
 ) -> Iterator[int]:
     """Train all members in parallel; yield the number of each finished epoch, from 1.
 
-    Each member has its own shuffling. The members' losses are summed: no gradient crosses from one member to another.
+    Each member has its own shuffling. The members' losses are summed: no gradient crosses from one
+    member to another.
 
     Args:
         network: the stack of M members.
-        objective: (network, inputs (M, B, in), targets (M, B, ...)) to the loss of each member (M,).
+        objective: (network, inputs (M, B, in), targets (M, B, ...)) to the losses (M,).
         inputs: (S, in) shared by all members, or (M, S, in).
         targets: (S, ...) or (M, S, ...), as the inputs.
         optimizer: over the network's parameters.

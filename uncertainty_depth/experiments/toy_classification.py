@@ -1,11 +1,13 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Distance of scalable methods to the true posterior in classification (Gustafsson et al. 2020, section 4.1, appendix B).
+"""Distance of scalable methods to the true posterior in classification.
 
-520 points per class; x uniform on [0, 3] x [-3, 3], class 1 outside the circle of radius 2.4 around 0; one ReLU network of two hidden
-layers of 10, two logits; prior N(0, I). The radius and the half plane are measured from the published training points (the half of a
-square is a quarter of neither the square nor the area compared), which are drawn anew here. Compared on a 60 x 60 grid over [-6, 6]^2. The paper's
-distance divides each method's map of the class-0 probability by its sum over the grid and takes the KL divergence between the two maps, which
-forgets a factor common to a whole map; the mean over the grid of the Bernoulli KL divergence, which does not, stands beside it.
+Gustafsson et al. 2020, section 4.1, appendix B. 520 points per class; x uniform on
+[0, 3] x [-3, 3], class 1 outside the circle of radius 2.4 around 0; one ReLU network of two hidden
+layers of 10, two logits; prior N(0, I). The radius and the half plane are measured from the
+published training points, which are drawn anew here. Compared on a 60 x 60 grid over [-6, 6]^2.
+The paper's distance divides each method's map of the class-0 probability by its sum over the grid
+and takes the KL divergence between the two maps, which ignores a factor common to a whole map. The
+mean over the grid of the Bernoulli KL divergence, which does not, is reported too.
 """
 
 from __future__ import annotations
@@ -46,26 +48,26 @@ INSIDE = (GRID[:, 0] > 0) & (GRID[:, 0] < 3) & (np.abs(GRID[:, 1]) < 3)
 def make_data(
     seed: int = 0, per_class: int = 520
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Inputs (2 per_class, 2) and classes (2 per_class,)."""
+    """Draw inputs (2 per_class, 2) and classes (2 per_class,)."""
     rng = np.random.default_rng(seed)
-    drawn = rng.uniform((0.0, -3.0), (3.0, 3.0), (20 * per_class, 2)).astype(np.float32)
-    outside = np.hypot(*drawn.T) > RADIUS
-    x = np.concatenate([drawn[~outside][:per_class], drawn[outside][:per_class]])
+    points = rng.uniform((0.0, -3.0), (3.0, 3.0), (20 * per_class, 2)).astype(np.float32)
+    outside = np.hypot(*points.T) > RADIUS
+    x = np.concatenate([points[~outside][:per_class], points[outside][:per_class]])
     return x, np.repeat([0, 1], per_class)
 
 
 def make_network(members: int, noise: Sequence[nn.Module] | None) -> StackedMLP:
-    """A stack of `members` networks."""
+    """Return a stack of `members` networks."""
     return StackedMLP(members, SIZES, noise=noise)
 
 
 def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
-    """(M,) mean cross entropy of (M, B, 2) logits with (M, B) classes."""
+    """Return the mean cross entropy of (M, B, 2) logits with (M, B) classes, (M,)."""
     return functional.cross_entropy(outputs.movedim(-1, 1), targets, reduction="none").mean(1)
 
 
 def log_likelihood(targets: NDArray) -> Callable[[Any], Any]:
-    """Of jax arrays (N, 2): logits."""
+    """Return the log likelihood as a function of logits, a jax array (N, 2)."""
 
     def of(outputs: Any) -> Any:
         import jax
@@ -76,36 +78,36 @@ def log_likelihood(targets: NDArray) -> Callable[[Any], Any]:
 
 
 def class_probability(outputs: NDArray) -> NDArray[np.float64]:
-    """(P,) probability of class 0, averaged over the K sampled outputs (K, P, 2)."""
+    """Return the probability of class 0, mean over the K sampled outputs (K, P, 2), (P,)."""
     return softmax(outputs.astype(np.float64), axis=-1).mean(0)[:, 0]
 
 
 def map_divergence(p: NDArray, q: NDArray) -> float:
-    """KL divergence between two maps of probabilities, each divided by its sum (their appendix B)."""
+    """Return the KL divergence of two maps, each divided by its sum (their appendix B)."""
     return float(rel_entr(p / p.sum(), q / q.sum()).sum())
 
 
 def bernoulli_divergence(p: NDArray, q: NDArray) -> float:
-    """Mean over the points of the KL divergence between two Bernoulli distributions."""
+    """Return the mean over the points of the KL divergence of Bernoulli distributions."""
     return float((rel_entr(p, q) + rel_entr(1 - p, 1 - q)).mean())
 
 
-def distance(truth: NDArray, found: NDArray) -> dict[str, float]:
-    """Distances of one map of the class-0 probability from another, (P,) both."""
+def distance(truth: NDArray, prediction: NDArray) -> dict[str, float]:
+    """Return the distances between two maps of the class-0 probability, (P,) both."""
     return {
-        "KL of maps, [-6, 6]²": map_divergence(truth, found),
-        "KL of maps, training region": map_divergence(truth[INSIDE], found[INSIDE]),
-        "mean Bernoulli KL, [-6, 6]²": bernoulli_divergence(truth, found),
+        "KL of maps, [-6, 6]²": map_divergence(truth, prediction),
+        "KL of maps, training region": map_divergence(truth[INSIDE], prediction[INSIDE]),
+        "mean Bernoulli KL, [-6, 6]²": bernoulli_divergence(truth, prediction),
     }
 
 
 def make_problem() -> Problem:
-    """The problem with its data."""
-    x, y = (torch.from_numpy(part) for part in make_data())
+    """Return the problem with its data."""
+    x, y = make_data()
     steps = {"sgld": 0.05, "sghmc": 0.01}
     return Problem(
-        x,
-        y,
+        torch.from_numpy(x),
+        torch.from_numpy(y),
         torch.from_numpy(GRID),
         make_network,
         cross_entropy,
@@ -116,44 +118,41 @@ def make_problem() -> Problem:
     )
 
 
-def probability_figure(drawn: dict[str, NDArray]) -> figures.Figure:
-    """Maps of the class-0 probability with the training points, as the paper's second figure."""
-    figure, axes = figures.panels(1, len(drawn), height=3.6, sharex=True, sharey=True)
+def plot_probability(samples: dict[str, NDArray]) -> figures.Figure:
+    """Plot maps of the class-0 probability with the training points, the paper's figure 2."""
+    figure, axes = figures.panels(1, len(samples), height=3.6, sharex=True, sharey=True)
     x, y = make_data()
-    for axis, (name, outputs) in zip(axes.flat, drawn.items(), strict=True):
+    for axis, (name, outputs) in zip(axes.flat, samples.items(), strict=True):
         probability = class_probability(outputs).reshape(len(AXIS), len(AXIS))
-        shown = axis.imshow(
+        image = axis.imshow(
             probability, origin="lower", extent=(-6, 6, -6, 6), vmin=0, vmax=1, cmap="cividis"
         )
         axis.plot(*x[y == 0].T, ".", color="#0072B2", markersize=1)
         axis.plot(*x[y == 1].T, ".", color="#D55E00", markersize=1)
         axis.set(title=name, xlabel="x1", ylabel="x2")
-    figure.colorbar(shown, ax=axes, label="probability of class 0")
+    figure.colorbar(image, ax=axes, label="probability of class 0")
     return figure
 
 
 def run(output: Path, seeds: int, quick: bool) -> None:
-    """Write table.md, table.csv, summary.json, kl.png, predictive.png; `seeds` ensembles, dropout networks and chains of each kind."""
+    """Write table.md, table.csv, summary.json, kl.png and predictive.png.
+
+    From `seeds` ensembles, dropout networks and chains of each type.
+    """
     schedule = QUICK if quick else Schedule()
     problem = make_problem()
     x, y = make_data()
     posterior = posterior_predictions(output, SIZES, 1, log_likelihood(y), x, GRID, schedule.hmc)
     samples = pooled(posterior)
-    found = compare(
-        output, problem, schedule, seeds, class_probability(samples), "toy-classification"
-    )
-    report(
-        output,
-        found,
-        schedule,
-        seeds,
-        quick,
-        mixing(posterior, problem, softmax(posterior.predictions, axis=-1)[..., 0], INSIDE),
-    )
+    truth = class_probability(samples)
+    distances = compare(output, problem, schedule, seeds, truth, "toy-classification")
+    probabilities = softmax(posterior.predictions, axis=-1)[..., 0]
+    mixed = mixing(posterior, problem, probabilities, INSIDE)
+    report(output, distances, schedule, seeds, quick, mixed)
     count = max(schedule.counts)
     torch.manual_seed(0)
-    drawn = {
+    samples_of = {
         f"ensemble, M = {count}": ensemble(problem, schedule, 0),
         f"MC-dropout, M = {count}": mc_dropout(problem, schedule, 0),
     }
-    figures.save(probability_figure({"HMC": samples, **drawn}), output / "predictive.png")
+    figures.save(plot_probability({"HMC": samples, **samples_of}), output / "predictive.png")

@@ -157,7 +157,7 @@ def plot_fit(
 
 
 def plot_curves(curves: Curves) -> Figure:
-    """Plot figure 2 of the paper, n-MeRCI against alpha, in each reading, with published values."""
+    """Plot n-MeRCI against alpha in each reading, with published values: the paper's figure 2."""
     figure, axes = figures.panels(1, len(READINGS), width=5.0, height=4.0)
     for axis, reading in zip(axes.flat, READINGS, strict=True):
         _plot_reading(axis, curves, reading)

@@ -1,9 +1,11 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Distance of scalable methods to the true posterior in regression (Gustafsson et al. 2020, section 4.1, appendix B).
+"""Distance of scalable methods to the true posterior in regression.
 
-1,000 points x uniform on [-3, 3], y = sin x + N(0, (0.15 / (1 + e^-x))^2); two ReLU networks of two hidden layers of 10, one for the
-mean, one for the log variance; prior N(0, I). The KL divergence from the HMC reference's Gaussian predictive to the method's is averaged over
-1,000 points of [-7, 7], and over those inside [-3, 3]. Log variances are clipped at 2 from above, as in the public code. The training
+Gustafsson et al. 2020, section 4.1, appendix B. 1,000 points x uniform on [-3, 3],
+y = sin x + N(0, (0.15 / (1 + e^-x))^2); two ReLU networks of two hidden layers of 10, one for the
+mean, one for the log variance; prior N(0, I). The KL divergence from the Gaussian predictive of
+the HMC reference to that of the method is averaged over 1,000 points of [-7, 7], and over those
+inside [-3, 3]. Log variances are clipped at 2 from above, as in the public code. The training
 points are drawn anew, so they are not the paper's.
 """
 
@@ -37,73 +39,83 @@ from uncertainty_depth.metrics import kl_divergence
 SIZES = (1, 10, 10, 1)
 GRID = np.linspace(-7.0, 7.0, 1000, dtype=np.float32)
 INSIDE = np.abs(GRID) <= 3.0
-GREATEST_LOG_VARIANCE = 2.0
+MAX_LOG_VARIANCE = 2.0
 
 
 def noise_scale(x: NDArray) -> NDArray:
-    """Standard deviation of y at x."""
+    """Return the standard deviation of y at x."""
     return 0.15 / (1 + np.exp(-x))
 
 
 def make_data(
     seed: int = 0, points: int = 1000
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Inputs and targets, (points, 1) each."""
+    """Draw inputs and targets, (points, 1) each."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-3.0, 3.0, (points, 1))
-    return x.astype(np.float32), (np.sin(x) + rng.normal(size=x.shape) * noise_scale(x)).astype(
-        np.float32
-    )
+    y = np.sin(x) + rng.normal(size=x.shape) * noise_scale(x)
+    return x.astype(np.float32), y.astype(np.float32)
 
 
 def make_network(members: int, noise: Sequence[nn.Module] | None) -> PairedMLP:
-    """A stack of `members` pairs of networks."""
+    """Return a stack of `members` pairs of networks."""
     return PairedMLP(members, SIZES, noise)
 
 
 def negative_log_likelihood(outputs: Tensor, targets: Tensor) -> Tensor:
-    """(M,) mean Gaussian negative log likelihood, without its constant, of (M, B, 2) mean and log variance."""
+    """Return the mean Gaussian negative log likelihood without its constant, (M,).
+
+    Args:
+        outputs: (M, B, 2) mean and log variance.
+        targets: (M, B, 1).
+    """
     mean = outputs[..., :1]
     log_variance = outputs[..., 1:]
     return ((targets - mean).square() * torch.exp(-log_variance) + log_variance).mean((1, 2)) / 2
 
 
 def predictive(outputs: NDArray) -> NDArray[np.float64]:
-    """Mean and total standard deviation (2, P) of (K, P, 2) sampled outputs: law of total variance (their appendix A)."""
+    """Return mean and total standard deviation (2, P) of (K, P, 2) sampled outputs.
+
+    By the law of total variance (their appendix A).
+    """
     mean = outputs.astype(np.float64)[..., 0]
-    log_variance = outputs.astype(np.float64)[..., 1]
-    variance = np.exp(np.minimum(log_variance, GREATEST_LOG_VARIANCE)).mean(0) + mean.var(0)
+    log_variance = np.minimum(outputs.astype(np.float64)[..., 1], MAX_LOG_VARIANCE)
+    variance = np.exp(log_variance).mean(0) + mean.var(0)
     return np.stack([mean.mean(0), np.sqrt(variance)])
 
 
 def log_likelihood(targets: NDArray) -> Callable[[Any], Any]:
-    """Of jax arrays (N, 2): mean and log variance; without its constant."""
+    """Return the log likelihood, without its constant, as a function of a jax array (N, 2).
+
+    The array is mean and log variance.
+    """
 
     def of(outputs: Any) -> Any:
         import jax.numpy as jnp
 
-        return -0.5 * jnp.sum(
-            (targets - outputs[:, :1]) ** 2 * jnp.exp(-outputs[:, 1:]) + outputs[:, 1:]
-        )
+        mean = outputs[:, :1]
+        log_variance = outputs[:, 1:]
+        return -0.5 * jnp.sum((targets - mean) ** 2 * jnp.exp(-log_variance) + log_variance)
 
     return of
 
 
-def distance(truth: NDArray, found: NDArray) -> dict[str, float]:
-    """KL divergence from one predictive to another, both (2, P), on the whole grid and inside the data."""
+def distance(truth: NDArray, prediction: NDArray) -> dict[str, float]:
+    """Return the KL divergence between predictives (2, P), on the grid and inside the data."""
     return {
-        "KL on [-7, 7]": kl_divergence(*truth, *found),
-        "KL on [-3, 3]": kl_divergence(*truth[:, INSIDE], *found[:, INSIDE]),
+        "KL on [-7, 7]": kl_divergence(*truth, *prediction),
+        "KL on [-3, 3]": kl_divergence(*truth[:, INSIDE], *prediction[:, INSIDE]),
     }
 
 
 def make_problem() -> Problem:
-    """The problem with its data."""
-    x, y = (torch.from_numpy(part) for part in make_data())
+    """Return the problem with its data."""
+    x, y = make_data()
     steps = {"sgld": 0.01, "sghmc": 0.001}
     return Problem(
-        x,
-        y,
+        torch.from_numpy(x),
+        torch.from_numpy(y),
         torch.from_numpy(GRID)[:, None],
         make_network,
         negative_log_likelihood,
@@ -114,12 +126,12 @@ def make_problem() -> Problem:
     )
 
 
-def predictive_figure(drawn: dict[str, NDArray]) -> figures.Figure:
-    """Each method's mean and two total standard deviations beside the truth, as the paper's first figure."""
-    figure, axes = figures.panels(1, len(drawn), sharex=True, sharey=True)
+def plot_predictive(samples: dict[str, NDArray]) -> figures.Figure:
+    """Plot mean and two total standard deviations beside the truth, the paper's figure 1."""
+    figure, axes = figures.panels(1, len(samples), sharex=True, sharey=True)
     x, y = make_data()
     for axis, (name, outputs), color in zip(
-        axes.flat, drawn.items(), figures.COLORS, strict=False
+        axes.flat, samples.items(), figures.COLORS, strict=False
     ):
         mean, sigma = predictive(outputs)
         axis.plot(x, y, ".", color="0.7", markersize=1)
@@ -140,7 +152,10 @@ def predictive_figure(drawn: dict[str, NDArray]) -> figures.Figure:
 
 
 def run(output: Path, seeds: int, quick: bool) -> None:
-    """Write table.md, table.csv, summary.json, kl.png, predictive.png; `seeds` ensembles, dropout networks and chains of each kind."""
+    """Write table.md, table.csv, summary.json, kl.png and predictive.png.
+
+    From `seeds` ensembles, dropout networks and chains of each type.
+    """
     schedule = QUICK if quick else Schedule()
     problem = make_problem()
     x, y = make_data()
@@ -148,19 +163,14 @@ def run(output: Path, seeds: int, quick: bool) -> None:
         output, SIZES, 2, log_likelihood(y), x, GRID[:, None], schedule.hmc
     )
     samples = pooled(posterior)
-    found = compare(output, problem, schedule, seeds, predictive(samples), "toy-sinusoid")
-    report(
-        output,
-        found,
-        schedule,
-        seeds,
-        quick,
-        mixing(posterior, problem, posterior.predictions, INSIDE),
-    )
+    truth = predictive(samples)
+    distances = compare(output, problem, schedule, seeds, truth, "toy-sinusoid")
+    mixed = mixing(posterior, problem, posterior.predictions, INSIDE)
+    report(output, distances, schedule, seeds, quick, mixed)
     count = max(schedule.counts)
     torch.manual_seed(0)
-    drawn = {
+    samples_of = {
         f"ensemble, M = {count}": ensemble(problem, schedule, 0),
         f"MC-dropout, M = {count}": mc_dropout(problem, schedule, 0),
     }
-    figures.save(predictive_figure({"HMC": samples, **drawn}), output / "predictive.png")
+    figures.save(plot_predictive({"HMC": samples, **samples_of}), output / "predictive.png")
