@@ -503,6 +503,9 @@ class EvaluatorNodeConfig(EvaluationConfig, LidarConfig):
         "folder for the report, written on shutdown and on ~/save; empty writes none on shutdown",
     )
     overwrite: bool = option(False, "replace the report of an earlier run in output")
+    resume: bool = option(
+        False, "continue a run that was killed, from its state beside output", read_only=True
+    )
     color_max_depth: float = option(
         10.0,
         "depth at the upper end of the colour scale, metres",

@@ -9,13 +9,14 @@ import csv
 import numpy as np
 import pytest
 
-from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.evaluation import saved_state
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.frame_table import FrameTable
 from uncertainty_depth.evaluation.verdict import judge
 from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.records import DepthPrediction, Skipped
 
 SHAPE = (20, 30)
@@ -72,6 +73,19 @@ def test_scores_made_with_other_options_are_refused(tmp_path):
     saved_state.load(tmp_path / "state", EvaluationConfig(example_frames=5))
     with pytest.raises(ConfigError, match=r"alpha is 0\.5, .* made with 0\.95"):
         saved_state.load(tmp_path / "state", EvaluationConfig(alpha=0.5))
+
+
+def test_the_state_of_a_node_is_that_of_its_evaluation(tmp_path):
+    config = EvaluatorNodeConfig(output="report", queue_size=7)
+    evaluation = Evaluation(config, FrameTable(tmp_path / "frames.csv"))
+    add_frame(evaluation, 0)
+    evaluation.metrics.save(tmp_path / "metrics.npz")
+    loaded = OnlineMetrics.load(tmp_path / "metrics.npz")
+    np.testing.assert_equal(loaded.compute(), evaluation.metrics.compute())
+    saved_state.save(evaluation, tmp_path, {})
+    saved = saved_state.load(tmp_path, EvaluatorNodeConfig(output="elsewhere"))
+    assert saved.evaluation.evaluated == 1
+    assert saved.evaluation.config.output == "elsewhere"
 
 
 def test_a_damaged_or_missing_state_is_told(tmp_path):

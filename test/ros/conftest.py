@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import os
 import re
+import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -21,6 +24,8 @@ os.environ["ROS_DOMAIN_ID"] = str(1 + (zlib.crc32(SESSION.encode()) + WORKER) % 
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 os.environ["ROS_LOG_DIR"] = tempfile.mkdtemp(prefix="ros_log_")
 DEADLINE_S = 30.0
+PROCESS_DEADLINE_S = 60.0
+NODE_COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}())"
 
 
 class Inbox:
@@ -168,6 +173,75 @@ def graph():
     graph = Graph()
     yield graph
     graph.close()
+
+
+class Process:
+    """A node as a process; its output is collected as it comes."""
+
+    def __init__(self, command):
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+        )
+        self._lines = []
+        self._changed = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for line in self._process.stdout:
+            with self._changed:
+                self._lines.append(line)
+                self._changed.notify_all()
+
+    @property
+    def output(self):
+        return "".join(self._lines)
+
+    def wait_for_output(self, text):
+        with self._changed:
+            assert self._changed.wait_for(lambda: text in self.output, PROCESS_DEADLINE_S), (
+                self.output
+            )
+
+    def send(self, number):
+        """Send a signal."""
+        self._process.send_signal(number)
+
+    def end(self, number=None):
+        """Send a signal, if any, and return the exit code."""
+        if number is not None:
+            self._process.send_signal(number)
+        try:
+            code = self._process.wait(PROCESS_DEADLINE_S)
+        finally:
+            self._process.kill()
+        self._reader.join(PROCESS_DEADLINE_S)
+        return code
+
+
+@pytest.fixture
+def start_python():
+    """Start Python as a process with these arguments."""
+    processes = []
+
+    def start_process(*arguments):
+        processes.append(Process([sys.executable, *arguments]))
+        return processes[-1]
+
+    yield start_process
+    for process in processes:
+        process.end(signal.SIGKILL)
+
+
+@pytest.fixture
+def start_node(start_python):
+    """Start a node as a process with these ROS arguments."""
+
+    def start(node, *arguments):
+        return start_python("-c", NODE_COMMAND.format(node), "--ros-args", *arguments)
+
+    return start
 
 
 def header(stamp_ns, frame_id="camera"):

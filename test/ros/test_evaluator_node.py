@@ -1,4 +1,5 @@
-"""The evaluator node over real topics: scores, pictures, services, the report, and what goes wrong."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The evaluator node over real topics: scores, images, services, the report, and failures."""
 
 from __future__ import annotations
 
@@ -30,20 +31,20 @@ from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.report_writer import ReportWriter
 
 DEADLINE_S = 60
-WIDTH, HEIGHT = 32, 24
+WIDTH = 32
+HEIGHT = 24
 NODE = "/evaluator_node"
 IDENTITY = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
 MS = 1_000_000
 
 
 class Feeder:
-    """Publishes predictions and clouds the way the depth node and a LiDAR do."""
+    """Publishes predictions and clouds as the depth node and a LiDAR do."""
 
     def __init__(self, graph, make):
         self.make = make
-        self.depth, self.sigma = (
-            graph.publisher(Image, f"{name}/image_rect", 50) for name in ("depth", "uncertainty")
-        )
+        self.depth = graph.publisher(Image, "depth/image_rect", 50)
+        self.sigma = graph.publisher(Image, "uncertainty/image_rect", 50)
         self.info = graph.publisher(CameraInfo, "depth/camera_info")
         self.clouds = graph.publisher(PointCloud2, "lidar/points", 50)
 
@@ -65,9 +66,9 @@ class Feeder:
 
 def arrays(seed):
     random = np.random.default_rng(seed)
-    return random.uniform(3, 5, (HEIGHT, WIDTH)).astype(np.float32), random.uniform(
-        0.1, 1, (HEIGHT, WIDTH)
-    ).astype(np.float32)
+    depth_m = random.uniform(3, 5, (HEIGHT, WIDTH)).astype(np.float32)
+    sigma_m = random.uniform(0.1, 1, (HEIGHT, WIDTH)).astype(np.float32)
+    return depth_m, sigma_m
 
 
 @pytest.fixture
@@ -86,19 +87,18 @@ def start(graph):
 
 
 def expected(make, frames):
-    """The same frames through the offline objects: figures of the last frame, and of all."""
-    camera, cloud = (
-        camera_from_info(make.camera_info(0, WIDTH, HEIGHT)),
-        make.points_on_plane().astype(np.float32),
-    )
+    """Return the metrics of the last frame and of all, by the offline evaluation."""
+    camera = camera_from_info(make.camera_info(0, WIDTH, HEIGHT))
+    cloud = make.points_on_plane().astype(np.float32)
     truth = ground_truth_from_cloud(cloud, np.eye(4), camera, LidarConfig())
-    evaluation, figures = Evaluation(EvaluationConfig()), None
+    evaluation = Evaluation(EvaluationConfig())
+    metrics = None
     for seed in range(frames):
-        figures = evaluation.add(str(seed), seed, DepthPrediction(*arrays(seed)), truth)
-    return figures, flatten(evaluation.summary())
+        metrics = evaluation.add(str(seed), seed, DepthPrediction(*arrays(seed)), truth)
+    return metrics, flatten(evaluation.summary())
 
 
-def test_figures_of_frame_and_run_are_those_of_the_offline_evaluation(graph, start, make):
+def test_metrics_of_frame_and_run_equal_the_offline_evaluation(graph, start, make):
     node = start()
     names = {
         "abs_rel": "depth.abs_rel",
@@ -117,51 +117,52 @@ def test_figures_of_frame_and_run_are_those_of_the_offline_evaluation(graph, sta
     assert node._live.evaluation.frames() == {"read": 5, "evaluated": 5, "skipped": {}}
 
 
-def test_every_figure_has_a_topic(graph, start):
+def test_every_metric_has_a_topic(graph, start):
     start()
-    figures = [
+    metrics = [
         key.split(".", 1)[1].replace(".", "/")
         for key in flatten(Evaluation().summary())
         if key.startswith(("depth.", "uncertainty."))
     ]
-    assert len(figures) > 20
+    assert len(metrics) > 20
     topics = lambda: {name for name, _ in graph.node.get_topic_names_and_types()}  # noqa: E731
-    wanted = {
-        f"{NODE}/metrics/{prefix}{figure}" for figure in figures for prefix in ("", "frame/")
+    expected_topics = {
+        f"{NODE}/metrics/{prefix}{metric}" for metric in metrics for prefix in ("", "frame/")
     }
-    graph.until(lambda: wanted <= topics(), "a topic for every figure")
+    graph.until(lambda: expected_topics <= topics(), "a topic for every metric")
 
 
-def test_pictures_only_while_someone_looks(graph, start, make, monkeypatch):
+def test_images_are_drawn_only_for_subscribers(graph, start, make, monkeypatch):
     from uncertainty_depth.ros import score_outputs
 
-    made = []
+    drawn = []
     original = score_outputs.colorize
     monkeypatch.setattr(
-        score_outputs, "colorize", lambda *arguments: made.append(1) or original(*arguments)
+        score_outputs, "colorize", lambda *arguments: drawn.append(1) or original(*arguments)
     )
     start()
-    scores, feeder = graph.inbox(Float64, f"{NODE}/metrics/frame/rmse"), Feeder(graph, make)
+    scores = graph.inbox(Float64, f"{NODE}/metrics/frame/rmse")
+    feeder = Feeder(graph, make)
     feeder.frame(100 * MS)
     scores.wait(1)
-    assert made == []
-    error, truth = (
-        graph.inbox(Image, f"{NODE}/{name}/image") for name in ("error", "ground_truth")
-    )
+    assert drawn == []
+    error = graph.inbox(Image, f"{NODE}/error/image")
+    truth = graph.inbox(Image, f"{NODE}/ground_truth/image")
     plot = graph.inbox(Image, f"{NODE}/sparsification/image")
     feeder.frame(200 * MS)
     shown = decode_image(error.wait(1)[0])
     assert shown.shape == decode_image(truth.wait(1)[0]).shape == (HEIGHT, WIDTH, 3)
     assert len(np.unique(shown.reshape(-1, 3), axis=0)) > 3
     assert error.messages[0].header.frame_id == "camera"
-    picture = decode_image(plot.wait(1)[0])
-    assert picture.shape[0] > 200
-    assert picture.std() > 5
+    plot_image = decode_image(plot.wait(1)[0])
+    assert plot_image.shape[0] > 200
+    assert plot_image.std() > 5
 
 
 def test_save_writes_the_report_and_reset_starts_anew(graph, start, make, tmp_path):
     node = start(output=str(tmp_path / "report"))
-    scores, feeder = graph.inbox(Float64, f"{NODE}/metrics/frame/rmse", 50), Feeder(graph, make)
+    scores = graph.inbox(Float64, f"{NODE}/metrics/frame/rmse", 50)
+    feeder = Feeder(graph, make)
     model = graph.publisher(
         String, "depth/model", QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     )
@@ -197,7 +198,7 @@ def test_save_writes_the_report_and_reset_starts_anew(graph, start, make, tmp_pa
 
 
 def test_saving_in_the_middle_of_a_run_changes_no_score(graph, start, make, tmp_path):
-    """The cloud is there before ~/save and the prediction after it, and the other way round: both are scored all the same."""
+    """Whether the cloud or the prediction comes before ~/save: both frames are scored."""
     node = start(output=str(tmp_path / "report"))
     feeder = Feeder(graph, make)
     feeder.prediction(100 * MS)
@@ -245,7 +246,7 @@ def test_a_slow_report_loses_no_frame(graph, start, make, tmp_path):
         seen.append(evaluation.frames())
         return folder / "report.html"
 
-    node._reports = ReportWriter(draw_slowly)
+    node._reports.writer = ReportWriter(draw_slowly)
     scores = graph.inbox(Float64, f"{NODE}/metrics/frame/rmse", 50)
     feeder = Feeder(graph, make)
     feeder.frame(100 * MS)
@@ -354,7 +355,8 @@ def test_the_folder_may_be_given_later(graph, start, make, tmp_path):
 
 def test_closing_writes_the_report(graph, start, make, tmp_path):
     node = start(output=str(tmp_path / "report"))
-    scores, feeder = graph.inbox(Float64, f"{NODE}/metrics/frame/rmse"), Feeder(graph, make)
+    scores = graph.inbox(Float64, f"{NODE}/metrics/frame/rmse")
+    feeder = Feeder(graph, make)
     feeder.frame(100 * MS)
     scores.wait(1)
     feeder.prediction(200 * MS)
@@ -396,9 +398,24 @@ def test_bad_clouds_and_lost_halves_are_counted_and_reported(graph, start, make,
     assert frames == {"read": 4, "evaluated": 1, "skipped": reasons}
 
 
+def test_a_wrong_geometry_is_logged_and_noted_in_the_report(graph, start, make, tmp_path):
+    node = start(output=str(tmp_path / "report"))
+    log = graph.inbox(Log, "/rosout", 50)
+    feeder = Feeder(graph, make)
+    feeder.prediction(100 * MS)
+    feeder.cloud(100 * MS, 1000 * make.points_on_plane())
+    log.wait_for(lambda line: "the ground truth is in millimetres" in line.msg)
+    graph.stop(node)
+    summary = json.loads((tmp_path / "report" / "summary.json").read_text())
+    (note,) = summary["notes"]
+    assert "the ground truth is in millimetres" in note
+    assert summary["geometry"]["warnings"] == [note]
+
+
 def test_diagnostics_tell_what_keeps_frames_from_being_scored(graph, start, make):
     start()
-    inbox, feeder = graph.inbox(DiagnosticArray, "/diagnostics", 50), Feeder(graph, make)
+    inbox = graph.inbox(DiagnosticArray, "/diagnostics", 50)
+    feeder = Feeder(graph, make)
 
     def status(sentence):
         return inbox.wait_for(lambda message: sentence in message.status[0].message).status[0]
@@ -434,7 +451,8 @@ def test_diagnostics_hold_the_verdict_of_the_report(graph, start, make, tmp_path
 
 def test_a_bag_that_loops_keeps_counting(graph, start, make):
     node = start()
-    scores, feeder = graph.inbox(Float64, f"{NODE}/metrics/frame/rmse", 50), Feeder(graph, make)
+    scores = graph.inbox(Float64, f"{NODE}/metrics/frame/rmse", 50)
+    feeder = Feeder(graph, make)
     for turn in range(2):
         for stamp in (100, 200, 300):
             feeder.frame(stamp * MS)
@@ -469,9 +487,9 @@ def test_best_effort_lidar_is_heard_by_default(graph, start, make):
 
 def test_overridden_quality_of_service_outlives_a_change_at_run_time(graph, start):
     node = start("-p", "qos_overrides./lidar/points.subscription.reliability:=best_effort")
-    before = node._ground_truth
+    before = node._inputs.ground_truth
     assert graph.set_parameters(NODE, queue_size=7).successful
-    graph.until(lambda: node._ground_truth is not before, "the new subscription")
+    graph.until(lambda: node._inputs.ground_truth is not before, "the new subscription")
     graph.until(
         lambda: len(graph.node.get_subscriptions_info_by_topic("/lidar/points")) == 1,
         "end of the old subscription",
@@ -484,7 +502,8 @@ def test_a_change_of_what_is_scored_starts_anew_and_an_impossible_one_is_refused
     graph, start, make
 ):
     node = start()
-    scores, feeder = graph.inbox(Float64, f"{NODE}/metrics/frame/rmse"), Feeder(graph, make)
+    scores = graph.inbox(Float64, f"{NODE}/metrics/frame/rmse")
+    feeder = Feeder(graph, make)
     feeder.frame(100 * MS)
     scores.wait(1)
     refused = graph.set_parameters(NODE, min_depth=90.0, alpha=0.5)
@@ -523,7 +542,7 @@ def test_options_that_the_scores_cannot_take_are_refused_and_nothing_changes(gra
     graph.until(lambda: node._live.evaluation.evaluated == 2, "the next frame, scored as before")
 
 
-def test_figures_without_a_value_are_nan(graph, start, make):
+def test_metrics_without_a_value_are_nan(graph, start, make):
     start()
     scores = graph.inbox(Float64, f"{NODE}/metrics/frame/spearman")
     feeder = Feeder(graph, make)

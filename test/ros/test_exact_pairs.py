@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Joining two streams by equal stamps."""
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def test_oldest_is_given_up_when_full_and_repeated_stamps_replace():
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 6))), st.integers(1, 4))
 def test_every_message_is_paired_or_given_up_once(arrivals, queue_size):
-    pairs, paired, lost = ExactPairs(queue_size), 0, []
+    pairs = ExactPairs(queue_size)
+    paired = 0
+    lost = []
     for index, (side, stamp) in enumerate(arrivals):
         pair, given_up = pairs.add(side, stamp, (side, stamp, index))
         if pair is not None:

@@ -1,4 +1,5 @@
-"""Where the LiDAR is: from the parameter, or from tf2 (stood in for here, since no wheel has it)."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Extrinsics from the parameter, or from tf2: a stand-in here, since no wheel has it."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ class TransformException(Exception):
 
 
 class Buffer:
-    """tf2's buffer as far as it is used: knows one transform, records what it was asked."""
+    """A tf2 buffer that knows one transform and records what it was asked."""
 
     asked = None
 
@@ -45,7 +46,8 @@ class TransformListener:
     """tf2's: the node keeps its subscriptions until it is told to let go."""
 
     def __init__(self, buffer, node):
-        self.buffer, self.node = buffer, node
+        self.buffer = buffer
+        self.node = node
         node.append(buffer)
 
     def unregister(self):

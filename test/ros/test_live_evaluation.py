@@ -1,4 +1,5 @@
-"""Scoring messages as they arrive, without a node: every prediction is scored or counted with its reason."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Messages scored as they arrive: each prediction is scored or counted with its reason."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from uncertainty_depth.messages.camera_info import calibration_from_info, camera
 from uncertainty_depth.ros.extrinsics import FixedExtrinsics
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
 
-WIDTH, HEIGHT = 32, 24
+WIDTH = 32
+HEIGHT = 24
 IDENTITY = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 MS = 1_000_000
 
@@ -28,10 +30,8 @@ def live(**changes):
 
 def maps(make, stamp, size=(HEIGHT, WIDTH), seed=0):
     random_state = np.random.default_rng(seed)
-    depth, sigma = (
-        random_state.uniform(3, 5, size).astype(np.float32),
-        random_state.uniform(0.1, 1, size).astype(np.float32),
-    )
+    depth = random_state.uniform(3, 5, size).astype(np.float32)
+    sigma = random_state.uniform(0.1, 1, size).astype(np.float32)
     return make.image(stamp, depth), make.image(stamp, sigma)
 
 
@@ -57,7 +57,7 @@ def test_a_frame_is_scored_once_its_cloud_has_come(ready, make):
     assert add_prediction(ready, make, 100 * MS) == []
     (scored,) = add_cloud(ready, make, 100 * MS)
     assert isinstance(scored, Scored)
-    assert scored.figures["depth.mae"] > 0
+    assert scored.metrics["depth.mae"] > 0
     known = np.isfinite(scored.ground_truth_m)
     assert 50 < known.sum() <= 400
     np.testing.assert_array_equal(scored.ground_truth_m[known], 4.0)
@@ -241,7 +241,7 @@ def test_ground_truth_images_in_metres_or_millimetres(make):
         np.full((HEIGHT, WIDTH), 4000, np.uint16).tobytes(),
     )
     (millimetres,) = evaluation.add_ground_truth(message)
-    assert metres.figures == pytest.approx(millimetres.figures, nan_ok=True)
+    assert metres.metrics == pytest.approx(millimetres.metrics, nan_ok=True)
     add_prediction(evaluation, make, 300 * MS)
     evaluation.add_ground_truth(make.image(300 * MS, truth[:5]))
     add_prediction(evaluation, make, 400 * MS)
@@ -259,6 +259,34 @@ def test_a_ground_truth_image_of_half_the_size_is_scaled(make):
     (scored,) = evaluation.add_ground_truth(make.image(100 * MS, half.astype(np.float32)))
     expected = half.astype(np.float32).repeat(2, axis=0).repeat(2, axis=1)
     np.testing.assert_array_equal(scored.ground_truth_m, expected)
+
+
+def test_a_wrong_unit_and_a_cloud_out_of_view_are_told(ready, make):
+    behind = make.points_on_plane(count=2000, depth=-4.0)
+    in_view = np.array([[0.0, 0.0, 4.0]])
+    add_prediction(ready, make, 100 * MS)
+    add_cloud(ready, make, 100 * MS, points=np.concatenate((behind, in_view)))
+    (warning,) = ready.geometry.warnings()
+    assert warning == "only 0.05% of the LiDAR's points fall into the image"
+    ready.reset()
+    assert ready.geometry.warnings() == []
+    add_prediction(ready, make, 200 * MS)
+    add_cloud(ready, make, 200 * MS, points=behind)
+    assert skipped(ready) == {"no_lidar_point_in_view": 1}
+    assert len(ready.geometry.warnings()) == 1, "the check sees frames that are skipped, too"
+    ready.reset()
+    add_prediction(ready, make, 300 * MS)
+    add_cloud(ready, make, 300 * MS, points=1000 * make.points_on_plane())
+    (warning,) = ready.geometry.warnings()
+    assert "millimetres" in warning
+
+
+def test_a_ground_truth_image_in_millimetres_is_told(make):
+    evaluation = live(use_ground_truth_image=True)
+    add_prediction(evaluation, make, 100 * MS)
+    evaluation.add_ground_truth(make.image(100 * MS, np.full((HEIGHT, WIDTH), 4000, np.float32)))
+    (warning,) = evaluation.geometry.warnings()
+    assert "millimetres" in warning
 
 
 def test_reset_forgets_scores_and_counts(ready, make):
@@ -290,7 +318,7 @@ def test_whatever_a_pair_raises_is_a_counted_frame(ready, make, monkeypatch):
         raise OverflowError("Python int too large to convert to C long")
 
     with monkeypatch.context() as patch:
-        patch.setattr("uncertainty_depth.ros.live_evaluation.cloud_points", fail)
+        patch.setattr("uncertainty_depth.ros.map_ground_truth.cloud_points", fail)
         add_prediction(ready, make, 100 * MS)
         (result,) = add_cloud(ready, make, 100 * MS)
     assert result.reason == "failed"
@@ -322,8 +350,8 @@ def test_maps_of_raw_images_are_scored_with_the_distortion_and_that_is_said(make
     )
     np.testing.assert_array_equal(scored.ground_truth_m, expected)
     assert evaluation.camera_notes == [
-        "depth/camera_info is distorted (plumb_bob): images stay as they are, points are projected "
-        "with the distortion"
+        "depth/camera_info is distorted (plumb_bob): images stay as they are, points are "
+        "projected with the distortion"
     ]
 
 

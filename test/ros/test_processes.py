@@ -5,11 +5,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import signal
-import subprocess
-import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -37,65 +33,6 @@ from uncertainty_depth.synthetic.source import synthesize
 
 DEADLINE_S = 60
 IDENTITY = ("-p", "lidar_to_camera:=[0., 0., 0., 0., 0., 0., 1.]")
-COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}())"
-
-
-class Process:
-    """A node as a process; its output is collected as it comes."""
-
-    def __init__(self, command):
-        environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-        self._process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
-        )
-        self._lines = []
-        self._changed = threading.Condition()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self):
-        for line in self._process.stdout:
-            with self._changed:
-                self._lines.append(line)
-                self._changed.notify_all()
-
-    @property
-    def output(self):
-        return "".join(self._lines)
-
-    def wait_for_output(self, text):
-        with self._changed:
-            assert self._changed.wait_for(lambda: text in self.output, DEADLINE_S), self.output
-
-    def end(self, number=None):
-        """Send a signal, if any, and return the exit code."""
-        if number is not None:
-            self._process.send_signal(number)
-        try:
-            code = self._process.wait(DEADLINE_S)
-        finally:
-            self._process.kill()
-        self._reader.join(DEADLINE_S)
-        return code
-
-
-@pytest.fixture
-def start():
-    """Starts Python with arguments."""
-    processes = []
-
-    def start_process(*arguments):
-        processes.append(Process([sys.executable, *arguments]))
-        return processes[-1]
-
-    yield start_process
-    for process in processes:
-        process.end(signal.SIGKILL)
-
-
-@pytest.fixture
-def start_node(start):
-    return lambda node, *arguments: start("-c", COMMAND.format(node), "--ros-args", *arguments)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -150,9 +87,12 @@ def test_what_cannot_work_is_one_sentence_and_exit_code_1(start_node, node, argu
     assert len([line for line in process.output.strip().splitlines() if "[rcl]" not in line]) == 1
 
 
-def test_a_wrong_model_folder_is_said_before_torch_is_imported(start):
-    without_torch = f"import sys; sys.modules['torch'] = None; {COMMAND.format('depth_node')}"
-    node = start("-c", without_torch, "--ros-args", "-p", "model:=/no/such/model")
+NODE_COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}())"
+
+
+def test_a_wrong_model_folder_is_said_before_torch_is_imported(start_python):
+    without_torch = f"import sys; sys.modules['torch'] = None; {NODE_COMMAND.format('depth_node')}"
+    node = start_python("-c", without_torch, "--ros-args", "-p", "model:=/no/such/model")
     assert node.end() == 1
     assert "model folder /no/such/model does not exist" in node.output
 
@@ -171,8 +111,8 @@ sys.exit(main.depth_node())
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_a_node_that_still_loads_its_model(start, tiny_model, number):
-    node = start("-c", SLOW_START, "--ros-args", "-p", f"model:={tiny_model}")
+def test_a_signal_ends_a_node_that_still_loads_its_model(start_python, tiny_model, number):
+    node = start_python("-c", SLOW_START, "--ros-args", "-p", f"model:={tiny_model}")
     node.wait_for_output("loading")
     assert node.end(number) == 0
     assert "Traceback" not in node.output
@@ -189,8 +129,8 @@ threading.Event().wait()
 """
 
 
-def test_a_middleware_that_hangs_does_not_keep_the_process(start):
-    process = start("-c", STUCK)
+def test_a_middleware_that_hangs_does_not_keep_the_process(start_python):
+    process = start_python("-c", STUCK)
     assert process.end() == 0
     assert process.output == "the counts\n"
 
@@ -235,8 +175,10 @@ def bag(tmp_path_factory) -> Path:
     return path
 
 
-def test_a_player_that_loops_stops_when_interrupted(start, graph, bag):
-    player = start("-m", "uncertainty_depth.cli.main", "play", str(bag), "--loop", "--clock")
+def test_a_player_that_loops_stops_when_interrupted(start_python, graph, bag):
+    player = start_python(
+        "-m", "uncertainty_depth.cli.main", "play", str(bag), "--loop", "--clock"
+    )
     graph.inbox(Image, BagSource(bag, SourceConfig()).topics.image).wait(
         10
     )  # more than the bag holds

@@ -124,7 +124,7 @@ def check_same_options(
     exempt: Collection[str] = (),
 ) -> None:
     """Raise `ConfigError` if an option differs from the saved one and is not exempt."""
-    for name in sorted(options.keys() - set(exempt)):
+    for name in sorted(saved.keys() - set(exempt)):
         if saved[name] != options[name]:
             raise ConfigError(
                 f"{name} is {options[name]!r}, but the scores in {path} were made with "

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -196,7 +197,9 @@ class State:
 
 def to_arrays(state: State, config: EvaluationConfig) -> dict[str, NDArray]:
     """Return the tables of a state, and its config as JSON under "header"."""
-    header = json.dumps({"format": FORMAT, "config": to_mapping(config)})
+    options = to_mapping(config)  # of a node: more than the evaluation's own
+    own = {item.name: options[item.name] for item in fields(EvaluationConfig)}
+    header = json.dumps({"format": FORMAT, "config": own})
     return {"header": np.array(header), **state.tables}
 
 

@@ -1,4 +1,5 @@
-"""Where the LiDAR sits relative to the camera: from a parameter, or from tf2 where it is installed."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The transform from LiDAR to camera, from a parameter or from tf2."""
 
 from __future__ import annotations
 
@@ -14,10 +15,14 @@ TF_TIMEOUT_S = 0.2
 
 
 class Extrinsics(Protocol):
-    """Gives the transform from a LiDAR frame to a camera optical frame."""
+    """Looks up the transform from a LiDAR frame to a camera optical frame."""
 
     def lookup(self, camera_frame: str, lidar_frame: str, stamp: Any) -> NDArray[np.float64]:
-        """(4, 4) transform at the cloud's stamp; `MessageError` "no_extrinsics" where there is none."""
+        """Return the (4, 4) transform at the cloud's stamp.
+
+        Raises:
+            MessageError: there is none, with the reason "no_extrinsics".
+        """
         ...
 
     def close(self) -> None:
@@ -26,10 +31,14 @@ class Extrinsics(Protocol):
 
 
 class FixedExtrinsics:
-    """The transform that was given, whatever the frames are called."""
+    """A constant transform, whatever the names of the frames."""
 
     def __init__(self, lidar_to_camera: tuple[float, ...]) -> None:
-        """`lidar_to_camera`: x y z qx qy qz qw, metres. Raises `ConfigError` unless these are seven usable numbers."""
+        """Check the transform: x y z qx qy qz qw, metres.
+
+        Raises:
+            ConfigError: these are not seven finite numbers with a quaternion.
+        """
         if not isinstance(lidar_to_camera, tuple):
             raise ConfigError(
                 f"lidar_to_camera is {lidar_to_camera!r}; expected 7 numbers: x y z qx qy qz qw"
@@ -37,18 +46,18 @@ class FixedExtrinsics:
         self._transform = transform_from_option(lidar_to_camera)
 
     def lookup(self, camera_frame: str, lidar_frame: str, stamp: Any) -> NDArray[np.float64]:
-        """The transform."""
+        """Return the transform."""
         return self._transform
 
     def close(self) -> None:
-        """Nothing was listened to."""
+        """Do nothing: there is no subscription."""
 
 
 class TfExtrinsics:
     """Transforms from /tf and /tf_static."""
 
     def __init__(self, node: Any) -> None:
-        """Start listening on `node`; called from its executor's process, looked up from another thread."""
+        """Subscribe to /tf and /tf_static on `node`; `lookup` is called from another thread."""
         import tf2_ros
 
         self._errors = tf2_ros.TransformException
@@ -57,12 +66,12 @@ class TfExtrinsics:
         self._listener = tf2_ros.TransformListener(self._buffer, node)
 
     def lookup(self, camera_frame: str, lidar_frame: str, stamp: Any) -> NDArray[np.float64]:
-        """The transform at the cloud's stamp, waited for shortly."""
+        """Return the transform at the cloud's stamp; wait up to `TF_TIMEOUT_S` for it."""
         from rclpy.duration import Duration
         from rclpy.time import Time
 
         try:
-            found = self._buffer.lookup_transform(
+            stamped = self._buffer.lookup_transform(
                 camera_frame,
                 lidar_frame,
                 Time.from_msg(stamp),
@@ -72,32 +81,35 @@ class TfExtrinsics:
             raise MessageError(
                 "no_extrinsics", f"no transform from {lidar_frame!r} to {camera_frame!r}: {error}"
             ) from error
-        shift, turn = found.transform.translation, found.transform.rotation
-        return transform_from(shift.x, shift.y, shift.z, turn.x, turn.y, turn.z, turn.w)
+        position = stamped.transform.translation
+        rotation = stamped.transform.rotation
+        return transform_from(
+            position.x, position.y, position.z, rotation.x, rotation.y, rotation.z, rotation.w
+        )
 
     def close(self) -> None:
-        """End the subscriptions of /tf and /tf_static, which the node would keep for ever."""
+        """End the subscriptions, which the node would keep otherwise."""
         self._listener.unregister()
 
 
 class NoExtrinsics:
-    """For ground truth that comes as an image."""
+    """Stands in for extrinsics where ground truth is an image."""
 
     def lookup(self, camera_frame: str, lidar_frame: str, stamp: Any) -> NDArray[np.float64]:
-        """There is none."""
+        """Raise `MessageError`: there is no LiDAR."""
         raise MessageError("no_extrinsics", "ground truth comes as images: there is no LiDAR")
 
     def close(self) -> None:
-        """Nothing was listened to."""
+        """Do nothing: there is no subscription."""
 
 
 def create_extrinsics(
     node: Any, lidar_to_camera: tuple[float, ...], use_ground_truth_image: bool
 ) -> Extrinsics:
-    """The parameter where it is set, else tf2.
+    """Return extrinsics from the parameter if it is set, else from tf2.
 
     Raises:
-        ConfigError: when the parameter is not a transform, or is empty where tf2_ros is not installed.
+        ConfigError: the parameter is no transform, or it is empty and tf2_ros is not installed.
     """
     if lidar_to_camera != ():
         return FixedExtrinsics(lidar_to_camera)
@@ -107,5 +119,6 @@ def create_extrinsics(
         return TfExtrinsics(node)
     except ImportError as error:
         raise ConfigError(
-            "lidar_to_camera is empty and tf2_ros is not installed; expected x y z qx qy qz qw, or a ROS distribution"
+            "lidar_to_camera is empty and tf2_ros is not installed; expected x y z qx qy qz qw, "
+            "or a ROS distribution"
         ) from error

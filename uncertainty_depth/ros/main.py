@@ -7,10 +7,12 @@ Errors become one sentence and exit code 1.
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import sys
-import threading
 from collections.abc import Sequence
+from types import FrameType
+from typing import Any
 
 from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
 from uncertainty_depth.ros.command_line import (
@@ -52,7 +54,7 @@ def run(command: NodeCommand, args: Sequence[str] | None) -> int:
         require_ros()
         refuse_ignored(command, arguments)
         spin(command, arguments)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # while the node was starting
         exit_if_stuck(0)
         return 0
     except UncertaintyDepthError as error:
@@ -70,12 +72,13 @@ def spin(command: NodeCommand, arguments: Sequence[str]) -> None:
     module = importlib.import_module(f"uncertainty_depth.ros.{command.name}")
     node_class = getattr(module, command.class_name)
     node = None
-    started = initialize(arguments)
+    signals = Signals(command.name)
+    initialize(arguments, signals)
     try:
         # before the node: no executor can be created after a signal
         executor = node_class.create_executor()
         node = node_class()
-        started.set()
+        signals.is_started = True
         executor.add_node(node)
         executor.spin()
     except ExternalShutdownException:
@@ -85,30 +88,60 @@ def spin(command: NodeCommand, arguments: Sequence[str]) -> None:
             raise
     finally:
         if node is not None:
-            print(node.close(), flush=True)
+            close(node, signals)
         take_down(rclpy.try_shutdown)
 
 
-def initialize(arguments: Sequence[str]) -> threading.Event:
-    """Initialize ROS so that SIGINT and SIGTERM shut its context down.
+def close(node: Any, signals: Signals) -> None:
+    """Close a node and print its summary; a second Ctrl-C meanwhile ends the process."""
+    signals.is_closing = True
+    try:
+        print(node.close(), flush=True)
+    except KeyboardInterrupt:
+        print(f"{signals.name}: aborted", file=sys.stderr, flush=True)
+        os._exit(128 + signal.SIGINT)  # threads that still work would be waited for
 
-    The caller sets the returned event once the node has started. Before that, a signal also
-    raises KeyboardInterrupt: there is nothing to lose, and loading a model takes long. Afterwards
-    it does not: it could interrupt anything, e.g. the writing of the report. rclpy calls Python's
-    handlers after its own.
+
+class Signals:
+    """Handles SIGINT and SIGTERM beside rclpy, whose own handler shuts the context down.
+
+    While the node starts, a signal raises `KeyboardInterrupt`: there is nothing to lose, and a
+    model loads for long. Once it runs, the first signal only shuts it down: an exception could
+    strike anywhere, in the middle of a frame for example. A second Ctrl-C raises again; a SIGTERM
+    does not: launch sends one 5 s after its SIGINT, while plots may still be drawn.
+
+    Attributes:
+        name: of the node.
+        is_started: the node runs.
+        is_closing: the node shuts down.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.is_started = False
+        self.is_closing = False
+        self._interrupts = 0
+
+    def on_signal(self, number: int, _: FrameType | None) -> None:
+        """Handle a signal."""
+        if not self.is_started:
+            raise KeyboardInterrupt
+        self._interrupts += number == signal.SIGINT
+        if self._interrupts > 1 and self.is_closing:
+            raise KeyboardInterrupt
+
+
+def initialize(arguments: Sequence[str], signals: Signals) -> None:
+    """Initialize ROS; rclpy calls Python's signal handlers after its own.
+
+    Raises:
+        ConfigError: rclpy refuses an argument.
     """
     import rclpy
 
-    started = threading.Event()
-
-    def on_signal(*_: object) -> None:
-        if not started.is_set():
-            raise KeyboardInterrupt
-
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, on_signal)
+        signal.signal(number, signals.on_signal)
     try:
         rclpy.init(args=list(arguments))
     except Exception as error:  # rclpy raises several types of exceptions for bad arguments
         raise ConfigError(f"ROS arguments cannot be used: {error}") from error
-    return started

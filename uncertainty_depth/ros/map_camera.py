@@ -1,4 +1,5 @@
-"""The camera of the maps that are scored, and of the ground truth images they are scored against."""
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Cameras of the maps that are scored and of the ground truth images."""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ from uncertainty_depth.messages.camera_info import calibration_from_info, camera
 
 
 class MapCamera:
-    """The newest camera infos: the maps' own, and where there are any the ground truth images'.
+    """Holds the latest camera infos of the maps and of the ground truth images.
 
     Attributes:
         info: of the maps; None before the first.
-        ground_truth_info: of the ground truth images; None where they come without.
-        notes: sentences about what the camera infos say, each once.
+        ground_truth_info: of the ground truth images; None without one.
+        notes: sentences for the reader of the scores, without repetition.
     """
 
     def __init__(self) -> None:
@@ -27,10 +28,10 @@ class MapCamera:
         self.notes: list[str] = []
 
     def camera(self, width: int, height: int) -> Camera:
-        """The camera of maps of this size: maps of raw images are scored with its distortion.
+        """Return the camera of maps of this size, with its distortion if they are of raw images.
 
         Raises:
-            MessageError: where the camera info cannot be understood or is not of such maps.
+            MessageError: the camera info is invalid or belongs to maps of another aspect.
         """
         rectifier = Rectifier(calibration_from_info(self.info), KEEP)
         if not rectifier.calibration.is_rectified:
@@ -40,12 +41,12 @@ class MapCamera:
         return camera_from_info(self.info).for_image(width, height)
 
     def as_maps(self, ground_truth_m: NDArray[np.float32]) -> NDArray[np.float32]:
-        """A ground truth image, (H, W) metres, rectified where it is raw and the maps are not.
+        """Return a ground truth image, (H, W) metres, rectified if it is raw and the maps are not.
 
-        Without both camera infos it is taken to show what the maps show, pixel by pixel.
+        Without both camera infos its pixels are taken to be those of the maps.
 
         Raises:
-            MessageError: where a camera info cannot be understood.
+            MessageError: a camera info is invalid.
         """
         if self.info is None or self.ground_truth_info is None:
             return ground_truth_m

@@ -1,0 +1,168 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A killed evaluator is resumed, and a stop by signals loses no number: real processes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+
+from sensor_msgs.msg import CameraInfo, Image, PointCloud2
+from std_msgs.msg import Float64
+
+from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig
+from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.evaluation import saved_state
+from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.ros.evaluator_options import check_output
+from uncertainty_depth.ros.run_state import RunState, state_folder
+
+WIDTH = 32
+HEIGHT = 24
+NODE = "/evaluator_node"
+FRAME_NS = 100_000_000
+IDENTITY = ("-p", "lidar_to_camera:=[0., 0., 0., 0., 0., 0., 1.]")
+
+
+class Robot:
+    """Publishes predictions with their clouds, and counts the scores that come back."""
+
+    def __init__(self, graph, make):
+        self._make = make
+        self._scores = graph.inbox(Float64, f"{NODE}/metrics/frame/rmse", 50)
+        self._depth = graph.publisher(Image, "depth/image_rect", 50)
+        self._sigma = graph.publisher(Image, "uncertainty/image_rect", 50)
+        self._info = graph.publisher(CameraInfo, "depth/camera_info")
+        self._clouds = graph.publisher(PointCloud2, "lidar/points", 50)
+
+    def drive(self, first, frames):
+        """Publish frames of these numbers, each once the one before is scored."""
+        before = len(self._scores.messages)
+        for count, index in enumerate(range(first, first + frames)):
+            stamp = (index + 1) * FRAME_NS
+            random = np.random.default_rng(index)
+            depth_m = random.uniform(3, 5, (HEIGHT, WIDTH)).astype(np.float32)
+            sigma_m = random.uniform(0.1, 1, (HEIGHT, WIDTH)).astype(np.float32)
+            self._info.publish(self._make.camera_info(stamp, WIDTH, HEIGHT))
+            self._depth.publish(self._make.image(stamp, depth_m))
+            self._sigma.publish(self._make.image(stamp, sigma_m))
+            self._clouds.publish(self._make.cloud(self._make.points_on_plane(), stamp))
+            self._scores.wait(before + count + 1)
+
+
+def saved_frames(output):
+    """Frames in the state that is on the disk; -1 before there is one."""
+    path = state_folder(output) / saved_state.STATE_FILE
+    if not path.exists():
+        return -1
+    with np.load(path) as file:
+        return json.loads(str(file["header"]))["evaluated"]
+
+
+def summary_of(output):
+    return json.loads((output / "summary.json").read_text())
+
+
+def rows_of(output):
+    with (output / "frames.csv").open(newline="") as file:
+        return [row["stamp_ns"] for row in csv.DictReader(file)]
+
+
+def test_a_killed_evaluator_goes_on_with_its_scores(start_node, graph, make, tmp_path):
+    output = tmp_path / "report"
+    arguments = (*IDENTITY, "-p", f"output:={output}", "-p", "example_frames:=0")
+    whole = tmp_path / "whole"
+    killed = start_node("evaluator_node", *arguments)
+    robot = Robot(graph, make)
+    robot.drive(0, 6)
+    graph.until(lambda: saved_frames(output) == 6, "state of all six frames")
+    assert killed.end(signal.SIGKILL) == -signal.SIGKILL
+    assert not output.exists()
+    gone = lambda: graph.node.count_publishers(f"{NODE}/metrics/frame/rmse") == 0  # noqa: E731
+    graph.until(gone, "end of the killed node")
+
+    careless = start_node("evaluator_node", *arguments)
+    assert careless.end() == 1
+    assert "resume:=true" in careless.output
+    assert saved_frames(output) == 6
+
+    resumed = start_node("evaluator_node", *arguments, "-p", "resume:=true")
+    resumed.wait_for_output("resumed with 6 frames")
+    robot = Robot(graph, make)
+    robot.drive(6, 3)
+    assert resumed.end(signal.SIGINT) == 0
+    summary = summary_of(output)
+    assert summary["frames"] == {"read": 9, "evaluated": 9, "skipped": {}}
+    assert any("6 frames were scored before" in note for note in summary["notes"])
+    assert rows_of(output) == [str((index + 1) * FRAME_NS) for index in range(9)]
+    assert not state_folder(output).exists()
+    graph.until(gone, "end of the resumed node")
+
+    fresh = start_node("evaluator_node", *arguments[:2], "-p", f"output:={whole}")
+    robot = Robot(graph, make)
+    robot.drive(0, 9)
+    assert fresh.end(signal.SIGINT) == 0
+    for part in ("depth", "uncertainty", "baselines", "verdict", "camera", "pixels"):
+        assert summary[part] == summary_of(whole)[part], part
+
+
+SLOW_PLOTS = """
+import sys, threading
+from uncertainty_depth.evaluation import report
+from uncertainty_depth.ros import main
+
+def draw(*_):
+    print("drawing", flush=True)
+    threading.Event().wait()
+
+report.draw = draw
+sys.exit(main.evaluator_node())
+"""
+
+
+def test_the_first_signal_writes_the_numbers_first_and_a_second_ctrl_c_aborts(
+    start_python, graph, make, tmp_path
+):
+    output = tmp_path / "report"
+    node = start_python("-c", SLOW_PLOTS, "--ros-args", *IDENTITY, "-p", f"output:={output}")
+    Robot(graph, make).drive(0, 2)
+    node.send(signal.SIGINT)
+    node.wait_for_output("drawing")
+    assert summary_of(output)["frames"]["evaluated"] == 2
+    assert len(rows_of(output)) == 2
+    node.send(signal.SIGTERM)  # as launch does after a while: the plots go on
+    assert node.end(signal.SIGINT) == 128 + signal.SIGINT
+    assert "evaluator_node: aborted" in node.output
+    assert summary_of(output)["frames"]["evaluated"] == 2
+
+
+def config(output, **changes):
+    return EvaluatorNodeConfig(output=str(output), **changes)
+
+
+def test_resuming_without_a_state_starts_a_new_run(tmp_path):
+    state = RunState(config(tmp_path / "report", resume=True))
+    assert state.resumed is None
+    assert state.create_table().rows().path.parent == state_folder(tmp_path / "report")
+
+
+def test_a_state_is_not_overwritten_unless_asked_and_only_resumed_with_the_same_options(tmp_path):
+    output = tmp_path / "report"
+    state = RunState(config(output))
+    evaluation = Evaluation(EvaluationConfig(), state.create_table())
+    state.save(evaluation, {}, pytest.fail)
+    state.close()
+    with pytest.raises(SourceError, match="resume:=true"):
+        check_output(config(output))
+    check_output(config(output, overwrite=True))
+    check_output(config(output, resume=True))
+    for changes in ({"alpha": 0.5}, {"max_time_difference": 1.0}):
+        with pytest.raises(ConfigError, match=next(iter(changes))):
+            RunState(config(output, resume=True, **changes))
+    RunState(config(output, overwrite=True))
+    assert not (state_folder(output) / saved_state.STATE_FILE).exists()
