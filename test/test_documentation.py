@@ -1,0 +1,62 @@
+"""What the documentation shows in Python runs, and its links lead somewhere."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import uncertainty_depth
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
+SOURCE = "synthetic:worlds=1,frames=2,width=64,height=48"
+ROOMS = ("metrics", "geometry", "calibration", "evaluation", "messages")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/api/index.md"])
+def test_examples_run(page, monkeypatch):
+    blocks = PYTHON.findall((ROOT / page).read_text(encoding="utf-8"))
+    assert blocks
+    rng = np.random.default_rng(0)
+    names = {
+        "image": rng.integers(0, 255, (48, 64, 3), np.uint8),
+        "ground_truth_m": rng.uniform(1, 5, (48, 64)).astype(np.float32),
+    }
+    for block in blocks:
+        exec(block.replace('"my_bag"', repr(SOURCE)), names)
+    assert names["prediction"].sigma_m.shape == (48, 64)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page):
+    links = LINK.findall(page.read_text(encoding="utf-8"))
+    missing = [link for link in links if not (page.parent / link).exists()]
+    assert not missing
+
+
+def test_docstring_examples_run():
+    tried = 0
+    for room in ROOMS:
+        package = importlib.import_module(f"uncertainty_depth.{room}")
+        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            results = doctest.testmod(importlib.import_module(found.name))
+            assert not results.failed, found.name
+            tried += results.attempted
+    assert tried, "no docstring has an example"
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
+
+
+def test_the_front_door_names_what_it_opens():
+    for name in uncertainty_depth.__all__:
+        assert getattr(uncertainty_depth, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = uncertainty_depth.nothing
