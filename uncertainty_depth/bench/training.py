@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing.connection import Connection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -37,6 +37,7 @@ from uncertainty_depth.training.epoch import train_epoch
 from uncertainty_depth.training.frames import TrainingFrames
 from uncertainty_depth.training.objective import Objective
 
+CHANNELS_LAST: Any = {"memory_format": torch.channels_last}  # not in torch's stubs
 NETWORK = NetworkConfig(backbone="tiny", decoder_width=64)
 TRAINING = TrainingConfig(device="cpu")
 PROCESSES = 2
@@ -133,7 +134,7 @@ class Trainee:
         self.frames = TrainingFrames(
             list(images), list(random.uniform(1, 10, images.shape[:3]).astype(np.float16))
         )
-        self.network = Hourglass(network).train().to(memory_format=torch.channels_last)
+        self.network = Hourglass(network).train().to(**CHANNELS_LAST)
         self.optimizer = _optimizer(self.network.parameters())
         self.objective = Objective(losses.choose(network, TRAINING))
 
@@ -210,9 +211,7 @@ class Loop:
     """Networks trained each by itself."""
 
     def __init__(self, networks: Sequence[nn.Module]) -> None:
-        self.networks = [
-            copy.deepcopy(network).to(memory_format=torch.channels_last) for network in networks
-        ]
+        self.networks = [copy.deepcopy(network).to(**CHANNELS_LAST) for network in networks]
         self.optimizers = [_optimizer(network.parameters()) for network in self.networks]
 
     def step(self, images: Tensor, depth_m: Tensor) -> Tensor:

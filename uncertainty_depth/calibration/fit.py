@@ -17,6 +17,7 @@ part of the way towards a pure scale.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ from uncertainty_depth.metrics.merci import error_ratio
 
 Floats = NDArray[np.float64]
 Shape = Callable[[Floats, Floats], SigmaMap]
-Size = Callable[[Floats, Floats, str], float]
+Size = Callable[[NDArray[Any], Floats, str], float]
 GROUPS = 64
 """Groups of pixels with like sigma that a shape is fitted to: most knots of a map, ends aside."""
 STRENGTHS = (0.25, 0.5, 0.75, 1.0)

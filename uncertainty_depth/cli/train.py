@@ -26,14 +26,14 @@ def train(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.training.record import read_begun
 
     before = read_begun(arguments.output) if arguments.resume else None
-    if arguments.source is None and before is None:
+    notation = arguments.source or (before.source if before else None)
+    if notation is None:
         raise ConfigError(
             "SOURCE is missing; only --resume takes it from the training that it continues"
         )
     source_options = from_arguments(
         SourceConfig, arguments, before.source_options if before else None
     )
-    notation = arguments.source or before.source
     source = checked_source.CheckedSource(open_source(notation, source_options))
     defaults = _default_options(arguments, before)
     network = from_arguments(NetworkConfig, arguments, defaults)

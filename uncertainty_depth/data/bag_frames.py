@@ -140,7 +140,11 @@ class BagFrames:
                 f"no {ground_truth.noun} within {self._max_time_difference} s",
             )
         ground_truth_m, scan = ground_truth.read(
-            truth, self._frame_id(image), camera, pixels.shape[:2], self._transforms
+            truth,
+            self._frame_id(image),
+            camera,
+            (pixels.shape[0], pixels.shape[1]),
+            self._transforms,
         )
         name = frame_name(time_ns)
         frame = Frame(time_ns, pixels, camera, ground_truth_m, name, scan)

@@ -92,8 +92,9 @@ class KittiDrive:
         turn[:3, :3] = _calibration(path, "R_rect_02", (3, 3)).T
         distortion = Distortion("plumb_bob", _calibration(path, "D_02", (5,)))
         raw = Camera(width, height, _calibration(path, "K_02", (3, 3)), turn, distortion)
-        rectified_size = _calibration(path, "S_rect_02", (2,)).astype(int)
-        return Calibration(raw, Camera(*rectified_size.tolist(), self._intrinsics))
+        rectified_width, rectified_height = _calibration(path, "S_rect_02", (2,)).astype(int)
+        rectified = Camera(int(rectified_width), int(rectified_height), self._intrinsics)
+        return Calibration(raw, rectified)
 
     def scan(self, index: int) -> NDArray[np.float32] | None:
         """Return (N, 4) float32 x y z reflectance; None where the Velodyne missed this frame.

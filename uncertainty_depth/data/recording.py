@@ -29,7 +29,7 @@ class Topic(NamedTuple):
     """
 
     kind: str
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody calls
     latched: bool = False
 
 

@@ -23,11 +23,13 @@ class Source(Protocol):
 
     Attributes:
         name: the source's notation.
-        notes: sentences about what was lost or assumed, complete after an iteration.
     """
 
     name: str
-    notes: list[str]
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about what was lost or assumed, complete after an iteration."""
 
     def __len__(self) -> int:
         """Camera frames expected: exact where the source knows it, else an estimate."""

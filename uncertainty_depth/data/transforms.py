@@ -94,7 +94,7 @@ class _Edge(NamedTuple):
 
     def at(self, time_ns: int | None) -> NDArray[np.float64]:
         pose = self.pose.at(time_ns)
-        return np.linalg.inv(pose) if self.is_inverse else pose
+        return np.linalg.inv(pose).astype(np.float64) if self.is_inverse else pose
 
 
 class TransformTree:
@@ -132,7 +132,9 @@ class TransformTree:
         if edge is None:
             edge = self._connect(parent, child, MovingPose(parent, child))
         if isinstance(edge.pose, MovingPose):
-            pose = np.linalg.inv(child_to_parent) if edge.is_inverse else child_to_parent
+            pose = child_to_parent
+            if edge.is_inverse:
+                pose = np.linalg.inv(child_to_parent).astype(np.float64)
             edge.pose.add(time_ns, pose)
             self._latest_ns = time_ns
 

@@ -65,11 +65,10 @@ def alignment(
     if len(edges.strengths) < MIN_EDGE_POINTS:
         return None
     strength = image_edges(reduced_image(image))
-    padding = [MAX_SHIFT] * 4
-    padded = cv2.copyMakeBorder(strength, *padding, cv2.BORDER_CONSTANT, value=0.0)
+    padded = np.pad(strength, MAX_SHIFT)
     surfaces = []
     for rotation in rotations:
-        points = _rotated(edges, rotation, strength.shape)
+        points = _rotated(edges, rotation, strength.shape[:2])
         surfaces.append(cv2.matchTemplate(padded, points, cv2.TM_CCORR))
     return np.stack(surfaces) / edges.strengths.sum()
 
@@ -116,7 +115,8 @@ def depth_edges(depth_m: NDArray[np.float32]) -> Edges:
     """
     known = np.isfinite(depth_m)
     if not known.any():
-        return Edges(*np.nonzero(known), np.empty(0, np.float32))
+        rows, columns = np.nonzero(known)
+        return Edges(columns, rows, np.empty(0, np.float32))
     window = int(np.clip(math.sqrt(NEIGHBOURS / _density(known, known)), 3, 41)) | 1
     neighbourhood = np.ones((window, window), np.uint8)
     inverse = np.zeros_like(depth_m)
@@ -147,7 +147,7 @@ def _density(mask: NDArray[Any], known: NDArray[np.bool_]) -> float:
     return float(np.median(cv2.boxFilter(mask.astype(np.float32), -1, size)[known]))
 
 
-def _rotated(edges: Edges, degrees: float, shape: tuple[int, int]) -> NDArray[np.float32]:
+def _rotated(edges: Edges, degrees: float, shape: tuple[int, ...]) -> NDArray[np.float32]:
     """(H, W): the strengths of the edges where their points lie after a rotation."""
     height, width = shape
     angle = math.radians(degrees)

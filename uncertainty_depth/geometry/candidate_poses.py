@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,7 +19,7 @@ def candidate_poses(lidar_to_camera: NDArray[np.float64]) -> dict[str, NDArray[n
     Those that equal the given one within a degree and a centimetre are left out.
     """
     inverse = np.linalg.inv(lidar_to_camera)
-    candidates = {
+    candidates: dict[str, NDArray[Any]] = {
         "the inverse of lidar_to_camera": inverse,
         "the cloud without any transform, as if it were in the optical frame": np.eye(4),
         "lidar_to_camera followed by body frame (x forward) to optical frame (z forward)": (
@@ -62,7 +64,7 @@ def _square_roots(pose: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     return roots
 
 
-def _is_close(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+def _is_close(one: NDArray[np.floating], other: NDArray[np.floating]) -> bool:
     turn = np.abs(one[:3, :3] - other[:3, :3]).max()
     shift = np.abs(one[:3, 3] - other[:3, 3]).max()
     return bool(turn < np.deg2rad(1) and shift < 0.01)

@@ -62,13 +62,14 @@ class Distortion:
         if self.model == EQUIDISTANT:
             k1, k2, k3, k4 = self.coefficients
             image_radius = Polynomial([0, 1, 0, k1, 0, k2, 0, k3, 0, k4])
-            angle = _first_positive(image_radius.deriv().roots())
+            angle = _first_positive(np.asarray(image_radius.deriv().roots(), complex))
             return np.tan(angle) if angle < np.pi / 2 else np.inf
         k1, k2, _, _, k3, k4, k5, k6, *_ = self._padded
         above = Polynomial([0, 1, 0, k1, 0, k2, 0, k3])
         below = Polynomial([1, 0, k4, 0, k5, 0, k6])
         slope = above.deriv() * below - above * below.deriv()
-        return _first_positive(np.concatenate([slope.roots(), below.roots()]))
+        roots = np.concatenate([slope.roots(), below.roots()])
+        return _first_positive(np.asarray(roots, complex))
 
     @property
     def _padded(self) -> NDArray[np.float64]:

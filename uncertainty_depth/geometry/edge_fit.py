@@ -70,12 +70,12 @@ class EdgeFit:
         if not deviation > 0:
             return None
         scores = (self._sum - median) / deviation
-        best = np.unravel_index(scores.argmax(), scores.shape)
-        rotation, row, column = best
+        rotation, row, column = map(int, np.unravel_index(scores.argmax(), scores.shape))
+        best = (rotation, row, column)
         return Fit(
             given=float(scores[_AS_GIVEN].max()),
             best=float(scores[best]),
-            shift=(int(column) - MAX_SHIFT, int(row) - MAX_SHIFT),
+            shift=(column - MAX_SHIFT, row - MAX_SHIFT),
             rotation=ROTATIONS[rotation],
-            wins=float(self._wins[best]) / self.frames,
+            wins=float(np.asarray(self._wins)[best]) / self.frames,
         )

@@ -50,7 +50,8 @@ def back_projected(depth_m: NDArray[np.float32], camera: Camera) -> NDArray[np.f
     points = depth_m[..., None] * _rays(camera)
     rotation = camera.frame_to_camera[:3, :3].astype(np.float32)
     shift = camera.frame_to_camera[:3, 3].astype(np.float32)
-    return (points - shift) @ rotation  # the transposed rotation applied to each row
+    rotated = (points - shift) @ rotation  # the transposed rotation applied to each row
+    return rotated.astype(np.float32, copy=False)
 
 
 @lru_cache(maxsize=4)

@@ -37,7 +37,9 @@ def cloud_points(message: Any) -> NDArray[np.float32]:
     strides = (message.row_step, message.point_step)
     if 0 in shape:
         return np.empty((0, 3), np.float32)
-    cloud = np.ndarray(shape, layout, np.frombuffer(message.data, np.uint8), strides=strides)
+    cloud: NDArray[Any] = np.ndarray(
+        shape, layout, np.frombuffer(message.data, np.uint8), strides=strides
+    )
     points = np.stack(
         [cloud[axis].reshape(-1) for axis in "xyz"], axis=1, dtype=np.float32, casting="same_kind"
     )

@@ -82,7 +82,7 @@ def _nearest(there: int, here: int) -> NDArray[np.intp]:
     return ((2 * np.arange(here) + 1) * there) // (2 * here)
 
 
-def _check_aspect(depth: tuple[int, int], image: tuple[int, int]) -> None:
+def _check_aspect(depth: tuple[int, ...], image: tuple[int, int]) -> None:
     ratio = (depth[1] * image[0]) / (depth[0] * image[1])
     if abs(ratio - 1) > ASPECT_TOLERANCE:
         raise MessageError(

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -74,7 +75,8 @@ class TrainingFrames:
 
     def save(self, folder: Path) -> None:
         """Write all pixels to files in `folder`, which other processes map into memory."""
-        for name, arrays in zip(FILES, (self.images, self.depths_m), strict=True):
+        frames: tuple[Sequence[NDArray[Any]], ...] = (self.images, self.depths_m)
+        for name, arrays in zip(FILES, frames, strict=True):
             file = np.lib.format.open_memmap(
                 folder / name, "w+", arrays[0].dtype, (len(arrays), *arrays[0].shape)
             )
@@ -89,7 +91,8 @@ class TrainingFrames:
     def fingerprint(self) -> str:
         """Return a checksum of all pixels; a resumed training must read the same frames."""
         checksum = 0
-        for array in (*self.images, *self.depths_m):
+        arrays: list[NDArray[Any]] = [*self.images, *self.depths_m]
+        for array in arrays:
             checksum = zlib.crc32(array.tobytes(), checksum)
         return f"{len(self)}-{checksum:08x}"
 

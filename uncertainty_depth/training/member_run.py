@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -40,9 +41,9 @@ class MemberRun:
             "" if len(model.plan) == 1 else f"{self.member.name} ({number + 1}/{len(model.plan)}) "
         )
         self.network = initial_network(self.member)
-        self.network.to(
-            model.device, memory_format=torch.channels_last
-        )  # 1.2 times as fast in a measured training step
+        # channels last: 1.2 times as fast in a measured training step
+        channels_last: Any = {"memory_format": torch.channels_last}  # not in torch's stubs
+        self.network.to(model.device, **channels_last)
         weights = [weight for weight in self.network.parameters() if weight.requires_grad]
         self.optimizer = torch.optim.AdamW(
             weights, self.training.learning_rate, weight_decay=self.training.weight_decay

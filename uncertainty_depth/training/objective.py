@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -50,7 +51,10 @@ class Objective:
             else self.misfit
         )
         value = misfit(network, images, self.targets(images, depth_m))
-        return value + network.decoder.divergence() / self.examples if self.examples else value
+        if not self.examples:
+            return value
+        decoder: Any = network.decoder
+        return value + decoder.divergence() / self.examples
 
     def misfit(self, network: nn.Module, images: Tensor, targets: Tensor) -> Tensor:
         """Return the mean loss without adversarial examples."""

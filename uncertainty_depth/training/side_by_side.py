@@ -163,6 +163,8 @@ class Worker:
         self.connection.close()
         self.bar.close()
         code = self.process.exitcode
+        if code is None:
+            return self.sentence or "its process has not ended"
         how = (
             f"its process was ended by {signal.Signals(-code).name}"
             if code < 0

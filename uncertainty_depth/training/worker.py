@@ -16,6 +16,7 @@ from logging.handlers import QueueHandler
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import RLock
+from typing import Any, cast
 
 import torch
 from tqdm import tqdm
@@ -43,7 +44,7 @@ def work(model: ModelRun, number: int, slot: int, threads: int, parent: Connecti
     logging.basicConfig(
         level=logging.INFO,
         format="%(message)s",
-        handlers=[ToParent(parent), logging.StreamHandler()],
+        handlers=[ToParent(cast(Any, parent)), logging.StreamHandler()],
     )
     tqdm.set_lock(
         RLock()
@@ -94,4 +95,5 @@ class ToParent(QueueHandler):
 
     def enqueue(self, record: logging.LogRecord) -> None:
         """Send a record through the connection."""
-        self.queue.send(record)
+        connection: Any = self.queue
+        connection.send(record)

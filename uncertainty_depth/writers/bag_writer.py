@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.messages.camera_info import fields_from_camera
 from uncertainty_depth.messages.stamps import SECOND_NS
 
-METADATA_VERSION = 8  # understood by ROS 2 Iron and later
+METADATA_VERSION: Literal[8] = 8  # understood by ROS 2 Iron and later
 _IMAGE_ENCODINGS = {("u1", 3): "rgb8", ("u1", 1): "mono8", ("u2", 1): "16UC1", ("f4", 1): "32FC1"}
 _INTENSITY_POINT = np.dtype([(name, np.float32) for name in ("x", "y", "z", "intensity")])
 
@@ -135,7 +135,7 @@ class BagWriter:
         height, width = rows.shape
         fields = [
             _new("sensor_msgs/msg/PointField", name, offset, 7, 1)
-            for name, (_, offset) in rows.dtype.fields.items()
+            for name, offset in _field_offsets(rows.dtype).items()
         ]
         data = rows.reshape(-1).view(np.uint8)
         step = rows.dtype.itemsize
@@ -210,3 +210,10 @@ def _latched() -> Qos:
         forever,
         False,
     )
+
+
+def _field_offsets(dtype: np.dtype[np.void]) -> dict[str, int]:
+    """Return the offset in bytes of each field of a structured dtype."""
+    if dtype.fields is None:
+        return {}
+    return {name: field[1] for name, field in dtype.fields.items()}

@@ -7,6 +7,9 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.evaluation.evaluate import Sink
@@ -29,7 +32,7 @@ def prediction_sink(path: Path) -> Iterator[Sink]:
         def write(frame: Frame, prediction: DepthPrediction) -> None:
             depth = prediction.depth_m
             sigma = prediction.sigma_m
-            images = {
+            images: dict[str, NDArray[Any]] = {
                 "/image": frame.image,
                 "/depth/image_rect": depth,
                 "/uncertainty/image_rect": sigma,

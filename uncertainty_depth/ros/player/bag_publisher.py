@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
+from typing import Any
 
 import rclpy
 from rclpy.context import Context
@@ -84,7 +85,7 @@ class BagPublisher:
         self._clock = self._node.create_publisher(Clock, "/clock", DEPTH) if config.clock else None
         self._last_result_ns: int | None = None
         self._interrupted = False
-        self._handler = None
+        self._handler: Any = None
         if config.wait_for_result:
             self._node.create_subscription(
                 Image, config.wait_for_result, self._on_result, _qos(latched=False), raw=True
