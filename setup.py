@@ -35,7 +35,9 @@ TEST = [
 setup(
     name=NAME,
     version="0.1.0",
-    description="Monocular depth with an error bar in ROS 2, and the scores that tell whether to trust it.",
+    description=(
+        "Monocular depth with an error bar in ROS 2, and the scores that tell whether to trust it."
+    ),
     license="Apache-2.0",
     maintainer="The uncertainty_depth developers",
     maintainer_email="maintainers@uncertainty-depth.invalid",

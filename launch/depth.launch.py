@@ -10,4 +10,5 @@ from uncertainty_depth.ros.launching import DEPTH, describe
 
 
 def generate_launch_description() -> LaunchDescription:
+    """Return the depth node, its launch arguments and RViz."""
     return LaunchDescription(describe(DEPTH))

@@ -11,4 +11,5 @@ from uncertainty_depth.ros.launching import EVALUATOR, describe
 
 
 def generate_launch_description() -> LaunchDescription:
+    """Return the evaluator node, its launch arguments and RViz."""
     return LaunchDescription(describe(EVALUATOR))

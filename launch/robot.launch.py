@@ -10,4 +10,5 @@ from uncertainty_depth.ros.launching import DEPTH, EVALUATOR, describe
 
 
 def generate_launch_description() -> LaunchDescription:
+    """Return both nodes, their launch arguments and RViz."""
     return LaunchDescription(describe(DEPTH, EVALUATOR))

@@ -8,7 +8,10 @@ import torch
 
 @pytest.fixture
 def one_thread() -> Iterator[None]:
-    """Torch works on one thread, whatever number it had before and gets back: the same bits everywhere, and room for the tests beside."""
+    """Run torch on one thread, then restore the number of threads.
+
+    The results have the same bits everywhere, and tests that run in parallel have processors left.
+    """
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What is replaced is replaced whole: by an exception, by a kill, and with other people's files."""
+"""Files are replaced whole: through an exception, a kill, and with other people's files."""
 
 import os
 import signal

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Every option can be set by a mapping and on the command line, and nothing wrong is taken silently."""
+"""Every option can be set by a mapping and on the command line, and wrong values are refused."""
 
 import argparse
 import dataclasses

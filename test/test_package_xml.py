@@ -1,4 +1,4 @@
-"""What package.xml declares: rosdep installs what the package imports, and nothing is left to chance."""
+"""What package.xml declares: rosdep installs all that the package imports."""
 
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Monocular depth with an error bar, and the scores that tell whether to trust the error bar.
 
     from uncertainty_depth import OnlineMetrics, Predictor, evaluate

@@ -1,3 +1,4 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Strict JSON: arrays become lists, and what is not finite becomes null."""
 
 from __future__ import annotations

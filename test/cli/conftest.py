@@ -24,7 +24,7 @@ PREDICTOR = {"module": "uncertainty_depth.inference.predictor", "owner": "module
 
 @pytest.fixture
 def strike():
-    """Runs a command that gets Ctrl-C, `times` times, when a function is called for the `call`-th time."""
+    """Run a command that gets Ctrl-C `times` times at the `call`-th call of a function."""
     return _strike
 
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Ctrl-C in real processes, at a place each process chooses itself: the frame is finished, the rest written."""
+"""Ctrl-C in real processes, at a chosen place: the frame is finished and the rest written."""
 
 import csv
 import json

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""`predict` in real processes: one bad image of many, a disk without room, Ctrl-C, and images to look at."""
+"""`predict` in real processes: one bad image of many, a full disk, Ctrl-C, and viewable images."""
 
 import resource
 import subprocess

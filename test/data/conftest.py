@@ -53,7 +53,10 @@ def points_at() -> Callable[[int], np.ndarray]:
 
 @pytest.fixture(scope="session")
 def write_frame(image_at, points_at) -> Callable[..., None]:
-    """Write camera info, image and cloud number `index` of the standard recording; what is in `leave_out` is not written."""
+    """Write camera info, image and cloud number `index` of the standard recording.
+
+    What is in `leave_out` is not written.
+    """
 
     def write(writer: BagWriter, index: int, leave_out: str = "") -> None:
         stamp_ns = START_NS + index * PERIOD_NS

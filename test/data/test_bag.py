@@ -119,7 +119,7 @@ def test_every_format_gives_the_same_frames_each_time(
 
 
 def write_parts(folder, parts, write_frame, lidar_to_camera):
-    """One MCAP per part, side by side: what to leave out of each of its frames, and their numbers."""
+    """One MCAP per part, side by side: what each of its frames lacks, and their numbers."""
     folder.mkdir()
     for name, (leave_out, indices) in parts.items():
         with BagWriter(folder.parent / name) as writer:
@@ -142,7 +142,7 @@ PARTS = {
 def test_files_side_by_side_are_merged_by_time(
     parts, tmp_path, write_frame, image_at, points_at, lidar_to_camera, camera
 ):
-    """More frames than the queue of the pairing holds: read one file after the other, they are lost."""
+    """More frames than the pairing's queue holds: read one file after the other, they are lost."""
     folder = write_parts(tmp_path / "log", parts, write_frame, lidar_to_camera)
     source = BagSource(folder, CONFIG)
     assert len(source) == 80
@@ -324,7 +324,8 @@ def test_topics_that_are_ambiguous_are_named_and_can_be_chosen(
         BagSource(bag, CONFIG)
     with pytest.raises(
         SourceError,
-        match="2 LiDAR point cloud topics, /lidar/points, /rear/points; choose one with --lidar-topic",
+        match="2 LiDAR point cloud topics, /lidar/points, /rear/points; "
+        "choose one with --lidar-topic",
     ):
         BagSource(bag, SourceConfig(image_topic="/rear/image"))
     frame = next(
@@ -353,7 +354,8 @@ def test_a_camera_info_elsewhere_is_taken_where_it_is_the_only_one_and_named_whe
     add_topics(tmp_path / "two", write_frame, lidar_to_camera, two_infos)
     with pytest.raises(
         SourceError,
-        match="2 camera info topics, /camera/camera_info, /rear/camera_info; choose one with --camera-info-topic",
+        match="2 camera info topics, /camera/camera_info, /rear/camera_info; "
+        "choose one with --camera-info-topic",
     ):
         BagSource(tmp_path / "two", SourceConfig(image_topic="/rectified/image"))
 
@@ -399,12 +401,14 @@ def test_an_uncompressed_image_is_taken_before_its_compressed_twin():
     assert chosen_of(topics, named).camera_info == "/camera/camera_info"
     with pytest.raises(
         SourceError,
-        match=r"image_topic '/points' in bag is sensor_msgs/msg/PointCloud2; expected sensor_msgs/msg/Image",
+        match=r"image_topic '/points' in bag is sensor_msgs/msg/PointCloud2; "
+        r"expected sensor_msgs/msg/Image",
     ):
         chosen_of(topics, SourceConfig(image_topic="/points"))
     with pytest.raises(
         SourceError,
-        match=r"no messages on lidar_topic '/nowhere'; it has /camera/camera_info \(sensor_msgs/msg/CameraInfo, 3\)",
+        match=r"no messages on lidar_topic '/nowhere'; "
+        r"it has /camera/camera_info \(sensor_msgs/msg/CameraInfo, 3\)",
     ):
         chosen_of(topics, SourceConfig(lidar_topic="/nowhere"))
 

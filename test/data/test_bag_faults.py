@@ -1,5 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What is wrong with bags: each fault is one clear sentence or a counted frame, never a crash, and nothing read is lost in silence."""
+"""Faulty bags: each fault is one clear sentence or a counted frame.
+
+No fault is a crash, and nothing that was read is lost in silence.
+"""
 
 from __future__ import annotations
 
@@ -82,19 +85,23 @@ def test_folders_that_are_no_bag_are_one_sentence(tmp_path, write_bag):
     [
         (
             "image",
-            r"no messages on any camera image topic; it has /camera/camera_info \(sensor_msgs/msg/CameraInfo, 5\), /lidar/points",
+            r"no messages on any camera image topic; "
+            r"it has /camera/camera_info \(sensor_msgs/msg/CameraInfo, 5\), /lidar/points",
         ),
         (
             "cloud",
-            "no messages on any LiDAR point cloud or depth image topic; it has /camera/camera_info",
+            "no messages on any LiDAR point cloud or depth image topic; "
+            "it has /camera/camera_info",
         ),
         (
             "info",
-            r"no messages on any camera info topic; it has /camera/image \(sensor_msgs/msg/Image, 5\)",
+            r"no messages on any camera info topic; "
+            r"it has /camera/image \(sensor_msgs/msg/Image, 5\)",
         ),
         (
             "transforms",
-            "no transform connects the LiDAR frame 'lidar' with the camera frame 'camera'; /tf_static knows none",
+            "no transform connects the LiDAR frame 'lidar' with the camera frame 'camera'; "
+            "/tf_static knows none",
         ),
     ],
 )
@@ -203,7 +210,7 @@ def test_messages_that_cannot_be_deserialised_are_counted(tmp_path, write_frame,
 
 
 def test_hostile_messages_among_sound_ones_are_counted(tmp_path, write_frame, lidar_to_camera):
-    """A PNG that claims 30000x30000 pixels, an offset of 2^31, a transform whose quaternion overflows."""
+    """A PNG that claims 30000x30000 pixels, an offset of 2^31, a quaternion that overflows."""
     types = get_typestore(Stores.ROS2_JAZZY).types
     fields = [types["sensor_msgs/msg/PointField"](name, 2**31, 7, 1) for name in "xyz"]
     header = types["std_msgs/msg/Header"]
@@ -288,7 +295,8 @@ def test_a_truncated_mcap_gives_the_frames_before_the_cut(
 def test_a_truncated_mcap_that_lacks_what_frames_need_says_both(write_many):
     with pytest.raises(
         SourceError,
-        match=r"no messages on any camera image topic; it has no topics; bag.mcap is truncated: 0 messages",
+        match=r"no messages on any camera image topic; it has no topics; "
+        r"bag.mcap is truncated: 0 messages",
     ):
         BagSource(cut(write_many(), 0.001, True), CONFIG)
 
@@ -436,7 +444,7 @@ def test_a_cut_sqlite3_bag_is_one_sentence(write_bag, tmp_path):
 
 @pytest.fixture
 def write_many(tmp_path, write_frame, lidar_to_camera):
-    """40 frames in chunks of a few messages each, as the large messages of a real camera make them."""
+    """40 frames in chunks of a few messages each, as with the large images of a real camera."""
 
     def write():
         with BagWriter(tmp_path / "bag") as writer:
@@ -460,8 +468,8 @@ def rewrite(
 ):
     """The same messages through the reference MCAP writer, with or without chunks.
 
-    Times of recording are in disorder by up to `jitter_ns`. With `data_checksum` the data section has
-    a checksum, and the chunks have none.
+    Times of recording are in disorder by up to `jitter_ns`. With `data_checksum` the data section
+    has a checksum, and the chunks have none.
     """
     rng = np.random.default_rng(0)
     with path.open("wb") as file, Reader(bag) as reader:

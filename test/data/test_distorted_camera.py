@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A camera whose lens distorts, before a world whose exact depth is known: every way to read it."""
+"""A camera with a lens distortion, before a world of known depth: every way to read it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def raw() -> Camera:
 
 @pytest.fixture(scope="module")
 def raw_image(world, view, raw):
-    """What the lens makes of the ideal image: each raw pixel from where OpenCV undistorts it to."""
+    """The ideal image as the lens shows it: each raw pixel from where OpenCV undistorts it to."""
     v, u = np.mgrid[:HEIGHT, :WIDTH].astype(np.float32)
     pixels = np.stack([u.ravel(), v.ravel()], axis=1)[:, None]
     ideal = cv2.undistortPoints(pixels, raw.intrinsics, COEFFICIENTS, P=raw.intrinsics)

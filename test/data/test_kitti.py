@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""KITTI drives: the projection matrix as KITTI defines it, a drive made here, and the real one where it is there."""
+"""KITTI: its projection matrix, a drive written here, and the real one where it is available."""
 
 from __future__ import annotations
 
@@ -37,7 +37,12 @@ def drive(tmp_path, points_at):
     folder = tmp_path / "2011_09_26" / "2011_09_26_drive_0001_sync"
     for part in ("image_02", "velodyne_points"):
         (folder / part / "data").mkdir(parents=True)
-    calibration = f"calib_time: today\nR_rect_00: {numbers(ROTATION)}\nS_rect_02: {numbers([40, 24])}\nP_rect_02: {numbers(PROJECTION)}\n"
+    calibration = (
+        "calib_time: today\n"
+        f"R_rect_00: {numbers(ROTATION)}\n"
+        f"S_rect_02: {numbers([40, 24])}\n"
+        f"P_rect_02: {numbers(PROJECTION)}\n"
+    )
     (folder.parent / "calib_cam_to_cam.txt").write_text(calibration)
     (folder.parent / "calib_velo_to_cam.txt").write_text(
         f"R: {numbers(VELODYNE_ROTATION)}\nT: {numbers(VELODYNE_SHIFT)}\n"

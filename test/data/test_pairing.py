@@ -1,5 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Pairing by the nearest stamp: against all stamps at once, in every interleaving, in disorder and through jumps in time."""
+"""Pairing by the nearest stamp, compared with a search over all stamps at once.
+
+In every interleaving, in disorder and through jumps in time.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ stamps = st.lists(st.integers(0, 2000), max_size=40).map(sorted)
 
 
 def run(pairer: Pairer, events) -> dict:
-    """Feed ("reference" | "cloud", stamp in ms); the outcomes as reference stamp to cloud stamp, in order of decision."""
+    """Feed ("reference" | "cloud", stamp in ms) and return the outcomes in order of decision.
+
+    An outcome is a reference stamp and its cloud stamp.
+    """
     outcomes = []
     for kind, stamp in events:
         outcomes += (pairer.add_reference if kind == "reference" else pairer.add_cloud)(
@@ -95,7 +101,7 @@ def test_a_looped_bag_loses_nothing_whichever_stream_jumps_first():
 
 
 def test_references_that_come_after_the_clouds_have_jumped_still_find_theirs():
-    """Predictions lag behind the clouds: the last of one loop come when the clouds of the next have begun."""
+    """Predictions lag: the last of one loop come when the clouds of the next have begun."""
     pairer = Pairer(0.05, 10)
     events = [
         ("cloud", 0),

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What is written to bags is read by ROS itself, and ROS' own message classes are decoded like those of rosbags."""
+"""ROS reads the bags that are written, and its message classes are decoded as rosbags' are."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def metres_of(millimetres: np.ndarray) -> np.ndarray:
 
 @pytest.fixture
 def write_rgbd(tmp_path, write_frame):
-    """Write the standard recording with depth images of `depth_at(index)` beside it; by default without LiDAR."""
+    """Write the standard recording, by default without LiDAR, and images of `depth_at(index)`."""
 
     def write(depth_at=millimetres_at, leave_out="cloud", frame="camera", frames=4):
         with BagWriter(tmp_path / "rgbd") as writer:
@@ -71,8 +71,8 @@ def test_the_lidar_comes_first_and_the_depth_image_can_be_chosen(write_rgbd):
     source = BagSource(bag, CONFIG)
     assert (source.topics.lidar, source.topics.depth_image) == ("/lidar/points", "")
     assert source.notes == [
-        "the ground truth is the LiDAR, /lidar/points; --ground-truth-topic takes a registered depth "
-        f"image instead: {DEPTH}"
+        "the ground truth is the LiDAR, /lidar/points; "
+        f"--ground-truth-topic takes a registered depth image instead: {DEPTH}"
     ]
     chosen = BagSource(bag, SourceConfig(ground_truth_topic=DEPTH))
     assert (chosen.topics.lidar, chosen.topics.depth_image) == ("", DEPTH)
@@ -189,7 +189,7 @@ def test_a_ground_truth_topic_that_cannot_be_one_is_a_sentence(write_rgbd, optio
 
 
 def compressed_message(millimetres, transport):
-    """What compressed_image_transport and compressed_depth_image_transport make of a depth image."""
+    """A depth image as compressed_image_transport or compressed_depth_image_transport sends it."""
     png = cv2.imencode(".png", millimetres)[1].tobytes()
     if transport == "compressed":
         return "16UC1; png compressed ", png

@@ -42,7 +42,8 @@ def test_what_does_not_exist_is_one_sentence(notation):
 def test_what_is_no_path_is_told_the_other_notations(notation):
     with pytest.raises(
         SourceError,
-        match=rf"^no such bag: {notation}; expected a bag's path, nyu:DIR, kitti:DRIVE_DIR or synthetic:$",
+        match=rf"^no such bag: {notation}; "
+        r"expected a bag's path, nyu:DIR, kitti:DRIVE_DIR or synthetic:$",
     ):
         open_source(notation, CONFIG)
 

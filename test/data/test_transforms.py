@@ -53,7 +53,8 @@ def test_frames_that_are_not_connected_are_named_with_those_that_are_known():
     tree.add("body", "camera", np.eye(4))
     with pytest.raises(
         SourceError,
-        match="LiDAR frame 'lidar' with the camera frame 'camera'; /tf_static knows base, body, camera, lidar;",
+        match="LiDAR frame 'lidar' with the camera frame 'camera'; "
+        "/tf_static knows base, body, camera, lidar;",
     ):
         tree.lookup("camera", "lidar")
     with pytest.raises(SourceError, match="knows none"):

@@ -40,7 +40,8 @@ def opencv_map(model: str) -> tuple[np.ndarray, np.ndarray]:
 def opencv_pixels(model: str, points: np.ndarray) -> np.ndarray:
     project = cv2.projectPoints
     if model == "equidistant":
-        project = lambda p, r, t, k, d: cv2.fisheye.projectPoints(p[:, None], r, t, k, d)  # noqa: E731
+        points = points[:, None]
+        project = cv2.fisheye.projectPoints
     rotation = cv2.Rodrigues(R.T)[0]
     return project(points, rotation, np.zeros((3, 1)), K, MODELS[model])[0].reshape(-1, 2)
 

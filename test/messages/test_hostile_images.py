@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Images that a stranger sends: each is decoded to what its header says, or refused with a reason."""
+"""Images of unknown origin: each is decoded as its header says, or refused with a reason."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Image messages of every encoding, padded and big-endian, through each back end, from rosbags' and rclpy's kinds of message."""
+"""Image messages of every encoding, padded and big-endian, through each back end.
+
+The messages are those of rosbags and those of rclpy.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def message(
     big_endian: bool = False,
     kind=lambda data: np.frombuffer(data, np.uint8),
 ):
-    """An Image message; `kind` makes its data: a numpy array as rosbags does, array.array as rclpy does."""
+    """An Image message; `kind` makes its data: a NumPy array (rosbags) or array.array (rclpy)."""
     pixels = pixels.astype(pixels.dtype.newbyteorder(">" if big_endian else "<"))
     rows = np.frombuffer(pixels.tobytes(), np.uint8).reshape(pixels.shape[0], -1)
     rows = np.hstack([rows, np.full((len(rows), padding), 77, np.uint8)])
@@ -247,7 +250,7 @@ class CvBridge:
 
 
 def test_a_cv_bridge_that_ends_the_process_is_not_taken(tmp_path, monkeypatch):
-    """As one built for another NumPy: it is imported, and the first image is a segmentation fault."""
+    """One built for another NumPy: it is imported, and the first image is a segmentation fault."""
     pytest.importorskip("sensor_msgs", reason="ROS 2 is not installed")
     (tmp_path / "cv_bridge" / "boost").mkdir(parents=True)
     (tmp_path / "cv_bridge" / "__init__.py").write_text(BROKEN_BRIDGE)

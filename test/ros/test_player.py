@@ -284,7 +284,7 @@ def test_stamp_of_serialized_messages(bag, make):
     ],
 )
 def test_nothing_but_an_installed_interface_is_imported(name, tmp_path, monkeypatch):
-    """Another module is not, though its name and files look like a message's: a bag is a stranger's file."""
+    """No other module is, even if it looks like a message's: bags are not trusted."""
     (tmp_path / "innocent" / "msg").mkdir(parents=True)
     for module in ("__init__", "msg/__init__", "msg/_image"):
         path = tmp_path / "innocent" / f"{module}.py"

@@ -51,7 +51,7 @@ def test_unknown_depth_stays_unknown() -> None:
 
 
 def test_what_is_enlarged_comes_nearer_by_the_same_factor() -> None:
-    """A ramp: the factor shows in its slope over the image, and depth over the image's own value must be its inverse."""
+    """The image is a ramp, whose slope gives the factor; depth must be divided by it."""
     ramp = torch.linspace(0.2, 0.8, 160).expand(32, 1, 128, 160).contiguous()
     enlarged, depth = zoom(ramp.expand(-1, 3, -1, -1), 10 * ramp, torch.Generator().manual_seed(0))
     factor = (0.8 - 0.2) / (enlarged[:, 0, 64, -1] - enlarged[:, 0, 64, 0])

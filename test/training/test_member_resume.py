@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A model of several networks, killed at any moment, goes on in the member and epoch that it was in."""
+"""A model of several networks, killed at any moment, goes on in its last member and epoch."""
 
 from __future__ import annotations
 
@@ -177,7 +177,8 @@ def test_one_checkpoint_for_all_networks_is_an_earlier_version_s(
     source, network, training = small
     with pytest.raises(
         ModelError,
-        match=r"model/checkpoint.safetensors is an earlier version's, for all 3 networks; expected one of each",
+        match=r"model/checkpoint.safetensors is an earlier version's, for all 3 networks; "
+        r"expected one of each",
     ):
         train(
             source,

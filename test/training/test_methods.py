@@ -77,7 +77,7 @@ def test_an_ensemble_may_share_a_frozen_encoder(small, make, tmp_path: Path) -> 
 
 
 def test_an_adversarial_ensemble_learns_from_other_images(small, make, tmp_path: Path) -> None:
-    """With a step of 0 it is a deep ensemble; with another it is not, and a frozen encoder is no obstacle."""
+    """Only with a step of 0 it equals a deep ensemble; the encoder may be frozen."""
     plain = content(make(small, tmp_path / "plain", "multi_inits", members=1))
     still = content(
         make(small, tmp_path / "still", "adversarial_ensemble", members=1, adversarial_step=0.0)
@@ -107,7 +107,7 @@ def test_an_adversarial_ensemble_learns_from_other_images(small, make, tmp_path:
 def test_learned_dropout_moves_its_rate_from_where_it_started(
     method: str, parameter: str, small, tmp_path: Path
 ) -> None:
-    """Six frames are few against the entropy of the masks: the noise grows, at every place by its own step."""
+    """With six frames the masks' entropy prevails: each layer's noise grows by its own step."""
     source, network, training = small
     folder = train(
         source, tmp_path / "model", network, replace(training, method=method, learning_rate=0.01)

@@ -108,7 +108,8 @@ def test_a_student_has_a_head_and_its_teacher_none(loss: str, network) -> None:
 def test_distilling_and_the_method_must_agree(method: str, distill: str, network) -> None:
     with pytest.raises(
         ConfigError,
-        match=f"method is '{method}' but distill is '{distill}'; expected 'distilled' with --distill MODEL",
+        match=f"method is '{method}' but distill is '{distill}'; "
+        "expected 'distilled' with --distill MODEL",
     ):
         plan(network, method, distill=distill)
 

@@ -12,7 +12,10 @@ SIZES = st.integers(1, 23)
 
 
 def naive(depth: np.ndarray, width: int, height: int) -> np.ndarray:
-    """Per cell: among known pixels that hold its centre or are centred in it, the value of the nearest; ties to the upper left."""
+    """Return the depth of the known pixel nearest to the centre of each cell.
+
+    Only pixels that hold the centre or are centred in the cell count; ties go to the upper left.
+    """
     rows, columns = depth.shape
     result = np.full((height, width), np.nan, np.float32)
     for y in range(height):

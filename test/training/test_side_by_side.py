@@ -70,9 +70,9 @@ def test_side_by_side_and_in_sequence_give_the_same_bits(small, tmp_path: Path) 
     one_by_one = content(train(source, tmp_path / "one_by_one", network, training))
     both = content(train(source, tmp_path / "both", network, replace(training, processes=2)))
     assert both == one_by_one
-    assert (
-        len(both) == 8
-    )  # two members, an encoder, two curves of each as table and picture, and model.json: no checkpoint, log or frames
+    # Two members, an encoder, two curves of each as table and image, and model.json:
+    # no checkpoint, log or frames.
+    assert len(both) == 8
     assert source.reads == 2
 
 
@@ -98,7 +98,8 @@ def test_a_process_that_dies_leaves_the_others_at_work(
         patch.setattr(run, "make_plan", with_broken)
         with pytest.raises(
             TrainingError,
-            match=r"member_0\d was not trained: .*; see .*member_0\d.log; nor was 1 other; a resumed training goes on",
+            match=r"member_0\d was not trained: .*; see .*member_0\d.log; nor was 1 other; "
+            r"a resumed training goes on",
         ):
             train(source, folder, network, replace(training, processes=3))
     assert "member_02 was not trained: its process was ended by SIGKILL; see" in caplog.text
@@ -199,7 +200,8 @@ def test_what_learns_from_a_network_that_failed_is_not_begun(network, tmp_path: 
     assert not crew.start(2)
     with pytest.raises(
         TrainingError,
-        match=r"depth was not trained: no reason; nor was 1 other; a resumed training goes on with what is missing$",
+        match=r"depth was not trained: no reason; nor was 1 other; "
+        r"a resumed training goes on with what is missing$",
     ):
         crew.report()
 

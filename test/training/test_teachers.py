@@ -74,7 +74,8 @@ def test_sigma_is_the_learned_error_and_depth_the_first_network_s(
     for component in ("epistemic", "aleatoric"):
         with pytest.raises(
             ConfigError,
-            match=f"component is '{component}', which learned_error .* does not have; expected 'total'$",
+            match=f"component is '{component}', which learned_error .* does not have; "
+            "expected 'total'$",
         ):
             Predictor(folder, PredictorConfig(component=component, device="cpu"))
 
@@ -85,13 +86,14 @@ def test_a_folder_without_an_error_network_has_no_learned_error(
     folder = make(small, tmp_path / "model", "deterministic")
     with pytest.raises(
         ModelError,
-        match=r"learned_error needs members 'error' and 'depth', .* has best; expected another method",
+        match=r"learned_error needs members 'error' and 'depth', .* has best; "
+        r"expected another method",
     ):
         LearnedError.load(model_folder.read(folder), lambda network: network)
 
 
 def test_an_error_network_learns_where_the_first_is_wrong(small, tmp_path: Path) -> None:
-    """A first network that is always 3 m: its error is a function of the brightness, as depth is."""
+    """The first network always says 3 m: its error is a function of brightness, as depth is."""
     source, network, training = small
 
     class Always(torch.nn.Module):

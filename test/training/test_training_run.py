@@ -111,7 +111,7 @@ def test_snapshots_differ(
 def test_it_learns(
     head: str, more_frames, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
 ) -> None:
-    """Depth is a function of brightness here: the error must fall well below that of the best constant."""
+    """Depth is a function of brightness: the error must fall well below the best constant's."""
     longer = dataclasses.replace(
         training, epochs=6, method="mc_dropout", batch_size=3, learning_rate=3e-3, augment=False
     )
@@ -176,7 +176,7 @@ def test_the_seed_alone_decides(
 
 @pytest.fixture
 def small(source, network: NetworkConfig, training: TrainingConfig):
-    """Two epochs that take no time, of a network with head: what differs between runs is when they die."""
+    """Two short epochs of a network with head: the runs differ only in when they are killed."""
     source.records = source.records[:6]
     return (
         source,
@@ -308,7 +308,7 @@ def test_what_the_user_hides_in_the_folder_stays(small, tmp_path: Path) -> None:
 def test_a_checkpoint_of_an_earlier_version_is_read(
     small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It held the histories of all networks and what they have in common, which `model.json` did not."""
+    """It held what `model.json` lacked: the histories of all networks and their common facts."""
     source, network, training = small
     whole = content(train(source, tmp_path / "whole", network, training))
     interrupted(small, tmp_path / "model", monkeypatch)

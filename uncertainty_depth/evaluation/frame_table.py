@@ -71,7 +71,10 @@ class FrameTable:
             OSError: the file cannot be written.
         """
         if path is None:
-            self._file: Any = tempfile.NamedTemporaryFile("a+", newline="", encoding="utf-8")  # noqa: SIM115  closed with the table
+            # Closed with the table.
+            self._file: Any = tempfile.NamedTemporaryFile(  # noqa: SIM115
+                "a+", newline="", encoding="utf-8"
+            )
             self._path = Path(self._file.name)
         else:
             self._file = path.open("a+", newline="", encoding="utf-8")

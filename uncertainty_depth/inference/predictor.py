@@ -55,7 +55,11 @@ class Predictor:
             precision.
     """
 
-    def __init__(self, folder: Path | str, config: PredictorConfig = PredictorConfig()) -> None:  # noqa: B008  frozen
+    def __init__(
+        self,
+        folder: Path | str,
+        config: PredictorConfig = PredictorConfig(),  # noqa: B008  frozen
+    ) -> None:
         check(config)
         self.model = read(folder)
         self.method = _choose_method(config.method, self.model)

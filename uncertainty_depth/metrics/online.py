@@ -52,7 +52,10 @@ class OnlineMetrics:
         ValueError: alpha is out of range.
     """
 
-    def __init__(self, config: EvaluationConfig = EvaluationConfig()) -> None:  # noqa: B008 (frozen)
+    def __init__(
+        self,
+        config: EvaluationConfig = EvaluationConfig(),  # noqa: B008  frozen
+    ) -> None:
         checks.fraction("alpha", config.alpha)
         self.config = config
         self._state = State(config)

@@ -209,7 +209,8 @@ def from_arrays(
     """Return the state and the config that `to_arrays` gave; `path` is where they were read from.
 
     Raises:
-        SourceError: they are of another format. Whatever else is raised means that they are damaged.
+        SourceError: they are of another format. Whatever else is raised means that they are
+            damaged.
     """
     header = json.loads(str(arrays["header"]))
     _check_format(path, header["format"])

@@ -256,7 +256,7 @@ class Material:
     emission: float = 0.0
 
     def albedo(self, uv: Floats, width: Floats) -> Floats:
-        """Return linear albedo (3, N) at (2, N) texture coordinates over footprints, metres."""
+        """Return the linear reflectance (3, N) at texture coordinates (2, N) and footprints, m."""
         colour = self.texture(uv + np.asarray(self.shift, np.float32)[:, None], width)
         if self.dirt > 0:
             u, v = (uv + np.float32(self.shift[0])) / np.float32(0.025)

@@ -93,7 +93,8 @@ def restore(path: Path, network: DepthNetwork, optimizer: torch.optim.Optimizer)
         ModelError: the checkpoint is damaged.
     """
     with _opened(path) as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a mapping
+        # The file is not a mapping.
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     weights = {
         name.removeprefix("network."): value
         for name, value in tensors.items()
