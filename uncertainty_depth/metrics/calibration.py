@@ -59,6 +59,10 @@ def auce(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> 
     0.074 there, and 0 with distribution="laplace".
 
     Arguments and errors as in `coverage`; trapezoid rule; NaN for N = 0.
+
+    Examples:
+        >>> round(auce(error=[1.0, 2.0], sigma=[0.0, 0.0]), 2)  # covers nothing
+        0.49
     """
     fractions = np.asarray(coverage(error, sigma, LEVELS, distribution))
     return area_of_miscoverage(fractions)

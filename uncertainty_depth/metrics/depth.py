@@ -177,6 +177,10 @@ def depth_errors(depth: ArrayLike, ground_truth: ArrayLike) -> dict[str, float]:
 
     Raises:
         ValueError: wrong shapes, a non-finite value, ground truth that is not positive.
+
+    Examples:
+        >>> depth_errors(depth=[2.0, 3.0], ground_truth=[1.0, 3.0])["mae"]
+        0.5
     """
     depth, ground_truth = checks.flat(depth=depth, ground_truth=ground_truth)
     checks.above_zero(ground_truth=ground_truth)

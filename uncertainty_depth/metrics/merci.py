@@ -98,6 +98,13 @@ def n_merci(
     Raises:
         ValueError: wrong shapes, a negative or non-finite value, alpha out of range, both
             readings.
+
+    Examples:
+        >>> error = [0.1, 0.2, 0.3, 0.4]
+        >>> n_merci(error, sigma=[1, 2, 3, 4], alpha=1.0)  # proportional to the error
+        0.0
+        >>> n_merci(error, sigma=[1, 1, 1, 1], alpha=1.0)  # says nothing
+        1.0
     """
     errors, sigmas = _checked(error, sigma)
     if trimmed and withdrawn:

@@ -142,6 +142,12 @@ def sparsification(
     Raises:
         ValueError: wrong shapes, a negative sigma, a non-finite value, an unknown variant, an
             error that the variant is not defined for.
+
+    Examples:
+        >>> depth = [1.1, 2.4, 3.0]
+        >>> ground_truth = [1.0, 2.0, 3.0]
+        >>> sparsification(depth, sigma=[0.1, 0.2, 0.0], ground_truth=ground_truth).ause
+        0.0
     """
     convention = VARIANTS[checks.choice("variant", variant, tuple(VARIANTS))]
     name = (
