@@ -37,7 +37,8 @@ def replacing(path: Path | str) -> Iterator[Path]:
         temporary.replace(path)
         _sync(path.parent)
     except OSError as error:
-        if error.filename in (None, str(temporary)):
+        is_of_the_system = error.errno is not None  # else its own message says more
+        if is_of_the_system and error.filename in (None, str(temporary)):
             error.filename = str(path)
         raise
     finally:

@@ -31,7 +31,7 @@ def test_every_axis_is_labelled_and_every_title_names_its_source(curves):
         "sparsification_rmse",
     ]
     for name, figure in named.items():
-        titles = " ".join(axes.get_title() for axes in figure.axes)
+        titles = " ".join([figure.get_suptitle(), *(axes.get_title() for axes in figure.axes)])
         assert {"n": "Moukari", "r": "Gustafsson", "s": "Poggi", "d": "intervals of 1 m"}[
             name[0]
         ] in titles
@@ -51,7 +51,7 @@ def test_the_sparsification_figure_holds_the_curves_it_was_given(curves):
     assert list(lines["predicted sigma"].get_ydata()) == list(
         curves["sparsification"]["rmse"]["method"]
     )
-    assert "RMSE of the rest (m)" in figure.axes[0].get_ylabel()
+    assert "rmse of the remaining pixels (m)" in figure.axes[0].get_ylabel()
 
 
 def test_pictures_can_be_written(curves):

@@ -136,7 +136,7 @@ def test_the_first_signal_writes_the_numbers_first_and_a_second_ctrl_c_aborts(
     assert summary_of(output)["frames"]["evaluated"] == 2
     assert len(rows_of(output)) == 2
     node.send(signal.SIGTERM)  # as launch does after a while: the plots go on
-    assert node.end(signal.SIGINT) == 128 + signal.SIGINT
+    assert node.end(signal.SIGINT) == 128 + signal.SIGINT, node.output
     assert "evaluator_node: aborted" in node.output
     assert summary_of(output)["frames"]["evaluated"] == 2
 

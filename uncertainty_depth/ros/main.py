@@ -95,11 +95,7 @@ def spin(command: NodeCommand, arguments: Sequence[str]) -> None:
 def close(node: Any, signals: Signals) -> None:
     """Close a node and print its summary; a second Ctrl-C meanwhile ends the process."""
     signals.is_closing = True
-    try:
-        print(node.close(), flush=True)
-    except KeyboardInterrupt:
-        print(f"{signals.name}: aborted", file=sys.stderr, flush=True)
-        os._exit(128 + signal.SIGINT)  # threads that still work would be waited for
+    print(node.close(), flush=True)
 
 
 class Signals:
@@ -107,8 +103,9 @@ class Signals:
 
     While the node starts, a signal raises `KeyboardInterrupt`: there is nothing to lose, and a
     model loads for long. Once it runs, the first signal only shuts it down: an exception could
-    strike anywhere, in the middle of a frame for example. A second Ctrl-C raises again; a SIGTERM
-    does not: launch sends one 5 s after its SIGINT, while plots may still be drawn.
+    strike anywhere, in the middle of a frame for example. A Ctrl-C while the node closes ends the
+    process; a SIGTERM does not: launch sends one 5 s after its SIGINT, while plots may still be
+    drawn.
 
     Attributes:
         name: of the node.
@@ -120,15 +117,14 @@ class Signals:
         self.name = name
         self.is_started = False
         self.is_closing = False
-        self._interrupts = 0
 
     def on_signal(self, number: int, _: FrameType | None) -> None:
         """Handle a signal."""
         if not self.is_started:
             raise KeyboardInterrupt
-        self._interrupts += number == signal.SIGINT
-        if self._interrupts > 1 and self.is_closing:
-            raise KeyboardInterrupt
+        if self.is_closing and number == signal.SIGINT:
+            os.write(sys.stderr.fileno(), f"{self.name}: aborted\n".encode())
+            os._exit(128 + signal.SIGINT)  # threads that still work would be waited for
 
 
 def initialize(arguments: Sequence[str], signals: Signals) -> None:
