@@ -46,7 +46,7 @@ types: $(LINT)
 	$(VENV)/bin/mypy uncertainty_depth
 
 docs: $(DOCS)
-	$(VENV)/bin/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
 
 clean:
 	rm -rf $(VENV) demo_output site build install log *.egg-info
