@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rclpy.event_handler import QoSMessageLostInfo, SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rclpy.subscription import MessageInfo
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from uncertainty_depth.ros.diagnostics import Health
@@ -48,7 +47,7 @@ class LossCounter:
         else:
             self._before_first += event.total_count_change
 
-    def on_message(self, info: MessageInfo) -> None:
+    def on_message(self, info: Mapping[str, Any]) -> None:
         """Count the gap before the sequence number of a received message."""
         number = info.get("publication_sequence_number")
         if number in UNNUMBERED:
@@ -147,7 +146,7 @@ class WatchedInput:
             self.message_type, self.topic, self._on_message, self.qos, event_callbacks=events
         )
 
-    def _on_message(self, message: Any, info: MessageInfo) -> None:
+    def _on_message(self, message: Any, info: Mapping[str, Any]) -> None:
         self._losses.on_message(info)
         self._count_losses()
         self.received += 1
