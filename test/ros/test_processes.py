@@ -250,8 +250,8 @@ def test_live_and_offline_agree(start_node, graph, bag, tiny_model, tmp_path):
     for name, value in metrics.items():
         shown = flatten(live)[name]
         assert (math.nan if shown is None else shown) == pytest.approx(
-            value, rel=0.02 if "noisy" in name else 1e-6, nan_ok=True
-        ), name  # JSON has no NaN; the noise of a pixel hangs on the last bits of its depth
+            value, rel=1e-6, nan_ok=True
+        ), name  # JSON has no NaN
     assert not any("Traceback" in node.output for node in nodes)
 
 

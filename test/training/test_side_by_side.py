@@ -46,11 +46,15 @@ def hear(worker, hear=Worker.hear):
     return more
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore
-    it, and so do their children Worker.hear = hear torch.set_num_threads(1) network, training =
-    json.loads(sys.argv[3]) source = ListSource([wall(index, 0.1) for index in range(8)])
-    train(source, Path(sys.argv[2]), from_mapping(NetworkConfig, network),
-    from_mapping(TrainingConfig, training))
+    # a shell's background jobs ignore SIGINT, and so do their children
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    Worker.hear = hear
+    torch.set_num_threads(1)
+    network, training = json.loads(sys.argv[3])
+    source = ListSource([wall(index, 0.1) for index in range(8)])
+    network = from_mapping(NetworkConfig, network)
+    training = from_mapping(TrainingConfig, training)
+    train(source, Path(sys.argv[2]), network, training)
 """
 
 

@@ -34,17 +34,17 @@ FACTORS = _factors()
 def noisy_depth(depth: Floats, ground_truth: Floats) -> Floats:
     """Depth times lognormal(0, 0.25) noise: a sigma that tells no more than depth does.
 
-    The noise is a hash of each pixel's own depth and ground truth (the finaliser of SplitMix64,
-    Steele, Lea and Flood 2014). So it has no state: the same frame has the same noise live and
-    offline, whole or in parts, and for every sigma that is compared on this depth.
+    The noise is a hash of each pixel's ground truth (the finaliser of SplitMix64, Steele, Lea and
+    Flood 2014). So it has no state: the same frame has the same noise live and offline, whole or
+    in parts, and for every prediction that is scored on it. The depth is not part of the hash:
+    its last bits change with the number of threads.
 
     Args:
         depth: (N,) metres, not negative.
         ground_truth: (N,) metres.
     """
-    bits: NDArray[np.uint64] = _mixed(depth.view(np.uint64) + SALT)
-    bits ^= ground_truth.view(np.uint64)
-    return depth * FACTORS[_mixed(bits) >> np.uint64(64 - FACTOR_BITS)]
+    bits = _mixed(ground_truth.view(np.uint64) + SALT)
+    return depth * FACTORS[bits >> np.uint64(64 - FACTOR_BITS)]
 
 
 def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
