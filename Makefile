@@ -1,11 +1,13 @@
 # make demo: the whole system on real ROS 2.  make test: the whole suite.  Each sets up .venv.
+# make setup: all that the tests and the papers' experiments need.
 PYTHON ?= python3
 VENV ?= .venv
 CONSTRAINTS ?= constraints.txt
 WORKERS ?= 2
 PIP = $(VENV)/bin/python -m pip install --quiet -c $(CONSTRAINTS)
 
-# What is installed, and the file that says so: the demo needs neither the tests nor their peers.
+# What is installed, and the file that says so: the demo needs neither the tests nor their peers,
+# nor the sampler of two experiments (0.4 GB).
 RUN = $(VENV)/.run
 TEST = $(VENV)/.test
 LINT = $(VENV)/.lint
@@ -21,7 +23,7 @@ $(RUN): setup.py $(CONSTRAINTS)
 	touch $@
 
 $(TEST): $(RUN)
-	$(PIP) -e '.[network,ros,test]'
+	$(PIP) -e '.[network,ros,experiments,test]'
 	touch $@
 
 $(LINT): $(RUN)

@@ -1,6 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 import importlib.util
 import json
+import re
 import sys
 from dataclasses import replace
 
@@ -313,7 +314,8 @@ def test_run_writes_its_files_and_resumes(toy, tmp_path, monkeypatch, quick):
 def test_without_numpyro_there_is_one_clear_sentence(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "numpyro", None)
     monkeypatch.setitem(sys.modules, "numpyro.infer", None)
-    with pytest.raises(UncertaintyDepthError, match="needs numpyro"):
+    command = f"run: {re.escape(sys.executable)} -m pip install numpyro"
+    with pytest.raises(UncertaintyDepthError, match=f"needs numpyro.*{command}"):
         toy_sinusoid.run(tmp_path, 1, True)
 
 

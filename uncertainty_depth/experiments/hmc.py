@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -120,8 +121,8 @@ def _sample(
         from numpyro.infer import MCMC, NUTS
     except ImportError as error:
         raise UncertaintyDepthError(
-            "the HMC reference needs numpyro, which is not installed; "
-            "expected `pip install numpyro`"
+            "the HMC reference needs numpyro, which is not installed; run: "
+            f"{sys.executable} -m pip install numpyro"
         ) from error
 
     def potential(parameters: list[Layers]) -> Any:
