@@ -22,6 +22,8 @@ def test_follows_the_definitions(pixels, convert):
         "rmse": math.sqrt(sum((d - g) ** 2 for d, g in pairs) / number),
         "rmse_log": math.sqrt(sum(x**2 for x in logs) / number),
         "silog": math.sqrt(sum((x - sum(logs) / number) ** 2 for x in logs) / number),
+        "imae": 1000 * sum(abs(1 / d - 1 / g) for d, g in pairs) / number,
+        "irmse": 1000 * math.sqrt(sum((1 / d - 1 / g) ** 2 for d, g in pairs) / number),
         **{
             f"a{k}": sum(max(d / g, g / d) < 1.25**k for d, g in pairs) / number for k in (1, 2, 3)
         },
@@ -49,6 +51,7 @@ def test_a_depth_that_is_not_positive_is_within_no_factor(convert):
     assert errors["a3"] == pytest.approx(1 / 3)
     assert errors["mae"] == pytest.approx(4 / 3)
     assert errors["rmse_log"] == errors["silog"] == math.inf
+    assert errors["imae"] == errors["irmse"] == math.inf
 
 
 def test_nothing_gives_nan(convert):

@@ -26,8 +26,11 @@ from uncertainty_depth.metrics import (
     auce,
     by_depth,
     coverage,
+    crps,
     depth_errors,
+    interval_score,
     merci,
+    mpiw,
     n_merci,
     n_merci_curve,
     nll,
@@ -43,6 +46,11 @@ from uncertainty_depth.metrics.merci import (
 )
 from uncertainty_depth.metrics.state import JOINT_ERROR, JOINT_SIGMA
 
+SCORES = [
+    f"{name}{suffix}"
+    for name in ("crps", "interval_score_95", "mpiw_95")
+    for suffix in ("", "_laplace")
+]
 LIMIT = 2.0**-10  # relative error of an order statistic
 
 
@@ -87,6 +95,18 @@ def exact_metrics(depth, sigma, ground_truth, alpha=0.95, fitted=False):
         "coverage_68_laplace": coverage(error, laplace_sigma, 0.68, "laplace"),
         "coverage_95_laplace": coverage(error, laplace_sigma, 0.95, "laplace"),
         "nll_laplace": nll(error, laplace_sigma, "laplace"),
+        **{
+            f"{name}{suffix}": value
+            for law, suffix, scaled in (
+                ("gaussian", "", sigma),
+                ("laplace", "_laplace", laplace_sigma),
+            )
+            for name, value in (
+                ("crps", crps(error, scaled, law)),
+                ("interval_score_95", interval_score(error, scaled, 0.95, law)),
+                ("mpiw_95", mpiw(scaled, 0.95, law)),
+            )
+        },
         "spearman": spearman(sigma, error),
     }
 
@@ -183,6 +203,9 @@ def test_everything_seen_against_the_exact_functions_on_all_of_it(make_pixels):
         )
         assert found["spearman"] == pytest.approx(expected["spearman"], abs=2e-3, nan_ok=True)
         assert found["nll"] == pytest.approx(expected["nll"], rel=1e-12)
+        for key in SCORES:
+            limit = 1e-12 if name == "method" else 1e-5
+            assert found[key] == pytest.approx(expected[key], rel=limit), (name, key)
 
 
 def nine_decades(rng):
@@ -304,6 +327,11 @@ def test_spearman_aurg_trimmed_and_baselines_on_adversarial_data(name):
         assert found[candidate]["n_merci_trimmed"] == pytest.approx(
             expected["n_merci_trimmed"], rel=5e-3, abs=1e-4, nan_ok=True
         ), candidate
+        for key in SCORES:
+            assert found[candidate][key] == pytest.approx(expected[key], rel=1e-5, abs=1e-9), (
+                candidate,
+                key,
+            )
         for item, area in expected["aurg"].items():
             full = sparsification(depth, sigma, ground_truth, item).random[0]
             assert found[candidate]["aurg_pooled"][item] == pytest.approx(
@@ -691,18 +719,18 @@ def test_damaged_files_are_named(pixels, tmp_path):
         path.write_bytes(damaged)
         with pytest.raises(SourceError, match="is no complete metrics state"):
             OnlineMetrics.load(path)
-    np.savez(path, header=np.array('{"format": 4, "config": {}}'))
+    np.savez(path, header=np.array('{"format": 5, "config": {}}'))
     with pytest.raises(
-        SourceError, match="has format 4; expected 3: it was written by a newer version"
+        SourceError, match="has format 5; expected 4: it was written by a newer version"
     ):
         OnlineMetrics.load(path)
     np.savez(path, header=np.array('{"format": 1, "config": {}}'))
-    with pytest.raises(SourceError, match="has format 1; expected 3: an older version wrote it"):
+    with pytest.raises(SourceError, match="has format 1; expected 4: an older version wrote it"):
         OnlineMetrics.load(path)
     np.savez(path, header=np.array([{"an": "object"}], dtype=object))
     with pytest.raises(SourceError, match="is no complete metrics state"):
         OnlineMetrics.load(path)
-    np.savez(path, header=np.array('{"format": 3, "config": {}}'), counts=np.zeros(2))
+    np.savez(path, header=np.array('{"format": 4, "config": {}}'), counts=np.zeros(2))
     with pytest.raises(SourceError, match="is no complete metrics state"):
         OnlineMetrics.load(path)
 
@@ -741,7 +769,7 @@ def test_an_option_of_another_version_is_a_source_error(tmp_path):
     with np.load(path) as file:
         members = dict(file)
     for config in ('{"colour": 1}', '{"min_depth": 9.0, "max_depth": 1.0}', '{"alpha": 2.0}', "3"):
-        np.savez(path, **{**members, "header": np.array(f'{{"format": 3, "config": {config}}}')})
+        np.savez(path, **{**members, "header": np.array(f'{{"format": 4, "config": {config}}}')})
         with pytest.raises(SourceError, match="is no complete metrics state"):
             OnlineMetrics.load(path)
 

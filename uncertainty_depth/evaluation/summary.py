@@ -28,6 +28,18 @@ UNCERTAINTY_ROWS = {
     "coverage_68_laplace": ("coverage 68 % (Laplace)", "size; best at 0.68"),
     "nll": ("NLL (Gaussian)", "size and order; lower is better"),
     "nll_laplace": ("NLL (Laplace)", "size and order; lower is better"),
+    "crps": ("CRPS (m, Gaussian)", "size and order; lower is better"),
+    "crps_laplace": ("CRPS (m, Laplace)", "size and order; lower is better"),
+    "interval_score_95": ("interval score 95 % (m, Gaussian)", "size and order; lower is better"),
+    "interval_score_95_laplace": (
+        "interval score 95 % (m, Laplace)",
+        "size and order; lower is better",
+    ),
+    "mpiw_95": ("mean interval width 95 % (m, Gaussian)", "MPIW; to be read with coverage 95 %"),
+    "mpiw_95_laplace": (
+        "mean interval width 95 % (m, Laplace)",
+        "MPIW; to be read with coverage 95 %",
+    ),
     "n_merci": ("n-MeRCI", "lower is better, 1 = constant"),
     "n_merci_withdrawn": ("n-MeRCI withdrawn", "lower is better, 1 = constant"),
     "aurg.abs_rel": (
@@ -61,7 +73,7 @@ def other_rows(law: str) -> tuple[str, ...]:
     """Return the metrics not in the headline, those of the given law first."""
     rest = [name for name in UNCERTAINTY_ROWS if name not in headline_rows(law)]
     own = [name for name in rest if name.endswith("_laplace") == (law == "laplace")]
-    sized = ("coverage", "nll", "auce")
+    sized = ("coverage", "nll", "auce", "crps", "interval_score", "mpiw")
     first = [name for name in own if name.startswith(sized)]
     return (*first, *(name for name in rest if name not in first))
 

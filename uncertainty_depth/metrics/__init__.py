@@ -7,6 +7,7 @@ from uncertainty_depth.metrics.depth import depth_errors, valid_pixels
 from uncertainty_depth.metrics.intervals import DepthIntervals, by_depth
 from uncertainty_depth.metrics.merci import merci, n_merci, n_merci_curve
 from uncertainty_depth.metrics.online import OnlineMetrics
+from uncertainty_depth.metrics.proper_scores import crps, interval_score, mpiw
 from uncertainty_depth.metrics.sparsification import Sparsification, sparsification
 
 __all__ = [
@@ -17,11 +18,14 @@ __all__ = [
     "brier",
     "by_depth",
     "coverage",
+    "crps",
     "depth_errors",
     "ece",
     "entropy_sparsification",
+    "interval_score",
     "kl_divergence",
     "merci",
+    "mpiw",
     "n_merci",
     "n_merci_curve",
     "nll",

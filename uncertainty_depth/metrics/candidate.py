@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,12 @@ from uncertainty_depth.metrics.merci import (
     normalised,
     rescaled_mean,
     trimmed_terms,
+)
+from uncertainty_depth.metrics.proper_scores import (
+    NOMINAL_WIDTHS,
+    ScoreSums,
+    mean_interval_score,
+    score_sums,
 )
 from uncertainty_depth.metrics.sparsification import POGGI, Ranking, poggi_areas
 
@@ -42,6 +48,7 @@ class Candidate:
         ranked_values: (3, N) what each of `STATISTICS` averages, in the order of `ranking`.
         sums: of sigma, of its logarithm, and of the finite ratios by power.
         covered: pixels within the interval of each level, by distribution.
+        scores: sums of the scores at `scale`, by distribution.
     """
 
     def __init__(self, frame: Frame, sigma: Floats, is_fitted: bool) -> None:
@@ -56,6 +63,10 @@ class Candidate:
         self.covered: dict[str, Integers] = {
             name: calibration.covered_pixels(self.ascending_ratio, widths * self.scale(name))
             for name, widths in HALF_WIDTHS.items()
+        }
+        self.scores = {
+            name: score_sums(frame.error, sigma, self.ratio, law, self.scale(name))
+            for name, law in DISTRIBUTIONS.items()
         }
 
     def _sums(self) -> dict[str, float]:
@@ -118,6 +129,11 @@ class Candidate:
             "merci": float(rescaled_mean(factor, self.sums["sigma"] / frame.pixels)),
             **area_metrics(*areas),
             **size_metrics(fractions, nll),
+            **score_metrics(
+                frame.pixels,
+                self.scores,
+                {law: self.scale(law) * self.sums["sigma"] for law in DISTRIBUTIONS},
+            ),
             "spearman": self.spearman,
         }
 
@@ -144,16 +160,22 @@ class ConstantCandidate:
         }
         fractions = {}
         nll = {}
+        scores = {}
+        sigma_sums = {}
+        ones = np.ones(frame.pixels)
         for name, law in DISTRIBUTIONS.items():
             scale = law.likely_scale(sums[name], frame.pixels)
             covered = calibration.covered_pixels(frame.error, HALF_WIDTHS[name] * scale)
             fractions[name] = covered / frame.pixels
             nll[name] = candidate_nll(frame.pixels, sums, name, scale)
+            scores[name] = score_sums(frame.error, ones, frame.error, law, scale)
+            sigma_sums[name] = scale * frame.pixels
         return {
             **self.n_merci(),
             "merci": float(frame.error[frame.covered - 1]),
             **area_metrics(*poggi_areas(removal, frame.oracles)),
             **size_metrics(fractions, nll),
+            **score_metrics(frame.pixels, scores, sigma_sums),
             "spearman": math.nan,
         }
 
@@ -228,6 +250,28 @@ def size_metrics(covered: dict[str, Floats], nll: dict[str, float]) -> dict[str,
         for percent in SHOWN_LEVELS:
             metrics[f"coverage_{percent}{suffix}"] = float(fractions[percent - 1])
         metrics[f"nll{suffix}"] = nll[name]
+    return metrics
+
+
+def score_metrics(
+    pixels: int, sums: Mapping[str, ScoreSums], sigma_sums: Mapping[str, float]
+) -> dict[str, float]:
+    """Return CRPS, interval score and mean interval width, metres, under each distribution.
+
+    Args:
+        pixels: how many the sums are over.
+        sums: of the scores, by distribution.
+        sigma_sums: of sigma at the scale at which it is judged, by distribution.
+    """
+    metrics: dict[str, float] = {}
+    for name, scores in sums.items():
+        suffix = "" if name == "gaussian" else f"_{name}"
+        mean_half_width = NOMINAL_WIDTHS[name] * sigma_sums[name] / pixels
+        metrics[f"crps{suffix}"] = float(scores.crps / pixels)
+        metrics[f"interval_score_95{suffix}"] = mean_interval_score(
+            mean_half_width, scores.excess / pixels
+        )
+        metrics[f"mpiw_95{suffix}"] = float(2 * mean_half_width)
     return metrics
 
 

@@ -2,7 +2,8 @@
 """Errors of depth.
 
 Eigen, Puhrsch and Fergus, "Depth Map Prediction from a Single Image using a Multi-Scale Deep
-Network", NeurIPS 2014.
+Network", NeurIPS 2014. Errors of the inverse depth: Uhrig et al., "Sparsity Invariant CNNs", 3DV
+2017, as KITTI's depth completion benchmark reports them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,21 @@ from numpy.typing import ArrayLike, NDArray
 from uncertainty_depth.metrics import checks
 from uncertainty_depth.metrics.arrays import Floats, inner
 
-DEPTH_ERRORS = ("mae", "abs_rel", "sq_rel", "rmse", "rmse_log", "silog", "a1", "a2", "a3")
+DEPTH_ERRORS = (
+    "mae",
+    "abs_rel",
+    "sq_rel",
+    "rmse",
+    "rmse_log",
+    "silog",
+    "imae",
+    "irmse",
+    "a1",
+    "a2",
+    "a3",
+)
+PER_KM = 1000.0
+"""From 1/m to 1/km, KITTI's unit of errors of the inverse depth."""
 A1_FACTOR = 1.25
 
 
@@ -97,6 +112,7 @@ class PixelErrors:
         relative: `|d - g| / g`.
         log: `ln d - ln g`; -inf where `d <= 0`.
         factor: `max(d / g, g / d)`; +inf where `d <= 0`.
+        inverse: `|1 / d - 1 / g|`, 1/m; +inf where `d <= 0`.
         inaccurate: 1 where the factor is 1.25 or more, else 0: the mean is `1 - a1`.
         positive_depth: `max(d, 0)`, metres.
     """
@@ -106,6 +122,7 @@ class PixelErrors:
     relative: Floats
     log: Floats
     factor: Floats
+    inverse: Floats
     inaccurate: Floats
     positive_depth: Floats
 
@@ -118,12 +135,15 @@ class PixelErrors:
             quotient = positive / ground_truth
             factor = np.maximum(quotient, ground_truth / positive)
             log = np.log(quotient)
+            relative = absolute / ground_truth
+            inverse = relative / positive
         return cls(
             absolute=absolute,
             squared=absolute * absolute,
-            relative=absolute / ground_truth,
+            relative=relative,
             log=log,
             factor=factor,
+            inverse=inverse,
             inaccurate=(factor >= A1_FACTOR).astype(np.float64),
             positive_depth=positive,
         )
@@ -142,6 +162,8 @@ def depth_sums(errors: PixelErrors) -> dict[str, float]:
         "squared": float(errors.squared.sum()),
         "log": float(errors.log.sum()),
         "squared_log": inner(errors.log, errors.log),
+        "inverse": float(errors.inverse.sum()),
+        "squared_inverse": inner(errors.inverse, errors.inverse),
         **counts,
     }
 
@@ -157,23 +179,26 @@ def depth_means(sums: dict[str, float], pixels: int) -> dict[str, float]:
         "rmse": math.sqrt(mean["squared"]),
         "rmse_log": math.sqrt(mean["squared_log"]),
         "silog": math.sqrt(max(variance, 0.0)),
+        "imae": PER_KM * mean["inverse"],
+        "irmse": PER_KM * math.sqrt(mean["squared_inverse"]),
     }
     return {name: named[name] for name in DEPTH_ERRORS}
 
 
 def depth_errors(depth: ArrayLike, ground_truth: ArrayLike) -> dict[str, float]:
-    """The depth errors of Eigen et al.
+    """The depth errors of Eigen et al. and of KITTI's depth completion.
 
     mae, rmse in metres; abs_rel, sq_rel; rmse_log and silog (natural logarithm), silog being the
-    standard deviation of `ln d - ln g`; the fractions a1, a2, a3. A depth that is not positive has
-    no logarithm: it makes rmse_log and silog infinite, and is within no factor of the truth.
+    standard deviation of `ln d - ln g`; imae and irmse of the inverse depth, 1/km; the fractions
+    a1, a2, a3. A depth that is not positive has neither logarithm nor inverse: it makes rmse_log,
+    silog, imae and irmse infinite, and is within no factor of the truth.
 
     Args:
         depth: (N,) predicted depth, metres.
         ground_truth: (N,) positive, metres.
 
     Returns:
-        The nine metrics by name; all NaN for N = 0.
+        The eleven metrics by name; all NaN for N = 0.
 
     Raises:
         ValueError: wrong shapes, a non-finite value, ground truth that is not positive.

@@ -84,6 +84,7 @@ def fold_candidate(state: State, name: str, candidate: Candidate, errors: ErrorB
     _fold_ratio(tables, name, candidate, ratio_index)
     if name == "method":
         tables["method.covered"] += list(candidate.covered.values())
+        tables["method.scores"] += list(candidate.scores.values())
         _fold_intervals(state, candidate.frame, ratio_index)
 
 

@@ -17,12 +17,14 @@ from uncertainty_depth.metrics.candidate import (
     by_statistic,
     candidate_nll,
     no_metrics,
+    score_metrics,
     size_metrics,
 )
 from uncertainty_depth.metrics.depth import depth_means
 from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, HALF_WIDTHS
 from uncertainty_depth.metrics.frame import STATISTICS
 from uncertainty_depth.metrics.merci import normalised, order_number, rescaled_mean
+from uncertainty_depth.metrics.proper_scores import ScoreSums, binned_score_sums
 from uncertainty_depth.metrics.sparsification import POGGI, poggi_areas, statistic
 from uncertainty_depth.metrics.state import (
     CANDIDATE_SUMS,
@@ -195,6 +197,14 @@ class PooledCandidate:
         scale = self.scale(distribution)
         return candidate_nll(self.errors.pixels, self.sums, distribution, scale)
 
+    def scores(self, distribution: str) -> ScoreSums:
+        """Sums of the scores; exact for the predicted sigma."""
+        if self.name == "method":
+            return ScoreSums(*self.tables["scores"][list(DISTRIBUTIONS).index(distribution)])
+        law = DISTRIBUTIONS[distribution]
+        error = self.tables["ratio.error"]
+        return binned_score_sums(error, self.tables["ratio.sigma"], law, self.scale(distribution))
+
     @cached_property
     def joint(self) -> Integers:
         """Pixels by sigma (rows, ascending) and error (columns)."""
@@ -222,6 +232,7 @@ class PooledConstant:
     def __init__(self, errors: PooledErrors) -> None:
         self.errors = errors
         self.sums = {
+            "sigma": float(errors.pixels),
             "log_sigma": 0.0,
             "finite": float(errors.pixels),
             "gaussian": errors.sums["squared"],
@@ -277,6 +288,15 @@ class PooledConstant:
         scale = self.scale(distribution)
         return candidate_nll(self.errors.pixels, self.sums, distribution, scale)
 
+    def scores(self, distribution: str) -> ScoreSums:
+        """Sums of the scores."""
+        errors = self.errors
+        law = DISTRIBUTIONS[distribution]
+        sigma = errors.coarse_counts.astype(np.float64)
+        return binned_score_sums(
+            errors.tables["error.absolute"], sigma, law, self.scale(distribution)
+        )
+
 
 Candidate = PooledCandidate | PooledConstant
 
@@ -310,6 +330,11 @@ def candidate_metrics(candidate: Candidate, alpha: float) -> dict[str, Any]:
         "ause_pooled": by_statistic(ause_pooled),
         "aurg_pooled": by_statistic(aurg_pooled),
         **size_metrics(candidate.covered, {name: candidate.nll(name) for name in DISTRIBUTIONS}),
+        **score_metrics(
+            errors.pixels,
+            {name: candidate.scores(name) for name in DISTRIBUTIONS},
+            {name: candidate.scale(name) * candidate.sums["sigma"] for name in DISTRIBUTIONS},
+        ),
         "spearman": candidate.spearman,
     }
 

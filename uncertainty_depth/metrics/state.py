@@ -27,9 +27,10 @@ from uncertainty_depth.metrics.interval_bins import (
     spans_of,
     widest,
 )
+from uncertainty_depth.metrics.proper_scores import ScoreSums
 from uncertainty_depth.options import from_mapping, to_mapping
 
-FORMAT = 3
+FORMAT = 4
 ERROR = Bins(-20, 12, 10)
 ERROR_SUMS = Bins(-20, 12, 8)
 """Coarser: within a cut bin, sums are in proportion to counts."""
@@ -47,7 +48,19 @@ JOINT_SIGMA = {name: Window(bins, 128) for name, bins in SIGMA.items()}
 """Columns and rows of the joint histograms of error and sigma."""
 INTERVAL_BINS = {"error": ERROR, "ratio": RATIO["method"]}
 
-DEPTH_SUMS = ("mae", "abs_rel", "sq_rel", "squared", "log", "squared_log", "a1", "a2", "a3")
+DEPTH_SUMS = (
+    "mae",
+    "abs_rel",
+    "sq_rel",
+    "squared",
+    "log",
+    "squared_log",
+    "inverse",
+    "squared_inverse",
+    "a1",
+    "a2",
+    "a3",
+)
 CANDIDATE_SUMS = ("sigma", "log_sigma", "finite", *DISTRIBUTIONS)
 STATISTIC_SUMS = ("relative", "squared", "inaccurate")
 """Sums, in the order of sigma, that the pooled sparsification curves are made of."""
@@ -105,6 +118,7 @@ def _candidate_layout(candidate: str) -> Layout:
     }
     if candidate == "method":
         tables["covered"] = ((len(DISTRIBUTIONS), len(LEVELS)), 0)
+        tables["scores"] = ((len(DISTRIBUTIONS), len(ScoreSums._fields)), 0.0)
     return {f"{candidate}.{name}": table for name, table in tables.items()}
 
 
