@@ -1,0 +1,118 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The closed loop: coverage comes back after a change, and nothing oscillates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.calibration.correction import IDENTITY, Correction, constant
+from uncertainty_depth.calibration.correction_in_force import CorrectionInForce, ReceivedEstimate
+from uncertainty_depth.calibration.online import OnlineEstimate
+from uncertainty_depth.calibration.online_config import OnlineCorrectionConfig
+from uncertainty_depth.calibration.online_loop import LoopFrame, replay
+
+PERIOD_NS = 100_000_000
+SECOND_NS = 1_000_000_000
+ON = OnlineCorrectionConfig(use_online_calibration=True)
+
+
+def frames(number: int, change: int, scale: float, seed: int = 0) -> Iterator[LoopFrame]:
+    """Yield frames whose errors grow by `scale` at the frame `change`; scales are correlated."""
+    random = np.random.default_rng(seed)
+    common = 0.0
+    for index in range(number):
+        common = 0.7 * common + 0.1 * random.normal()
+        sigma = np.exp(random.normal(-1.5, 0.5, 400))
+        size = np.exp(common) * (scale if index >= change else 1.0)
+        yield LoopFrame(index * PERIOD_NS, np.abs(random.normal(size=400)) * sigma * size, sigma)
+
+
+def run(delay: int, config: OnlineCorrectionConfig = ON) -> dict[str, np.ndarray]:
+    rows = list(replay(frames(500, 250, 2.5), OnlineEstimate(), CorrectionInForce(config), delay))
+    return {name: np.array([getattr(row, name) for row in rows]) for name in rows[0]._fields}
+
+
+@pytest.mark.parametrize("delay", [0, 3, 15])
+def test_coverage_returns_after_a_change_and_the_factor_does_not_oscillate(delay: int) -> None:
+    run_of = run(delay)
+    assert run_of["own_coverage"][250:].mean() < 0.65
+    assert run_of["coverage"][150:250].mean() == pytest.approx(0.95, abs=0.02)
+    assert run_of["coverage"][320:].mean() == pytest.approx(0.95, abs=0.02)
+    assert run_of["factor"].max() < 2.5 * 1.5
+    settled = run_of["factor"][350:]
+    assert settled.max() / settled.min() < 1.3
+
+
+def test_without_taking_the_correction_back_the_loop_goes_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Correction, "inverse", lambda self, sigma: sigma)
+    run_of = run(3)
+    assert abs(run_of["coverage"][320:].mean() - 0.95) > 0.04
+
+
+def test_off_publishes_the_model_s_own() -> None:
+    run_of = run(3, replace(ON, use_online_calibration=False))
+    assert (run_of["factor"] == 1).all()
+    assert np.array_equal(run_of["coverage"], run_of["own_coverage"])
+
+
+def in_force(factor: float = 4.0, **options: object) -> CorrectionInForce:
+    """Return what has received an estimate of this factor at 100 s, and was at a frame then."""
+    state = CorrectionInForce(replace(ON, **options))
+    state.at(100 * SECOND_NS, "raw")
+    state.receive(ReceivedEstimate(100 * SECOND_NS, "raw", constant(factor)))
+    return state
+
+
+def factor_at(state: CorrectionInForce, time_s: float, sigma: str = "raw") -> float:
+    return state.at(round(time_s * 1e9), sigma).correction.max_factor
+
+
+def test_it_moves_no_faster_than_allowed() -> None:
+    state = in_force(calibration_max_rate=1.5)
+    assert factor_at(state, 100.5) == pytest.approx(1.5**0.5)
+    assert factor_at(state, 101.0) == pytest.approx(1.5)
+    assert factor_at(state, 109.0) == pytest.approx(1.5**2)  # a gap counts as a second
+    assert state.last.source == "online"
+    assert state.last.reason == "moving towards the estimate"
+
+
+def test_it_moves_no_farther_than_allowed() -> None:
+    state = in_force(calibration_max_rate=100.0, calibration_max_factor=3.0)
+    assert factor_at(state, 101.0) == pytest.approx(3.0)
+    assert state.last.reason == "the estimate is beyond calibration_max_factor 3"
+
+
+def test_it_returns_to_the_model_s_own_when_estimates_end() -> None:
+    state = in_force(calibration_max_rate=4.0)
+    assert factor_at(state, 101.0) == pytest.approx(4.0)
+    assert state.last.reason == "at the estimate"
+    assert factor_at(state, 110.0) == pytest.approx(4.0)
+    assert factor_at(state, 110.5) == pytest.approx(2.0)
+    assert state.last.source == "own"
+    assert state.last.reason == (
+        "the newest estimate is 10.5 s old; calibration_timeout is 10 s; "
+        "returning to the model's own"
+    )
+    assert factor_at(state, 111.5) == 1.0
+    assert "returning" not in state.last.reason
+
+
+def test_an_estimate_of_another_sigma_or_from_another_clock_is_not_followed() -> None:
+    state = in_force()
+    assert factor_at(state, 101.0, "calibrated") == 1.0
+    assert state.last.reason == "the estimate is of the sigma of raw; expected calibrated"
+    assert factor_at(in_force(), 20.0) == 1.0
+
+
+def test_switching_it_off_takes_effect_at_once() -> None:
+    state = in_force(calibration_max_rate=4.0)
+    assert factor_at(state, 101.0) == pytest.approx(4.0)
+    state.config = replace(state.config, use_online_calibration=False)
+    assert state.at(round(101.1e9), "raw").correction == IDENTITY
+    assert state.last.source == "own"

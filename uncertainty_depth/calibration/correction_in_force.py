@@ -1,0 +1,130 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Which correction of sigma is in force: the estimate's, within limits, or none without LiDAR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import Lock
+
+from uncertainty_depth.calibration.correction import IDENTITY, Correction
+from uncertainty_depth.calibration.online_config import OnlineCorrectionConfig
+
+MAX_STEP_S = 1.0
+"""Time between two frames that counts towards the limit of the rate, at most."""
+
+
+@dataclass(frozen=True)
+class ReceivedEstimate:
+    """An estimate of the correction.
+
+    Attributes:
+        stamp_ns: time of the newest frame it rests on, nanoseconds.
+        sigma: which sigma of the model it corrects, see `Predictor.sigma_name`.
+        correction: of the model's own sigma.
+    """
+
+    stamp_ns: int
+    sigma: str
+    correction: Correction
+
+
+@dataclass(frozen=True)
+class InForce:
+    """The correction of one frame.
+
+    Attributes:
+        correction: of the model's own sigma.
+        source: "own" or "online".
+        reason: the sentence that says why.
+    """
+
+    correction: Correction
+    source: str
+    reason: str
+
+
+OFF = InForce(IDENTITY, "own", "use_online_calibration is false")
+
+
+class CorrectionInForce:
+    """Follows the newest estimate, no faster and no farther than the options allow.
+
+    Without a fresh estimate it returns to no correction, as fast as it may. Any thread may use it.
+
+    Attributes:
+        config: options; may be replaced at any time.
+    """
+
+    def __init__(self, config: OnlineCorrectionConfig | None = None) -> None:
+        self.config = config or OnlineCorrectionConfig()
+        self.last = OFF
+        self._estimate: ReceivedEstimate | None = None
+        self._stamp_ns: int | None = None
+        self._lock = Lock()
+
+    def receive(self, estimate: ReceivedEstimate) -> None:
+        """Take the newest estimate."""
+        with self._lock:
+            self._estimate = estimate
+
+    def at(self, stamp_ns: int, sigma: str) -> InForce:
+        """Return the correction of a frame, which is the next one in time.
+
+        Args:
+            stamp_ns: time of the frame, nanoseconds.
+            sigma: which sigma of the model is corrected.
+        """
+        with self._lock:
+            estimate = self._estimate
+        config = self.config
+        if not config.use_online_calibration:
+            self.last = OFF
+        else:
+            problem = _problem(estimate, stamp_ns, sigma, config)
+            followed = estimate if not problem else None
+            self.last = self._followed(followed, problem, stamp_ns, config)
+        self._stamp_ns = stamp_ns
+        return self.last
+
+    def _followed(
+        self,
+        estimate: ReceivedEstimate | None,
+        problem: str,
+        stamp_ns: int,
+        config: OnlineCorrectionConfig,
+    ) -> InForce:
+        target = IDENTITY if estimate is None else estimate.correction
+        within = target.limited(config.calibration_max_factor)
+        step = config.calibration_max_rate ** self._seconds(stamp_ns)
+        correction = self.last.correction.towards(within, step)
+        if problem:
+            back = "" if correction == IDENTITY else "; returning to the model's own"
+            return InForce(correction, "own", problem + back)
+        if within != target:
+            limit = f"calibration_max_factor {config.calibration_max_factor:g}"
+            return InForce(correction, "online", f"the estimate is beyond {limit}")
+        if correction != within:
+            return InForce(correction, "online", "moving towards the estimate")
+        return InForce(correction, "online", "at the estimate")
+
+    def _seconds(self, stamp_ns: int) -> float:
+        """Return the time since the frame before, 0 ... `MAX_STEP_S`."""
+        if self._stamp_ns is None:
+            return 0.0
+        return min(max((stamp_ns - self._stamp_ns) / 1e9, 0.0), MAX_STEP_S)
+
+
+def _problem(
+    estimate: ReceivedEstimate | None, stamp_ns: int, sigma: str, config: OnlineCorrectionConfig
+) -> str:
+    """Return why an estimate is not followed; empty where it is."""
+    if estimate is None:
+        return "no estimate has come; is an evaluator with LiDAR running?"
+    if estimate.sigma != sigma:
+        return f"the estimate is of the sigma of {estimate.sigma}; expected {sigma}"
+    age_s = (stamp_ns - estimate.stamp_ns) / 1e9
+    if abs(age_s) > config.calibration_timeout:
+        return f"the newest estimate is {age_s:.1f} s old; calibration_timeout is " + (
+            f"{config.calibration_timeout:g} s"
+        )
+    return ""
