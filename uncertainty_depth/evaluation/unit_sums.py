@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.evaluation.log_bins import LogBins
-from uncertainty_depth.metrics.arrays import as_floats
+from uncertainty_depth.metrics.arrays import as_floats, inner
 from uncertainty_depth.metrics.calibration import log_sum, power_sum
 from uncertainty_depth.metrics.depth import A1_FACTOR, has_prediction, scorable
 from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, GAUSSIAN, LAPLACE
@@ -163,7 +163,7 @@ def _sums_of_sigma(pixels: FramePixels) -> dict[str, float]:
     ratio = np.minimum(pixels.ratio[np.isfinite(pixels.ratio)], LARGEST_RATIO)
     return {
         "depth": pixels.ground_truth.sum(),
-        "squared_depth": pixels.ground_truth @ pixels.ground_truth,
+        "squared_depth": inner(pixels.ground_truth, pixels.ground_truth),
         "sigma": pixels.sigma.sum(),
         "log_sigma": log_sum(pixels.sigma[pixels.sigma > 0]),
         "ratio": power_sum(ratio, LAPLACE),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,8 @@ def sorted_order(values: Floats) -> tuple[Integers, Floats]:
     """
     place_bits = (len(values) - 1).bit_length()
     mask = (1 << place_bits) - 1
-    keys = values.view(np.int64) | mask
-    keys ^= mask
-    keys |= np.arange(len(values))
+    keys = values.view(np.int64) & ~mask
+    keys |= _places(len(values))
     keys.sort()
     keys &= mask
     ascending = values.take(keys)
@@ -46,6 +46,14 @@ def sorted_order(values: Floats) -> tuple[Integers, Floats]:
     return keys, ascending
 
 
+@lru_cache(maxsize=1)
+def _places(number: int) -> Integers:
+    """Return 0 ... number - 1: of the frames of one camera mostly as many."""
+    places = np.arange(number)
+    places.flags.writeable = False
+    return places
+
+
 def inner(first: Floats, second: Floats) -> float:
     """Return the inner product, rounded the same with any number of BLAS threads: without BLAS."""
     return float(np.einsum("i,i", first, second))
@@ -53,8 +61,10 @@ def inner(first: Floats, second: Floats) -> float:
 
 def clipped(index: Integers, number: int) -> Integers:
     """Clip indices to 0 ... number - 1 in place; a pass that is mostly not needed."""
-    if index.min() < 0 or index.max() >= number:
-        np.clip(index, 0, number - 1, out=index)
+    if index.min() < 0:
+        np.maximum(index, 0, out=index)
+    if index.max() >= number:
+        np.minimum(index, number - 1, out=index)
     return index
 
 
@@ -81,12 +91,6 @@ def first_sums(values: Floats, counts: Integers) -> Floats:
     return sums.reshape(*values.shape[:-1], *counts.shape)
 
 
-def group_starts(ascending: NDArray) -> Integers:
-    """Return where each group of equals begins in sorted values, at least one."""
-    steps = np.flatnonzero(ascending[1:] != ascending[:-1])
-    return np.concatenate(([0], steps + 1))
-
-
 def average_ranks(ascending: Floats) -> Floats:
     """Return the centred ranks of sorted values; equal values share their mean rank."""
     number = len(ascending)
@@ -94,7 +98,8 @@ def average_ranks(ascending: Floats) -> Floats:
     equal = np.flatnonzero(ascending[1:] == ascending[:-1])
     if not len(equal):
         return ranks
-    is_first = np.diff(equal, prepend=-2) > 1
+    is_first = np.ones(len(equal), dtype=bool)
+    np.greater(equal[1:], equal[:-1] + 1, out=is_first[1:])
     first = equal[is_first]
     last = equal[np.append(is_first[1:], True)] + 1
     lengths = last - first + 1

@@ -44,11 +44,15 @@ def noisy_depth(depth: Floats, ground_truth: Floats) -> Floats:
         ground_truth: (N,) metres.
     """
     bits = _mixed(ground_truth.view(np.uint64) + SALT)
-    return depth * FACTORS[bits >> np.uint64(64 - FACTOR_BITS)]
+    bits >>= np.uint64(64 - FACTOR_BITS)
+    return depth * FACTORS.take(bits.view(np.int64))
 
 
 def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """SplitMix64's finaliser: every bit of the input changes half of the bits."""
-    bits = (bits ^ (bits >> np.uint64(30))) * MULTIPLIERS[0]
-    bits = (bits ^ (bits >> np.uint64(27))) * MULTIPLIERS[1]
-    return bits ^ (bits >> np.uint64(31))
+    bits = bits ^ (bits >> np.uint64(30))
+    bits *= MULTIPLIERS[0]
+    bits ^= bits >> np.uint64(27)
+    bits *= MULTIPLIERS[1]
+    bits ^= bits >> np.uint64(31)
+    return bits

@@ -52,9 +52,8 @@ class Bins:
         """Bin in `wanted`, of fewer bits, of what lies in a bin of these."""
         shift = self.bits - wanted.bits
         # One sum moves to the first octave of `wanted` and makes the shift count from 1.
-        coarse = index + (((self.low - wanted.low) << self.bits) + (1 << shift) - 1)
-        coarse >>= shift
-        return clipped(coarse, wanted.number)
+        counted = index + (((self.low - wanted.low) << self.bits) + (1 << shift) - 1)
+        return clipped(counted >> shift, wanted.number)
 
     def coarse_counts(self, counts: Integers, wanted: Bins) -> Integers:
         """The counts in the bins of `wanted`, of fewer bits."""

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from uncertainty_depth.metrics import checks
-from uncertainty_depth.metrics.arrays import Floats, inner, order_statistic
+from uncertainty_depth.metrics.arrays import Floats, order_statistic
 
 ALPHAS: Floats = np.arange(1, 21) / 20
 """Fractions of the n-MeRCI curve: 0.05 ... 1."""
@@ -211,7 +211,8 @@ def trimmed_terms(
         equal = np.flatnonzero(ratio == factor)
         by_error = equal[np.argsort(error[equal], kind="stable")]
         kept[by_error[-surplus:]] = False
-    weights = kept.astype(np.float64)
-    mean_sigma = inner(sigma, weights) / number
-    max_error = float((error * weights).max())
-    return MerciTerms(factor, mean_sigma, inner(error, weights) / number, max_error)
+    kept_error = error[kept]
+    mean_sigma = float(sigma[kept].sum()) / number
+    return MerciTerms(
+        factor, mean_sigma, float(kept_error.sum()) / number, float(kept_error.max())
+    )

@@ -163,6 +163,8 @@ class State:
     def widen_joint(self, candidate: str, span: Integers) -> None:
         """Make room for the bins of a span, (2,), in a joint histogram."""
         spans = self.tables[f"{candidate}.joint_span"]
+        if spans[0, 0] <= span[0] and span[1] <= spans[0, 1]:
+            return
         wider = widest(spans, span[None])
         window = JOINT_SIGMA[candidate]
         seen = spans[0, 1] != NONE_SEEN
