@@ -59,6 +59,7 @@ setup(
         "numpy>=1.26",
         "scipy>=1.10",
         "scikit-learn>=1.3",
+        "threadpoolctl>=3.1",
         "opencv-python-headless>=4.6",
         "rosbags>=0.10.10",
         "rosbags-image>=0.10",

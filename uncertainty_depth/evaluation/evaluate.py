@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from uncertainty_depth.blas import single_threaded_blas
 from uncertainty_depth.config import EvaluationConfig, SourceConfig
 from uncertainty_depth.data.source import Source, open_source
 from uncertainty_depth.evaluation.evaluation import Evaluation
@@ -54,7 +55,7 @@ def evaluate(
         source = open_source(str(source), SourceConfig())
     evaluation = Evaluation(config)
     bar = tqdm(source, total=len(source), unit="frame", desc=source.name, disable=not progress)
-    with deferred_interrupt() as interrupt:
+    with single_threaded_blas(), deferred_interrupt() as interrupt:
         for record in bar:
             metrics = _score(record, predictor, evaluation, sinks)
             if metrics is not None:

@@ -1,0 +1,66 @@
+"""Scoring a frame wakes no thread of BLAS: on a busy machine they spin and wait for each other."""
+
+import os
+import subprocess
+import sys
+
+SCRIPT = """
+import os
+from pathlib import Path
+
+import numpy as np
+
+from uncertainty_depth.bench.metrics import draw
+from uncertainty_depth.evaluation.evaluate import evaluate
+from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.geometry.camera import Camera, project
+from uncertainty_depth.records import DepthPrediction, Frame
+
+
+def cpu_ns_of_other_threads():
+    tasks = [task for task in Path("/proc/self/task").iterdir() if task.name != str(os.getpid())]
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks), len(tasks)
+
+
+depth, sigma, ground_truth = (values.reshape(100, 200) for values in draw(20_000, 0))
+points = np.random.default_rng(0).normal(0, 10, (120_000, 3)).astype(np.float32)
+camera = Camera(200, 100, np.array([[100.0, 0, 100], [0, 100, 50], [0, 0, 1]]))
+
+
+class Source(list):
+    name = "one frame"
+
+    def __iter__(self):
+        project(points, np.eye(4), camera)
+        yield Frame(0, np.zeros((100, 200, 3), np.uint8), camera, ground_truth, "frame")
+
+
+class Predictor:
+    def predict(self, image, stamp_ns):
+        return DepthPrediction(depth, sigma)
+
+
+before, threads = cpu_ns_of_other_threads()
+evaluation = Evaluation()
+evaluation.add("frame", 0, DepthPrediction(depth, sigma), ground_truth)
+evaluation.summary()
+evaluate(Source([None]), Predictor(), progress=False).summary()
+print(threads, cpu_ns_of_other_threads()[0] - before)
+square = np.ones((500, 500))
+square @ square
+print(cpu_ns_of_other_threads()[0] - before)
+"""
+
+
+def test_projecting_and_scoring_a_frame_wakes_no_thread_of_blas():
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "2"}
+    for name in ("OMP_NUM_THREADS", "GOTO_NUM_THREADS"):
+        environment.pop(name, None)
+    result = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert result.returncode == 0, result.stderr
+    threads, used_ns, used_by_blas_ns = map(int, result.stdout.split())
+    assert threads >= 1  # or nothing is tested: those of BLAS wait for work
+    assert used_by_blas_ns > 0
+    assert used_ns == 0
