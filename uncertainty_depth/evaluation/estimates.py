@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from uncertainty_depth.evaluation.bootstrap import Bootstrap, Interval
 from uncertainty_depth.evaluation.unit_sums import (
     CELL_BINS,
+    COARSE_RATIOS,
     COMPARED,
     DEPTH_BINS,
     ERROR_BINS,
@@ -55,10 +56,9 @@ class Estimates:
         """Return one of `SCALARS`, summed over all frames."""
         return float(self._scalars[name][0])
 
-    def mean(self, name: str, over: str = "pixels") -> Floats:
-        """Return one of `SCALARS` divided by another one."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return self._scalars[name] / self._scalars[over]
+    def mean(self, name: str, over: str = "pixels", scale: float = 1.0) -> Floats:
+        """Return one of `SCALARS` divided by another one, times a factor."""
+        return scale * _per(self._scalars[name], self._scalars[over])
 
     def scored_fraction(self) -> Floats:
         """Return the fraction of the pixels with ground truth that have a prediction."""
@@ -121,6 +121,37 @@ class Estimates:
         frames = self._scalars["frames"]
         return {name: areas[:, place] / frames for place, name in enumerate(COMPARED)}
 
+    def aurg(self, statistic: str) -> Floats:
+        """Return the mean AURG of sigma over the frames."""
+        areas = self.bootstrap.sums("aurg")[:, POGGI.errors.index(statistic)]
+        return areas / self._scalars["frames"]
+
+    def merci(self, alpha: float) -> Floats:
+        """Return the mean length of the error bars that cover a fraction alpha, metres."""
+        factor = RATIO_BINS.quantiles(self.bootstrap.sums("ratio_bins"), alpha)
+        return factor * self.mean("sigma")
+
+    def n_merci(self, alpha: float) -> Floats:
+        """Return n-MeRCI over all pixels."""
+        largest = ERROR_BINS.quantiles(self.bootstrap.sums("error_bins"), alpha)
+        mae = self.mean("error")
+        return _per(self.merci(alpha) - mae, largest - mae)
+
+    def n_merci_withdrawn(self, alpha: float) -> Floats:
+        """Return n-MeRCI without the largest errors, from coarse bins: for its spread only."""
+        joint = self.bootstrap.sums("joint_bins")
+        counts = joint.sum(axis=2)
+        before = np.cumsum(counts, axis=1) - counts
+        kept = alpha * counts.sum(axis=1)
+        remaining = np.clip(_per(kept[:, None] - before, counts), 0.0, 1.0)
+        remaining = np.nan_to_num(remaining)
+        ratios = np.einsum("rb,rbk->rk", remaining, joint)
+        factor = COARSE_RATIOS.quantiles(ratios, alpha)
+        sigma = _per((remaining * self.bootstrap.sums("sigma_by_error")).sum(axis=1), kept)
+        mae = _per((remaining * self.bootstrap.sums("error_by_error")).sum(axis=1), kept)
+        largest = ERROR_BINS.quantiles(self.bootstrap.sums("error_bins"), alpha**2)
+        return _per(factor * sigma - mae, largest - mae)
+
     # Size.
 
     def coverage(self, law: str, level: float) -> Floats:
@@ -176,6 +207,11 @@ class Estimates:
             "constant": self.mean(_power_sum("error", law)),
             "proportional_to_depth": self.mean(_power_sum("depth_ratio", law), "positive"),
         }
+
+
+def _per(numerator: Floats, denominator: Floats) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return numerator / denominator
 
 
 def _per_total(sums: Floats, bins: Floats) -> Floats:

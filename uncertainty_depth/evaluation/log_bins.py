@@ -50,6 +50,10 @@ class LogBins:
             place = (np.log(values) - math.log(self.low)) * (1 / self.width)
         return np.clip(np.floor(place) + 1, 0, self.number - 1).astype(np.intp)
 
+    def coarse(self, index: NDArray[np.intp], factor: int) -> NDArray[np.intp]:
+        """Return the bins of indices in bins that are `factor` times as wide."""
+        return (index + factor - 1) // factor
+
     def counts(self, values: NDArray[np.floating]) -> NDArray[np.int64]:
         """Return the (number,) histogram of the values."""
         return np.bincount(self.index(values), minlength=self.number)

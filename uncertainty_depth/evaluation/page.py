@@ -15,7 +15,7 @@ from uncertainty_depth.evaluation.model_facts import law_of, limits_of, training
 from uncertainty_depth.evaluation.summary import (
     BASELINE_LABELS,
     compared,
-    depth,
+    depth_with_intervals,
     headline_rows,
     other_rows,
     scored_sigma,
@@ -92,7 +92,7 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         baselines=BASELINE_LABELS.values(),
         headline=[compared(summary, key) for key in headline_rows(law)] if scored else [],
         others=[compared(summary, key) for key in other_rows(law)] if scored else [],
-        depth=depth(summary),
+        depth=depth_with_intervals(summary),
         frames=summary["frames"],
         warnings=warnings,
         notes=[note for note in summary["notes"] if note not in warnings],

@@ -19,7 +19,9 @@ from typing import Any
 from uncertainty_depth import __version__, atomic
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.evaluation.drawing import draw
+from uncertainty_depth.evaluation.estimates import Estimates
 from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.evaluation.intervals import intervals
 from uncertainty_depth.evaluation.model_facts import law_of
 from uncertainty_depth.evaluation.page import Images, render
 from uncertainty_depth.evaluation.verdict import judge
@@ -119,10 +121,14 @@ def _write_files(evaluation: Evaluation, folder: Path, context: Context, images:
 
 def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
     """Return the content of `summary.json`: the metrics, and how to reproduce them."""
-    verdict = judge(evaluation, context.model, context.trained_on)
+    estimates = Estimates(evaluation.units) if evaluation.evaluated else None
+    verdict = judge(evaluation, context.model, context.trained_on, estimates)
+    metrics = evaluation.summary()
+    found = intervals(estimates, metrics, evaluation.config.alpha) if estimates else {}
     return {
         "verdict": verdict.as_dict(),
-        **evaluation.summary(),
+        **metrics,
+        "intervals": {name: [interval.low, interval.high] for name, interval in found.items()},
         "geometry": dict(context.geometry),
         "notes": list(context.notes),
         "source": context.source,

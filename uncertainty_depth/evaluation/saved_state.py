@@ -31,7 +31,7 @@ from uncertainty_depth.evaluation.units import Units
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.options import to_mapping
 
-FORMAT = 1
+FORMAT = 2
 STATE_FILE = "state.npz"
 COMPRESSION_LEVEL = 1
 """20 MB become 2.8 MB, in a seventh of the time of zlib's default level, which gives 2.4 MB."""

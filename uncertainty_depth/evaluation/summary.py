@@ -90,14 +90,21 @@ def table(summary: Mapping[str, Any], model: Mapping[str, Any]) -> str:
     if not summary["frames"]["evaluated"]:
         return lines[0]
     lines += ["depth: " + "  ".join(f"{name} {value}" for name, value in depth(summary)), ""]
-    titles = ("sigma", *BASELINE_LABELS.values())
-    lines.append(f"{'':26}" + "".join(f"{title:>16}" for title in titles))
+    titles = "".join(f"{title:>16}" for title in BASELINE_LABELS.values())
+    lines.append(f"{'':26}{'sigma':>10}{'95 % interval':>20}{titles}")
     for key in headline_rows(law_of(model)):
         method, baselines = row(summary, key)
-        cells = "".join(f"{value:16.4f}" for value in (method, *baselines.values()))
+        interval = interval_text(summary, f"uncertainty.{key}")
+        cells = "".join(f"{value:16.4f}" for value in baselines.values())
         label, note = UNCERTAINTY_ROWS[key]
-        lines.append(f"{label:26}{cells}   {note}")
+        lines.append(f"{label:26}{method:10.4f}{interval:>20}{cells}   {note}")
     return "\n".join(lines)
+
+
+def interval_text(summary: Mapping[str, Any], name: str) -> str:
+    """Return the 95 % interval of a metric as `0.0280 to 0.0345`; empty if it has none."""
+    low, high = summary["intervals"].get(name, (math.nan, math.nan))
+    return "" if math.isnan(low) else f"{low:.4f} to {high:.4f}"
 
 
 def frame_counts(frames: Mapping[str, Any]) -> str:
@@ -118,6 +125,11 @@ def depth(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(name, f"{value:.4f}") for name, value in summary["depth"].items()]
 
 
+def depth_with_intervals(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return the depth errors as (name, text, text of the 95 % interval)."""
+    return [(*pair, interval_text(summary, f"depth.{pair[0]}")) for pair in depth(summary)]
+
+
 def compared(summary: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Return the metric `key` as a table row: label, note, and cells of sigma and baselines."""
     method, baselines = row(summary, key)
@@ -125,7 +137,8 @@ def compared(summary: Mapping[str, Any], key: str) -> dict[str, Any]:
     best = _best(key, values)
     label, note = UNCERTAINTY_ROWS[key]
     cells = [{"text": f"{value:.4f}", "best": value == best} for value in values]
-    return {"label": label, "note": note, "cells": cells}
+    interval = interval_text(summary, f"uncertainty.{key}")
+    return {"label": label, "note": note, "cells": cells, "interval": interval}
 
 
 def _best(key: str, values: list[float]) -> float:

@@ -18,7 +18,7 @@ from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.evaluation.log_bins import LogBins
 from uncertainty_depth.metrics.arrays import as_floats, inner
 from uncertainty_depth.metrics.calibration import log_sum, power_sum
-from uncertainty_depth.metrics.depth import A1_FACTOR, has_prediction, scorable
+from uncertainty_depth.metrics.depth import A1_FACTOR, PER_KM, has_prediction, scorable
 from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, GAUSSIAN, LAPLACE
 from uncertainty_depth.metrics.merci import error_ratio
 from uncertainty_depth.metrics.sparsification import POGGI
@@ -31,10 +31,15 @@ DEPTH_BINS = LogBins(0.05, 250.0, math.log(A1_FACTOR) / 8)
 CELL_BINS = LogBins(0.1, 120.0, math.log(A1_FACTOR) / 2)
 ERROR_BINS = LogBins(2.0**-12, 2.0**8, math.log(2) / 16)
 RATIO_BINS = LogBins(2.0**-10, 2.0**16, math.log(2) / 16)
+COARSE_ERRORS = LogBins(ERROR_BINS.low, ERROR_BINS.high, 8 * ERROR_BINS.width)
+COARSE_RATIOS = LogBins(RATIO_BINS.low, RATIO_BINS.high, 4 * RATIO_BINS.width)
+"""Bins of the joint histogram of errors and ratios, whole numbers of the finer bins."""
 COMPARED = ("method", "constant", "proportional_to_depth")
 INTERVAL_LEVELS = (0.68, 0.95)
 LAWS = ("gaussian", "laplace")
 LARGEST_RATIO = 1e12
+LARGEST_SUM = 1e200
+"""In place of an infinite sum, which could not be resampled; the metric itself stays infinite."""
 
 SCALARS = (
     "frames",  # with a scored pixel
@@ -54,10 +59,23 @@ SCALARS = (
     "depth_ratio",
     "squared_depth_ratio",
     "positive",
+    "abs_rel",  # sums of the errors of the depth that `metrics.depth.depth_sums` names
+    "sq_rel",
+    "squared_log",
+    "inverse",
+    "squared_inverse",
+    "accurate2",
+    "accurate3",
+    "crps",  # sums of the scores of sigma, m
+    "crps_laplace",
+    "interval_score_95",
+    "interval_score_95_laplace",
 )
+SCORES = SCALARS[-4:]
 LAYOUT: dict[str, tuple[tuple[int, ...], str]] = {
     "scalars": ((len(SCALARS),), "float64"),
     "ause": ((len(COMPARED), len(POGGI.errors)), "float64"),
+    "aurg": ((len(POGGI.errors),), "float64"),
     "covered": ((len(LAWS), len(INTERVAL_LEVELS)), "float64"),
     "depth_bins": ((DEPTH_BINS.number,), "float64"),
     "error_bins": ((ERROR_BINS.number,), "float64"),
@@ -66,11 +84,14 @@ LAYOUT: dict[str, tuple[tuple[int, ...], str]] = {
     "cell_depth": ((CELLS,), "float64"),
     "cell_squared_depth": ((CELLS,), "float64"),
     "cell_bins": ((CELLS, CELL_BINS.number), "int32"),
+    "sigma_by_error": ((COARSE_ERRORS.number,), "float64"),
+    "error_by_error": ((COARSE_ERRORS.number,), "float64"),
+    "joint_bins": ((COARSE_ERRORS.number, COARSE_RATIOS.number), "int32"),
 }
 """Shape and dtype of the sums of a frame.
 
 `depth_bins` counts all ground truth, the others the scored pixels; the rows of `cell_...` are the
-cells of `GRID`.
+cells of `GRID`, those of `joint_bins` errors and its columns ratios.
 """
 LEVEL_WIDTHS = {law: DISTRIBUTIONS[law].half_widths(INTERVAL_LEVELS) for law in LAWS}
 
@@ -122,19 +143,32 @@ def frame_sums(pixels: FramePixels, metrics: Mapping[str, Any] | None) -> dict[s
     truth = pixels.ground_truth
     positive = pixels.depth > 0
     depth_ratio = error_ratio(pixels.error[positive], pixels.depth[positive])
+    error_bin = ERROR_BINS.index(pixels.error)
+    ratio_bin = RATIO_BINS.index(pixels.ratio)
+    coarse_error = ERROR_BINS.coarse(error_bin, 8)
+    joint_bin = coarse_error * COARSE_RATIOS.number + RATIO_BINS.coarse(ratio_bin, 4)
     cell_bin = cells * CELL_BINS.number + CELL_BINS.index(truth)
     return {
         "scalars": _scalars(pixels, depth_ratio, metrics),
         "ause": _areas(metrics),
+        "aurg": _aurg(metrics),
         "covered": _covered(metrics),
         "depth_bins": DEPTH_BINS.counts(pixels.known_depth),
-        "error_bins": ERROR_BINS.counts(pixels.error),
-        "ratio_bins": RATIO_BINS.counts(pixels.ratio),
+        "error_bins": np.bincount(error_bin, minlength=ERROR_BINS.number),
+        "ratio_bins": np.bincount(ratio_bin, minlength=RATIO_BINS.number),
         "depth_ratio_bins": ERROR_BINS.counts(depth_ratio),
         "cell_depth": np.bincount(cells, truth, CELLS),
         "cell_squared_depth": np.bincount(cells, truth * truth, CELLS),
-        "cell_bins": np.bincount(cell_bin, minlength=CELLS * CELL_BINS.number).reshape(CELLS, -1),
+        "cell_bins": _table(cell_bin, LAYOUT["cell_bins"][0]),
+        "sigma_by_error": np.bincount(coarse_error, pixels.sigma, COARSE_ERRORS.number),
+        "error_by_error": np.bincount(coarse_error, pixels.error, COARSE_ERRORS.number),
+        "joint_bins": _table(joint_bin, LAYOUT["joint_bins"][0]),
     }
+
+
+def _table(index: NDArray, shape: tuple[int, ...]) -> NDArray:
+    """Return the histogram of flat indices into a table of a shape."""
+    return np.bincount(index, minlength=math.prod(shape)).reshape(shape)
 
 
 def _scalars(
@@ -144,19 +178,28 @@ def _scalars(
     sums["ground_truth"] = len(pixels.known_depth)
     if metrics is not None:
         sums |= _sums_of_metrics(metrics["depth"], len(pixels.cells))
+        sums |= {name: metrics["uncertainty"][name] * len(pixels.cells) for name in SCORES}
         sums |= _sums_of_sigma(pixels)
         sums |= _sums_of_depth_as_sigma(pixels, depth_ratio)
     return np.array([sums[name] for name in SCALARS], dtype=np.float64)
 
 
 def _sums_of_metrics(depth_metrics: Mapping[str, float], pixels: int) -> dict[str, float]:
-    return {
+    sums = {
         "frames": 1,
         "pixels": pixels,
         "error": depth_metrics["mae"] * pixels,
         "squared_error": depth_metrics["rmse"] ** 2 * pixels,
         "accurate": round(depth_metrics["a1"] * pixels),
+        "accurate2": round(depth_metrics["a2"] * pixels),
+        "accurate3": round(depth_metrics["a3"] * pixels),
+        "abs_rel": depth_metrics["abs_rel"] * pixels,
+        "sq_rel": depth_metrics["sq_rel"] * pixels,
+        "squared_log": depth_metrics["rmse_log"] ** 2 * pixels,
+        "inverse": depth_metrics["imae"] / PER_KM * pixels,
+        "squared_inverse": (depth_metrics["irmse"] / PER_KM) ** 2 * pixels,
     }
+    return {name: min(value, LARGEST_SUM) for name, value in sums.items()}
 
 
 def _sums_of_sigma(pixels: FramePixels) -> dict[str, float]:
@@ -191,6 +234,13 @@ def _areas(metrics: Mapping[str, Any] | None) -> NDArray:
     for row, name in enumerate(COMPARED):
         areas[row] = [by_candidate[name]["ause"][statistic] for statistic in POGGI.errors]
     return areas
+
+
+def _aurg(metrics: Mapping[str, Any] | None) -> NDArray:
+    """Return the (statistics,) AURG of sigma on the frame; 0 without a scored pixel."""
+    if metrics is None:
+        return np.zeros(LAYOUT["aurg"][0])
+    return np.array([metrics["uncertainty"]["aurg"][statistic] for statistic in POGGI.errors])
 
 
 def _covered(metrics: Mapping[str, Any] | None) -> NDArray:

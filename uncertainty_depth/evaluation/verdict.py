@@ -72,7 +72,10 @@ class Verdict:
 
 
 def judge(
-    evaluation: Evaluation, model: Mapping[str, Any], trained_on: Sequence[str] | None
+    evaluation: Evaluation,
+    model: Mapping[str, Any],
+    trained_on: Sequence[str] | None,
+    estimates: Estimates | None = None,
 ) -> Verdict:
     """Return the verdict on all frames scored so far.
 
@@ -81,10 +84,11 @@ def judge(
         model: description of the predictor; empty if unknown.
         trained_on: a sentence for each scored source that the model was trained on; None if the
             source is unknown, as in a live run.
+        estimates: of its units, where the caller has them.
     """
     if not evaluation.evaluated:
         return Verdict(GREY, nothing_scored(evaluation))
-    estimates = Estimates(evaluation.units)
+    estimates = estimates or Estimates(evaluation.units)
     checks = {
         "depth": judgement.depth_checks(estimates, model),
         "order": judgement.order_checks(estimates),
