@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+import scipy.special  # starts the threads of its own BLAS
 
 from uncertainty_depth.bench.metrics import draw
 from uncertainty_depth.evaluation.evaluate import evaluate

@@ -167,10 +167,11 @@ def correlation_of_counts(joint: Floats) -> float:
     """Rank correlation of two quantities from their joint histogram; a bin's pixels are ties."""
     rows = _shared_ranks(joint.sum(axis=1))
     columns = _shared_ranks(joint.sum(axis=0))
-    row_variance = float(rows**2 @ joint.sum(axis=1))
-    column_variance = float(columns**2 @ joint.sum(axis=0))
+    row_variance = inner(rows**2, joint.sum(axis=1))
+    column_variance = inner(columns**2, joint.sum(axis=0))
     spread = math.sqrt(row_variance * column_variance)
-    return float(rows @ joint @ columns) / spread if spread else math.nan
+    covariance = float(np.einsum("i,ij,j", rows, joint, columns))
+    return covariance / spread if spread else math.nan
 
 
 def _shared_ranks(counts: Floats) -> Floats:

@@ -202,7 +202,8 @@ def poggi_areas(removal: Floats, oracle: Floats) -> tuple[Floats, Floats]:
     """
     weights = np.full(removal.shape[-1], POGGI.fractions[1])
     weights[0] /= 2
-    return (removal - oracle) @ weights, removal[..., 0] - removal @ weights
+    gaps = (removal - oracle) * weights
+    return gaps.sum(axis=-1), removal[..., 0] - (removal * weights).sum(axis=-1)
 
 
 def removal_curve(convention: Variant, name: str, key: Floats, values: Floats) -> Floats:
