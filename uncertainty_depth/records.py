@@ -84,3 +84,22 @@ class DepthPrediction:
 
     depth_m: NDArray[np.float32]
     sigma_m: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class SampleRange:
+    """Which of the MC-dropout samples or ensemble members make a prediction.
+
+    With the image, its stamp and the options it decides the maps to the last bit.
+
+    Attributes:
+        first: number of the first one.
+        count: how many, one after the other; after the last of all comes the first of all.
+    """
+
+    first: int
+    count: int
+
+    def numbers(self, passes: int) -> list[int]:
+        """Return the numbers of the samples, of as many as there are `passes`."""
+        return [number % passes for number in range(self.first, self.first + self.count)]

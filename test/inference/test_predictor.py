@@ -30,6 +30,7 @@ from uncertainty_depth.model_folder.folder import (
 )
 from uncertainty_depth.network.encoder import image_tensor, resize_image
 from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.records import SampleRange
 from uncertainty_depth.uncertainty.moments import Estimate
 
 STAMP = 1_700_000_000_123_456_789
@@ -385,3 +386,25 @@ def test_an_ensemble_of_one_member_logs_a_warning(tmp_path, caplog):
     assert "one member" not in caplog.text
     Predictor(tmp_path, PredictorConfig(device="cpu", method="multi_epochs"))
     assert "one member" in caplog.text
+
+
+@pytest.mark.parametrize("method", ["mc_dropout", "multi_epochs"])
+def test_a_range_of_samples_gives_the_same_maps_again_and_all_are_the_default(tmp_path, method):
+    folder = write_model(tmp_path / "model", members=3, method=method)
+    predictor = Predictor(folder, PredictorConfig(samples=3, chunk=2, device="cpu"))
+    assert predictor.passes == 3
+    image = random_image()
+    complete = predictor.predict(image, STAMP)
+    ranges = [SampleRange(first, 2) for first in range(3)]
+    parts = [predictor.predict(image, STAMP, used) for used in ranges]
+    again = [predictor.predict(image, STAMP, used) for used in reversed(ranges)][::-1]
+    for part, repeated in zip(parts, again, strict=True):
+        assert np.array_equal(part.depth_m, repeated.depth_m)
+        assert np.array_equal(part.sigma_m, repeated.sigma_m)
+    # each sample is in two of the three ranges
+    mean = np.mean([part.depth_m for part in parts], axis=0)
+    np.testing.assert_allclose(mean, complete.depth_m, rtol=1e-5)
+    assert not np.array_equal(parts[0].depth_m, parts[1].depth_m)
+    everything = predictor.predict(image, STAMP, SampleRange(0, 3))
+    assert np.array_equal(everything.depth_m, complete.depth_m)
+    assert np.array_equal(everything.sigma_m, complete.sigma_m)

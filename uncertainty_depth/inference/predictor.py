@@ -23,7 +23,7 @@ from uncertainty_depth.inference.deployment import choose_device, prepare
 from uncertainty_depth.model_folder.folder import ModelFolder, read
 from uncertainty_depth.network.encoder import image_tensor, resize_image
 from uncertainty_depth.options import check
-from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.records import DepthPrediction, SampleRange
 from uncertainty_depth.uncertainty import ESTIMATORS, Estimator
 
 logger = logging.getLogger(__name__)
@@ -92,7 +92,12 @@ class Predictor:
         monitor = self._monitors.get(key) if config.calibrated else None
         self._settings = _Settings(config, key, sigma_map, monitor)
 
-    def predict(self, image: NDArray[np.uint8], stamp_ns: int = 0) -> DepthPrediction:
+    def predict(
+        self,
+        image: NDArray[np.uint8],
+        stamp_ns: int = 0,
+        samples: SampleRange | None = None,
+    ) -> DepthPrediction:
         """Return depth and sigma of one image, at its size.
 
         Sigma, not the variance, is interpolated to the image's size: errors of neighbouring pixels
@@ -102,6 +107,7 @@ class Predictor:
         Args:
             image: (H, W, 3) uint8, RGB, any size.
             stamp_ns: time of the image, nanoseconds; part of mc_dropout's seed.
+            samples: those to be used, of the `passes`; None uses all.
 
         Raises:
             MessageError: the array is no such image.
@@ -115,7 +121,7 @@ class Predictor:
         config, _, sigma_map, monitor = self._settings
         resized = resize_image(image, self.model.network.input_size)
         pixels = image_tensor(resized[None], self.device)
-        estimate = self._estimator.estimate(pixels, stamp_ns, config)
+        estimate = self._estimator.estimate(pixels, stamp_ns, config, samples)
         depth, sigma = estimate.maps(config.component)
         size = (image.shape[1], image.shape[0])
         depth_m = cv2.resize(depth, size, interpolation=cv2.INTER_LINEAR)
@@ -137,6 +143,16 @@ class Predictor:
                 f"component is {config.component!r}, which {self.method} with samples {passes} "
                 f"and head {head!r} does not have; expected {' or '.join(map(repr, components))}"
             )
+
+    @property
+    def passes(self) -> int:
+        """Number of samples or members that a prediction uses where nothing limits them."""
+        return self._estimator.passes(self.config)
+
+    @property
+    def sigma_name(self) -> str:
+        """What sigma is, whose size an evaluator may estimate: method, component, calibration."""
+        return f"{self.calibration_key}, calibration {self._settings.sigma_map.kind}"
 
     @property
     def calibration_key(self) -> str:

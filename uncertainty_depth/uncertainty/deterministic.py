@@ -15,6 +15,7 @@ from torch import Tensor
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.records import SampleRange
 from uncertainty_depth.uncertainty.estimator import Place, components_of
 from uncertainty_depth.uncertainty.moments import Estimate, Moments
 
@@ -39,7 +40,13 @@ class Deterministic:
         return components_of(self.networks, 1)
 
     @torch.inference_mode()
-    def estimate(self, image: Tensor, stamp_ns: int, config: PredictorConfig) -> Estimate:
+    def estimate(
+        self,
+        image: Tensor,
+        stamp_ns: int,
+        config: PredictorConfig,
+        samples: SampleRange | None = None,
+    ) -> Estimate:
         """See `Estimator`; depends on the image alone."""
         network = self.networks[0]
         moments = Moments()

@@ -23,6 +23,7 @@ from torch import Tensor
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.records import SampleRange
 from uncertainty_depth.uncertainty.estimator import Place, components_of
 from uncertainty_depth.uncertainty.moments import Estimate, Moments
 
@@ -47,7 +48,13 @@ class Ensemble:
         return components_of(self.networks, self.passes(config))
 
     @torch.inference_mode()
-    def estimate(self, image: Tensor, stamp_ns: int, config: PredictorConfig) -> Estimate:
+    def estimate(
+        self,
+        image: Tensor,
+        stamp_ns: int,
+        config: PredictorConfig,
+        samples: SampleRange | None = None,
+    ) -> Estimate:
         """See `Estimator`; nothing is random.
 
         Members run one after the other, so one pass bounds the memory, whatever the chunk.
@@ -55,10 +62,16 @@ class Ensemble:
         moments = Moments()
         encoder = None
         features: Any = None
-        for network in self.networks[-config.samples :]:
+        for network in self._members(config, samples):
             if network.encoder is not encoder:
                 encoder = network.encoder
                 features = network.encode(image)
             output = network.decode(features, image.shape[-2:])
             moments.add(output.depth_m, network.variance(output))
         return moments.estimate()
+
+    def _members(self, config: PredictorConfig, samples: SampleRange | None) -> list[DepthNetwork]:
+        members = self.networks[-config.samples :]
+        if samples is None:
+            return members
+        return [members[number] for number in samples.numbers(len(members))]

@@ -11,6 +11,7 @@ from torch import Tensor
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.records import SampleRange
 from uncertainty_depth.uncertainty.moments import Estimate
 
 Place = Callable[[DepthNetwork], DepthNetwork]
@@ -29,7 +30,13 @@ class Estimator(Protocol):
         """
         ...
 
-    def estimate(self, image: Tensor, stamp_ns: int, config: PredictorConfig) -> Estimate:
+    def estimate(
+        self,
+        image: Tensor,
+        stamp_ns: int,
+        config: PredictorConfig,
+        samples: SampleRange | None = None,
+    ) -> Estimate:
         """Return the maps of one frame.
 
         Args:
@@ -37,6 +44,8 @@ class Estimator(Protocol):
             stamp_ns: time of the frame, nanoseconds; with `config.seed` it decides every random
                 number.
             config: `samples`, `chunk` and `seed` are used; they may differ from call to call.
+            samples: those to be used of the `passes`; None uses all, and so does a method of a
+                single pass.
         """
         ...
 

@@ -10,6 +10,7 @@ from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.records import SampleRange
 from uncertainty_depth.uncertainty.estimator import Place
 from uncertainty_depth.uncertainty.moments import Estimate
 
@@ -47,7 +48,13 @@ class LearnedError:
         return ("total",)
 
     @torch.inference_mode()
-    def estimate(self, image: Tensor, stamp_ns: int, config: PredictorConfig) -> Estimate:
+    def estimate(
+        self,
+        image: Tensor,
+        stamp_ns: int,
+        config: PredictorConfig,
+        samples: SampleRange | None = None,
+    ) -> Estimate:
         """See `Estimator`; depends on the image alone."""
         error, depth = self.networks
         size = image.shape[-2:]

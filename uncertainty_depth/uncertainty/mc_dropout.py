@@ -25,6 +25,7 @@ from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.learned_dropout import ConcreteDropout, VariationalDropout
+from uncertainty_depth.records import SampleRange
 from uncertainty_depth.uncertainty.estimator import Place, components_of
 from uncertainty_depth.uncertainty.moments import Estimate, Moments
 
@@ -64,14 +65,22 @@ class McDropout:
         return components_of(self.networks, config.samples)
 
     @torch.inference_mode()
-    def estimate(self, image: Tensor, stamp_ns: int, config: PredictorConfig) -> Estimate:
+    def estimate(
+        self,
+        image: Tensor,
+        stamp_ns: int,
+        config: PredictorConfig,
+        samples: SampleRange | None = None,
+    ) -> Estimate:
         """See `Estimator`. Sample m's masks follow from (seed, stamp, m), whatever the chunk."""
         network = self.networks[0]
         moments = Moments()
         trunk = network.decoder.trunk(network.encode(image))
-        for start in range(0, config.samples, config.chunk):
-            samples = range(start, min(start + config.chunk, config.samples))
-            streams = [random_stream(config.seed, stamp_ns, sample) for sample in samples]
+        used = samples or SampleRange(0, config.samples)
+        numbers = used.numbers(config.samples)
+        for start in range(0, len(numbers), config.chunk):
+            batch = numbers[start : start + config.chunk]
+            streams = [random_stream(config.seed, stamp_ns, sample) for sample in batch]
             dropouts = [partial(dropout, streams=streams) for dropout in self._dropouts]
             raw = network.decoder.branches(trunk, dropouts)
             output = network.to_metres(raw, image.shape[-2:])
