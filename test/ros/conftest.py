@@ -136,9 +136,16 @@ class Graph:
         return publisher
 
     def call(self, service_type, service, request=None):
+        """Return the answer; ask again where none came: discovery may have lost it."""
         client = self.node.create_client(service_type, service)
         assert client.wait_for_service(DEADLINE_S), service
-        return self.result(client.call_async(request or service_type.Request()))
+        for deadline_s in (DEADLINE_S / 3, DEADLINE_S):
+            answered = threading.Event()
+            future = client.call_async(request or service_type.Request())
+            future.add_done_callback(lambda _, answered=answered: answered.set())
+            if answered.wait(deadline_s):
+                return future.result()
+        raise AssertionError(f"{service} does not answer")
 
     def result(self, future):
         done = threading.Event()

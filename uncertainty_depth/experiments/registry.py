@@ -88,4 +88,16 @@ EXPERIMENTS: dict[str, Experiment] = {
         1,
         reads_data=True,
     ),
+    "free-space": Experiment(
+        "free distance a robot must give away to be safe, by constant, relative and sigma margins",
+        "free_space",
+        5,
+        2,
+    ),
+    "mapping": Experiment(
+        "maps fused from predicted depth, weighed and gated by sigma or by range",
+        "mapping",
+        5,
+        2,
+    ),
 }

@@ -61,11 +61,13 @@ class World:
         duration = round(self._config.frames / self._config.rate * SECOND_NS) + PAUSE_NS
         return START_NS + self._number * duration + round(frame / self._config.rate * SECOND_NS)
 
+    def camera_to_world(self, frame: int) -> NDArray[np.float64]:
+        """Return the exact pose of the camera's optical frame at the image's stamp, (4, 4)."""
+        return self._pose(frame, 0) @ sensors.CAMERA_TO_BASE
+
     def view(self, frame: int) -> sensors.CameraView:
         """Render what the camera sees in this frame, before noise."""
-        return sensors.CameraView(
-            self._renderer, self._camera, self._pose(frame, 0) @ sensors.CAMERA_TO_BASE
-        )
+        return sensors.CameraView(self._renderer, self._camera, self.camera_to_world(frame))
 
     def photograph(self, frame: int, view: sensors.CameraView) -> NDArray[np.uint8]:
         """Return the camera image of a view, (H, W, 3) uint8 RGB."""

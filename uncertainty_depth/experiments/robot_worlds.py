@@ -1,0 +1,109 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Predictions of the shipped model on worlds it never saw, with exact depth and exact poses.
+
+What the experiments on the worth of sigma have in common: each asks what a robot that drives
+through these worlds would have done with the prediction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.config import PredictorConfig, SynthesisConfig
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.shipped_model import SHIPPED_MODEL
+from uncertainty_depth.synthetic import sensors
+from uncertainty_depth.synthetic.source import World
+
+Floats = NDArray[np.float64]
+FIRST_SEED = 40_000
+"""Of the first repetition; the shipped model was trained and chosen on other seeds."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What the robot saw in one frame, and what the model made of it; P pixels, row by row.
+
+    Attributes:
+        camera: of the image, pinhole.
+        rays: (P, 3) from the camera, x ahead and z up in the robot's frame, 1 m of depth long.
+        camera_to_world: (4, 4) exact pose of the optical frame.
+        truth_m: (P,) exact depth, metres along the optical axis.
+        depth_m: (P,) predicted.
+        sigma_m: (P,) predicted.
+    """
+
+    camera: Camera
+    rays: Floats
+    camera_to_world: Floats
+    truth_m: Floats
+    depth_m: Floats
+    sigma_m: Floats
+
+    def world_points(self, depth_m: Floats) -> Floats:
+        """Return the points of all pixels at these depths, (P, 3) metres in the world."""
+        rotation = self.camera_to_world[:3, :3] @ sensors.CAMERA_TO_BASE[:3, :3].T
+        return (self.rays * depth_m[:, None]) @ rotation.T + self.camera_to_world[:3, 3]
+
+    def pixels(self, points: Floats) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Return the pixels that see these points, and which points any pixel sees.
+
+        Args:
+            points: (N, 3) in the optical frame, in front of the camera.
+
+        Returns:
+            (M,) indices of the pixels of the M seen points, and (N,) whether a point is seen.
+        """
+        columns, rows = np.rint(self.camera.pixels(points)).T
+        is_seen = (columns >= 0) & (columns < self.camera.width)
+        is_seen &= (rows >= 0) & (rows < self.camera.height)
+        places = rows[is_seen] * self.camera.width + columns[is_seen]
+        return places.astype(np.intp), is_seen
+
+
+def make_config(seed: int, worlds: int, frames: int) -> SynthesisConfig:
+    """Return the worlds of a repetition; they hold a class of objects unseen in training.
+
+    Two seconds, about 1.3 m, lie between frames: neighbours are alike, but not the same.
+    """
+    return SynthesisConfig(
+        worlds=worlds, frames=frames, rate=0.5, seed=FIRST_SEED + seed, test_objects=True
+    )
+
+
+def load_predictor() -> Predictor:
+    """Return the shipped model on the CPU, with its own method and number of samples."""
+    return Predictor(SHIPPED_MODEL, PredictorConfig(device="cpu"))
+
+
+def model_digest() -> str:
+    """Return a digest of the shipped model: results of another model are computed again."""
+    content = b"".join(path.read_bytes() for path in sorted(SHIPPED_MODEL.glob("*.*")))
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def drive(config: SynthesisConfig, number: int, predictor: Predictor) -> Iterator[View]:
+    """Yield the frames of one world that have exact depth in every pixel."""
+    camera = sensors.make_camera(config.width, config.height)
+    rays = camera.rays().reshape(-1, 3) @ sensors.CAMERA_TO_BASE[:3, :3].T
+    world = World(config, number)
+    for frame in range(config.frames):
+        view = world.view(frame)
+        if np.isnan(view.depth_m).any():  # a ray left the world through a gap
+            continue
+        image = world.photograph(frame, view)
+        prediction = predictor.predict(image, world.stamp_ns(frame))
+        yield View(
+            camera,
+            rays,
+            world.camera_to_world(frame),
+            view.depth_m.ravel().astype(np.float64),
+            prediction.depth_m.ravel().astype(np.float64),
+            prediction.sigma_m.ravel().astype(np.float64),
+        )
