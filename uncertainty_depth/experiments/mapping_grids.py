@@ -87,7 +87,7 @@ class HeightMap:
         seen = np.flatnonzero(number)
         first = np.cumsum(number[seen]) - number[seen]
         upper = first + np.floor(self.QUANTILE * (number[seen] - 1)).astype(np.intp)
-        total: Floats = np.bincount(cells, weights[inside], minlength=self._sum.size)[seen]
+        total = np.bincount(cells, weights[inside], minlength=self._sum.size)[seen].astype(float)
         weight = total if self._per_pixel else total / number[seen]
         self._sum[seen] += weight * heights[order][upper]
         self._weight[seen] += weight
