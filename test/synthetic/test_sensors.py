@@ -166,8 +166,9 @@ def test_without_noise_the_picture_does_not_depend_on_the_generator_and_with_noi
 ):
     renderer, base = furnished
     radiance = sensors.CameraView(renderer, CAMERA, base @ sensors.CAMERA_TO_BASE).radiance
-    clean, same = (sensors.expose(radiance, 0.0, random(k), random(9)) for k in (1, 2))
-    noisy, other = (sensors.expose(radiance, 1.0, random(k), random(9)) for k in (1, 2))
+    look = sensors.Look.usual(random(9))
+    clean, same = (sensors.expose(radiance, 0.0, random(k), look) for k in (1, 2))
+    noisy, other = (sensors.expose(radiance, 1.0, random(k), look) for k in (1, 2))
     np.testing.assert_array_equal(clean, same)
     assert (noisy != other).any()
     difference = np.abs(noisy.astype(int) - clean)
@@ -177,6 +178,7 @@ def test_without_noise_the_picture_does_not_depend_on_the_generator_and_with_noi
 def test_exposure_follows_the_light():
     radiance = random(0).uniform(0.1, 1, (48, 64, 3)).astype(np.float32)
     dim, bright = (
-        sensors.expose(radiance * level, 0.0, random(1), random(9)) for level in (0.01, 10)
+        sensors.expose(radiance * level, 0.0, random(1), sensors.Look.usual(random(9)))
+        for level in (0.01, 10)
     )
     np.testing.assert_allclose(dim, bright, atol=1)

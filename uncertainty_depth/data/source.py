@@ -107,7 +107,10 @@ def _identity(name: str) -> tuple[str, Path, set[object]]:
         return kind, folder, {split} if split else set(SPLITS)
     if kind == "synthetic":  # the first worlds of a seed are the same however many there are
         options = _options(rest)
-        return kind, Path(), {(options.get("seed", 0), options.get("test_objects", False))}
+        seed = options.get("seed", 0)
+        test_objects = options.get("test_objects", False)
+        worlds = {"rooms", options.get("scenes", "rooms")}  # some varied worlds are rooms
+        return kind, Path(), {(seed, test_objects, scenes) for scenes in worlds}
     return (kind, Path(rest), {""}) if kind in _OPENERS else ("bag", Path(name), {""})
 
 

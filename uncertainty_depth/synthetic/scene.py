@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +14,7 @@ from uncertainty_depth.synthetic import materials
 from uncertainty_depth.synthetic.furniture import (
     ALONG_WALLS,
     IN_THE_OPEN,
+    Maker,
     Piece,
     block,
     round_object,
@@ -37,6 +39,34 @@ class Lamp:
     power: float
 
 
+@dataclass(frozen=True)
+class Sun(Lamp):
+    """A lamp so far away that its shadow map covers only the cone around the scene.
+
+    Attributes:
+        target: where it shines.
+        reach: tangent of half the cone's angle.
+    """
+
+    target: tuple[float, float, float]
+    reach: float
+
+
+@dataclass(frozen=True)
+class Sky:
+    """Linear RGB light of the sky: between two colours by elevation, with clouds.
+
+    Attributes:
+        horizon: colour at the horizon.
+        zenith: colour overhead.
+        clouds: amplitude of the clouds, a fraction.
+    """
+
+    horizon: tuple[float, float, float]
+    zenith: tuple[float, float, float]
+    clouds: float
+
+
 @dataclass(frozen=True, eq=False)
 class Scene:
     """One world.
@@ -47,6 +77,7 @@ class Scene:
         ambient: irradiance from all directions.
         drive: path and speed of the robot.
         extent: (2, 3), min and max corner of the rooms, metres.
+        sky: where a ray hits nothing; None is black.
     """
 
     solids: list[Solid]
@@ -54,6 +85,7 @@ class Scene:
     ambient: float
     drive: Drive
     extent: NDArray[np.float32]
+    sky: Sky | None = None
 
     @cached_property
     def centres(self) -> NDArray[np.float32]:
@@ -72,7 +104,28 @@ def build(seed: int, number: int, test_objects: bool = False) -> Scene:
     Only with `test_objects` are there round objects in it.
     """
     rng = np.random.default_rng([seed, number])
-    rooms = plan(rng)
+    round_objects = np.random.default_rng([seed, number, 1]) if test_objects else None
+    return furnished(rng, plan(rng), round_objects=round_objects)
+
+
+def furnished(
+    rng: Random,
+    rooms: Plan,
+    along_walls: Sequence[Maker] = ALONG_WALLS,
+    in_the_open: Sequence[Maker] = IN_THE_OPEN,
+    clutter: float = 1.0,
+    round_objects: Random | None = None,
+) -> Scene:
+    """Draw all that is in the rooms of a plan, and the drive through them.
+
+    Args:
+        rng: source of all randomness but the round objects'.
+        rooms: the plan.
+        along_walls: makers of what stands at walls.
+        in_the_open: makers of what stands anywhere.
+        clutter: factor of the number of pieces.
+        round_objects: source of the randomness of cones, barrels and columns; None for none.
+    """
     furnishing = Furnishing(rooms)
     solids: list[Solid] = list(rooms.partitions)
     lamps: list[Lamp] = []
@@ -81,9 +134,9 @@ def build(seed: int, number: int, test_objects: bool = False) -> Scene:
         fixtures, lights = _ceiling_lamps(rng, room)
         solids += fixtures
         lamps += lights
-    if test_objects:
-        _stand_round_objects(np.random.default_rng([seed, number, 1]), furnishing)
-    _furnish(rng, furnishing)
+    if round_objects is not None:
+        _stand_round_objects(round_objects, furnishing)
+    _furnish(rng, furnishing, along_walls, in_the_open, clutter)
     drive = Drive(rooms.path, rng.uniform(0.5, 0.8), rng.uniform(0, 100))
     extent = np.array([rooms.rooms[0].corner, rooms.rooms[-1].far_corner], np.float32)
     return Scene(
@@ -145,16 +198,22 @@ def _distance(
     return np.hypot(*np.maximum(beyond, 0).T)
 
 
-def _furnish(rng: Random, furnishing: Furnishing) -> None:
+def _furnish(
+    rng: Random,
+    furnishing: Furnishing,
+    along_walls: Sequence[Maker],
+    in_the_open: Sequence[Maker],
+    clutter: float,
+) -> None:
     """Place furniture along walls and objects in the open, by room size and a random clutter."""
-    clutter = rng.uniform(0.5, 1.3)
+    clutter = clutter * rng.uniform(0.5, 1.3)
     for room in furnishing.rooms:
         for wall in room.walls():
             for _ in range(round(clutter * wall.length / 2.5)):
-                piece = ALONG_WALLS[int(rng.integers(len(ALONG_WALLS)))](rng)
+                piece = along_walls[int(rng.integers(len(along_walls)))](rng)
                 _try(furnishing, piece, _along_wall(rng, wall, piece))
         for _ in range(round(clutter * np.prod(room.size) / 8)):
-            piece = IN_THE_OPEN[int(rng.integers(len(IN_THE_OPEN)))](rng)
+            piece = in_the_open[int(rng.integers(len(in_the_open)))](rng)
             _try(furnishing, piece, _anywhere(rng, room))
         if rng.random() < 0.5:
             _stand_lamp(rng, furnishing, room)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +30,15 @@ SAMPLES = np.array(
 )  # where in a pixel edges are sampled, from its middle
 
 
-def make_camera(width: int, height: int) -> Camera:
-    """Return the pinhole camera of this size; pixel centres are at integer (u, v)."""
-    focal = width / 2 / np.tan(FIELD_OF_VIEW / 2)
+def make_camera(width: int, height: int, field_of_view: float = FIELD_OF_VIEW) -> Camera:
+    """Return the pinhole camera of this size; pixel centres are at integer (u, v).
+
+    Args:
+        width: pixels.
+        height: pixels.
+        field_of_view: horizontal, radians.
+    """
+    focal = width / 2 / np.tan(field_of_view / 2)
     return Camera(
         width,
         height,
@@ -133,8 +141,51 @@ def _edges(solid: NDArray[np.int16]) -> NDArray[np.bool_]:
     return edges
 
 
+@dataclass(frozen=True)
+class Look:
+    """What all images of one camera share.
+
+    Attributes:
+        brightness: factor of the automatic exposure.
+        tint: factor of each colour, (3,).
+        vignette: fraction of the light lost in the corners.
+        blur: of the lens, standard deviation in pixels.
+        noise: factor of the noise of a typical camera.
+        gamma: of the conversion to 8 bit.
+    """
+
+    brightness: float
+    tint: NDArray[np.float32]
+    vignette: float
+    blur: float
+    noise: float = 1.0
+    gamma: float = 2.2
+
+    @classmethod
+    def usual(cls, rng: np.random.Generator) -> Look:
+        """Draw a well adjusted camera."""
+        return cls(
+            rng.uniform(0.65, 1.5),
+            rng.uniform(0.93, 1.07, 3).astype(np.float32),
+            rng.uniform(0.05, 0.3),
+            rng.uniform(0.3, 0.6),
+        )
+
+    @classmethod
+    def varied(cls, rng: np.random.Generator) -> Look:
+        """Draw any camera: dark or bright, tinted, soft, noisy, flat or hard."""
+        return cls(
+            np.exp(rng.uniform(np.log(0.3), np.log(2.2))),
+            rng.uniform(0.8, 1.2, 3).astype(np.float32),
+            rng.uniform(0.0, 0.5),
+            rng.uniform(0.3, 1.2),
+            np.exp(rng.uniform(np.log(0.3), np.log(5.0))),
+            rng.uniform(1.6, 2.8),
+        )
+
+
 def expose(
-    radiance: Floats, noise: float, rng: np.random.Generator, look: np.random.Generator
+    radiance: Floats, noise: float, rng: np.random.Generator, look: Look
 ) -> NDArray[np.uint8]:
     """Return the image that a camera takes of this light, (H, W, 3) uint8.
 
@@ -142,26 +193,25 @@ def expose(
 
     Args:
         radiance: (H, W, 3) linear light.
-        noise: multiple of a typical camera's noise; 0 adds none.
+        noise: multiple of the camera's noise; 0 adds none.
         rng: of the noise of this image.
-        look: of what this camera's images share: brightness, tint, vignette, blur.
+        look: of the camera.
     """
     height, width = radiance.shape[:2]
-    brightness = look.uniform(0.65, 1.5)
-    tint = look.uniform(0.93, 1.07, 3).astype(np.float32)
     y, x = np.ogrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]
-    vignette = (1 - look.uniform(0.05, 0.3) * (x * x + y * y) / 2).astype(np.float32)[..., None]
-    exposure = np.float32(brightness * MIDDLE_GREY / max(float(np.median(radiance)), 1e-4))
+    vignette = (1 - look.vignette * (x * x + y * y) / 2).astype(np.float32)[..., None]
+    exposure = np.float32(look.brightness * MIDDLE_GREY / max(float(np.median(radiance)), 1e-4))
     light = (
-        cv2.GaussianBlur(np.minimum(radiance * exposure, 4), (3, 3), look.uniform(0.3, 0.6))
+        cv2.GaussianBlur(np.minimum(radiance * exposure, 4), (3, 3), look.blur)
         * vignette
-        * tint
+        * look.tint
     )
+    noise *= look.noise
     if noise > 0:
         deviation = np.float32(noise) * np.sqrt(np.float32(0.0004) * light + np.float32(0.000004))
         light = light + deviation * rng.standard_normal(light.shape, np.float32)
     shoulder = 1 - np.exp(-np.float32(1.2) * np.maximum(light, 0))
-    return (255 * shoulder ** np.float32(1 / 2.2) + np.float32(0.5)).astype(np.uint8)
+    return (255 * shoulder ** np.float32(1 / look.gamma) + np.float32(0.5)).astype(np.uint8)
 
 
 def scan(

@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from uncertainty_depth.config import LidarConfig, SynthesisConfig
-from uncertainty_depth.geometry.camera import ground_truth_from_cloud
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.messages.stamps import SECOND_NS
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.records import Frame, Scan
-from uncertainty_depth.synthetic import scene, sensors
+from uncertainty_depth.synthetic import rig, scene, sensors, varied
 from uncertainty_depth.synthetic.render import Renderer
 from uncertainty_depth.writers.bag_writer import BagWriter
 
 START_NS = 1_000 * SECOND_NS  # stamp of the first image
+MAX_DEPTH_M = 80.0  # of exact ground truth; no room is that long
 PAUSE_NS = SECOND_NS  # between the last image of a world and the first of the next
 CLOUD_DELAY_NS = 4_000_000  # the LiDAR's stamp is this much later than the camera's
 
@@ -48,8 +50,26 @@ class World:
     def __init__(self, config: SynthesisConfig, number: int) -> None:
         self._config = config
         self._number = number
-        self._camera = sensors.make_camera(config.width, config.height)
-        self._renderer = Renderer(scene.build(config.seed, number, config.test_objects))
+        seed = config.seed
+        look = self._random(LOOK)
+        if config.scenes == "varied":
+            built, self._rig = varied.build(
+                seed, number, config.test_objects, config.width, config.height, look
+            )
+        else:
+            built = scene.build(seed, number, config.test_objects)
+            self._rig = rig.usual(config.width, config.height, look)
+        self._renderer = Renderer(built)
+
+    @property
+    def camera(self) -> Camera:
+        """Return the camera's intrinsics."""
+        return self._rig.camera
+
+    @property
+    def lidar_to_camera(self) -> NDArray[np.float64]:
+        """Return the transform of the LiDAR into the optical frame, (4, 4)."""
+        return self._rig.lidar_to_camera
 
     @property
     def solids(self) -> list[scene.Solid]:
@@ -63,16 +83,16 @@ class World:
 
     def camera_to_world(self, frame: int) -> NDArray[np.float64]:
         """Return the exact pose of the camera's optical frame at the image's stamp, (4, 4)."""
-        return self._pose(frame, 0) @ sensors.CAMERA_TO_BASE
+        return self._pose(frame, 0) @ self._rig.camera_to_base
 
     def view(self, frame: int) -> sensors.CameraView:
         """Render what the camera sees in this frame, before noise."""
-        return sensors.CameraView(self._renderer, self._camera, self.camera_to_world(frame))
+        return sensors.CameraView(self._renderer, self.camera, self.camera_to_world(frame))
 
     def photograph(self, frame: int, view: sensors.CameraView) -> NDArray[np.uint8]:
         """Return the camera image of a view, (H, W, 3) uint8 RGB."""
         return sensors.expose(
-            view.radiance, self._config.noise, self._random(CAMERA, frame), self._random(LOOK)
+            view.radiance, self._config.noise, self._random(CAMERA, frame), self._rig.look
         )
 
     def cloud(self, frame: int) -> NDArray[np.float32]:
@@ -132,7 +152,6 @@ class SyntheticSource:
     def __init__(self, config: SynthesisConfig, lidar: LidarConfig | None = None) -> None:
         self._config = config
         self._lidar = lidar or LidarConfig()
-        self._camera = sensors.make_camera(config.width, config.height)
         self.name = _notation(config)
         self.notes: list[str] = []
 
@@ -142,16 +161,17 @@ class SyntheticSource:
     def __iter__(self) -> Iterator[Frame]:
         for moment in _moments(self._config):
             view = moment.world.view(moment.frame)
-            truth: NDArray[Any] = view.depth_m
+            truth: NDArray[Any] = np.where(view.depth_m > MAX_DEPTH_M, np.nan, view.depth_m)
             scan = None
             if not self._config.dense:
-                scan = Scan(moment.world.cloud(moment.frame)[:, :3], sensors.LIDAR_TO_CAMERA)
+                points = moment.world.cloud(moment.frame)[:, :3]
+                scan = Scan(points, moment.world.lidar_to_camera)
                 truth = ground_truth_from_cloud(
-                    scan.points, scan.lidar_to_camera, self._camera, self._lidar
+                    scan.points, scan.lidar_to_camera, moment.world.camera, self._lidar
                 )
             image = moment.world.photograph(moment.frame, view)
             stamp_ns = moment.world.stamp_ns(moment.frame)
-            yield Frame(stamp_ns, image, self._camera, truth, moment.name, scan)
+            yield Frame(stamp_ns, image, moment.world.camera, truth, moment.name, scan)
 
 
 def _notation(config: SynthesisConfig) -> str:
@@ -178,7 +198,13 @@ def synthesize(out_bag: Path | str, config: SynthesisConfig, progress: bool = Tr
 
     Raises:
         SourceError: `out_bag` exists.
+        ConfigError: each world has a camera of its own; a bag has one.
     """
+    if config.scenes == "varied":
+        raise ConfigError(
+            "scenes is 'varied', whose worlds each have a camera of their own, and a bag has one; "
+            "expected 'rooms', or the source synthetic:scenes=varied"
+        )
     camera = sensors.make_camera(config.width, config.height)
     with BagWriter(out_bag) as bag:
         bag.static_transforms(STATIC_TRANSFORMS)

@@ -1,0 +1,208 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Streets, yards and parks: ground, buildings, cars, trees and people under the sky.
+
+The road runs along x. The robot drives the first metres of it, where no obstacle stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from uncertainty_depth.synthetic import materials
+from uncertainty_depth.synthetic.furniture import Piece, block, crates
+from uncertainty_depth.synthetic.materials import Random
+from uncertainty_depth.synthetic.people import person
+from uncertainty_depth.synthetic.scene import Scene, Sky, Sun
+from uncertainty_depth.synthetic.solids import Solid
+from uncertainty_depth.synthetic.street_objects import car, grass, hedge, post, tree
+from uncertainty_depth.synthetic.texture import Blocks, Material, Mottled, Stripes
+from uncertainty_depth.synthetic.trajectory import Drive, smooth_loop
+
+REACH = 110.0  # metres of street ahead and behind
+DRIVE = 14.0  # metres that the robot drives
+SUN_DISTANCE = 220.0
+SHADOWED = 70.0  # radius around the robot in which the sun casts shadows, metres
+
+
+def street(rng: Random) -> Scene:
+    """Draw a street between houses, or an open place without a road."""
+    is_open = rng.random() < 0.25
+    half_road = rng.uniform(2.5, 6.5)
+    pavement = rng.uniform(1.2, 4.0)
+    front = half_road + pavement + rng.choice([0.0, rng.uniform(1, 8)])
+    on_pavement = rng.random() < 0.4
+    lane = half_road + pavement / 2 if on_pavement else -half_road / 2
+    solids = _ground(rng, half_road, pavement, is_open)
+    solids += _houses(rng, front + (rng.uniform(5, 25) if is_open else 0), is_open)
+    solids += _traffic(rng, half_road, lane)
+    solids += _beside(rng, half_road, pavement, front, lane)
+    corners = np.array([[0, -0.3], [DRIVE / 2, -0.3], [DRIVE, -0.3]])
+    back = np.array([[DRIVE, 0.3], [DRIVE / 2, 0.3], [0, 0.3]])
+    path = smooth_loop(np.concatenate([corners, back]) + np.array([0, lane]))
+    sun, ambient, sky = _daylight(rng)
+    extent = np.array([(-1e4, -1e4, 0), (1e4, 1e4, 1e4)], np.float32)
+    return Scene(solids, [sun], ambient, Drive(path, 1.0, rng.uniform(0, 100)), extent, sky)
+
+
+def _daylight(rng: Random) -> tuple[Sun, float, Sky]:
+    """Draw sun and sky: clear or overcast, noon to dusk."""
+    azimuth = rng.uniform(-np.pi, np.pi)
+    elevation = np.deg2rad(rng.uniform(12, 75))
+    toward = np.array(
+        [
+            np.cos(elevation) * np.cos(azimuth),
+            np.cos(elevation) * np.sin(azimuth),
+            np.sin(elevation),
+        ]
+    )
+    middle = np.array([12.0, 0.0, 0.0])
+    position = middle + SUN_DISTANCE * toward
+    overcast = rng.random() < 0.4
+    strength = rng.uniform(0.0, 0.3) if overcast else rng.uniform(0.5, 1.6)
+    ambient = rng.uniform(0.25, 0.6)
+    warmth = np.exp(-elevation / 0.4)
+    colour = (1.0, 1.0 - 0.2 * warmth, 1.0 - 0.5 * warmth)
+    grey = rng.uniform(0.5, 1.2)
+    blue = (0.35 * grey, 0.55 * grey, 0.95 * grey)
+    white = (grey, grey, 1.03 * grey)
+    sky = Sky(white, white if overcast else blue, rng.uniform(0.0, 0.35))
+    x, y, z = position.tolist()
+    sun = Sun(
+        (x, y, z),
+        colour,
+        strength * SUN_DISTANCE**2,
+        (float(middle[0]), 0.0, 0.0),
+        SHADOWED / SUN_DISTANCE,
+    )
+    return sun, ambient, sky
+
+
+def _asphalt(rng: Random) -> Material:
+    colour = materials.hsv(rng, (0, 1), (0, 0.12), (0.06, 0.35))
+    texture = Mottled(
+        rng.uniform(0.02, 0.3), 1.0, materials.scaled(colour, 0.75), materials.scaled(colour, 1.25)
+    )
+    return materials.material(rng, texture, 0.15)
+
+
+def _paving(rng: Random) -> Material:
+    if rng.random() < 0.4:
+        return _asphalt(rng)
+    return materials.material(rng, materials.tiles(rng, 0.2, 1.0), 0.1)
+
+
+def _ground(rng: Random, half_road: float, pavement: float, is_open: bool) -> list[Solid]:
+    base = grass(rng) if rng.random() < 0.6 else _paving(rng)
+    solids: list[Solid] = [block(0, 0, -1.0, 6 * REACH, 6 * REACH, 1.0, base, "ground")]
+    if is_open and rng.random() < 0.6:
+        return solids
+    solids.append(block(0, 0, 0, 4 * REACH, 2 * half_road, 0.01, _asphalt(rng), "ground"))
+    kerb = rng.choice([0.03, rng.uniform(0.08, 0.16)])
+    slabs = _paving(rng)
+    for side in (-1, 1):
+        middle = side * (half_road + pavement / 2)
+        solids.append(block(0, middle, 0, 4 * REACH, pavement, kerb, slabs, "ground"))
+    white = Stripes(rng.uniform(3, 9), rng.uniform(0.3, 0.6), 0, (0.1, 0.1, 0.1), (0.7, 0.7, 0.7))
+    lines = [0.0] if rng.random() < 0.7 else []
+    lines += [-half_road + 0.3, half_road - 0.3] if rng.random() < 0.4 else []
+    for y in lines:
+        look = materials.material(rng, white)
+        solids.append(block(0, y, 0, 2 * REACH, 0.12, 0.012, look, "ground"))
+    return solids
+
+
+def _facade(rng: Random) -> Material:
+    """Draw walls with rows of windows, or plain ones."""
+    wall = (
+        materials.paint(rng)
+        if rng.random() < 0.6
+        else materials.hsv(rng, (0.0, 0.1), (0.1, 0.6), (0.15, 0.6))
+    )
+    if rng.random() < 0.2:
+        return materials.wall(rng)
+    window = materials.hsv(rng, (0.5, 0.65), (0, 0.4), (0.03, 0.35))
+    across = rng.uniform(1.5, 4.0)
+    up = rng.uniform(2.6, 3.6)
+    joint = rng.uniform(0.35, 0.65) * min(across, up)
+    texture = Blocks(across, up, joint, 0.0, rng.uniform(0, 0.4), window, wall)
+    return materials.material(rng, texture, 0.08)
+
+
+def _houses(rng: Random, front: float, is_open: bool) -> list[Solid]:
+    solids: list[Solid] = []
+    for side in (-1, 1):
+        x = -25.0
+        setback = 0.0 if rng.random() < 0.5 else rng.uniform(0, 3)
+        while x < REACH:
+            width = rng.uniform(5, 28)
+            deep = rng.uniform(6, 15)
+            y = side * (front + rng.uniform(0, setback + 0.01) + deep / 2)
+            tall = rng.uniform(3, 18)
+            if rng.random() < (0.5 if is_open else 0.85):
+                solids.append(
+                    block(x + width / 2, y, 0, width, deep, tall, _facade(rng), "building")
+                )
+                roof = materials.grained(rng)
+                solids.append(
+                    block(
+                        x + width / 2,
+                        y,
+                        tall,
+                        width + 0.5,
+                        deep + 0.5,
+                        rng.uniform(0.2, 1.5),
+                        materials.material(rng, roof),
+                        "building",
+                    )
+                )
+            x += width + rng.choice([0.0, rng.uniform(1, 12)])
+    end = block(REACH, 0, 0, 5, 4 * front, rng.uniform(4, 20), _facade(rng), "building")
+    return [*solids, end] if rng.random() < 0.5 else solids
+
+
+def _traffic(rng: Random, half_road: float, lane: float) -> list[Solid]:
+    """Draw parked and driving cars."""
+    solids: list[Solid] = []
+    for side in (-1, 1):
+        parked = rng.random() < 0.6
+        y = side * (half_road - 1.0)
+        x = rng.uniform(-8, 0)
+        while parked and x < 60:
+            parked_car = car(rng)
+            if rng.random() < 0.7 and (abs(y - lane) > 2.3 or x > DRIVE + 6):
+                yaw = rng.choice([0, np.pi]) + rng.normal(0, 0.03)
+                solids += parked_car.placed(x, y, yaw)
+            x += 2 * parked_car.half[0] + rng.uniform(0.5, 5)
+    for _ in range(int(rng.integers(0, 4))):
+        moving_car = car(rng)
+        y = rng.choice([-1, 1]) * rng.uniform(0.25, 0.5) * half_road
+        x = rng.uniform(DRIVE + 7, 80)
+        solids += moving_car.placed(x, y, rng.choice([0, np.pi]) + rng.normal(0, 0.05))
+    return solids
+
+
+def _beside(
+    rng: Random, half_road: float, pavement: float, front: float, lane: float
+) -> list[Solid]:
+    """Draw trees, hedges, posts, bins and people beside the road, clear of the robot."""
+    solids: list[Solid] = []
+    makers: list[Callable[[Random], Piece]] = [tree, tree, hedge, post, post, person, person]
+    makers.append(crates)
+    clutter = int(rng.integers(4, 26))
+    for _ in range(clutter):
+        piece = makers[int(rng.integers(len(makers)))](rng)
+        x = 60 * rng.random() ** 1.5 - 3
+        y = float(rng.choice([-1, 1])) * rng.uniform(half_road + 0.3, max(front, half_road + 3))
+        if abs(y - lane) < 1.4 + min(piece.half[1], 0.6) and x < DRIVE + 3:
+            continue
+        # All but people stand along the road: of two draws theirs alone is an angle.
+        is_person = piece.solids[0].label == "person"
+        yaw = rng.uniform(-np.pi, np.pi) if is_person else 0.0 * rng.integers(2)
+        solids += piece.placed(x, y, yaw)
+    for _ in range(int(rng.integers(0, 3))):
+        walker = person(rng)
+        x = rng.uniform(DRIVE + 2, 40)
+        solids += walker.placed(x, rng.uniform(-1, 1) * half_road, rng.uniform(-np.pi, np.pi))
+    return solids
