@@ -93,6 +93,12 @@ class PredictorConfig(RawPredictorConfig):
     calibrated: bool = option(
         True, "apply the calibration of sigma stored in the model folder, if there is one"
     )
+    rescale_depth: str = option(
+        "canonical",
+        "multiply depth and sigma by the camera's focal length over the training's: canonical, "
+        "where the model predicts the depth of a canonical camera; always; or never",
+        choices=("canonical", "always", "never"),
+    )
 
 
 @dataclass(frozen=True)
@@ -315,6 +321,13 @@ class NetworkConfig:
         minimum=1e-3,
         maximum=1e4,
     )
+    canonical_focal_length: float = option(
+        0.0,
+        "predict the depth of a camera whose sqrt(fx fy / (width height)) is this, rescaled by "
+        "each camera's own; 0 predicts metres whatever the camera, for robots of one camera",
+        minimum=0.0,
+        maximum=100.0,
+    )
 
 
 @dataclass(frozen=True)
@@ -336,9 +349,16 @@ class TrainingConfig:
     batch_size: int = option(16, "frames per batch", minimum=1, maximum=65536)
     learning_rate: float = option(
         1e-3,
-        "learning rate (constant); the default is a tenth for a depth model",
+        "learning rate; the default is a tenth for a depth model",
         minimum=0.0,
         maximum=10.0,
+    )
+    final_learning_rate: float = option(
+        1.0,
+        "learning rate of the last epoch as a fraction of that of the first, approached along a "
+        "cosine; 1 keeps it constant",
+        minimum=0.0,
+        maximum=1.0,
     )
     weight_decay: float = option(1e-4, "decoupled weight decay (AdamW)", minimum=0.0, maximum=10.0)
     snapshots: int = option(
@@ -433,6 +453,12 @@ class SynthesisConfig:
     )
     frames: int = option(20, "camera frames per world", minimum=1, maximum=MAX_COUNT)
     seed: int = option(0, "random seed of the worlds", minimum=0, maximum=MAX_SEED)
+    scenes: str = option(
+        "rooms",
+        "rooms: rooms and corridors, all with one camera; varied: those, furnished homes and "
+        "streets, each with a camera, lights and textures of its own",
+        choices=("rooms", "varied"),
+    )
     test_objects: bool = option(False, "add a class of objects that training worlds never contain")
     width: int = option(320, "camera image width, pixels", minimum=16, maximum=8192)
     height: int = option(240, "camera image height, pixels", minimum=16, maximum=8192)

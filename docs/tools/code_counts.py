@@ -164,7 +164,9 @@ def print_frame_path() -> None:
     class Constant:
         """Predicts 3 m and a sigma of 1 m everywhere."""
 
-        def predict(self, image: np.ndarray, stamp_ns: int) -> DepthPrediction:
+        def predict(
+            self, image: np.ndarray, stamp_ns: int, camera: object = None
+        ) -> DepthPrediction:
             ones = np.ones(image.shape[:2], np.float32)
             return DepthPrediction(3 * ones, ones)
 

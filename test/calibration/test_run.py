@@ -48,7 +48,7 @@ class DrawnPredictor:
     def __init__(self):
         self.stamps = []
 
-    def predict(self, image, stamp_ns):
+    def predict(self, image, stamp_ns, camera=None):
         self.stamps.append(stamp_ns)
         return DepthPrediction(
             np.full(image.shape[:2], 5, np.float32), (image[..., 0] / 512).astype(np.float32)
@@ -133,7 +133,7 @@ def test_too_little_to_calibrate_on_is_one_sentence(source, words):
 
 def test_a_constant_sigma_of_zero_is_one_sentence():
     class Certain(DrawnPredictor):
-        def predict(self, image, stamp_ns):
+        def predict(self, image, stamp_ns, camera=None):
             made = super().predict(image, stamp_ns)
             return DepthPrediction(made.depth_m, np.zeros_like(made.sigma_m))
 
@@ -143,7 +143,7 @@ def test_a_constant_sigma_of_zero_is_one_sentence():
 
 def test_a_constant_sigma_gets_the_right_size():
     class Constant(DrawnPredictor):
-        def predict(self, image, stamp_ns):
+        def predict(self, image, stamp_ns, camera=None):
             made = super().predict(image, stamp_ns)
             return DepthPrediction(made.depth_m, np.full_like(made.sigma_m, 0.25))
 
@@ -458,7 +458,7 @@ def test_half_of_nyu_calibrates_the_other_half():
     from uncertainty_depth.data.nyu import NyuSource
 
     class Guess(DrawnPredictor):
-        def predict(self, image, stamp_ns):
+        def predict(self, image, stamp_ns, camera=None):
             height, width = image.shape[:2]
             depth = np.linspace(4.0, 2.0, height, dtype=np.float32)[:, None].repeat(width, axis=1)
             return DepthPrediction(depth, depth / 10)

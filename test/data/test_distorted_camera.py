@@ -73,7 +73,7 @@ class Oracle:
     def __init__(self, depth_m: np.ndarray) -> None:
         self._depth_m = depth_m
 
-    def predict(self, image: np.ndarray, stamp_ns: int) -> DepthPrediction:
+    def predict(self, image: np.ndarray, stamp_ns: int, camera=None) -> DepthPrediction:
         return DepthPrediction(self._depth_m, np.full_like(self._depth_m, 0.1))
 
 

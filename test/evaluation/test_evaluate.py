@@ -55,7 +55,7 @@ class NoisyPredictor:
     def __init__(self):
         self.stamps = []
 
-    def predict(self, image, stamp_ns):
+    def predict(self, image, stamp_ns, camera=None):
         self.stamps.append(stamp_ns)
         depth = 1 + image[..., 0].astype(np.float32) / 32
         return DepthPrediction(depth, 0.1 + image[..., 1].astype(np.float32) / 256)

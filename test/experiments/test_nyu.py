@@ -178,7 +178,7 @@ def test_intervals_are_the_exact_figures_of_the_thinned_pixels(nyu_models, nyu_l
 
 def test_an_interrupted_score_is_not_kept(nyu_like):
     class Interrupted:
-        def predict(self, image, stamp_ns):
+        def predict(self, image, stamp_ns, camera=None):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

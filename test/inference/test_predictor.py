@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from uncertainty_depth.calibration.sigma_map import affine
 from uncertainty_depth.config import COMPONENTS, NetworkConfig, PredictorConfig
 from uncertainty_depth.errors import ConfigError, MessageError, ModelError
+from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder.folder import (
     create,
@@ -396,8 +397,8 @@ def test_a_range_of_samples_gives_the_same_maps_again_and_all_are_the_default(tm
     image = random_image()
     complete = predictor.predict(image, STAMP)
     ranges = [SampleRange(first, 2) for first in range(3)]
-    parts = [predictor.predict(image, STAMP, used) for used in ranges]
-    again = [predictor.predict(image, STAMP, used) for used in reversed(ranges)][::-1]
+    parts = [predictor.predict(image, STAMP, samples=used) for used in ranges]
+    again = [predictor.predict(image, STAMP, samples=used) for used in reversed(ranges)][::-1]
     for part, repeated in zip(parts, again, strict=True):
         assert np.array_equal(part.depth_m, repeated.depth_m)
         assert np.array_equal(part.sigma_m, repeated.sigma_m)
@@ -405,6 +406,18 @@ def test_a_range_of_samples_gives_the_same_maps_again_and_all_are_the_default(tm
     mean = np.mean([part.depth_m for part in parts], axis=0)
     np.testing.assert_allclose(mean, complete.depth_m, rtol=1e-5)
     assert not np.array_equal(parts[0].depth_m, parts[1].depth_m)
-    everything = predictor.predict(image, STAMP, SampleRange(0, 3))
+    everything = predictor.predict(image, STAMP, samples=SampleRange(0, 3))
     assert np.array_equal(everything.depth_m, complete.depth_m)
     assert np.array_equal(everything.sigma_m, complete.sigma_m)
+
+
+def test_a_canonical_model_scales_depth_and_sigma_by_the_cameras_focal_length(tmp_path):
+    folder = write_model(tmp_path / "model", members=1, canonical_focal_length=0.8)
+    predictor = Predictor(folder, PredictorConfig(samples=2, device="cpu"))
+    image = random_image()
+    focal_length = 1.6 * np.sqrt(120 * 90)
+    intrinsics = np.array([[focal_length, 0, 60], [0, focal_length, 45], [0, 0, 1]])
+    canonical = predictor.predict(image, STAMP)
+    long_lens = predictor.predict(image, STAMP, Camera(120, 90, intrinsics))
+    np.testing.assert_allclose(long_lens.depth_m, 2 * canonical.depth_m, rtol=1e-5)
+    np.testing.assert_allclose(long_lens.sigma_m, 2 * canonical.sigma_m, rtol=1e-5)

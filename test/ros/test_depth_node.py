@@ -55,7 +55,7 @@ class FakePredictor:
         self.gate.set()
         self.fail = False
 
-    def predict(self, image, stamp):
+    def predict(self, image, stamp, camera=None):
         self.begun.release()
         assert self.gate.wait(20)
         if self.fail:

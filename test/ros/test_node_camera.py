@@ -42,7 +42,7 @@ class RedIsDepth:
     def __init__(self, config=None):
         self.config = config
 
-    def predict(self, image, stamp_ns):
+    def predict(self, image, stamp_ns, camera=None):
         depth_m = 3 + image[..., 0].astype(np.float32) / 10
         return DepthPrediction(depth_m, depth_m / 10)
 

@@ -14,9 +14,10 @@ from uncertainty_depth.calibration import SigmaMap
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.model_folder.folder import read, set_calibration
+from uncertainty_depth.records import Frame
 from uncertainty_depth.training import train
-from uncertainty_depth.training.domain import KEYS, median_depth
-from uncertainty_depth.training.frames import split
+from uncertainty_depth.training.domain import KEYS, domain, median_depth
+from uncertainty_depth.training.frames import TrainingFrames, split
 
 
 def camera(focal_length: float, width: int = 80, height: int = 60) -> Camera:
@@ -94,3 +95,14 @@ def test_another_source_cannot_complete_a_record(small, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="are not those the training"):
         train(source, folder, network, training, resume=True)
     assert json.loads((folder / "model.json").read_text()) == before
+
+
+def test_depth_is_learnt_as_a_canonical_camera_sees_it_and_described_as_it_is() -> None:
+    camera = Camera(80, 64, np.array([[143.1, 0, 40], [0, 143.1, 32], [0, 0, 1]]))
+    frames = TrainingFrames(canonical=1.0)
+    image = np.zeros((64, 80, 3), np.uint8)
+    frames.add(Frame(0, image, camera, np.full((64, 80), 4, np.float32), "frame"), 40, 32)
+    np.testing.assert_allclose(frames.depths_m[0], 2, rtol=1e-3)
+    described = domain(frames, [0])
+    assert described["camera"]["relative_focal_length"] == pytest.approx([2, 2], rel=1e-3)
+    assert described["median_depth_m"][0][0] == pytest.approx(4, rel=1e-3)

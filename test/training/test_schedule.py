@@ -1,11 +1,14 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from uncertainty_depth.config import TrainingConfig
+from uncertainty_depth.training import schedule
 from uncertainty_depth.training.schedule import is_finished, kept_epochs, member_name, plateau
 
 ERRORS = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=40)
@@ -74,3 +77,15 @@ def test_multi_epochs_always_ends_with_all_snapshots_of_consecutive_epochs(
     assert kept == list(range(kept[0], len(seen)))
     reached = plateau(seen, patience)
     assert kept[0] == (epochs - len(kept) if reached is None else min(reached, epochs - len(kept)))
+
+
+def test_the_learning_rate_falls_along_a_cosine_and_is_constant_by_default() -> None:
+    constant = TrainingConfig(epochs=5, learning_rate=0.01)
+    assert [schedule.learning_rate(epoch, constant) for epoch in range(5)] == [0.01] * 5
+    falling = replace(constant, final_learning_rate=0.1)
+    rates = [schedule.learning_rate(epoch, falling) for epoch in range(5)]
+    assert rates == sorted(rates, reverse=True)
+    assert rates[0] == pytest.approx(0.01)
+    assert rates[2] == pytest.approx(0.0055)
+    assert rates[4] == pytest.approx(0.001)
+    assert schedule.learning_rate(0, replace(falling, epochs=1)) == pytest.approx(0.01)

@@ -129,7 +129,7 @@ def _pixels(
     frame: Frame, predictor: DepthPredictor, config: CalibrationConfig, random: np.random.Generator
 ) -> NDArray[np.float32]:
     """Return predicted depth, raw sigma and true depth of random pixels, (3, n) metres."""
-    prediction = predictor.predict(frame.image, frame.stamp_ns)
+    prediction = predictor.predict(frame.image, frame.stamp_ns, frame.camera)
     maps = (prediction.depth_m, prediction.sigma_m, frame.ground_truth_m)
     known = np.stack(valid_pixels(*maps, config.min_depth, config.max_depth))
     number = min(config.pixels_per_frame, known.shape[1])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,13 +30,29 @@ def checks(
 ) -> list[Check]:
     """Return all checks of the domain, grey where model or data do not say."""
     training_camera = training_camera_of(model)
-    results = [_depth_range_check(estimates, limits_of(model.get("depth_range")))]
+    results = [_depth_range_check(estimates, _depth_range(model, cameras))]
     for name, label in CAMERA_NAMES.items():
         trained = limits_of(training_camera.get(name))
         results.append(_camera_check(label, getattr(cameras, name), trained))
     if trained_on is not None:
         results.append(_trained_on_check(trained_on))
     return results
+
+
+def _depth_range(model: Mapping[str, Any], cameras: CameraRange) -> Sequence[float] | None:
+    """Return the depths the model can predict for these cameras, metres; None if not known.
+
+    That of a canonical camera is rescaled by each camera's focal length; square pixels are taken.
+    """
+    limits = limits_of(model.get("depth_range"))
+    canonical = model.get("canonical_focal_length")
+    focal_lengths = cameras.focal_length_per_width
+    aspects = cameras.aspect
+    if not limits or not canonical or not focal_lengths or not aspects:
+        return limits
+    low = focal_lengths[0] * math.sqrt(aspects[0]) / canonical
+    high = focal_lengths[1] * math.sqrt(aspects[1]) / canonical
+    return (limits[0] * low, limits[1] * high)
 
 
 def _depth_range_check(estimates: Estimates, depth_range: Sequence[float] | None) -> Check:

@@ -15,6 +15,7 @@ from uncertainty_depth.blas import single_threaded_blas
 from uncertainty_depth.config import EvaluationConfig, SourceConfig
 from uncertainty_depth.data.source import Source, open_source
 from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
@@ -24,8 +25,13 @@ Sink = Callable[[Frame, DepthPrediction], None]
 class DepthPredictor(Protocol):
     """Protocol of what predicts depth and sigma, such as `inference.predictor.Predictor`."""
 
-    def predict(self, image: NDArray[np.uint8], stamp_ns: int) -> DepthPrediction:
-        """Return depth and sigma, metres, at the size of `image`, (H, W, 3) uint8 RGB."""
+    def predict(
+        self, image: NDArray[np.uint8], stamp_ns: int, camera: Camera | None = None
+    ) -> DepthPrediction:
+        """Return depth and sigma, metres, at the size of `image`, (H, W, 3) uint8 RGB.
+
+        The camera is the image's; None where it is not known.
+        """
         ...
 
 
@@ -75,7 +81,7 @@ def _score(
     if isinstance(record, Skipped):
         evaluation.skip(record)
         return None
-    prediction = predictor.predict(record.image, record.stamp_ns)
+    prediction = predictor.predict(record.image, record.stamp_ns, record.camera)
     metrics = evaluation.add(
         record.name,
         record.stamp_ns,

@@ -19,7 +19,9 @@ from uncertainty_depth.calibration.data_monitor import DataMonitor
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.inference.deployment import choose_device, prepare
+from uncertainty_depth.inference.training_lens import TrainingLens
 from uncertainty_depth.model_folder.folder import ModelFolder, read
 from uncertainty_depth.network.encoder import image_tensor, resize_image
 from uncertainty_depth.options import check
@@ -71,6 +73,9 @@ class Predictor:
             for key, sigma_map in self.model.calibration.items()
             if sigma_map.kind != IDENTITY.kind
         }
+        self._lens = TrainingLens(
+            self.model.network.canonical_focal_length, self.model.training.get("camera")
+        )
         self.config = config
         self._warn_of_missing_uncertainty(sigma_m=self._run_trial())
 
@@ -96,6 +101,7 @@ class Predictor:
         self,
         image: NDArray[np.uint8],
         stamp_ns: int = 0,
+        camera: Camera | None = None,
         samples: SampleRange | None = None,
     ) -> DepthPrediction:
         """Return depth and sigma of one image, at its size.
@@ -107,6 +113,8 @@ class Predictor:
         Args:
             image: (H, W, 3) uint8, RGB, any size.
             stamp_ns: time of the image, nanoseconds; part of mc_dropout's seed.
+            camera: of the image; its focal length scales depth and sigma, see `rescale_depth`.
+                None predicts the depth of a camera like the training's.
             samples: those to be used, of the `passes`; None uses all.
 
         Raises:
@@ -123,9 +131,10 @@ class Predictor:
         pixels = image_tensor(resized[None], self.device)
         estimate = self._estimator.estimate(pixels, stamp_ns, config, samples)
         depth, sigma = estimate.maps(config.component)
+        factor = self._lens.factor(camera, config.rescale_depth)
         size = (image.shape[1], image.shape[0])
-        depth_m = cv2.resize(depth, size, interpolation=cv2.INTER_LINEAR)
-        sigma_m = cv2.resize(sigma, size, interpolation=cv2.INTER_LINEAR)
+        depth_m = factor * cv2.resize(depth, size, interpolation=cv2.INTER_LINEAR)
+        sigma_m = factor * cv2.resize(sigma, size, interpolation=cv2.INTER_LINEAR)
         unknown = ~(np.isfinite(depth_m) & np.isfinite(sigma_m))
         depth_m[unknown] = np.nan
         sigma_m[unknown] = np.nan
@@ -187,6 +196,7 @@ class Predictor:
             "head": network_config.head,
             "input_size": list(network_config.input_size),
             "depth_range": list(network_config.depth_range),
+            "canonical_focal_length": network_config.canonical_focal_length,
             "training": self.model.training,
         }
 

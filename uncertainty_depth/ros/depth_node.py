@@ -170,7 +170,7 @@ class DepthNode(Node):
         config = self.config
         self._check_age(message.header, config.max_frame_age)
         image, camera = self._camera.view(decode_image(message), config.distorted_images)
-        prediction = self._predictor.predict(image, stamp_ns(message.header))
+        prediction = self._predictor.predict(image, stamp_ns(message.header), camera)
         self._outputs.publish(prediction, message.header, camera)
         latency_ms = age_s(self, message.header) * 1e3
         self._outputs.publish_times(latency_ms, (time.perf_counter() - start_s) * 1e3)

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.camera_ranges import camera_ranges
+from uncertainty_depth.geometry.focal_length import relative_focal_length
 from uncertainty_depth.training.frames import TrainingFrames
 from uncertainty_depth.training.resampling import resample_depth
 
@@ -27,14 +29,28 @@ def domain(frames: TrainingFrames, indices: Sequence[int]) -> dict[str, Any]:
         indices: the training frames.
 
     Returns:
-        `camera`: ranges of the cameras' geometry, None where no frame has a camera;
+        `camera`: ranges of the cameras' geometry, None where no frame has a camera, with
+        `relative_focal_length`, None where none is calibrated;
         `median_depth_m`: 16 rows of 20 columns, metres, None where no frame has ground truth.
     """
-    depths_m = [frames.depths_m[index] for index in indices]
+    depths_m = [frames.depth_m(index) for index in indices]
+    cameras = [frames.cameras[index] for index in indices]
+    camera: dict[str, Any] | None = camera_ranges(cameras)
+    if camera is not None:
+        camera = {**camera, "relative_focal_length": _relative_focal_lengths(cameras)}
     return {
-        "camera": camera_ranges(frames.cameras[index] for index in indices),
+        "camera": camera,
         "median_depth_m": median_depth(depths_m),
     }
+
+
+def _relative_focal_lengths(cameras: Sequence[Camera | None]) -> list[float] | None:
+    """Return [min, max] over the calibrated cameras; None without any."""
+    known = [relative_focal_length(camera) for camera in cameras]
+    focal_lengths = [value for value in known if value is not None]
+    if not focal_lengths:
+        return None
+    return [round(min(focal_lengths), 6), round(max(focal_lengths), 6)]
 
 
 def median_depth(depths_m: Sequence[NDArray[np.floating]]) -> list[list[float | None]]:

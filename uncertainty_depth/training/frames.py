@@ -20,6 +20,7 @@ from tqdm import tqdm
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.geometry.focal_length import depth_factor
 from uncertainty_depth.network.encoder import image_tensor, resize_image
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.training.resampling import resample_depth
@@ -40,7 +41,9 @@ class TrainingFrames:
         images: per frame (h, w, 3) uint8, RGB.
         depths_m: per frame (h, w) float16, metres, NaN where unknown. Half precision rounds by at
             most 0.05 %.
+            Of a canonical camera, where there is one.
         cameras: per frame the camera at the source's size; empty where the frames were mapped.
+        canonical: relative focal length of the canonical camera; 0 for none.
         skipped: how many records of the source gave no frame to train on, by reason.
     """
 
@@ -48,19 +51,26 @@ class TrainingFrames:
     depths_m: list[NDArray[np.float16]] = field(default_factory=list)
     cameras: list[Camera | None] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
+    canonical: float = 0.0
 
     def __len__(self) -> int:
         return len(self.images)
 
     def add(self, frame: Frame, width: int, height: int) -> None:
         """Resize and store a frame, or count it as skipped if no ground truth is left."""
-        depth = resample_depth(frame.ground_truth_m, width, height).astype(np.float16)
+        depth_m = resample_depth(frame.ground_truth_m, width, height)
+        depth = (depth_m / depth_factor(frame.camera, self.canonical)).astype(np.float16)
         if np.isnan(depth).all():
             self.skipped["no_ground_truth"] += 1
             return
         self.images.append(resize_image(frame.image, (width, height)))
         self.depths_m.append(depth)
         self.cameras.append(frame.camera)
+
+    def depth_m(self, index: int) -> NDArray[np.float32]:
+        """Return the depth of a frame as its own camera has it, (h, w), metres."""
+        factor = depth_factor(self.cameras[index], self.canonical)
+        return self.depths_m[index].astype(np.float32) * np.float32(factor)
 
     def batch(
         self, indices: Sequence[int], device: torch.device | str = "cpu"
@@ -103,13 +113,22 @@ class TrainingFrames:
         return outside / sum(values.size for values in known)
 
 
-def read_frames(source: Source, size: tuple[int, ...], max_frames: int = 0) -> TrainingFrames:
+def read_frames(
+    source: Source, size: tuple[int, ...], max_frames: int = 0, canonical: float = 0.0
+) -> TrainingFrames:
     """Read the source once; at most `max_frames`, evenly spaced, if that is not 0.
+
+    Args:
+        source: of the frames.
+        size: width and height of the network's input.
+        max_frames: 0 for all.
+        canonical: relative focal length of the canonical camera whose depth is learnt; 0 for none.
 
     Raises:
         SourceError: fewer than two frames have ground truth: one to train on, one to validate on.
     """
-    frames, (width, height) = TrainingFrames(), size
+    frames = TrainingFrames(canonical=canonical)
+    width, height = size
     selected = evenly_spread(len(source), max_frames)
     for index, record in enumerate(
         tqdm(source, f"reading {source.name}", len(source), unit="frame")

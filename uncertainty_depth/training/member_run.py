@@ -86,6 +86,8 @@ class MemberRun:
         epoch = len(self.errors)
         bar.set_description(f"{self.label}epoch {epoch + 1}/{self.training.epochs}")
         self.network.train()
+        for group in self.optimizer.param_groups:
+            group["lr"] = schedule.learning_rate(epoch, self.training)
         train_loss = train_epoch(
             self.network,
             self.optimizer,

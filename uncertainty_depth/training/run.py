@@ -82,7 +82,9 @@ def train(
     _refuse_shared_checkpoint(output, plan)
     _try_architectures(plan)
     device = choose_device(training.device)
-    frames = read_frames(source, network.input_size, training.max_frames)
+    frames = read_frames(
+        source, network.input_size, training.max_frames, network.canonical_focal_length
+    )
     indices, held_out = split(len(frames), training.validation_fraction, training.seed)
     described = record.start(source.name, frames, network, training, indices, held_out)
     described |= provenance(plan)
@@ -147,7 +149,9 @@ def _complete_record(
             f"the model in {output} was trained on {described.get('source')}, and the source is "
             f"{source.name}; expected the same to complete its record"
         )
-    frames = read_frames(source, network.input_size, training.max_frames)
+    frames = read_frames(
+        source, network.input_size, training.max_frames, network.canonical_focal_length
+    )
     _refuse_other_frames(before, frames.fingerprint(), source.name, output)
     indices, _ = split(len(frames), training.validation_fraction, training.seed)
     model_folder.extend_training_record(output, domain(frames, indices))

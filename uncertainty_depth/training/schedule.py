@@ -1,15 +1,16 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Choose the epochs whose weights are saved, and when to stop.
+"""Choose the epochs whose weights are saved, the learning rate, and when to stop.
 
-All are pure functions of the validation errors so far.
+All are pure functions of the options and the validation errors so far.
 
-The learning rate is never changed. Once the validation error has stopped improving, a constant
-rate keeps the weights moving among solutions that are about as good; multi_epochs takes one
-snapshot of each epoch from there on.
+By default the learning rate is never changed. Once the validation error has stopped improving, a
+constant rate keeps the weights moving among solutions that are about as good; multi_epochs takes
+one snapshot of each epoch from there on. A single network gains by a rate that falls.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -75,3 +76,11 @@ def kept_epochs(errors: Sequence[float], training: TrainingConfig) -> list[int]:
 def member_name(epoch: int, training: TrainingConfig, name: str) -> str:
     """Return the file name stem of an epoch's weights, counted from 0."""
     return f"epoch_{epoch + 1:04d}" if training.method == "multi_epochs" else name
+
+
+def learning_rate(epoch: int, training: TrainingConfig) -> float:
+    """Return the learning rate of an epoch, counted from 0: half a cosine from first to last."""
+    progress = epoch / max(training.epochs - 1, 1)
+    final = training.final_learning_rate
+    fraction = final + (1 - final) * (1 + math.cos(math.pi * progress)) / 2
+    return training.learning_rate * fraction
