@@ -98,7 +98,7 @@ def drive(config: SynthesisConfig, number: int, predictor: Predictor) -> Iterato
         if np.isnan(view.depth_m).any():  # a ray left the world through a gap
             continue
         image = world.photograph(frame, view)
-        prediction = predictor.predict(image, world.stamp_ns(frame))
+        prediction = predictor.predict(image, world.stamp_ns(frame), world.camera)
         yield View(
             camera,
             rays,
