@@ -308,6 +308,11 @@ class NetworkConfig:
         "variance head: likelihood whose scale a second output channel predicts",
         choices=HEADS,
     )
+    sparse_input: str = option(
+        "",
+        "known depth that the network takes beside the image: lidar, or random:N for N pixels; "
+        "empty: the image alone",
+    )
     input_size: tuple[int, ...] = option(
         (160, 128),
         "width and height of the network input, pixels; a depth model brings its own default",

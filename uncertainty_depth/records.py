@@ -36,6 +36,8 @@ class Frame:
             Sparse for LiDAR.
         name: what a person calls this frame (file stem, or the stamp in seconds).
         scan: what the ground truth was projected from; None where it is no LiDAR's.
+        sparse_m: (H, W) float32, the known depth that a model may use, metres, NaN where unknown;
+            no pixel of it has ground truth. None where the image is all that a model may use.
     """
 
     stamp_ns: int
@@ -44,6 +46,7 @@ class Frame:
     ground_truth_m: NDArray[np.float32]
     name: str
     scan: Scan | None = None
+    sparse_m: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from uncertainty_depth.calibration.fitted_data import LEVELS, FittedData
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.evaluation.evaluate import DepthPredictor
+from uncertainty_depth.evaluation.evaluate import DepthPredictor, predict_frame
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.camera_ranges import camera_ranges
 from uncertainty_depth.interrupt import deferred_interrupt
@@ -129,7 +129,7 @@ def _pixels(
     frame: Frame, predictor: DepthPredictor, config: CalibrationConfig, random: np.random.Generator
 ) -> NDArray[np.float32]:
     """Return predicted depth, raw sigma and true depth of random pixels, (3, n) metres."""
-    prediction = predictor.predict(frame.image, frame.stamp_ns, frame.camera)
+    prediction = predict_frame(predictor, frame)
     maps = (prediction.depth_m, prediction.sigma_m, frame.ground_truth_m)
     known = np.stack(valid_pixels(*maps, config.min_depth, config.max_depth))
     number = min(config.pixels_per_frame, known.shape[1])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from uncertainty_depth import __version__
+from uncertainty_depth.completion.held_out import HeldOutConfig
 from uncertainty_depth.config import (
     CalibrationConfig,
     ColorConfig,
@@ -110,7 +111,7 @@ SIGNATURES: dict[str, Signature] = {
         "--backbone depth-anything/Depth-Anything-V2-Metric-Indoor-Small-hf --output my_model",
     ),
     "evaluate": Signature(
-        (PredictorConfig, EvaluationConfig, SourceConfig),
+        (PredictorConfig, EvaluationConfig, HeldOutConfig, SourceConfig),
         (
             argument("source", help=SOURCE),
             argument(
@@ -151,7 +152,7 @@ SIGNATURES: dict[str, Signature] = {
         "photo.jpg --model my_model --output maps",
     ),
     "calibrate": Signature(
-        (RawPredictorConfig, CalibrationConfig, SourceConfig),
+        (RawPredictorConfig, CalibrationConfig, HeldOutConfig, SourceConfig),
         (
             argument("model", type=Path, metavar="MODEL", help="model folder"),
             argument(

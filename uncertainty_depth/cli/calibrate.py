@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from uncertainty_depth.completion.held_out import HeldOutConfig
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.interrupt import deferred_interrupt
@@ -29,6 +30,7 @@ def calibrate(arguments: argparse.Namespace) -> None:
     """Fit a calibration of sigma and write it if it improves the scores of held-out frames."""
     from uncertainty_depth.calibration import report
     from uncertainty_depth.calibration.table import table
+    from uncertainty_depth.completion.source import for_model
     from uncertainty_depth.data.checked_source import CheckedSource
     from uncertainty_depth.data.source import open_source
     from uncertainty_depth.evaluation.report import check_folder
@@ -41,9 +43,13 @@ def calibrate(arguments: argparse.Namespace) -> None:
             "--dry-run"
         )
     options = from_arguments(SourceConfig, arguments)
-    sources = [CheckedSource(open_source(source, options)) for source in arguments.source]
     raw = replace(from_arguments(PredictorConfig, arguments), calibrated=False)
     predictor = Predictor(arguments.model, raw)
+    held_out = from_arguments(HeldOutConfig, arguments)
+    sources = []
+    for notation in arguments.source:
+        checked = CheckedSource(open_source(notation, options))
+        sources.append(for_model(checked, predictor, held_out))
     if arguments.output:
         check_folder(arguments.output)
     with deferred_interrupt() as interrupt:

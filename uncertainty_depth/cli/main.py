@@ -22,6 +22,7 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from uncertainty_depth.cli.arguments import build_parser
 from uncertainty_depth.cli.calibrate import calibrate
 from uncertainty_depth.cli.train import train, wrap
+from uncertainty_depth.completion.held_out import HeldOutConfig
 from uncertainty_depth.config import (
     ColorConfig,
     EvaluationConfig,
@@ -49,6 +50,7 @@ INFO_FRAMES = 50  # first frames of a bag that `info` looks at
 
 def evaluate(arguments: argparse.Namespace) -> None:
     """Score a model on every frame of a source, without ROS, and write a report."""
+    from uncertainty_depth.completion.source import for_model
     from uncertainty_depth.data.checked_source import CheckedSource
     from uncertainty_depth.data.source import open_source, trained_on
     from uncertainty_depth.evaluation import report, summary, verdict
@@ -57,11 +59,12 @@ def evaluate(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.writers.prediction_bag import prediction_sink
 
     options = from_arguments(SourceConfig, arguments)
-    source = CheckedSource(open_source(arguments.source, options))
+    checked = CheckedSource(open_source(arguments.source, options))
     report.check_folder(arguments.output)
     if not arguments.overwrite:
         report.refuse_existing(arguments.output)
     predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
+    source = for_model(checked, predictor, from_arguments(HeldOutConfig, arguments))
     seen = trained_on(predictor.model.name, predictor.model.training, [source.name])
     _warn(seen)
     monitor = predictor.data_monitor
@@ -85,7 +88,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
             tuple(notes),
             to_mapping(options),
             tuple(seen),
-            source.check.summary(),
+            checked.check.summary(),
             arguments.command_line,
         )
         page = report.write(evaluation, arguments.output, context)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,17 @@ class DepthPredictor(Protocol):
         The camera is the image's; None where it is not known.
         """
         ...
+
+
+def predict_frame(predictor: DepthPredictor, frame: Frame) -> DepthPrediction:
+    """Return the prediction of a frame, from its sparse depth too where it has any."""
+    if frame.sparse_m is None:
+        return predictor.predict(frame.image, frame.stamp_ns, frame.camera)
+    completing: Any = predictor  # of a model with sparse input, which alone has such frames
+    prediction: DepthPrediction = completing.predict(
+        frame.image, frame.stamp_ns, frame.camera, sparse_m=frame.sparse_m
+    )
+    return prediction
 
 
 def evaluate(
@@ -81,7 +92,7 @@ def _score(
     if isinstance(record, Skipped):
         evaluation.skip(record)
         return None
-    prediction = predictor.predict(record.image, record.stamp_ns, record.camera)
+    prediction = predict_frame(predictor, record)
     metrics = evaluation.add(
         record.name,
         record.stamp_ns,

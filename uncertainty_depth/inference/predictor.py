@@ -13,13 +13,16 @@ import cv2
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from uncertainty_depth.calibration import IDENTITY
 from uncertainty_depth.calibration.data_monitor import DataMonitor
 from uncertainty_depth.calibration.sigma_map import SigmaMap
+from uncertainty_depth.completion.sparse_input import SparseInput, check_sparse_depth, parse
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.geometry.resampling import resample_depth
 from uncertainty_depth.inference.deployment import choose_device, prepare
 from uncertainty_depth.inference.training_lens import TrainingLens
 from uncertainty_depth.model_folder.folder import ModelFolder, read
@@ -103,6 +106,7 @@ class Predictor:
         stamp_ns: int = 0,
         camera: Camera | None = None,
         samples: SampleRange | None = None,
+        sparse_m: NDArray[np.floating] | None = None,
     ) -> DepthPrediction:
         """Return depth and sigma of one image, at its size.
 
@@ -116,9 +120,12 @@ class Predictor:
             camera: of the image; its focal length scales depth and sigma, see `rescale_depth`.
                 None predicts the depth of a camera like the training's.
             samples: those to be used, of the `passes`; None uses all.
+            sparse_m: (H, W) known depth for a model with sparse input, metres, NaN or 0 where
+                unknown; None or nowhere known: the image alone.
 
         Raises:
-            MessageError: the array is no such image.
+            MessageError: the array is no such image, or the sparse depth is of another size, type
+                or unit, or the model takes none.
         """
         if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or 0 in image.shape:
             raise MessageError(
@@ -127,11 +134,14 @@ class Predictor:
                 "expected (H, W, 3) of uint8, H and W at least 1",
             )
         config, _, sigma_map, monitor = self._settings
+        factor = self._lens.factor(camera, config.rescale_depth)
         resized = resize_image(image, self.model.network.input_size)
         pixels = image_tensor(resized[None], self.device)
+        if sparse_m is not None:
+            sparse = self._sparse_tensor(sparse_m, image.shape[:2]) / float(factor)
+            pixels = torch.cat([pixels, sparse], dim=1)
         estimate = self._estimator.estimate(pixels, stamp_ns, config, samples)
         depth, sigma = estimate.maps(config.component)
-        factor = self._lens.factor(camera, config.rescale_depth)
         size = (image.shape[1], image.shape[0])
         depth_m = factor * cv2.resize(depth, size, interpolation=cv2.INTER_LINEAR)
         sigma_m = factor * cv2.resize(sigma, size, interpolation=cv2.INTER_LINEAR)
@@ -141,6 +151,24 @@ class Predictor:
         if monitor is not None:
             monitor.add_sigma(sigma_m)
         return DepthPrediction(depth_m, sigma_map(sigma_m))
+
+    @property
+    def sparse_input(self) -> SparseInput | None:
+        """The sparse depth that the model takes beside the image; None where it takes none."""
+        return parse(self.model.network.sparse_input)
+
+    def _sparse_tensor(self, sparse_m: NDArray[np.floating], shape: tuple[int, int]) -> Tensor:
+        """Return sparse depth at the network's size, (1, 1, h, w), 0 where unknown."""
+        network = self.model.network
+        if not network.sparse_input:
+            raise MessageError(
+                "sparse_depth_not_taken",
+                f"{self.model.name} takes the image alone, without sparse depth; expected a model "
+                "trained with --sparse-input",
+            )
+        check_sparse_depth(sparse_m, shape, network.depth_range)
+        resampled = resample_depth(sparse_m, *network.input_size)
+        return torch.from_numpy(np.nan_to_num(resampled)[None, None]).to(self.device)
 
     def check(self, config: PredictorConfig) -> None:
         """Raise `ConfigError` unless this model's sigma has `config.component`."""
@@ -194,6 +222,7 @@ class Predictor:
             "parameters": sum(parameters.values()),
             "backbone": network_config.backbone,
             "head": network_config.head,
+            **({"sparse_input": network_config.sparse_input} if self.sparse_input else {}),
             "input_size": list(network_config.input_size),
             "depth_range": list(network_config.depth_range),
             "canonical_focal_length": network_config.canonical_focal_length,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from uncertainty_depth.config import NetworkConfig
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.backbone import make_backbone
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.encoder import TransformersModel
@@ -27,5 +28,10 @@ def make_network(config: NetworkConfig, backbone: TransformersModel | None = Non
     """
     backbone = make_backbone(config.backbone) if backbone is None else backbone
     if is_depth_model(backbone.config):
+        if config.sparse_input:
+            raise ConfigError(
+                f"sparse_input is {config.sparse_input!r}, but a {backbone.config.model_type!r} "
+                "depth model takes the image alone; expected a ResNet as the backbone"
+            )
         return PretrainedDepth(config, backbone)
     return Hourglass(config, backbone)

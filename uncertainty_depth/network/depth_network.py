@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from uncertainty_depth.completion.sparse_input import parse
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.decoder import DropoutDecoder, geometric
@@ -93,7 +94,11 @@ class DepthNetwork(nn.Module, ABC):
         return self
 
     def forward(self, image: Tensor) -> NetworkOutput:
-        """Return the maps of (B, 3, h, w) float32 RGB images in [0, 1], at their size."""
+        """Return the maps of (B, 3, h, w) float32 RGB images in [0, 1], at their size.
+
+        A network with sparse input takes (B, 4, h, w): the fourth channel is depth in metres, 0
+        where it is unknown.
+        """
         return self.decode(self.encode(image), image.shape[-2:])
 
     def encode(self, image: Tensor) -> Any:
@@ -137,6 +142,7 @@ def check_network(config: NetworkConfig) -> None:
     for name in ("input_size", "depth_range"):
         if len(getattr(config, name)) != 2:
             raise ConfigError(f"{name} is {getattr(config, name)!r}; expected two numbers")
+    parse(config.sparse_input)
     if not config.depth_range[0] < config.depth_range[1]:
         raise ConfigError(
             f"depth_range is {config.depth_range!r}; expected the min depth before the max depth"

@@ -17,6 +17,7 @@ from uncertainty_depth.network.decoder import Decoder, decoder_widths, geometric
 from uncertainty_depth.network.depth_network import RELATIVE_SCALE, DepthNetwork
 from uncertainty_depth.network.encoder import Encoder, TransformersModel
 from uncertainty_depth.network.learned_dropout import make_dropout
+from uncertainty_depth.network.sparse_encoder import SparseEncoder
 
 START_WEIGHT = 0.1
 
@@ -38,7 +39,11 @@ class Hourglass(DepthNetwork):
 
     def __init__(self, config: NetworkConfig, backbone: TransformersModel | None = None) -> None:
         super().__init__(config)
-        self.encoder = Encoder(make_backbone(config.backbone) if backbone is None else backbone)
+        backbone = make_backbone(config.backbone) if backbone is None else backbone
+        if config.sparse_input:
+            self.encoder = SparseEncoder(backbone, config.depth_range)
+        else:
+            self.encoder = Encoder(backbone)
         dropouts = [
             make_dropout(config.dropout_type, features, config.dropout)
             for features in decoder_widths(config.decoder_width)[:3]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.camera_ranges import camera_ranges
 from uncertainty_depth.geometry.focal_length import relative_focal_length
+from uncertainty_depth.geometry.resampling import resample_depth
 from uncertainty_depth.training.frames import TrainingFrames
-from uncertainty_depth.training.resampling import resample_depth
 
 GRID_ROWS = 16
 GRID_COLUMNS = 20

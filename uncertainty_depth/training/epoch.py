@@ -11,15 +11,18 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from uncertainty_depth.completion.sparse_input import parse
 from uncertainty_depth.config import TrainingConfig
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.training.augmentation import augment
 from uncertainty_depth.training.frames import TrainingFrames
 from uncertainty_depth.training.objective import Objective
+from uncertainty_depth.training.sparse_input import VALIDATION_SEED, with_sparse_input
 
 
 def train_epoch(
-    network: nn.Module,
+    network: DepthNetwork,
     optimizer: torch.optim.Optimizer,
     objective: Objective,
     frames: TrainingFrames,
@@ -44,11 +47,14 @@ def train_epoch(
         for position in torch.randperm(len(indices), generator=generator).tolist()
     ]
     device = _device(network)
+    sparse_input = parse(network.config.sparse_input)
     total = 0.0
     for batch in _batches(order, training.batch_size):
         images, depth_m = frames.batch(batch, device)
         if training.augment:
             images, depth_m = augment(images, depth_m, generator)
+        if sparse_input is not None:
+            images, depth_m = with_sparse_input(images, depth_m, sparse_input, generator)
         total += _step(
             network, optimizer, objective, images, depth_m, training.learning_rate
         ) * len(batch)
@@ -98,7 +104,7 @@ def _device(network: nn.Module) -> torch.device:
 
 @torch.inference_mode()
 def validate(
-    network: nn.Module,
+    network: DepthNetwork,
     objective: Objective,
     frames: TrainingFrames,
     indices: Sequence[int],
@@ -109,11 +115,15 @@ def validate(
     They are over all pixels with a target of the frames of `indices`.
     """
     device = _device(network)
-    network = network.eval()
+    network.eval()
+    sparse_input = parse(network.config.sparse_input)
+    generator = torch.Generator().manual_seed(VALIDATION_SEED)
     sums = torch.zeros(4, dtype=torch.float64)
     count = 0
     for batch in _batches(indices, batch_size):
         images, truth = frames.batch(batch, device)
+        if sparse_input is not None:  # the same pixels in every epoch
+            images, truth = with_sparse_input(images, truth, sparse_input, generator)
         targets = objective.targets(images, truth)
         output = network(images)
         truth = targets[:, :1]

@@ -21,9 +21,9 @@ from uncertainty_depth.data.source import Source
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.focal_length import depth_factor
+from uncertainty_depth.geometry.resampling import resample_depth
 from uncertainty_depth.network.encoder import image_tensor, resize_image
 from uncertainty_depth.records import Frame, Skipped
-from uncertainty_depth.training.resampling import resample_depth
 
 logger = logging.getLogger(__name__)
 

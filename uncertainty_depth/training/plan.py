@@ -147,6 +147,12 @@ def make_plan(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
         ConfigError: the options contradict each other.
         ModelError: the model to distill cannot be used.
     """
+    if network.sparse_input and training.freeze_encoder and not training.from_model:
+        raise ConfigError(
+            f"freeze_encoder is True, but with sparse_input {network.sparse_input!r} the encoder "
+            "holds the first convolution of the sparse depth, which would stay random; expected "
+            "False"
+        )
     plan = PLANS.get(training.method, _one)(network, training)
     return with_starting_weights(plan, training.from_model) if training.from_model else plan
 
@@ -228,6 +234,11 @@ def _distilled(network: NetworkConfig, training: TrainingConfig) -> list[Member]
         raise ConfigError(
             f"input_size is {network.input_size}, but {training.distill} has "
             f"{teacher.network.input_size}; expected the same to distill it"
+        )
+    if network.sparse_input != teacher.network.sparse_input:
+        raise ConfigError(
+            f"sparse_input is {network.sparse_input!r}, but {training.distill} has "
+            f"{teacher.network.sparse_input!r}; expected the same to distill it"
         )
     student = _member("best", network, training, training.seed)
     return [

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Resample ground truth to the network's size without blending depths.
+"""Resample depth maps to another size without blending depths.
 
 A mean across an edge is a surface that does not exist.
 """

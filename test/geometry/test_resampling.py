@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uncertainty_depth.training.resampling import resample_depth
+from uncertainty_depth.geometry.resampling import resample_depth
 
 SIZES = st.integers(1, 23)
 

@@ -1,0 +1,128 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Which known depth is held out from a model's sparse input.
+
+A model must not be scored on what it was given. Live, two processes decide that apart from each
+other, the depth node what it gives and the evaluator node what it scores, perhaps from different
+clouds. So the decision is a function of what both know: of pixel and stamp of the image, or of
+the elevation of a point above the LiDAR's horizon.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.geometry.camera import Camera, project
+from uncertainty_depth.options import option
+from uncertainty_depth.records import Scan
+
+BY_PIXEL = "pixel"
+BY_RING = "ring"
+RING_BAND_DEG = 0.5
+"""Height of a band of elevation: it holds one ring or two of a LiDAR with 64 or 128."""
+
+
+@dataclass(frozen=True)
+class HeldOutConfig:
+    """What of the known depth a model with sparse input is not given, and is scored on."""
+
+    held_out_fraction: float = option(
+        0.5,
+        "model with sparse input: fraction of the known depth that it is not given and is scored "
+        "on",
+        minimum=0.0,
+        maximum=1.0,
+    )
+    held_out_by: str = option(
+        BY_PIXEL,
+        "what is held out: pixels, by a hash of pixel and stamp, or whole LiDAR rings (bands of "
+        f"elevation of {RING_BAND_DEG} degrees)",
+        choices=(BY_PIXEL, BY_RING),
+    )
+
+
+def check_scorable(config: HeldOutConfig) -> None:
+    """Raise `ConfigError` where nothing is held out."""
+    if config.held_out_fraction == 0:
+        raise ConfigError(
+            "held_out_fraction is 0, so the model would be scored on the depth that it is given; "
+            "expected above 0"
+        )
+
+
+def held_out(
+    depth_m: NDArray[np.floating],
+    stamp_ns: int,
+    config: HeldOutConfig,
+    scan: Scan | None = None,
+    camera: Camera | None = None,
+) -> NDArray[np.bool_]:
+    """Return which pixels of a depth map are held out, (H, W); unknown ones never are.
+
+    Args:
+        depth_m: (H, W), metres, NaN where unknown.
+        stamp_ns: of the image, nanoseconds.
+        config: the fraction, and what decides.
+        scan: what the map was projected from; rings are looked up in it.
+        camera: at the map's size; needed for rings.
+
+    Raises:
+        ConfigError: rings are asked for, and the map was not projected from a LiDAR's scan.
+    """
+    if config.held_out_by == BY_PIXEL:
+        return _selected(depth_m, pixel_hashes(depth_m, stamp_ns) < config.held_out_fraction)
+    if scan is None or camera is None:
+        raise ConfigError(
+            "held_out_by is 'ring', but the known depth is not from a LiDAR; expected 'pixel'"
+        )
+    points = scan.points[:, :3]
+    of_rings = points[ring_hashes(points) < config.held_out_fraction]
+    # The same rounding as in `ground_truth_from_cloud`, so that equal points are equal depths.
+    nearest = project(of_rings, scan.lidar_to_camera.round(12), camera)
+    return np.asarray(nearest == depth_m)
+
+
+def given_at_random(depth_m: NDArray[np.floating], stamp_ns: int, count: int) -> NDArray[np.bool_]:
+    """Return `count` known pixels, the same in every run, (H, W); all where there are fewer."""
+    hashes = pixel_hashes(depth_m, stamp_ns)
+    if hashes.size <= count:
+        return np.isfinite(depth_m)
+    return _selected(depth_m, hashes <= np.partition(hashes, count - 1)[count - 1])
+
+
+def _selected(depth_m: NDArray[np.floating], chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    mask = np.zeros(depth_m.shape, dtype=np.bool_)
+    mask[np.isfinite(depth_m)] = chosen
+    return mask
+
+
+def pixel_hashes(depth_m: NDArray[np.floating], stamp_ns: int) -> NDArray[np.float64]:
+    """Return a number in [0, 1) for each known pixel, from its index and the stamp alone, (n,)."""
+    indices = np.flatnonzero(np.isfinite(depth_m)).astype(np.uint64)
+    key = _mixed(np.array([stamp_ns % 2**64], dtype=np.uint64))
+    return _unit(_mixed(indices ^ key))
+
+
+def ring_hashes(points: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return a number in [0, 1) for each (N, 3) point, from its band of elevation alone, (N,).
+
+    Hashed, not alternating: rings 2 degrees apart would all fall into bands of one parity.
+    """
+    elevation = np.degrees(np.arctan2(points[:, 2], np.hypot(points[:, 0], points[:, 1])))
+    bands = np.floor(np.nan_to_num(elevation) / RING_BAND_DEG).astype(np.int64)
+    return _unit(_mixed(bands.view(np.uint64)))
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the finaliser of SplitMix64 (Steele et al. 2014) of each value."""
+    mixed = values + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def _unit(hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
+    return (hashes >> np.uint64(11)).astype(np.float64) / 2**53

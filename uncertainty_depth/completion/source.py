@@ -1,0 +1,107 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A source whose known depth is split: a part for the model's input, the rest to score on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from uncertainty_depth.completion.held_out import (
+    HeldOutConfig,
+    check_scorable,
+    given_at_random,
+    held_out,
+)
+from uncertainty_depth.completion.sparse_input import SparseInput
+from uncertainty_depth.data.source import Source
+from uncertainty_depth.records import Frame, Skipped
+
+
+class CompletingPredictor(Protocol):
+    """Protocol of a predictor that says which sparse depth its model takes."""
+
+    @property
+    def sparse_input(self) -> SparseInput | None:
+        """The sparse depth that the model takes; None where it takes the image alone."""
+
+
+def for_model(source: Source, predictor: CompletingPredictor, config: HeldOutConfig) -> Source:
+    """Return the source as the model may see it, with a part of its known depth or without."""
+    if predictor.sparse_input is None:
+        return source
+    return CompletionSource(source, predictor.sparse_input, config)
+
+
+class CompletionSource:
+    """The frames of a source, with `sparse_m`, and ground truth only where it was not given.
+
+    Raises:
+        ConfigError: nothing is held out.
+    """
+
+    def __init__(self, source: Source, sparse_input: SparseInput, config: HeldOutConfig) -> None:
+        """Split what `source` yields as the model's sparse input and the options say."""
+        check_scorable(config)
+        self.name = source.name
+        self._source = source
+        self._sparse_input = sparse_input
+        self._config = config
+        self._frames = 0
+        self._given = 0
+        self._scored = 0
+
+    @property
+    def notes(self) -> list[str]:
+        """The notes of the source, and how much depth was given and held out."""
+        if not self._frames:
+            return self._source.notes
+        given = self._given / self._frames
+        scored = self._scored / self._frames
+        return [
+            *self._source.notes,
+            f"the model was given {given:.0f} pixels of known depth per image; it is scored on "
+            f"{scored:.0f} others, {self._rule()}",
+        ]
+
+    def _rule(self) -> str:
+        if self._sparse_input.count:
+            return "all that were not drawn"
+        kind = "pixels" if self._config.held_out_by == "pixel" else "LiDAR rings"
+        return f"{100 * self._config.held_out_fraction:g} % of the {kind}"
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        for record in self._source:
+            yield self._split(record) if isinstance(record, Frame) else record
+
+    def _split(self, frame: Frame) -> Frame | Skipped:
+        depth_m = frame.ground_truth_m
+        if self._sparse_input.count:
+            given = given_at_random(depth_m, frame.stamp_ns, self._sparse_input.count)
+        else:
+            given = np.isfinite(depth_m) & ~held_out(
+                depth_m, frame.stamp_ns, self._config, frame.scan, frame.camera
+            )
+        scored = np.isfinite(depth_m) & ~given
+        if not scored.any():
+            return Skipped(
+                frame.stamp_ns,
+                "no_depth_held_out",
+                f"frame {frame.name} has {given.sum()} pixels of known depth, and the model is "
+                "given them all: none is left to score; expected denser ground truth, or a model "
+                "that takes fewer",
+            )
+        self._frames += 1
+        self._given += int(given.sum())
+        self._scored += int(scored.sum())
+        unknown = np.float32(np.nan)
+        return replace(
+            frame,
+            sparse_m=np.where(given, depth_m, unknown),
+            ground_truth_m=np.where(scored, depth_m, unknown),
+        )
