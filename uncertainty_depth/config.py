@@ -219,6 +219,17 @@ class EvaluationConfig:
 
 
 @dataclass(frozen=True)
+class RequirementConfig:
+    """Requirements that the metrics must meet."""
+
+    require: tuple[str, ...] = option(
+        (),
+        "limit of a metric, such as 'ause.rmse<=0.2' or 'auce<=0.05': PASS or FAIL; repeatable",
+    )
+    require_file: str = option("", "YAML file with a list of such requirements")
+
+
+@dataclass(frozen=True)
 class CalibrationConfig:
     """How the calibration of sigma is fitted."""
 

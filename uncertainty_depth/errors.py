@@ -3,7 +3,13 @@
 
 
 class UncertaintyDepthError(Exception):
-    """Base class for errors caused by user input."""
+    """Base class for errors caused by user input.
+
+    Attributes:
+        exit_code: of a command that ends with it.
+    """
+
+    exit_code = 1
 
 
 class ConfigError(UncertaintyDepthError):
@@ -20,6 +26,12 @@ class ModelError(UncertaintyDepthError):
 
 class CalibrationError(UncertaintyDepthError):
     """A calibration makes the scores of held-out frames worse."""
+
+
+class RequirementError(UncertaintyDepthError):
+    """The metrics of an evaluation do not meet its requirements."""
+
+    exit_code = 3
 
 
 class TrainingError(UncertaintyDepthError):

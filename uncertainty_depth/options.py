@@ -154,6 +154,7 @@ def add_arguments(parser: argparse.ArgumentParser, config_class: type) -> None:
         if scalar is bool:
             group.add_argument(flag, action=argparse.BooleanOptionalAction, **shared)
         elif isinstance(field.default, tuple):
+            shared["action"] = "extend" if scalar is str else "store"
             group.add_argument(flag, type=scalar, nargs="*", metavar=metavar, **shared)
         elif _choices(field):
             choices = [*_choices(field), *field.metadata["aliases"]]

@@ -217,7 +217,7 @@ def test_report_without_images_has_all_other_files(tmp_path):
     evaluation = evaluation_of(lambda depth, error, random: depth)
     report.write(evaluation, tmp_path / "report", CONTEXT, images=False)
     names = {path.name for path in (tmp_path / "report").iterdir()}
-    assert names == {"summary.json", "frames.csv", "metrics.npz", "report.html"}
+    assert names == {"summary.json", "frames.csv", "frames.jsonl", "metrics.npz", "report.html"}
 
 
 def test_copy_of_an_evaluation_reports_on_its_own_frames(tmp_path):

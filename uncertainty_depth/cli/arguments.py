@@ -18,6 +18,7 @@ from uncertainty_depth.config import (
     PlayerConfig,
     PredictorConfig,
     RawPredictorConfig,
+    RequirementConfig,
     SourceConfig,
     SynthesisConfig,
     TrainingConfig,
@@ -111,7 +112,7 @@ SIGNATURES: dict[str, Signature] = {
         "--backbone depth-anything/Depth-Anything-V2-Metric-Indoor-Small-hf --output my_model",
     ),
     "evaluate": Signature(
-        (PredictorConfig, EvaluationConfig, HeldOutConfig, SourceConfig),
+        (PredictorConfig, EvaluationConfig, RequirementConfig, HeldOutConfig, SourceConfig),
         (
             argument("source", help=SOURCE),
             argument(
@@ -134,6 +135,12 @@ SIGNATURES: dict[str, Signature] = {
                 type=Path,
                 metavar="OUT",
                 help="also write a bag with the predictions, for RViz",
+            ),
+            argument(
+                "--junit",
+                type=Path,
+                metavar="XML",
+                help="also write the requirements, or without any the verdict, as a JUnit file",
             ),
         ),
         "my_bag --model my_model --output my_report",

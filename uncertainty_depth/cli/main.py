@@ -21,6 +21,7 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 
 from uncertainty_depth.cli.arguments import build_parser
 from uncertainty_depth.cli.calibrate import calibrate
+from uncertainty_depth.cli.requirements import check_requirements
 from uncertainty_depth.cli.train import train, wrap
 from uncertainty_depth.completion.held_out import HeldOutConfig
 from uncertainty_depth.config import (
@@ -28,6 +29,7 @@ from uncertainty_depth.config import (
     EvaluationConfig,
     PlayerConfig,
     PredictorConfig,
+    RequirementConfig,
     SourceConfig,
     SynthesisConfig,
 )
@@ -55,9 +57,11 @@ def evaluate(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.data.source import open_source, trained_on
     from uncertainty_depth.evaluation import report, summary, verdict
     from uncertainty_depth.evaluation.evaluate import evaluate as score_source
+    from uncertainty_depth.evaluation.requirements import requirements_of
     from uncertainty_depth.inference.predictor import Predictor
     from uncertainty_depth.writers.prediction_bag import prediction_sink
 
+    requirements = requirements_of(from_arguments(RequirementConfig, arguments))
     options = from_arguments(SourceConfig, arguments)
     checked = CheckedSource(open_source(arguments.source, options))
     report.check_folder(arguments.output)
@@ -90,6 +94,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
             tuple(seen),
             checked.check.summary(),
             arguments.command_line,
+            requirements,
         )
         page = report.write(evaluation, arguments.output, context)
     print(f"scored: {predictor.method}, {summary.scored_sigma(context.model)}")
@@ -97,6 +102,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     print(summary.table(scores, context.model))
     print("\n".join(["", *verdict.sentences(scores["verdict"])]))
     print(f"report: {page}")
+    check_requirements(scores, arguments.junit)
     if evaluation.interrupted:
         raise KeyboardInterrupt
     if not evaluation.evaluated:
@@ -282,7 +288,7 @@ COMMANDS: dict[str, Command] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; user errors become one sentence and exit code 1."""
+    """Run a command; user errors become one sentence and exit code 1, failed requirements 3."""
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = build_parser(COMMANDS).parse_args(words)
     arguments.command_line = shlex.join(["uncertainty-depth", *words])
@@ -292,7 +298,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments.command(arguments)
     except UncertaintyDepthError as error:
         print(f"uncertainty-depth: {error}", file=sys.stderr)
-        return 1
+        return error.exit_code
     except (
         OSError
     ) as error:  # a folder that is a file, a disk that is full, a path without permission

@@ -4,16 +4,20 @@
 from __future__ import annotations
 
 import csv
+import json
+import math
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from uncertainty_depth.errors import SourceError
 
 CHUNK_BYTES = 1 << 20
+KEYS = ("frame", "stamp_ns")
+"""Columns that name the frame; the others are its metrics."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,26 @@ class FrameRows:
                 if not chunk:
                     raise SourceError(f"{self.path} is shorter than {self.size} bytes")
                 remaining -= target.write(chunk)
+
+    def write_json_lines(self, path: Path) -> None:
+        """Write one JSON object a row, the metrics by dotted name, null for NaN and infinities."""
+        with self.path.open("rb") as source, path.open("w", encoding="utf-8") as target:
+            for row in csv.DictReader(_lines(source, self.size)):
+                target.write(json.dumps(_typed(row), allow_nan=False) + "\n")
+
+
+def _lines(file: BinaryIO, size: int) -> Iterator[str]:
+    """Yield the lines of the first `size` bytes."""
+    while size > 0 and (line := file.readline()):
+        size -= len(line)
+        yield line.decode("utf-8")
+
+
+def _typed(row: Mapping[str, str]) -> dict[str, Any]:
+    """Return a row of texts as numbers, but for the name of the frame."""
+    numbers = {name: float(text) for name, text in row.items() if name not in KEYS}
+    finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+    return {"frame": row["frame"], "stamp_ns": int(row["stamp_ns"]), **finite}
 
 
 class FrameTable:
@@ -104,6 +128,10 @@ class FrameTable:
     def write(self, path: Path) -> None:
         """Copy the current rows to a CSV file."""
         self.rows().write(path)
+
+    def write_json_lines(self, path: Path) -> None:
+        """Write the current rows, one JSON object each."""
+        self.rows().write_json_lines(path)
 
     def text(self) -> Iterator[str]:
         """Yield the table as CSV, line by line."""

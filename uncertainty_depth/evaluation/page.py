@@ -87,6 +87,7 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         title=f"{summary['source']}: depth and its uncertainty",
         facts=facts(summary, command),
         verdict=summary["verdict"],
+        requirements=summary["requirements"],
         scored=scored,
         law=law,
         baselines=BASELINE_LABELS.values(),

@@ -1,8 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Write an evaluation as files.
 
-`report.html` (self-contained), `summary.json`, `frames.csv`, `metrics.npz` (the state of the
-metrics, to go on from), and every plot.
+`report.html` (self-contained), `summary.json`, `frames.csv`, `frames.jsonl`, `metrics.npz` (the
+state of the metrics, to go on from), and every plot.
 """
 
 from __future__ import annotations
@@ -24,10 +24,19 @@ from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.intervals import intervals
 from uncertainty_depth.evaluation.model_facts import law_of
 from uncertainty_depth.evaluation.page import Images, render
+from uncertainty_depth.evaluation.requirements import Requirement, outcomes
 from uncertainty_depth.evaluation.verdict import judge
 from uncertainty_depth.options import to_mapping
 
-OWNED = ("summary.json", "frames.csv", "metrics.npz", "report.html", "*.png", "*.jpg")
+OWNED = (
+    "summary.json",
+    "frames.csv",
+    "frames.jsonl",
+    "metrics.npz",
+    "report.html",
+    "*.png",
+    "*.jpg",
+)
 """The files of a report, in any version."""
 
 
@@ -44,6 +53,7 @@ class Context:
             source is unknown, as in a live run.
         geometry: see `GeometryCheck.summary`; empty if not checked.
         command: the command line that made the report.
+        requirements: limits that the metrics must keep.
     """
 
     source: str
@@ -53,6 +63,7 @@ class Context:
     trained_on: tuple[str, ...] | None = None
     geometry: Mapping[str, Any] = field(default_factory=dict)
     command: str = ""
+    requirements: tuple[Requirement, ...] = ()
 
 
 def check_folder(folder: Path) -> None:
@@ -106,6 +117,7 @@ def _write_files(evaluation: Evaluation, folder: Path, context: Context, images:
     text = json.dumps(_json_safe(summary), indent=2)
     (folder / "summary.json").write_text(text, encoding="utf-8")
     evaluation.table.write(folder / "frames.csv")
+    evaluation.table.write_json_lines(folder / "frames.jsonl")
     evaluation.metrics.save(folder / "metrics.npz")
     drawings = draw(evaluation, law_of(context.model)) if images else Images({})
     for name, data in drawings.plots.items():
@@ -125,10 +137,13 @@ def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
     verdict = judge(evaluation, context.model, context.trained_on, estimates)
     metrics = evaluation.summary()
     found = intervals(estimates, metrics, evaluation.config.alpha) if estimates else {}
+    limits = {name: [interval.low, interval.high] for name, interval in found.items()}
+    metrics["intervals"] = limits
+    results = outcomes(context.requirements, metrics)
     return {
         "verdict": verdict.as_dict(),
+        "requirements": [outcome.as_dict() for outcome in results],
         **metrics,
-        "intervals": {name: [interval.low, interval.high] for name, interval in found.items()},
         "geometry": dict(context.geometry),
         "notes": list(context.notes),
         "source": context.source,
