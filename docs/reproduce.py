@@ -25,7 +25,7 @@ import numpy as np
 
 from uncertainty_depth import atomic
 from uncertainty_depth.calibration.fit import SHAPES, SIZES, STRENGTHS
-from uncertainty_depth.calibration.run import Calibration, calibrate, distribution_of
+from uncertainty_depth.calibration.run import Calibration, calibrate
 from uncertainty_depth.calibration.scores import LABELS
 from uncertainty_depth.calibration.table import text
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
@@ -34,6 +34,7 @@ from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.experiments.tables import markdown, mean_and_deviation
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.metrics.distributions import distribution_of
 from uncertainty_depth.records import Frame
 
 DOCS = Path(__file__).resolve().parent

@@ -19,6 +19,7 @@ from uncertainty_depth.config import CalibrationConfig, PredictorConfig, Synthes
 from uncertainty_depth.errors import CalibrationError, ModelError, SourceError
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import auce
+from uncertainty_depth.metrics.distributions import distribution_of
 from uncertainty_depth.model_folder.folder import export_half, read, set_calibration, set_members
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.synthetic.source import synthesize
@@ -429,7 +430,7 @@ def test_the_distribution_is_the_heads(model, bag, tmp_path):
         assert command(model, bag, "--dry-run", "--output", tmp_path / "out", *option) == 0
         content = json.loads((tmp_path / "out" / "calibration.json").read_text())
         assert content["distribution"] == content["config"]["distribution"] == expected
-    assert run.distribution_of("laplace") == "laplace"
+    assert distribution_of("laplace") == "laplace"
 
 
 def test_a_map_of_other_data_is_said_by_the_report_and_the_log(model, bag, tmp_path, caplog):

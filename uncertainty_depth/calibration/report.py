@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from uncertainty_depth import atomic, strict_json
+from uncertainty_depth.calibration.half_widths import KEY
 from uncertainty_depth.calibration.plot import plot
 from uncertainty_depth.calibration.run import Calibration, Trial
 from uncertainty_depth.config import CalibrationConfig
@@ -35,12 +38,16 @@ class Context:
 def record(calibration: Calibration, context: Context) -> dict[str, Any]:
     """Return what `model.json` keeps beside the map: what it was fitted to, and what it does."""
     before, after = calibration.scores()
-    return {
+    half_widths = calibration.half_widths()
+    content = {
         "samples": context.model["samples"],
         "distribution": calibration.distribution,
         "fitted_to": calibration.fitted.to_mapping(),
         "not_used": strict_json.plain({"before": before, "after": after}),
     }
+    if np.isfinite(half_widths).all():
+        content[KEY] = half_widths.round(6).tolist()
+    return content
 
 
 def as_mapping(calibration: Calibration, context: Context) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.calibration.choose import Choice, choose
 from uncertainty_depth.calibration.fitted_data import FittedData
+from uncertainty_depth.calibration.half_widths import measured_half_widths
 from uncertainty_depth.calibration.sample import (
     Sample,
     all_pixels,
@@ -27,7 +28,7 @@ from uncertainty_depth.errors import CalibrationError, SourceError
 from uncertainty_depth.evaluation.evaluate import DepthPredictor
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.metrics import coverage
-from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, LEVELS
+from uncertainty_depth.metrics.distributions import LEVELS
 
 MIN_SPREAD = 0.05  # standard deviation of calibrated sigma over its mean
 logger = logging.getLogger(__name__)
@@ -45,6 +46,7 @@ class Trial:
         before: scores of raw sigma.
         after: scores of mapped sigma.
         reliability: (2, 99) coverage of raw and of mapped sigma at the levels 1 to 99 %.
+        half_widths: (99,) of the intervals that cover those levels, in mapped sigmas.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Trial:
     before: Scores
     after: Scores
     reliability: NDArray[np.float64]
+    half_widths: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +85,17 @@ class Calibration:
         before = mean_scores([trial.before for trial in self.trials])
         return before, mean_scores([trial.after for trial in self.trials])
 
+    def half_widths(self) -> NDArray[np.float64]:
+        """Return the half widths of intervals in mapped sigmas, (99,), the mean over the trials.
+
+        Infinite where sigma is 0 and the error is not.
+        """
+        widths: NDArray[np.float64] = np.mean([trial.half_widths for trial in self.trials], axis=0)
+        return widths
+
     def harmed(self) -> list[str]:
         """Return the names of the scores that the map makes worse on frames not used."""
         return harmed(*self.scores())
-
-
-def distribution_of(head: str) -> str:
-    """Return what sigma is the standard deviation of, by the head; a Gaussian where none says."""
-    return head if head in DISTRIBUTIONS else "gaussian"
 
 
 def check(calibration: Calibration) -> None:
@@ -209,4 +215,5 @@ def _trial(sample: Sample, sigma_map: SigmaMap, distribution: str) -> Trial:
         scores(sample, IDENTITY, distribution),
         scores(sample, sigma_map, distribution),
         np.array(reliability),
+        measured_half_widths(error, sigma_map(raw)),
     )

@@ -68,8 +68,9 @@ def _fit(
     arguments: argparse.Namespace, sources: Sequence[Source], predictor: Predictor
 ) -> tuple[Calibration, Context]:
     from uncertainty_depth.calibration.report import Context
-    from uncertainty_depth.calibration.run import calibrate, distribution_of
+    from uncertainty_depth.calibration.run import calibrate
     from uncertainty_depth.data.source import trained_on
+    from uncertainty_depth.metrics.distributions import distribution_of
 
     names = [source.name for source in sources]
     seen = trained_on(predictor.model.name, predictor.model.training, names)

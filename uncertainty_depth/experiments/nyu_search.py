@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from uncertainty_depth.calibration.choose import choose, fit_to
-from uncertainty_depth.calibration.run import distribution_of
 from uncertainty_depth.calibration.sample import Sample
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import CalibrationConfig
@@ -29,6 +28,7 @@ from uncertainty_depth.experiments.nyu_scores import METRICS
 from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.inference.deployment import choose_device, prepare
 from uncertainty_depth.metrics import OnlineMetrics, valid_pixels
+from uncertainty_depth.metrics.distributions import distribution_of
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.network.encoder import image_tensor
 from uncertainty_depth.training.frames import TrainingFrames, read_frames, split

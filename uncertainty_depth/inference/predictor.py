@@ -17,6 +17,7 @@ from torch import Tensor
 
 from uncertainty_depth.calibration import IDENTITY
 from uncertainty_depth.calibration.data_monitor import DataMonitor
+from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.completion.sparse_input import SparseInput, check_sparse_depth, parse
 from uncertainty_depth.config import PredictorConfig
@@ -25,6 +26,7 @@ from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.resampling import resample_depth
 from uncertainty_depth.inference.deployment import choose_device, prepare
 from uncertainty_depth.inference.training_lens import TrainingLens
+from uncertainty_depth.metrics.distributions import distribution_of
 from uncertainty_depth.model_folder.folder import ModelFolder, read
 from uncertainty_depth.network.encoder import image_tensor, resize_image
 from uncertainty_depth.options import check
@@ -45,6 +47,7 @@ class _Settings(NamedTuple):
     calibration_key: str
     sigma_map: SigmaMap
     monitor: DataMonitor | None  # None where no calibration is in use
+    half_widths: HalfWidths
 
 
 class Predictor:
@@ -98,7 +101,10 @@ class Predictor:
         key = self.method if is_total else f"{self.method} {config.component}"
         sigma_map = self.model.calibration.get(key, IDENTITY) if config.calibrated else IDENTITY
         monitor = self._monitors.get(key) if config.calibrated else None
-        self._settings = _Settings(config, key, sigma_map, monitor)
+        measured = self.model.half_widths.get(key) if config.calibrated else None
+        head = self._estimator.networks[-1].config.head
+        half_widths = measured or BY_DISTRIBUTION[distribution_of(head)]
+        self._settings = _Settings(config, key, sigma_map, monitor, half_widths)
 
     def predict(
         self,
@@ -133,7 +139,7 @@ class Predictor:
                 f"image has shape {image.shape} of {image.dtype}; "
                 "expected (H, W, 3) of uint8, H and W at least 1",
             )
-        config, _, sigma_map, monitor = self._settings
+        config, _, sigma_map, monitor, _ = self._settings
         factor = self._lens.factor(camera, config.rescale_depth)
         resized = resize_image(image, self.model.network.input_size)
         pixels = image_tensor(resized[None], self.device)
@@ -197,6 +203,14 @@ class Predictor:
         return self._settings.calibration_key
 
     @property
+    def half_widths(self) -> HalfWidths:
+        """Half widths of intervals in sigmas: measured by the calibration in use, else the head's.
+
+        Without a head that says what sigma is the standard deviation of, those of a Gaussian.
+        """
+        return self._settings.half_widths
+
+    @property
     def data_monitor(self) -> DataMonitor:
         """Compares the data with those that the calibration in use was fitted to."""
         return self._settings.monitor or DataMonitor("", None)
@@ -219,6 +233,7 @@ class Predictor:
             "device": str(self.device),
             "precision": config.precision,
             "calibration": self._settings.sigma_map.kind if config.calibrated else "off",
+            "interval": self._settings.half_widths.origin,
             "parameters": sum(parameters.values()),
             "backbone": network_config.backbone,
             "head": network_config.head,

@@ -88,6 +88,11 @@ LEVELS: Floats = np.arange(1, 100) / 100
 HALF_WIDTHS = {name: one.half_widths(LEVELS) for name, one in DISTRIBUTIONS.items()}
 
 
+def distribution_of(head: str) -> str:
+    """Return what sigma is the standard deviation of, by the head; a Gaussian where none says."""
+    return head if head in DISTRIBUTIONS else "gaussian"
+
+
 def named(distribution: str) -> Distribution:
     """The distribution of this name.
 

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from uncertainty_depth.calibration.fitted_data import FittedData
+from uncertainty_depth.calibration.half_widths import HalfWidths, from_record
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import METHODS, NetworkConfig
 from uncertainty_depth.errors import ConfigError, ModelError
@@ -61,6 +62,7 @@ class ModelFolder:
     architectures: dict[str, Architecture] = field(default_factory=dict)
     architecture: str = ARCHITECTURES[0]
     fitted_to: dict[str, FittedData] = field(default_factory=dict)
+    half_widths: dict[str, HalfWidths] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -302,6 +304,7 @@ def read(folder: Path | str) -> ModelFolder:
         _read_architectures(path, content.get("architectures", {})),
         content["architecture"],
         _read_fitted_data(path, content.get("calibration", {})),
+        _read_half_widths(path, content.get("calibration", {})),
     )
 
 
@@ -364,6 +367,15 @@ def _read_fitted_data(folder: Path, calibration: dict[str, Any]) -> dict[str, Fi
         }
     except ModelError as error:
         raise ModelError(f"{folder / 'model.json'} cannot be used: {error}") from error
+
+
+def _read_half_widths(folder: Path, calibration: dict[str, Any]) -> dict[str, HalfWidths]:
+    """Return the measured half widths of intervals; earlier versions did not record them."""
+    try:
+        found = {method: from_record(values) for method, values in calibration.items()}
+    except ModelError as error:
+        raise ModelError(f"{folder / 'model.json'} cannot be used: {error}") from error
+    return {method: widths for method, widths in found.items() if widths is not None}
 
 
 def _write_shared_encoder(folder: Path, state: dict[str, Tensor]) -> None:

@@ -1,0 +1,99 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Intervals at a coverage: measured where there is a calibration, else by the distribution."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from uncertainty_depth.calibration import SigmaMap, report
+from uncertainty_depth.calibration.half_widths import (
+    BY_DISTRIBUTION,
+    MEASURED,
+    from_record,
+    measured_half_widths,
+)
+from uncertainty_depth.calibration.run import calibrate
+from uncertainty_depth.calibration.sample import Sample
+from uncertainty_depth.config import CalibrationConfig, PredictorConfig
+from uncertainty_depth.errors import ModelError
+from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.metrics.distributions import LEVELS
+from uncertainty_depth.model_folder.folder import read, set_calibration
+
+MAP = SigmaMap("scale", (0.0, 1.0), (0.0, 2.0))
+LINE = np.linspace(0.1, 3.0, 99)
+
+
+@pytest.mark.parametrize(("name", "law"), [("gaussian", stats.norm), ("laplace", stats.laplace)])
+def test_a_distribution_encloses_the_coverage(name, law):
+    for coverage in (0.5, 0.9, 0.95, 0.99):
+        deviation = law.std()
+        expected = law.ppf((1 + coverage) / 2) / deviation
+        assert BY_DISTRIBUTION[name].at(coverage) == pytest.approx(expected, rel=1e-6)
+
+
+def test_measured_half_widths_cover_just_their_level_of_the_pixels():
+    random = np.random.default_rng(0)
+    sigma = random.uniform(0.1, 1, 5000)
+    error = sigma * np.abs(random.standard_t(3, 5000))
+    covered = error[:, None] <= measured_half_widths(error, sigma) * sigma[:, None] * (1 + 1e-12)
+    fractions = covered.mean(axis=0)
+    assert (fractions >= LEVELS).all()
+    assert (fractions < LEVELS + 1.5 / 5000).all()
+
+
+@pytest.mark.parametrize(
+    "values", [[1.0], [1.0] * 98 + [0.5], [float("nan")] * 99, [-1.0] + [1.0] * 98, ["x"] * 99, 3]
+)
+def test_numbers_that_are_no_half_widths_are_refused(values):
+    with pytest.raises(ModelError, match="half_widths"):
+        from_record({"half_widths": values})
+
+
+def test_a_record_of_an_earlier_version_has_none():
+    assert from_record({"samples": 8}) is None
+
+
+@pytest.fixture
+def model(model_template, tmp_path):
+    return shutil.copytree(model_template, tmp_path / "model")
+
+
+def test_the_predictor_takes_them_from_the_calibration_in_use(model):
+    config = PredictorConfig(samples=2, device="cpu")
+    assert Predictor(model, config).half_widths is BY_DISTRIBUTION["gaussian"]
+    set_calibration(model, "mc_dropout", MAP, {"half_widths": LINE.tolist()})
+    predictor = Predictor(model, config)
+    assert predictor.half_widths.at(0.995) == 3.0
+    assert predictor.half_widths.at(0.95) == pytest.approx(LINE[94])
+    assert predictor.describe()["interval"] == MEASURED
+    predictor.config = PredictorConfig(samples=2, device="cpu", calibrated=False)
+    assert predictor.half_widths is BY_DISTRIBUTION["gaussian"]
+    assert predictor.describe()["interval"] == "gaussian distribution"
+
+
+def test_a_folder_with_wrong_half_widths_is_refused_by_its_file(model):
+    set_calibration(model, "mc_dropout", MAP, {"half_widths": [3.0, 1.0]})
+    with pytest.raises(ModelError, match=r"model\.json cannot be used: .*half_widths"):
+        read(model)
+
+
+def test_calibrating_measures_them_on_frames_not_used(draw, monkeypatch):
+    """Sigma is half of the true one; on the last frames, which are not used, a fifth of it."""
+    from uncertainty_depth.calibration import run
+
+    first = draw(lambda raw: 2 * raw, frames=20, seed=1)
+    last = draw(lambda raw: 5 * raw, frames=10, seed=2)
+    sample = Sample("drive", (*first.frames, *last.frames))
+    monkeypatch.setattr(run, "collect", lambda *_: sample)
+    calibration = calibrate([None], None, CalibrationConfig(report_fraction=1 / 3), False)
+    widths = calibration.half_widths()
+    assert widths[94] == pytest.approx(2.5 * stats.norm.ppf(0.975), rel=0.06)
+    context = report.Context(("drive",), {"samples": 8}, CalibrationConfig())
+    record = json.loads(json.dumps(report.record(calibration, context)))
+    assert from_record(record).at(0.95) == pytest.approx(widths[94], rel=1e-5)
