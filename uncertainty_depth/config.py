@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from uncertainty_depth.gating.config import CompressionConfig, GatingConfig
 from uncertainty_depth.options import option
 
 METHODS = (
@@ -117,6 +118,11 @@ class ColorConfig:
         minimum=0.001,
         maximum=MAX_DEPTH_M,
     )
+
+
+@dataclass(frozen=True)
+class OutputConfig(ColorConfig, GatingConfig, CompressionConfig):
+    """What is published of depth and sigma beside the maps themselves."""
 
 
 @dataclass(frozen=True)
@@ -496,7 +502,7 @@ class SynthesisConfig:
 
 
 @dataclass(frozen=True)
-class DepthNodeConfig(PredictorConfig, CameraConfig, ColorConfig):
+class DepthNodeConfig(PredictorConfig, CameraConfig, OutputConfig):
     """Parameters of the depth node."""
 
     model: str = option("", "model folder; demo: the shipped model", read_only=True)

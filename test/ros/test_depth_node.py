@@ -18,6 +18,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 from std_msgs.msg import Float64, String
 
+from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.inference.predictor import Predictor
@@ -38,6 +39,7 @@ class FakePredictor:
 
     model = SimpleNamespace(method="mc_dropout")
     device = "cpu"
+    half_widths = BY_DISTRIBUTION["gaussian"]
     loads = 0
 
     def __init__(self, config):
@@ -130,13 +132,13 @@ def test_maps_carry_the_image_header_and_metres(graph, start, make):
 def test_color_images_and_points_are_published_only_for_subscribers(
     graph, start, make, monkeypatch
 ):
-    from uncertainty_depth.ros import depth_outputs
+    from uncertainty_depth.ros import sigma_outputs
 
     calls = []
     for name in ("colorize", "points_message"):
-        original = getattr(depth_outputs, name)
+        original = getattr(sigma_outputs, name)
         monkeypatch.setattr(
-            depth_outputs,
+            sigma_outputs,
             name,
             lambda *a, _name=name, _original=original: calls.append(_name) or _original(*a),
         )
@@ -171,7 +173,7 @@ def test_a_frame_whose_points_fail_is_published_and_not_counted_as_dropped(
     def fail(*_):
         raise ValueError("no points today")
 
-    monkeypatch.setattr(node._outputs, "publish_views", fail)
+    monkeypatch.setattr(node._outputs.views, "publish", fail)
     depths = graph.inbox(Image, "depth/image_rect")
     images = graph.publisher(Image, "image")
     images.publish(make.image(1, red()))

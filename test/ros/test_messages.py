@@ -14,7 +14,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.geometry.point_cloud import colored_points
+from uncertainty_depth.geometry.point_cloud import organised_points
 from uncertainty_depth.messages.camera_info import camera_from_info
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import decode_depth
@@ -115,11 +115,18 @@ def test_points_project_back_to_their_pixels(make):
     camera = camera_from_info(make.camera_info(0, 8, 6))
     message = deserialize_message(
         serialize_message(
-            points_message(colored_points(depth, sigma, rgb, camera), make.header(4))
+            points_message(organised_points(depth, sigma, camera, rgb), make.header(4))
         ),
         PointCloud2,
     )
-    assert [field.name for field in message.fields] == ["x", "y", "z", "rgb", "uncertainty"]
+    assert [field.name for field in message.fields] == [
+        "x",
+        "y",
+        "z",
+        "rgb",
+        "uncertainty",
+        "confidence_ratio",
+    ]
     assert (message.width, message.height, message.is_dense) == (8, 6, False)
     known = np.isfinite(depth)
     points = cloud_points(message)
@@ -129,8 +136,9 @@ def test_points_project_back_to_their_pixels(make):
     np.testing.assert_allclose(pixels[:, 0] / pixels[:, 2], columns, atol=1e-4)
     np.testing.assert_allclose(pixels[:, 1] / pixels[:, 2], rows, atol=1e-4)
     np.testing.assert_array_equal(points[:, 2], depth[known])
-    values = np.frombuffer(message.data, np.float32).reshape(6, 8, 5)
+    values = np.frombuffer(message.data, np.float32).reshape(6, 8, 6)
     np.testing.assert_array_equal(values[..., 4], sigma)
+    np.testing.assert_array_equal(values[..., 5], depth / sigma)
     packed = np.ascontiguousarray(values[..., 3]).view(np.uint32)
     np.testing.assert_array_equal(
         np.stack([packed >> 16, packed >> 8 & 255, packed & 255], -1), rgb

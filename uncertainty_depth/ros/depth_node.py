@@ -197,7 +197,8 @@ class DepthNode(Node):
     ) -> None:
         """Publish points and color images. The maps are out: a failure drops no frame."""
         try:
-            self._outputs.publish_views(prediction, image, header, camera, self.config)
+            half_width = self._predictor.half_widths.at(self.config.coverage)
+            self._outputs.views.publish(prediction, header, camera, self.config, half_width, image)
         except Exception as error:
             self.health.count("views_failed")
             if self.context.ok():

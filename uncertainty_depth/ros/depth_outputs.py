@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The publishers of the depth node."""
+"""The publishers of the depth node's maps, model and times."""
 
 from __future__ import annotations
 
@@ -7,24 +7,20 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from sensor_msgs.msg import CameraInfo, Image, PointCloud2
+from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import Float64, Header, String
 
-from uncertainty_depth.config import DepthNodeConfig
-from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, colorize
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.geometry.point_cloud import colored_points
 from uncertainty_depth.records import DepthPrediction
-from uncertainty_depth.ros.messages import camera_info_message, image_message, points_message
+from uncertainty_depth.ros.messages import camera_info_message, image_message
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS, OVERRIDABLE
+from uncertainty_depth.ros.sigma_outputs import SigmaOutputs
 
 
 class DepthOutputs:
-    """Publishes predictions; color images and points only while someone subscribes to them."""
+    """Publishes predictions; `views`, what is made from them, only while someone subscribes."""
 
     def __init__(self, node: Node) -> None:
         def publisher(message_type: type, topic: str) -> Publisher:
@@ -37,9 +33,7 @@ class DepthOutputs:
         self._infos = [
             publisher(CameraInfo, f"{name}/camera_info") for name in ("depth", "uncertainty")
         ]
-        self._points = publisher(PointCloud2, "points")
-        self._depth_color = publisher(Image, "depth/image_color")
-        self._sigma_color = publisher(Image, "uncertainty/image_color")
+        self.views = SigmaOutputs(node)
         self._latency_ms = publisher(Float64, "~/latency_ms")
         self._processing_time_ms = publisher(Float64, "~/processing_time_ms")
         self._model = node.create_publisher(String, "depth/model", LATCHED_QOS)
@@ -64,35 +58,6 @@ class DepthOutputs:
         self.depth.publish(image_message(prediction.depth_m, header))
         self.sigma.publish(image_message(prediction.sigma_m, header))
 
-    def publish_views(
-        self,
-        prediction: DepthPrediction,
-        image: NDArray[np.uint8],
-        header: Header,
-        camera: Camera | None,
-        config: DepthNodeConfig,
-    ) -> None:
-        """Publish color images and points where somebody subscribes to them.
-
-        Args:
-            prediction: maps of shape (H, W).
-            image: (H, W, 3) uint8 RGB, the input of the prediction.
-            header: of the camera image.
-            camera: of `image`; None, no points are published.
-            config: the parameters in use.
-        """
-        self._publish_color(
-            self._depth_color, prediction.depth_m, config.color_max_depth, DEPTH_COLORS, header
-        )
-        self._publish_color(
-            self._sigma_color, prediction.sigma_m, config.color_max_sigma, SIGMA_COLORS, header
-        )
-        if camera is None or camera.intrinsics[0, 0] <= 0:  # uncalibrated
-            return
-        if self._points.get_subscription_count():
-            points = colored_points(prediction.depth_m, prediction.sigma_m, image, camera)
-            self._points.publish(points_message(points, header))
-
     def publish_model(self, description: Mapping[str, Any]) -> None:
         """Publish the description of the model as JSON, to later subscribers too."""
         self._model.publish(String(data=json.dumps(description)))
@@ -101,14 +66,3 @@ class DepthOutputs:
         """Publish the time from the image's stamp to its maps, and the node's own work in it."""
         self._latency_ms.publish(Float64(data=latency_ms))
         self._processing_time_ms.publish(Float64(data=processing_time_ms))
-
-    def _publish_color(
-        self,
-        publisher: Publisher,
-        values: NDArray[np.float32],
-        maximum: float,
-        colors: str,
-        header: Header,
-    ) -> None:
-        if publisher.get_subscription_count():
-            publisher.publish(image_message(colorize(values, maximum, colors), header))

@@ -58,16 +58,16 @@ def camera_info_message(camera: Camera, header: Header) -> CameraInfo:
 
 
 def points_message(points: NDArray[np.void], header: Header) -> PointCloud2:
-    """Return an organised cloud.
+    """Return a cloud: an organised one of (H, W) points, one without NaN points of (N,).
 
     Args:
-        points: (H, W) structured array of float32 fields, as `point_cloud.colored_points` returns
-            it; points may be NaN.
+        points: (H, W) structured array of float32 fields, as `point_cloud.organised_points`
+            returns it, of which any may be NaN; or (N,) of finite points.
         header: of the cloud.
     """
-    height, width = points.shape
+    height, width = np.atleast_2d(points).shape
     message = PointCloud2(
-        header=header, height=height, width=width, is_dense=False, is_bigendian=False
+        header=header, height=height, width=width, is_dense=points.ndim == 1, is_bigendian=False
     )
     layout: Mapping[str, Any] = points.dtype.fields or {}
     message.fields = [

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.evaluation.evaluate import Sink
 from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, colorize
-from uncertainty_depth.geometry.point_cloud import colored_points
+from uncertainty_depth.geometry.point_cloud import organised_points
 from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.writers.bag_writer import BagWriter
 
@@ -45,8 +45,8 @@ def prediction_sink(path: Path) -> Iterator[Sink]:
             if frame.camera is not None:
                 for topic in ("/camera_info", "/depth/camera_info", "/uncertainty/camera_info"):
                     bag.camera_info(topic, frame.stamp_ns, FRAME_ID, frame.camera)
-                points = colored_points(depth, sigma, frame.image, frame.camera)
-                step = math.ceil(math.sqrt(points.size / MAX_POINTS))
-                bag.cloud("/points", frame.stamp_ns, FRAME_ID, points[::step, ::step])
+                step = math.ceil(math.sqrt(depth.size / MAX_POINTS))
+                points = organised_points(depth, sigma, frame.camera, frame.image, step)
+                bag.cloud("/points", frame.stamp_ns, FRAME_ID, points)
 
         yield write

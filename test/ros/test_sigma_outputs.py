@@ -1,0 +1,160 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What is made from sigma, over real topics, from arrays alone: no network takes part."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
+
+from uncertainty_depth.config import OutputConfig
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.messages.clouds import cloud_points
+from uncertainty_depth.messages.compressed_depth import step
+from uncertainty_depth.messages.depth_images import decode_depth
+from uncertainty_depth.messages.images import decode_image
+from uncertainty_depth.messages.stamps import stamp_ns
+from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.ros import sigma_outputs
+from uncertainty_depth.ros.sigma_outputs import SigmaOutputs
+
+WIDTH = 16
+HEIGHT = 12
+CAMERA = Camera(WIDTH, HEIGHT, np.array([[40.0, 0, 7.5], [0, 40.0, 5.5], [0, 0, 1]]))
+TOPICS = {
+    "points": PointCloud2,
+    "points/confident": PointCloud2,
+    "points/clearing": PointCloud2,
+    "depth/confident/image_rect": Image,
+    "depth/confident/camera_info": CameraInfo,
+    "depth/lower/image_rect": Image,
+    "depth/lower/camera_info": CameraInfo,
+    "depth/upper/image_rect": Image,
+    "depth/upper/camera_info": CameraInfo,
+    "depth/image_color": Image,
+    "uncertainty/image_color": Image,
+    "depth/image_rect/compressedDepth": CompressedImage,
+    "uncertainty/image_rect/compressedDepth": CompressedImage,
+}
+
+
+class OutputsNode(Node):
+    """Any node that has depth and sigma."""
+
+    def __init__(self, **options):
+        super().__init__("outputs_node", **options)
+        self.outputs = SigmaOutputs(self)
+
+    @staticmethod
+    def create_executor(context):
+        return SingleThreadedExecutor(context=context)
+
+
+@pytest.fixture
+def maps():
+    """The left half at 4 m and certain, the right one at 8 m and not; two pixels unknown."""
+    depth = np.full((HEIGHT, WIDTH), 4, np.float32)
+    depth[:, WIDTH // 2 :] = 8
+    sigma = np.where(depth == 4, np.float32(0.25), np.float32(2))
+    depth[0, :2] = sigma[0, :2] = np.nan
+    return DepthPrediction(depth, sigma)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """The names of the functions that made something."""
+    names = []
+    for name in (
+        "camera_info_message",
+        "colorize",
+        "encode_compressed_depth",
+        "image_message",
+        "points_message",
+    ):
+        original = getattr(sigma_outputs, name)
+        monkeypatch.setattr(
+            sigma_outputs,
+            name,
+            lambda *a, _name=name, _original=original: names.append(_name) or _original(*a),
+        )
+    return names
+
+
+def test_nothing_is_made_without_a_subscriber(graph, make, maps, calls):
+    node = graph.start(OutputsNode)
+    node.outputs.publish(maps, make.header(1), CAMERA, OutputConfig(), 2.0)
+    assert calls == []
+    lower = graph.inbox(Image, "depth/lower/image_rect")
+    node.outputs.publish(maps, make.header(2), CAMERA, OutputConfig(), 2.0)
+    lower.wait()
+    assert calls == ["image_message"]
+
+
+def test_every_output_holds_what_its_topic_says(graph, make, maps, calls):
+    node = graph.start(OutputsNode)
+    inboxes = {topic: graph.inbox(message_type, topic) for topic, message_type in TOPICS.items()}
+    config = OutputConfig(
+        max_sigma=1.0, max_relative_sigma=0.1, clearing_sigmas=3.0, point_stride=2
+    )
+    node.outputs.publish(maps, make.header(7, "optical"), CAMERA, config, 2.0)
+    sent = {topic: inbox.wait()[0] for topic, inbox in inboxes.items()}
+    for message in sent.values():
+        assert (stamp_ns(message.header), message.header.frame_id) == (7, "optical")
+    depth = maps.depth_m
+    sigma = maps.sigma_m
+    is_left = depth == 4
+
+    def shown(name):
+        return decode_depth(sent[name])
+
+    expected = np.where(is_left, depth, np.float32(np.nan))
+    assert_array_equal(shown("depth/confident/image_rect"), expected)
+    assert_array_equal(shown("depth/lower/image_rect"), depth - 2 * sigma)
+    assert_array_equal(shown("depth/upper/image_rect"), depth + 2 * sigma)
+    assert tuple(sent["depth/confident/camera_info"].k) == tuple(CAMERA.intrinsics.reshape(-1))
+    every = is_left[::2, ::2]
+    assert (sent["points"].height, sent["points"].width) == every.shape
+    assert [field.name for field in sent["points"].fields] == [
+        *"xyz",
+        "uncertainty",
+        "confidence_ratio",
+    ]
+    confident = sent["points/confident"]
+    assert (confident.height, confident.width, confident.is_dense) == (1, every.sum(), True)
+    assert_array_equal(np.unique(cloud_points(confident)[:, 2]), [4])
+    clearing = cloud_points(sent["points/clearing"])
+    assert len(clearing) == np.isfinite(depth[::2, ::2]).sum()
+    assert_array_equal(np.unique(clearing[:, 2]), np.float32([2, 3.25]))
+    for name, values, quantization in (("depth", depth, 100.0), ("uncertainty", sigma, 10.0)):
+        found = shown(f"{name}/image_rect/compressedDepth")
+        assert_array_equal(np.isnan(found), np.isnan(values))
+        assert_allclose(found, values, atol=step(float(np.nanmax(values)), quantization))
+        assert decode_image(sent[f"{name}/image_color"]).shape == (HEIGHT, WIDTH, 3)
+
+
+@pytest.mark.parametrize("camera", [None, Camera(WIDTH, HEIGHT, np.zeros((3, 3)))])
+def test_maps_need_no_camera_and_clouds_do(graph, make, maps, camera):
+    node = graph.start(OutputsNode)
+    clouds = graph.inbox(PointCloud2, "points/clearing")
+    maps_inbox = graph.inbox(Image, "depth/upper/image_rect")
+    node.outputs.publish(maps, make.header(1), camera, OutputConfig(), 1.0)
+    maps_inbox.wait()
+    node.outputs.publish(maps, make.header(2), CAMERA, OutputConfig(), 1.0)
+    assert [stamp_ns(message.header) for message in clouds.wait()] == [2]
+
+
+def test_a_frame_without_a_trusted_pixel_clears_the_gated_cloud(graph, make, maps):
+    """An empty cloud is sent: the last one's points are not this frame's."""
+    node = graph.start(OutputsNode)
+    clouds = graph.inbox(PointCloud2, "points/confident")
+    unknown = np.full_like(maps.depth_m, np.nan)
+    none = DepthPrediction(unknown, unknown)
+    node.outputs.publish(none, make.header(1), CAMERA, OutputConfig(), 1.0)
+    (cloud,) = clouds.wait()
+    assert (cloud.height, cloud.width, len(cloud.data)) == (1, 0, 0)

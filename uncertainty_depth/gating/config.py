@@ -1,0 +1,71 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Options of what is made from sigma."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from uncertainty_depth.options import option
+
+MAX_SIGMA_M = 10_000.0
+MAX_SIGMAS = 100.0
+
+
+@dataclass(frozen=True)
+class GatingConfig:
+    """Which depth is trusted, and how far a bound lies from it."""
+
+    max_sigma: float = option(
+        0.5,
+        "depth with a greater sigma is no part of depth/confident and points/confident, metres; "
+        "0 disables",
+        minimum=0.0,
+        maximum=MAX_SIGMA_M,
+    )
+    max_relative_sigma: float = option(
+        0.15,
+        "depth with a greater sigma than this fraction of it is no part of depth/confident and "
+        "points/confident; 0 disables",
+        minimum=0.0,
+        maximum=1000.0,
+    )
+    clearing_sigmas: float = option(
+        2.0,
+        "points/clearing lies this many sigmas before the depth: space is free up to there",
+        minimum=0.0,
+        maximum=MAX_SIGMAS,
+    )
+    coverage: float = option(
+        0.95,
+        "fraction of the true depths that depth/lower and depth/upper enclose",
+        minimum=0.01,
+        maximum=0.99,
+    )
+    point_stride: int = option(
+        1, "every so many rows and columns make a point of the clouds", minimum=1, maximum=64
+    )
+
+
+@dataclass(frozen=True)
+class CompressionConfig:
+    """How depth and sigma are quantised on the compressedDepth topics."""
+
+    compressed_depth_quantization: float = option(
+        100.0,
+        "depth at which a step of depth/image_rect/compressedDepth is 1 metre; a step at depth d "
+        "is about (d / this)^2, and depths below 1/65535 of this squared are stored as that",
+        minimum=1.0,
+        maximum=1000.0,
+    )
+    compressed_sigma_quantization: float = option(
+        10.0,
+        "the same for the sigma on uncertainty/image_rect/compressedDepth",
+        minimum=1.0,
+        maximum=1000.0,
+    )
+    png_level: int = option(
+        1,
+        "PNG compression level of the compressedDepth topics; higher is smaller and slower",
+        minimum=0,
+        maximum=9,
+    )

@@ -1,0 +1,105 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""All that is made from the depth and sigma of one frame, each part at most once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.gating.config import GatingConfig
+from uncertainty_depth.gating.maps import confident_pixels, lower_bound, upper_bound
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.geometry.point_cloud import organised_points, positions
+
+
+class SigmaProducts:
+    """Gated and bounded maps and clouds of one frame, computed when they are asked for.
+
+    What several of them need is computed once: the gate, and the points of every pixel.
+    """
+
+    def __init__(
+        self,
+        depth_m: NDArray[np.float32],
+        sigma_m: NDArray[np.float32],
+        config: GatingConfig,
+        half_width: float,
+        camera: Camera | None = None,
+        image: NDArray[np.uint8] | None = None,
+    ) -> None:
+        """Keep what the products are made from; nothing is computed yet.
+
+        Args:
+            depth_m: (H, W) metres, NaN where unknown.
+            sigma_m: (H, W) metres, NaN where unknown.
+            config: limits, stride and `clearing_sigmas`.
+            half_width: of the interval between the bounds, in sigmas.
+            camera: of the maps; the clouds need it.
+            image: (H, W, 3) uint8 RGB; without it the points have no color.
+        """
+        self._depth_m = depth_m
+        self._sigma_m = sigma_m
+        self._config = config
+        self._half_width = half_width
+        self._camera = camera
+        self._image = image
+
+    @property
+    def has_points(self) -> bool:
+        """Whether there are clouds: the camera is known and calibrated."""
+        return self._camera is not None and bool(self._camera.intrinsics[0, 0] > 0)
+
+    @cached_property
+    def is_confident(self) -> NDArray[np.bool_]:
+        """Where depth is trusted, (H, W)."""
+        return confident_pixels(self._depth_m, self._sigma_m, self._config)
+
+    @property
+    def confident_depth_m(self) -> NDArray[np.float32]:
+        """Depth, NaN where it is not trusted, (H, W) metres."""
+        return np.where(self.is_confident, self._depth_m, np.float32(np.nan))
+
+    @property
+    def lower_m(self) -> NDArray[np.float32]:
+        """Lower end of the interval, at least 0, (H, W) metres."""
+        return lower_bound(self._depth_m, self._sigma_m, self._half_width)
+
+    @property
+    def upper_m(self) -> NDArray[np.float32]:
+        """Upper end of the interval, (H, W) metres."""
+        return upper_bound(self._depth_m, self._sigma_m, self._half_width)
+
+    @cached_property
+    def points(self) -> NDArray[np.void]:
+        """Every `point_stride`-th row and column as points, organised, NaN where unknown."""
+        return organised_points(
+            self._depth_m,
+            self._sigma_m,
+            self._calibrated_camera(),
+            self._image,
+            self._config.point_stride,
+        )
+
+    @property
+    def confident_points(self) -> NDArray[np.void]:
+        """The trusted ones of `points`, (N,)."""
+        stride = self._config.point_stride
+        is_finite = np.isfinite(self.points["z"])
+        return self.points[self.is_confident[::stride, ::stride] & is_finite]
+
+    @property
+    def clearing_points(self) -> NDArray[np.void]:
+        """Where free space ends on each ray, (N,) x y z.
+
+        They are of all pixels, trusted or not: the less is known, the less is cleared. A ray
+        whose lower bound is not in front of the camera clears nothing and has no point.
+        """
+        bound_m = lower_bound(self._depth_m, self._sigma_m, self._config.clearing_sigmas)
+        return positions(bound_m, self._calibrated_camera(), self._config.point_stride)
+
+    def _calibrated_camera(self) -> Camera:
+        if self._camera is None or not self.has_points:
+            raise ValueError("the camera is None or uncalibrated; expected one for points")
+        return self._camera

@@ -1,0 +1,125 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The publishers of what is made from depth and sigma, each only while someone subscribes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
+from std_msgs.msg import Header
+
+from uncertainty_depth.config import OutputConfig
+from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, colorize
+from uncertainty_depth.gating.products import SigmaProducts
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.messages.compressed_depth import FORMAT, encode_compressed_depth
+from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.ros.messages import camera_info_message, image_message, points_message
+from uncertainty_depth.ros.qos import OUTPUT_QOS, OVERRIDABLE
+
+IMAGES: dict[str, Callable[[SigmaProducts], NDArray[np.float32]]] = {
+    "depth/confident": lambda products: products.confident_depth_m,
+    "depth/lower": lambda products: products.lower_m,
+    "depth/upper": lambda products: products.upper_m,
+}
+"""What is published as `image_rect` under these names, beside its `camera_info`."""
+CLOUDS: dict[str, Callable[[SigmaProducts], NDArray[np.void]]] = {
+    "points": lambda products: products.points,
+    "points/confident": lambda products: products.confident_points,
+    "points/clearing": lambda products: products.clearing_points,
+}
+COLORS = ("depth/image_color", "uncertainty/image_color")
+COMPRESSED = ("depth/image_rect/compressedDepth", "uncertainty/image_rect/compressedDepth")
+
+
+class SigmaOutputs:
+    """Publishes gated and bounded depth, clouds, and color and compressed images of the maps.
+
+    It needs no network: whatever has depth, sigma and a camera can publish them.
+    """
+
+    def __init__(self, node: Node) -> None:
+        def publishers(message_type: type, topics: Any) -> dict[str, Publisher]:
+            return {
+                topic: node.create_publisher(
+                    message_type, topic, OUTPUT_QOS, qos_overriding_options=OVERRIDABLE
+                )
+                for topic in topics
+            }
+
+        self._images = publishers(Image, [f"{name}/image_rect" for name in IMAGES])
+        self._infos = publishers(CameraInfo, [f"{name}/camera_info" for name in IMAGES])
+        self._clouds = publishers(PointCloud2, CLOUDS)
+        self._colors = publishers(Image, COLORS)
+        self._compressed = publishers(CompressedImage, COMPRESSED)
+
+    def publish(
+        self,
+        prediction: DepthPrediction,
+        header: Header,
+        camera: Camera | None,
+        config: OutputConfig,
+        half_width: float,
+        image: NDArray[np.uint8] | None = None,
+    ) -> None:
+        """Publish what somebody subscribes to; nothing else is computed.
+
+        Args:
+            prediction: maps of shape (H, W).
+            header: of the camera image.
+            camera: of the maps; without a calibrated one, no clouds are published.
+            config: the parameters in use.
+            half_width: of the interval between `depth/lower` and `depth/upper`, in sigmas.
+            image: (H, W, 3) uint8 RGB, the points' colors; None, they have none.
+        """
+        products = SigmaProducts(
+            prediction.depth_m, prediction.sigma_m, config, half_width, camera, image
+        )
+        if camera is not None:  # first: a subscriber of maps then has their camera info
+            for publisher in _heard(self._infos).values():
+                publisher.publish(camera_info_message(camera, header))
+        for topic, publisher in _heard(self._images).items():
+            values = IMAGES[topic.removesuffix("/image_rect")](products)
+            publisher.publish(image_message(values, header))
+        if products.has_points:
+            for topic, publisher in _heard(self._clouds).items():
+                publisher.publish(points_message(CLOUDS[topic](products), header))
+        self._publish_colors(prediction, header, config)
+        self._publish_compressed(prediction, header, config)
+
+    def _publish_colors(
+        self, prediction: DepthPrediction, header: Header, config: OutputConfig
+    ) -> None:
+        depth, sigma = COLORS
+        scales = {
+            depth: (prediction.depth_m, config.color_max_depth, DEPTH_COLORS),
+            sigma: (prediction.sigma_m, config.color_max_sigma, SIGMA_COLORS),
+        }
+        for topic, publisher in _heard(self._colors).items():
+            publisher.publish(image_message(colorize(*scales[topic]), header))
+
+    def _publish_compressed(
+        self, prediction: DepthPrediction, header: Header, config: OutputConfig
+    ) -> None:
+        depth, sigma = COMPRESSED
+        sources = {
+            depth: (prediction.depth_m, config.compressed_depth_quantization),
+            sigma: (prediction.sigma_m, config.compressed_sigma_quantization),
+        }
+        for topic, publisher in _heard(self._compressed).items():
+            data = encode_compressed_depth(*sources[topic], config.png_level)
+            publisher.publish(CompressedImage(header=header, format=FORMAT, data=data))
+
+
+def _heard(publishers: dict[str, Publisher]) -> dict[str, Publisher]:
+    """Return the publishers that somebody subscribes to."""
+    return {
+        topic: publisher
+        for topic, publisher in publishers.items()
+        if publisher.get_subscription_count()
+    }
