@@ -53,6 +53,13 @@ def run_metrics() -> str:
     return metrics.table(metrics.run())
 
 
+def run_budget() -> str:
+    """Compare all samples with those that fit into a budget, under a second busy process."""
+    from uncertainty_depth.bench import budget
+
+    return budget.table(budget.run())
+
+
 def run_delivery() -> str:
     """Return what ROS delivers of a camera's images, by transport and reliability.
 

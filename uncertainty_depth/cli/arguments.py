@@ -242,6 +242,11 @@ SIGNATURES: dict[str, Signature] = {
                 help="measure training: networks of an ensemble in parallel and in sequence",
             ),
             argument(
+                "--budget",
+                action="store_true",
+                help="measure frame_budget_ms beside a busy process: frames over it, and quality",
+            ),
+            argument(
                 "--delivery",
                 action="store_true",
                 help="images delivered between two ROS processes, by transport, instead",

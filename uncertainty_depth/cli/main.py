@@ -232,8 +232,9 @@ def play(arguments: argparse.Namespace) -> None:
 
 
 def bench(arguments: argparse.Namespace) -> None:
-    """Measure speed: network and node, or --metrics, or --training; and reading of sources."""
+    """Measure speed: network and node, or what an option names; and reading of sources."""
     from uncertainty_depth.bench import (
+        run_budget,
         run_delivery,
         run_metrics,
         run_network,
@@ -249,7 +250,10 @@ def bench(arguments: argparse.Namespace) -> None:
         print(run_training())
     if arguments.delivery:
         print(run_delivery())
-    if not (arguments.metrics or arguments.training or arguments.delivery):
+    if arguments.budget:
+        print(run_budget())
+    chosen = (arguments.metrics, arguments.training, arguments.delivery, arguments.budget)
+    if not any(chosen):
         print(run_network())
     for source in sources:
         print("\n" + run_reading(source))

@@ -100,4 +100,10 @@ EXPERIMENTS: dict[str, Experiment] = {
         5,
         2,
     ),
+    "online-calibration": Experiment(
+        "coverage with and without online calibration on bags whose second half is at night",
+        "online_calibration",
+        3,
+        1,
+    ),
 }
