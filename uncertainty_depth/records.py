@@ -106,3 +106,26 @@ class SampleRange:
     def numbers(self, passes: int) -> list[int]:
         """Return the numbers of the samples, of as many as there are `passes`."""
         return [number % passes for number in range(self.first, self.first + self.count)]
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedFrame:
+    """A recorded prediction with its known depth.
+
+    Attributes:
+        stamp_ns: time of the prediction, nanoseconds.
+        depth: (H, W) float32, depth or inverse depth as it was recorded, NaN where there is none.
+        confidence: (H, W) float32, in whatever type it was recorded.
+        camera: the intrinsics at this size; None where a source has none.
+        ground_truth_m: (H, W) float32, metres, NaN where nothing is known.
+        name: what a person calls this frame (file stem, or the stamp in seconds).
+        image: (H, W, 3) uint8 RGB, for the report; None where there is none.
+    """
+
+    stamp_ns: int
+    depth: NDArray[np.float32]
+    confidence: NDArray[np.float32]
+    camera: Camera | None
+    ground_truth_m: NDArray[np.float32]
+    name: str
+    image: NDArray[np.uint8] | None = None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.bag_frames import BagFrames, Layout
+from uncertainty_depth.data.bag_frames import ImageFrames, Layout
 from uncertainty_depth.data.ground_truth import (
     DepthImageGroundTruth,
     GroundTruth,
@@ -24,14 +24,16 @@ from uncertainty_depth.geometry.candidate_poses import (
     BODY_TO_OPTICAL_OPTION,
     looks_like_body_frame,
 )
-from uncertainty_depth.geometry.rectification import Rectifier
+from uncertainty_depth.geometry.rectification import KEEP, RECTIFY, Rectifier
 from uncertainty_depth.geometry.transforms import option_from
 from uncertainty_depth.messages.camera_info import calibration_from_info
 from uncertainty_depth.messages.clouds import cloud_points
-from uncertainty_depth.messages.depth_images import encoding_of
+from uncertainty_depth.messages.depth_images import decode_values, encoding_of
 from uncertainty_depth.messages.images import decode_image
+from uncertainty_depth.predictions.config import PredictionTopics
 from uncertainty_depth.records import Frame, Skipped
 
+NO_PREDICTIONS = PredictionTopics()
 MOVING = 1000  # first messages of /tf that are searched for a connection
 
 
@@ -43,44 +45,57 @@ class BagSource:
     empty) is taken as the optical frame.
 
     Attributes:
+        recording: the bag.
+        layout: what is known of it before its frames are read.
         topics: the names of the image, camera info and ground truth topics.
         rectifier: the camera, and what is done with its images; None without camera info.
         lidar_to_camera: (4, 4) float64, of the bag's first image and cloud; None where it moves,
             or where the bag has none of either.
     """
 
-    def __init__(self, path: Path, config: SourceConfig) -> None:
+    def __init__(
+        self, path: Path, config: SourceConfig, predictions: PredictionTopics = NO_PREDICTIONS
+    ) -> None:
         """Find the topics, the camera and the extrinsics.
+
+        Args:
+            path: of the bag.
+            config: which topics, and how they are read.
+            predictions: recorded depth that takes the place of the camera image.
 
         Raises:
             SourceError: the bag does not exist, cannot be read, or lacks one of these.
         """
         self.name = str(path)
         self._config = config
-        self._recording = Recording(path)
-        self.notes = self._recording.notes
+        self._predictions = predictions
+        self.recording = Recording(path)
+        self.notes = self.recording.notes
         try:
-            with self._recording.open() as bag:
-                self._layout = self._set_up(bag)
+            with self.recording.open() as bag:
+                self.layout = self._set_up(bag)
         except SourceError as error:
             raise SourceError("; ".join([str(error), *self.notes])) from error
-        self.topics = self._layout.topics
-        self.rectifier = self._layout.rectifier
+        self.topics = self.layout.topics
+        self.rectifier = self.layout.rectifier
 
     def __len__(self) -> int:
         """Return the number of camera images; of a truncated bag, those that can be read."""
-        return self._layout.image_count
+        return self.layout.image_count
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         """Yield every camera image once, as a frame or as the reason why it cannot be scored."""
-        with self._recording.open() as bag:
-            yield from BagFrames(self._recording, self._layout, self._config).read(bag)
+        with self.recording.open() as bag:
+            yield from ImageFrames(self.recording, self.layout, self._config).read(bag)
 
     def _set_up(self, bag: OpenRecording) -> Layout:
-        chooser = TopicChooser(self.name, bag.topics, self._config, partial(_first_encoding, bag))
+        encoding_of = partial(_first_encoding, bag)
+        chooser = TopicChooser(
+            self.name, bag.topics, self._config, encoding_of, self._predictions
+        )
         topics = chooser.choose()
         if unused := chooser.unused_depth_images(topics):
-            self._recording.note(
+            self.recording.note(
                 f"the ground truth is the LiDAR, {topics.lidar}; --ground-truth-topic takes a "
                 f"registered depth image instead: {' or '.join(unused)}"
             )
@@ -128,7 +143,7 @@ class BagSource:
             tree.add_message(message, is_moving=True)
             if tree.is_connected(camera_frame, lidar_frame):
                 option = option_from(tree.lookup(camera_frame, lidar_frame))
-                self._recording.note(
+                self.recording.note(
                     f"{' and '.join(topics)} connect{'s' if len(topics) == 1 else ''} LiDAR and "
                     "camera: the transform is interpolated at each cloud's stamp; a fixed one, "
                     f"the first, is --lidar-to-camera {option}"
@@ -138,7 +153,7 @@ class BagSource:
 
     def _note_registration(self, topics: Topics, image_frame: str, depth_frame: str) -> None:
         if image_frame and depth_frame and image_frame.lstrip("/") != depth_frame.lstrip("/"):
-            self._recording.note(
+            self.recording.note(
                 f"{topics.depth_image} is in frame {depth_frame!r}, {topics.image} in "
                 f"{image_frame!r}: the depth is taken as registered to the image, pixel by pixel; "
                 "if it is not, no score holds"
@@ -146,7 +161,7 @@ class BagSource:
 
     def _read_camera(self, bag: OpenRecording, topics: Topics) -> tuple[Rectifier | None, str]:
         if not topics.camera_info:
-            self._recording.note(
+            self.recording.note(
                 f"{self.name} has no camera info: its images are taken as they are"
             )
             return None, ""
@@ -157,21 +172,25 @@ class BagSource:
             calibration = calibration_from_info(message)
         except MessageError as error:
             raise SourceError(f"{topics.camera_info} in {self.name}: {error}") from error
-        return Rectifier(calibration, self._config.distorted_images), message.header.frame_id
+        distorted = self._config.distorted_images
+        if self._predictions.depth_topic and distorted == RECTIFY:
+            distorted = KEEP  # maps of a distorted camera are scored as they are
+        return Rectifier(calibration, distorted), message.header.frame_id
 
     def _note_camera(self, topics: Topics, rectifier: Rectifier | None, image: Any | None) -> None:
         if rectifier is None:
             return
         if not rectifier.calibration.is_rectified:
-            self._recording.note(f"{topics.camera_info} is {rectifier.describe()}")
+            self.recording.note(f"{topics.camera_info} is {rectifier.describe()}")
         if image is None:
             return
+        decode = decode_values if self._predictions.depth_topic else decode_image
         try:
-            height, width = decode_image(image).shape[:2]
+            height, width = decode(image).shape[:2]
         except MessageError:  # the frame is skipped with this reason when its turn comes
             return
         if note := rectifier.describe_size(width, height):
-            self._recording.note(f"{topics.image}: {note}")
+            self.recording.note(f"{topics.image}: {note}")
 
     def _read_transforms(self, bag: OpenRecording) -> TransformTree:
         tree = TransformTree()
@@ -180,10 +199,10 @@ class BagSource:
         # Reading stops at the last one: they come first in most bags.
         for topic, message in islice(bag.messages(topics), count):
             if message is None:
-                self._recording.note(f"a message on {topic} cannot be deserialised")
+                self.recording.note(f"a message on {topic} cannot be deserialised")
                 continue
             for sentence in tree.add_message(message):
-                self._recording.note(f"{topic}: {sentence}")
+                self.recording.note(f"{topic}: {sentence}")
         return tree
 
 

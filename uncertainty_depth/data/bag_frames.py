@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.data.ground_truth import GroundTruth
@@ -14,12 +18,14 @@ from uncertainty_depth.data.recording import OpenRecording, Recording
 from uncertainty_depth.data.topics import Topics
 from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import MessageError
+from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.messages.camera_info import description_key
 from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.messages.stamps import frame_name, stamp_ns
-from uncertainty_depth.records import Frame, Skipped, in_view
+from uncertainty_depth.records import Frame, Scan, Skipped, in_view
 
+FrameT = TypeVar("FrameT")
 QUEUE_SIZE = 64  # images and messages of ground truth held while they wait for each other
 
 
@@ -45,7 +51,7 @@ class Layout(NamedTuple):
     transform_topics: list[str]
 
 
-class BagFrames:
+class BagFrames(ABC, Generic[FrameT]):
     """The state of one pass: images and clouds that wait for each other, and for transforms."""
 
     def __init__(self, recording: Recording, layout: Layout, config: SourceConfig) -> None:
@@ -53,7 +59,7 @@ class BagFrames:
         self._layout = layout
         self._max_time_difference = config.max_time_difference
         self._pairer = Pairer(config.max_time_difference, QUEUE_SIZE)
-        self._waiting: deque[Outcome] = deque()
+        self._waiting: deque[Outcome | Skipped] = deque()
         self._transforms = layout.transforms.copy()
         self._images = 0
         self._damaged: Counter[str] = Counter()
@@ -61,10 +67,10 @@ class BagFrames:
         self._calibration: tuple[Any, ...] | None = None
         self._calibration_changes_ns: list[int] = []
 
-    def read(self, bag: OpenRecording) -> Iterator[Frame | Skipped]:
+    def read(self, bag: OpenRecording) -> Iterator[FrameT | Skipped]:
         """Yield every camera image once, as a frame or as the reason why it cannot be scored."""
         topics = self._layout.topics
-        names = [topics.image, topics.ground_truth, *self._layout.transform_topics]
+        names = [*self._reference_topics(), topics.ground_truth, *self._layout.transform_topics]
         if topics.camera_info:
             names.append(topics.camera_info)
         for topic, message in bag.messages(names):
@@ -74,10 +80,10 @@ class BagFrames:
                 yield from self._ready()
                 continue
             self._damaged[topic] += 1
-            if topic == topics.image:
+            if topic in self._reference_topics():
                 sentence = f"an image message on {topic} cannot be deserialised"
                 yield Skipped(None, "image_message_damaged", sentence)
-        self._waiting.extend(self._pairer.flush())
+        self._waiting.extend(self._last_outcomes())
         while self._waiting:
             yield self._frame_or_reason(self._waiting.popleft())
         if bag.is_damaged:
@@ -86,11 +92,31 @@ class BagFrames:
                 yield Skipped(None, "image_message_lost", sentence)
         self._note_losses()
 
-    def _outcomes(self, topic: str, message: Any) -> Iterable[Outcome]:
+    @abstractmethod
+    def _reference_topics(self) -> tuple[str, ...]:
+        """Return the topics of what is paired with ground truth."""
+
+    @abstractmethod
+    def _add_reference(self, topic: str, message: Any) -> Iterable[Outcome | Skipped]:
+        """Take in a message of `_reference_topics`; return what it decides."""
+
+    @abstractmethod
+    def _header(self, reference: Any) -> Any:
+        """Return the header of what is paired with ground truth."""
+
+    @abstractmethod
+    def _frame(self, time_ns: int, reference: Any, truth: Any | None) -> FrameT | Skipped:
+        """Return the frame of a reference and its message of ground truth."""
+
+    def _last_outcomes(self) -> Iterable[Outcome | Skipped]:
+        """Return what is decided at the end of the bag."""
+        return self._pairer.flush()
+
+    def _outcomes(self, topic: str, message: Any) -> Iterable[Outcome | Skipped]:
         """Take in a message; return the images whose ground truth it decides."""
         topics = self._layout.topics
-        if topic == topics.image:
-            return self._pairer.add_reference(stamp_ns(message.header), message)
+        if topic in self._reference_topics():
+            return self._add_reference(topic, message)
         if topic == topics.ground_truth:
             return self._pairer.add_cloud(stamp_ns(message.header), message)
         if topic == topics.camera_info:
@@ -105,20 +131,24 @@ class BagFrames:
             self._calibration_changes_ns.append(stamp_ns(message.header))
         self._calibration = key
 
-    def _ready(self) -> Iterator[Frame | Skipped]:
+    def _ready(self) -> Iterator[FrameT | Skipped]:
         while self._waiting and not self._is_awaited(self._waiting[0]):
             yield self._frame_or_reason(self._waiting.popleft())
 
-    def _is_awaited(self, outcome: Outcome) -> bool:
+    def _is_awaited(self, outcome: Outcome | Skipped) -> bool:
         """Return whether transforms at the time of the outcome's cloud may still come."""
-        if not self._layout.transform_topics or outcome.cloud is None:
+        if isinstance(outcome, Skipped) or not self._layout.transform_topics:
+            return False
+        if outcome.cloud is None:
             return False
         if len(self._waiting) > QUEUE_SIZE:
             return False
         camera_frame = self._frame_id(outcome.reference)
         return self._layout.ground_truth.is_awaited(outcome.cloud, camera_frame, self._transforms)
 
-    def _frame_or_reason(self, outcome: Outcome) -> Frame | Skipped:
+    def _frame_or_reason(self, outcome: Outcome | Skipped) -> FrameT | Skipped:
+        if isinstance(outcome, Skipped):
+            return outcome
         image = f"the image at {frame_name(outcome.stamp_ns)} s"
         try:
             return self._frame(*outcome)
@@ -128,32 +158,22 @@ class BagFrames:
             sentence = f"{image} cannot be read: {type(error).__name__}: {error}"
             return Skipped(outcome.stamp_ns, "unreadable", sentence)
 
-    def _frame(self, time_ns: int, image: Any, truth: Any | None) -> Frame | Skipped:
+    def _ground_truth(
+        self, truth: Any | None, reference: Any, camera: Camera | None, shape: tuple[int, ...]
+    ) -> tuple[NDArray[np.float32], Scan | None]:
+        """Return the ground truth of a reference of this shape, see `GroundTruth.read`."""
         ground_truth = self._layout.ground_truth
-        pixels = decode_image(image)
-        camera = None
-        if self._layout.rectifier is not None:
-            pixels, camera = self._layout.rectifier.image(pixels)
         if truth is None:
             raise MessageError(
                 ground_truth.unmatched_reason,
                 f"no {ground_truth.noun} within {self._max_time_difference} s",
             )
-        ground_truth_m, scan = ground_truth.read(
-            truth,
-            self._frame_id(image),
-            camera,
-            (pixels.shape[0], pixels.shape[1]),
-            self._transforms,
-        )
-        name = frame_name(time_ns)
-        frame = Frame(time_ns, pixels, camera, ground_truth_m, name, scan)
-        if scan is None:
-            return frame
-        return in_view(frame, f"the image at {name} s: no LiDAR point falls into the image")
+        size = (shape[0], shape[1])
+        frame_id = self._frame_id(reference)
+        return ground_truth.read(truth, frame_id, camera, size, self._transforms)
 
-    def _frame_id(self, image: Any) -> str:
-        return image.header.frame_id or self._layout.camera_frame
+    def _frame_id(self, reference: Any) -> str:
+        return self._header(reference).frame_id or self._layout.camera_frame
 
     def _note_losses(self) -> None:
         for sentence in self._losses():
@@ -183,3 +203,28 @@ class BagFrames:
                 f"{frame_name(changes_ns[0])} s: all images are taken with its first message; "
                 "record each calibration in a bag of its own"
             )
+
+
+class ImageFrames(BagFrames[Frame]):
+    """One pass over the camera images of a bag."""
+
+    def _reference_topics(self) -> tuple[str, ...]:
+        return (self._layout.topics.image,)
+
+    def _add_reference(self, topic: str, message: Any) -> Iterable[Outcome | Skipped]:
+        return self._pairer.add_reference(stamp_ns(message.header), message)
+
+    def _header(self, reference: Any) -> Any:
+        return reference.header
+
+    def _frame(self, time_ns: int, reference: Any, truth: Any | None) -> Frame | Skipped:
+        pixels = decode_image(reference)
+        camera = None
+        if self._layout.rectifier is not None:
+            pixels, camera = self._layout.rectifier.image(pixels)
+        ground_truth_m, scan = self._ground_truth(truth, reference, camera, pixels.shape)
+        name = frame_name(time_ns)
+        frame = Frame(time_ns, pixels, camera, ground_truth_m, name, scan)
+        if scan is None:
+            return frame
+        return in_view(frame, f"the image at {name} s: no LiDAR point falls into the image")

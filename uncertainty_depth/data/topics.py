@@ -10,6 +10,7 @@ from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.data.recording import Topic
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.messages.depth_images import is_depth_encoding
+from uncertainty_depth.predictions.config import PredictionTopics
 
 IMAGE = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 CAMERA_INFO = ("sensor_msgs/msg/CameraInfo",)
@@ -56,12 +57,22 @@ class TopicChooser:
         topics: Mapping[str, Topic],
         config: SourceConfig,
         encoding_of: EncodingOf,
+        predictions: PredictionTopics,
     ) -> None:
-        """`bag` is its name in sentences; `encoding_of` gives the encoding of an image topic."""
+        """Take what is to be chosen from.
+
+        Args:
+            bag: its name in sentences.
+            topics: of the bag, by name.
+            config: topics that are named.
+            encoding_of: returns the encoding of an image topic.
+            predictions: recorded depth that takes the place of the camera image.
+        """
         self._bag = bag
         self._topics = topics
         self._config = config
         self._encoding_of = encoding_of
+        self._predictions = predictions
 
     def choose(self) -> Topics:
         """The topics.
@@ -75,8 +86,7 @@ class TopicChooser:
                 f"lidar_topic is {config.lidar_topic!r} and ground_truth_topic "
                 f"{config.ground_truth_topic!r}; expected one of them, which is the ground truth"
             )
-        image = config.image_topic or self._camera_image()
-        self._check(image, IMAGE, "image_topic")
+        image = self._image()
         lidar, depth_image = self._ground_truth(image)
         info = config.camera_info_topic or self._camera_info(image, needed=bool(lidar))
         if info:
@@ -89,9 +99,19 @@ class TopicChooser:
             return []
         return self._images(depth=True, besides=chosen.image)
 
-    def _camera_image(self) -> str:
-        candidates = self._images(depth=False)
-        return self._only(candidates, "camera image", "--image-topic")
+    def _image(self) -> str:
+        """The topic of the depth to score, else of the camera image."""
+        predictions = self._predictions
+        if predictions.depth_topic:
+            self._check(predictions.depth_topic, IMAGE, "depth_topic")
+            if predictions.confidence_topic:
+                self._check(predictions.confidence_topic, IMAGE, "confidence_topic")
+            return predictions.depth_topic
+        image = self._config.image_topic
+        if not image:
+            image = self._only(self._images(depth=False), "camera image", "--image-topic")
+        self._check(image, IMAGE, "image_topic")
+        return image
 
     def _ground_truth(self, image: str) -> tuple[str, str]:
         """The LiDAR topic and the depth image topic, one of them empty."""
@@ -121,12 +141,12 @@ class TopicChooser:
 
     def _images(self, depth: bool, besides: str = "") -> list[str]:
         """Image topics with depth or without, each in one transport: raw where it is there."""
-        other = without_transport(besides)
+        others = {without_transport(besides), self._predictions.confidence_topic}
         return [
             name
             for name in _raw_first(self._of(IMAGE))
             if is_depth_encoding(self._encoding_of(name)) == depth
-            and without_transport(name) != other
+            and without_transport(name) not in others
         ]
 
     def _of(self, types: tuple[str, ...]) -> list[str]:

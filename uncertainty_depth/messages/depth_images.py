@@ -20,6 +20,13 @@ DEPTH_ENCODINGS: dict[str, tuple[int, int, str]] = {
     "16UC1": (2, 1, "u"),
     "mono16": (2, 1, "u"),
 }
+VALUE_ENCODINGS: dict[str, tuple[int, int, str]] = {
+    **DEPTH_ENCODINGS,
+    "64FC1": (8, 1, "f"),
+    "mono8": (1, 1, "u"),
+    "8UC1": (1, 1, "u"),
+}
+"""Encodings of one number a pixel, whatever it means."""
 ASPECT_TOLERANCE = 0.02  # 848x480 of 1280x720
 _COMPRESSED_DEPTH_HEADER = struct.Struct("<iff")  # format, and the two parameters of 32FC1
 
@@ -49,6 +56,27 @@ def decode_depth(message: Any) -> NDArray[np.float32]:
     size, _, number = DEPTH_ENCODINGS[message.encoding]
     values = rows.view(f"{'>' if message.is_bigendian else '<'}{number}{size}")
     return _metres(values) if number == "u" else values.astype(np.float32)
+
+
+@total("image_undecodable", "an image of values")
+def decode_values(message: Any) -> NDArray[np.float32]:
+    """Return (H, W) float32, the numbers of an image of one channel as they are.
+
+    Raises:
+        MessageError: as `decode_image` does.
+    """
+    if hasattr(message, "format"):
+        values = decode_compressed(message, cv2.IMREAD_UNCHANGED)
+        if values.ndim != 2:
+            raise MessageError(
+                "image_undecodable",
+                f"a compressed image holds {values.shape[2]} channels; expected one",
+            )
+        return values.astype(np.float32)
+    rows = image_rows(message, VALUE_ENCODINGS)
+    size, _, number = VALUE_ENCODINGS[message.encoding]
+    values = rows.view(f"{'>' if message.is_bigendian else '<'}{number}{size}")
+    return values.astype(np.float32)
 
 
 @total("image_undecodable", "a depth image")

@@ -21,7 +21,7 @@ from uncertainty_depth.geometry.check import GeometryCheck
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.messages.stamps import frame_name, stamp_ns
 from uncertainty_depth.records import DepthPrediction, Skipped
-from uncertainty_depth.ros.exact_pairs import ExactPairs, Unmatched
+from uncertainty_depth.data.exact_pairs import ExactPairs, Unmatched
 from uncertainty_depth.ros.extrinsics import Extrinsics
 from uncertainty_depth.ros.map_ground_truth import MapGroundTruth
 

@@ -1,0 +1,76 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Every type of confidence becomes an uncertainty that is larger where the depth is less sure."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.errors import MessageError
+from uncertainty_depth.predictions.confidence import TYPES, without_size
+from uncertainty_depth.predictions.config import CONFIDENCE_TYPES
+
+DEPTH = np.full((1, 5), 4.0, np.float32)
+EXAMPLES = {
+    "sigma": ([0, 0.1, 0.2, 1, 3], [0, 0.1, 0.2, 1, 3]),
+    "variance": ([0, 0.01, 0.04, 1, 9], [0, 0.1, 0.2, 1, 3]),
+    "relative_error": ([0, 0.1, 0.2, 0.5, 1], [0, 0.4, 0.8, 2, 4]),
+    "log_error": ([0, 0.1, 0.2, 0.5, 1], [0, 0.4, 0.8, 2, 4]),
+    "confidence_0_1": ([1, 0.9, 0.5, 0.25, 0], [0, 0.1, 0.5, 0.75, 1]),
+    "confidence_0_100": ([100, 90, 50, 25, 0], [0, 0.1, 0.5, 0.75, 1]),
+    "exp_plus_one": ([100, 10, 4, 2, 1], [0.01, 0.1, 0.25, 0.5, 1]),
+    "rank_up": ([0, 1, 7, 100, 255], [0, 1, 7, 100, 255]),
+    "rank_down": ([1000, 10, 1, 0.5, 0], [0.001, 0.1, 1, 2, 4096]),
+}
+
+
+def read(name, values):
+    return TYPES[name].read(np.array([values], np.float32), DEPTH[:, : len(values)])
+
+
+def test_every_type_of_the_option_is_known():
+    assert tuple(TYPES) == CONFIDENCE_TYPES == tuple(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_uncertainty_rises_as_documented(name):
+    values, expected = EXAMPLES[name]
+    uncertainty = read(name, values)
+    assert uncertainty.dtype == np.float32
+    np.testing.assert_allclose(uncertainty, [expected], rtol=1e-6, atol=1e-7)
+    assert (np.diff(uncertainty) > 0).all()
+
+
+def test_a_value_that_is_not_finite_is_none():
+    uncertainty = read("confidence_0_1", [0.5, np.nan, np.inf])
+    np.testing.assert_array_equal(uncertainty, [[0.5, np.nan, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("confidence_0_1", [0, 250], "confidence_type rank_up (larger = less certain) or rank_do"),
+        ("confidence_0_1", [0, 99], "confidence_type confidence_0_100"),
+        ("exp_plus_one", [0.2, 0.9], "confidence_type confidence_0_1"),
+        ("sigma", [-1, 2], "values of 0 or more"),
+        ("variance", [-1e-3, 2], "values of 0 or more"),
+    ],
+)
+def test_a_type_that_cannot_be_says_what_to_type_instead(name, values, expected):
+    with pytest.raises(MessageError, match="cannot be") as caught:
+        read(name, values)
+    assert caught.value.reason == "confidence_out_of_range"
+    assert name in str(caught.value)
+    assert expected in str(caught.value)
+
+
+def test_a_confidence_without_a_number_is_refused():
+    with pytest.raises(MessageError) as caught:
+        read("sigma", [np.nan, np.nan])
+    assert caught.value.reason == "confidence_empty"
+
+
+def test_types_without_a_unit_say_why_they_have_no_size():
+    sized = {name for name in TYPES if not without_size(name)}
+    assert sized == {"sigma", "variance", "relative_error", "log_error"}
+    assert "calibrate" in without_size("confidence_0_100")

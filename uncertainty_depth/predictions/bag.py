@@ -1,0 +1,145 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Predictions that are in a bag, with ground truth from its LiDAR or a depth image."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.data.bag import BagSource
+from uncertainty_depth.data.bag_frames import QUEUE_SIZE, BagFrames, Layout
+from uncertainty_depth.data.exact_pairs import ExactPairs, Unmatched
+from uncertainty_depth.data.pairing import Outcome
+from uncertainty_depth.data.recording import Recording
+from uncertainty_depth.errors import MessageError
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.geometry.check import GeometryCheck
+from uncertainty_depth.geometry.rectification import KEEP
+from uncertainty_depth.messages.stamps import frame_name, stamp_ns
+from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
+from uncertainty_depth.predictions.maps import UNMATCHED_REASONS, decode_maps
+from uncertainty_depth.records import PredictedFrame, Skipped
+
+
+class BagPredictions:
+    """Depth and confidence of a bag as frames, paired by equal stamps, each exactly once.
+
+    Attributes:
+        name: the path of the bag.
+        predictor: what the predictions are called in a report.
+        check: has seen the ground truth of every frame of the last iteration.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        config: SourceConfig,
+        topics: PredictionTopics,
+        meaning: PredictionConfig,
+    ) -> None:
+        """Find the topics, the camera and the extrinsics.
+
+        Raises:
+            SourceError: the bag does not exist, cannot be read, or lacks one of these.
+        """
+        self._bag = BagSource(path, config, topics)
+        self._config = config
+        self._topics = topics
+        self._meaning = meaning
+        self.name = self._bag.name
+        self.predictor = " with ".join(filter(None, (topics.depth_topic, topics.confidence_topic)))
+        self.check = GeometryCheck()
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about what was lost or assumed, complete after an iteration."""
+        return [*self._bag.notes, *self.check.warnings()]
+
+    def __len__(self) -> int:
+        """Return the number of depth images."""
+        return len(self._bag)
+
+    def __iter__(self) -> Iterator[PredictedFrame | Skipped]:
+        """Yield every depth and every confidence image once, as a frame or as a reason."""
+        self.check = GeometryCheck()
+        with self._bag.recording.open() as recording:
+            frames = PredictionFrames(
+                self._bag.recording,
+                self._bag.layout,
+                self._config,
+                self._topics.confidence_topic,
+                self._meaning,
+                self.check,
+            )
+            yield from frames.read(recording)
+
+
+class PredictionFrames(BagFrames[PredictedFrame]):
+    """One pass over the predictions of a bag."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        layout: Layout,
+        config: SourceConfig,
+        confidence_topic: str,
+        meaning: PredictionConfig,
+        check: GeometryCheck,
+    ) -> None:
+        super().__init__(recording, layout, config)
+        self._confidence_topic = confidence_topic
+        self._meaning = meaning
+        self._check = check
+        self._pairs = ExactPairs(QUEUE_SIZE)
+
+    def _reference_topics(self) -> tuple[str, ...]:
+        names = (self._layout.topics.image, self._confidence_topic)
+        return tuple(filter(None, names))
+
+    def _add_reference(self, topic: str, message: Any) -> Iterable[Outcome | Skipped]:
+        time_ns = stamp_ns(message.header)
+        if not self._confidence_topic:
+            return self._pairer.add_reference(time_ns, (message, None))
+        side = int(topic == self._confidence_topic)
+        pair, unmatched = self._pairs.add(side, time_ns, message)
+        outcomes: list[Outcome | Skipped] = [_skipped(item) for item in unmatched]
+        if pair is not None:
+            outcomes += self._pairer.add_reference(time_ns, pair)
+        return outcomes
+
+    def _last_outcomes(self) -> Iterable[Outcome | Skipped]:
+        unmatched = [_skipped(item) for item in self._pairs.flush()]
+        return [*unmatched, *super()._last_outcomes()]
+
+    def _header(self, reference: Any) -> Any:
+        return reference[0].header
+
+    def _frame(self, time_ns: int, reference: Any, truth: Any | None) -> PredictedFrame | Skipped:
+        depth, confidence = decode_maps(*reference, self._meaning)
+        height, width = depth.shape
+        camera = self._camera(width, height)
+        ground_truth_m, scan = self._ground_truth(truth, reference, camera, depth.shape)
+        self._check.update(None, ground_truth_m, camera, scan)
+        name = frame_name(time_ns)
+        if np.isnan(ground_truth_m).all():
+            raise MessageError("no_lidar_point_in_view", "no LiDAR point falls into the depth")
+        return PredictedFrame(time_ns, depth, confidence, camera, ground_truth_m, name)
+
+    def _camera(self, width: int, height: int) -> Camera | None:
+        """Return the camera of maps of this size, with its distortion if they are of raw images."""
+        rectifier = self._layout.rectifier
+        if rectifier is None:
+            return None
+        calibration = rectifier.calibration
+        keeps = rectifier.distorted_images == KEEP and not calibration.is_rectified
+        return (calibration.raw if keeps else calibration.rectified).for_image(width, height)
+
+
+def _skipped(item: Unmatched) -> Skipped:
+    reason = UNMATCHED_REASONS[item.side]
+    sentence = f"the image at {frame_name(item.stamp_ns)} s: {reason.replace('_', ' ')}"
+    return Skipped(item.stamp_ns, reason, sentence)

@@ -1,0 +1,127 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What each type of confidence means: its range, and its monotone map to an uncertainty.
+
+An uncertainty is larger where the depth is less certain. Of the types with a unit it is the
+standard deviation in the unit of the depth; of the others it only ranks, until a map is fitted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.errors import MessageError
+
+Floats = NDArray[np.float32]
+MIN_RANK = 2.0**-12
+"""Values of rank_down below this one tie: their reciprocals would leave the metrics' range."""
+
+
+@dataclass(frozen=True)
+class ConfidenceType:
+    """A type of confidence.
+
+    Attributes:
+        name: the option's value.
+        has_unit: whether the uncertainty is a standard deviation in the unit of the depth.
+        minimum: smallest value that the type allows.
+        maximum: largest value that the type allows.
+        formula: the map in words, v being the value and d the depth.
+        uncertainty: returns the uncertainty of values and depth, (H, W) each.
+    """
+
+    name: str
+    has_unit: bool
+    minimum: float
+    maximum: float
+    formula: str
+    uncertainty: Callable[[Floats, Floats], Floats]
+
+    def read(self, values: Floats, depth: Floats) -> Floats:
+        """Return the uncertainty, (H, W) float32, NaN where a value is not finite.
+
+        Args:
+            values: (H, W) as they were recorded.
+            depth: (H, W), in the unit of the prediction.
+
+        Raises:
+            MessageError: "confidence_out_of_range", a value cannot be of this type.
+        """
+        known = np.isfinite(values)
+        if not known.any():
+            raise MessageError(
+                "confidence_empty", "the confidence image has no finite pixel; expected numbers"
+            )
+        low = float(values.min(where=known, initial=math.inf))
+        high = float(values.max(where=known, initial=-math.inf))
+        if low < self.minimum or high > self.maximum:
+            raise MessageError("confidence_out_of_range", self._out_of_range(low, high))
+        with np.errstate(invalid="ignore"):
+            uncertainty = self.uncertainty(values, depth)
+        return np.where(known, uncertainty, np.float32(np.nan)).astype(np.float32, copy=False)
+
+    def _out_of_range(self, low: float, high: float) -> str:
+        limits = f"{self.minimum:g} to {self.maximum:g}"
+        if math.isinf(self.maximum):
+            limits = f"at least {self.minimum:g}"
+        return (
+            f"the confidence is {low:.4g} to {high:.4g}, which cannot be {self.name} ({limits}); "
+            f"expected {_suggestion(low, high)}"
+        )
+
+
+def _suggestion(low: float, high: float) -> str:
+    """Return what to type for a confidence of this range."""
+    if low < 0:
+        return "values of 0 or more: publish exp(value) of a logarithm, or a rank"
+    if low >= 1 and high > 100:
+        return "confidence_type exp_plus_one, rank_up (larger = less certain) or rank_down"
+    if high <= 1:
+        return "confidence_type confidence_0_1, rank_up (larger = less certain) or rank_down"
+    if high <= 100:
+        return "confidence_type confidence_0_100, rank_up (larger = less certain) or rank_down"
+    return "confidence_type rank_up (larger = less certain) or rank_down (larger = more certain)"
+
+
+def _times_depth(values: Floats, depth: Floats) -> Floats:
+    return values * depth
+
+
+TYPES = {
+    each.name: each
+    for each in (
+        ConfidenceType("sigma", True, 0.0, math.inf, "v", lambda v, d: v),
+        ConfidenceType("variance", True, 0.0, math.inf, "sqrt(v)", lambda v, d: np.sqrt(v)),
+        ConfidenceType("relative_error", True, 0.0, math.inf, "v d", _times_depth),
+        ConfidenceType("log_error", True, 0.0, math.inf, "v d", _times_depth),
+        ConfidenceType("confidence_0_1", False, 0.0, 1.0, "1 - v", lambda v, d: 1 - v),
+        ConfidenceType(
+            "confidence_0_100", False, 0.0, 100.0, "(100 - v) / 100", lambda v, d: (100 - v) / 100
+        ),
+        ConfidenceType("exp_plus_one", False, 1.0, math.inf, "1 / v", lambda v, d: 1 / v),
+        ConfidenceType("rank_up", False, 0.0, math.inf, "v", lambda v, d: v),
+        ConfidenceType(
+            "rank_down", False, 0.0, math.inf, "1 / v", lambda v, d: 1 / np.maximum(v, MIN_RANK)
+        ),
+    )
+}
+"""Every type by name.
+
+log_error is the standard deviation of ln d, which is v d to the first order. Networks with an
+exp_plus_one confidence c = 1 + exp(x) minimise c |e| - a ln c (Wang et al., "DUSt3R", CVPR 2024,
+eq. 4), whose minimum is at c = a / |e|: 1 / c is in proportion to the expected error.
+"""
+
+
+def without_size(confidence_type: str) -> str:
+    """Return why sigma of this type has no size; empty for a type with a unit."""
+    if TYPES[confidence_type].has_unit:
+        return ""
+    return (
+        f"the confidence has no unit ({confidence_type}): it ranks the pixels, and has no AUCE, "
+        "coverage or NLL until `calibrate` has put it in metres (--sigma-map)"
+    )

@@ -1,0 +1,120 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Turn recorded depth and confidence into depth and sigma that can be scored; live and offline."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.metrics.depth import scorable
+from uncertainty_depth.predictions.alignment import Alignment, fit
+from uncertainty_depth.predictions.confidence import TYPES, without_size
+from uncertainty_depth.predictions.config import PredictionConfig
+from uncertainty_depth.records import DepthPrediction
+
+Floats = NDArray[np.float32]
+Points = NDArray[np.float64]
+
+
+class Interpreter:
+    """Reads the values of predictions as their options say, and aligns them to the ground truth.
+
+    Attributes:
+        config: the options.
+        without_size: why sigma has no size; empty where it is in metres.
+        alignment: of the whole source; None where each frame has its own.
+    """
+
+    def __init__(self, config: PredictionConfig, limits: EvaluationConfig) -> None:
+        """Take the options, and the depth range in which is aligned."""
+        self.config = config
+        self.alignment: Alignment | None = None
+        self._limits = limits
+        self._type = TYPES[config.confidence_type or "sigma"]
+        self.without_size = without_size(self._type.name)
+        self._lowest = math.inf
+        self._highest = -math.inf
+
+    def interpret(
+        self, depth: Floats, confidence: Floats, ground_truth_m: Floats
+    ) -> tuple[DepthPrediction, Alignment]:
+        """Return depth and sigma, metres, and the alignment that was applied.
+
+        Without a unit, sigma is the uncertainty that ranks the pixels.
+
+        Args:
+            depth: (H, W) depth or inverse depth, NaN where there is no value.
+            confidence: (H, W) as recorded.
+            ground_truth_m: (H, W), NaN where unknown.
+
+        Raises:
+            MessageError: the confidence cannot be of its type, or the alignment fails.
+        """
+        uncertainty = self._type.read(confidence, depth)
+        self._see(confidence[np.isfinite(depth) & np.isfinite(confidence)])
+        alignment = self._alignment_of(depth, ground_truth_m)
+        limit = self._limits.max_depth
+        depth_m, sigma = alignment.depth_and_sigma(depth, uncertainty, limit)
+        return DepthPrediction(depth_m, sigma if self._type.has_unit else uncertainty), alignment
+
+    def points(self, depth: Floats, ground_truth_m: Floats) -> tuple[Points, Points]:
+        """Return prediction and ground truth, (N,), where there are both and they can be aligned.
+
+        Args:
+            depth: (H, W) depth or inverse depth.
+            ground_truth_m: (H, W) metres.
+        """
+        known = scorable(ground_truth_m, self._limits.min_depth, self._limits.max_depth)
+        known &= np.isfinite(depth)
+        return depth[known].astype(np.float64), ground_truth_m[known].astype(np.float64)
+
+    def fit(self, prediction: Points, ground_truth_m: Points) -> Alignment:
+        """Return the alignment of points, see `alignment.fit`."""
+        is_inverse = self.config.depth_type == "inverse_depth"
+        if self.config.align == "none":
+            return Alignment(is_inverse=is_inverse)
+        return fit(self.config.align, prediction, ground_truth_m, is_inverse)
+
+    def notes(self) -> list[str]:
+        """Return sentences on what the scores rest on, complete after the last frame."""
+        notes = []
+        if self.config.align != "none":
+            notes.append(self._alignment_note())
+        if self._lowest == self._highest:
+            notes.append(
+                f"the confidence is {self._lowest:g} in every pixel of every frame: it ranks "
+                "nothing; expected --confidence-topic of another topic, or the camera's confidence "
+                "switched on"
+            )
+        return notes
+
+    def _alignment_note(self) -> str:
+        space = "inverse depth" if self.config.depth_type == "inverse_depth" else "depth"
+        if self.alignment is None:
+            return (
+                f"each frame is aligned to its own ground truth ({self.config.align}, in {space}): "
+                "no robot has such a depth, and errors of scale are not in these scores; "
+                "scale_drift is what they leave out"
+            )
+        return (
+            f"the source is aligned to its ground truth as a whole ({self.config.align}, in "
+            f"{space}: scale {self.alignment.scale:.4g}, shift {self.alignment.shift:.4g})"
+        )
+
+    def _alignment_of(self, depth: Floats, ground_truth_m: Floats) -> Alignment:
+        if self.alignment is not None:
+            return self.alignment
+        if self.config.align == "none":
+            return self.fit(*NO_POINTS)
+        return self.fit(*self.points(depth, ground_truth_m))
+
+    def _see(self, values: Floats) -> None:
+        if values.size:
+            self._lowest = min(self._lowest, float(values.min()))
+            self._highest = max(self._highest, float(values.max()))
+
+
+NO_POINTS = (np.empty(0), np.empty(0))
