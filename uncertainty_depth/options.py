@@ -29,6 +29,7 @@ def option(
     read_only: bool = False,
     former_name: str = "",
     flag: str = "",
+    other_flags: tuple[str, ...] = (),
 ) -> Any:
     """Return a dataclass field with its help text, its limits and its choices.
 
@@ -42,6 +43,7 @@ def option(
         read_only: fixed once a node runs.
         former_name: name in files written by earlier versions.
         flag: its flag on the command line, where that is not `--` and the name.
+        other_flags: that mean the same.
     """
     metadata = {
         "help": help,
@@ -52,6 +54,7 @@ def option(
         "read_only": read_only,
         "former_name": former_name,
         "flag": flag,
+        "other_flags": other_flags,
     }
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -150,17 +153,18 @@ def add_arguments(parser: argparse.ArgumentParser, config_class: type) -> None:
             "default": argparse.SUPPRESS,
             "help": _help(field),
         }
+        flags = (flag, *field.metadata["other_flags"])
         metavar = scalar.__name__.upper()
         if scalar is bool:
-            group.add_argument(flag, action=argparse.BooleanOptionalAction, **shared)
+            group.add_argument(*flags, action=argparse.BooleanOptionalAction, **shared)
         elif isinstance(field.default, tuple):
             shared["action"] = "extend" if scalar is str else "store"
-            group.add_argument(flag, type=scalar, nargs="*", metavar=metavar, **shared)
+            group.add_argument(*flags, type=scalar, nargs="*", metavar=metavar, **shared)
         elif _choices(field):
             choices = [*_choices(field), *field.metadata["aliases"]]
-            group.add_argument(flag, choices=choices, **shared)
+            group.add_argument(*flags, choices=choices, **shared)
         else:
-            group.add_argument(flag, type=scalar, metavar=metavar, **shared)
+            group.add_argument(*flags, type=scalar, metavar=metavar, **shared)
 
 
 def add_parameters(parser: argparse.ArgumentParser, config_class: type) -> None:

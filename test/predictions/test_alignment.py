@@ -36,7 +36,9 @@ def test_scale_and_shift_are_recovered(seed, scale, shift, is_inverse):
 
 
 @settings(max_examples=30, deadline=None)
-@given(seed=SEEDS, scale=SCALES, is_inverse=st.booleans(), mode=st.sampled_from(("median", "scale")))
+@given(
+    seed=SEEDS, scale=SCALES, is_inverse=st.booleans(), mode=st.sampled_from(("median", "scale"))
+)
 def test_the_scale_is_recovered(seed, scale, is_inverse, mode):
     truth = truth_of(seed)
     found = fit(mode, relative(truth, scale, 0.0, is_inverse), truth, is_inverse)

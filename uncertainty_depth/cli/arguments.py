@@ -25,6 +25,7 @@ from uncertainty_depth.config import (
 )
 from uncertainty_depth.experiments.registry import EXPERIMENTS
 from uncertainty_depth.options import add_arguments
+from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 
 SOURCE = (
     "a bag (rosbag2 folder, .mcap, .db3, or a ROS 1 .bag), nyu:DIR (nyu:DIR:train, "
@@ -112,11 +113,24 @@ SIGNATURES: dict[str, Signature] = {
         "--backbone depth-anything/Depth-Anything-V2-Metric-Indoor-Small-hf --output my_model",
     ),
     "evaluate": Signature(
-        (PredictorConfig, EvaluationConfig, RequirementConfig, HeldOutConfig, SourceConfig),
         (
-            argument("source", help=SOURCE),
+            PredictorConfig,
+            PredictionTopics,
+            PredictionConfig,
+            EvaluationConfig,
+            RequirementConfig,
+            HeldOutConfig,
+            SourceConfig,
+        ),
+        (
             argument(
-                "--model", type=Path, required=True, help="model folder; demo: the shipped one"
+                "source",
+                help=f"{SOURCE}; or predictions:DIR, with depth, confidence and ground truth",
+            ),
+            argument(
+                "--model",
+                type=Path,
+                help="model folder; demo: the shipped one; none to score recorded predictions",
             ),
             argument(
                 "--output",

@@ -10,7 +10,6 @@ import logging
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,22 +20,18 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 
 from uncertainty_depth.cli.arguments import build_parser
 from uncertainty_depth.cli.calibrate import calibrate
-from uncertainty_depth.cli.requirements import check_requirements
+from uncertainty_depth.cli.evaluate import evaluate
 from uncertainty_depth.cli.train import train, wrap
-from uncertainty_depth.completion.held_out import HeldOutConfig
 from uncertainty_depth.config import (
     ColorConfig,
-    EvaluationConfig,
     PlayerConfig,
     PredictorConfig,
-    RequirementConfig,
     SourceConfig,
     SynthesisConfig,
 )
 from uncertainty_depth.errors import SourceError, UncertaintyDepthError
 from uncertainty_depth.experiments.registry import EXPERIMENTS
-from uncertainty_depth.interrupt import deferred_interrupt
-from uncertainty_depth.options import from_arguments, to_mapping
+from uncertainty_depth.options import from_arguments
 from uncertainty_depth.records import Skipped
 from uncertainty_depth.shipped_model import model_path
 
@@ -48,70 +43,6 @@ TEARDOWN_S = 10.0
 Command = Callable[[argparse.Namespace], None]
 logger = logging.getLogger(__name__)
 INFO_FRAMES = 50  # first frames of a bag that `info` looks at
-
-
-def evaluate(arguments: argparse.Namespace) -> None:
-    """Score a model on every frame of a source, without ROS, and write a report."""
-    from uncertainty_depth.completion.source import for_model
-    from uncertainty_depth.data.checked_source import CheckedSource
-    from uncertainty_depth.data.source import open_source, trained_on
-    from uncertainty_depth.evaluation import report, summary, verdict
-    from uncertainty_depth.evaluation.evaluate import evaluate as score_source
-    from uncertainty_depth.evaluation.requirements import requirements_of
-    from uncertainty_depth.inference.predictor import Predictor
-    from uncertainty_depth.writers.prediction_bag import prediction_sink
-
-    requirements = requirements_of(from_arguments(RequirementConfig, arguments))
-    options = from_arguments(SourceConfig, arguments)
-    checked = CheckedSource(open_source(arguments.source, options))
-    report.check_folder(arguments.output)
-    if not arguments.overwrite:
-        report.refuse_existing(arguments.output)
-    predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
-    source = for_model(checked, predictor, from_arguments(HeldOutConfig, arguments))
-    seen = trained_on(predictor.model.name, predictor.model.training, [source.name])
-    _warn(seen)
-    monitor = predictor.data_monitor
-    with deferred_interrupt():  # also while the report is written
-        with ExitStack() as stack:
-            sinks = [lambda frame, _: monitor.add_ground_truth(frame.ground_truth_m, frame.camera)]
-            if arguments.write_bag:
-                sinks.append(stack.enter_context(prediction_sink(arguments.write_bag)))
-            evaluation = score_source(
-                source, predictor, from_arguments(EvaluationConfig, arguments), sinks
-            )
-        unlike = monitor.notes()
-        _warn(source.notes)
-        notes = [*seen, *unlike, *source.notes]
-        if evaluation.interrupted:
-            logger.warning("interrupted: writing what has been scored; Ctrl-C again aborts")
-            notes.append(f"interrupted: only the first frames of about {len(source)} were read")
-        context = report.Context(
-            arguments.source,
-            predictor.describe(),
-            tuple(notes),
-            to_mapping(options),
-            tuple(seen),
-            checked.check.summary(),
-            arguments.command_line,
-            requirements,
-        )
-        page = report.write(evaluation, arguments.output, context)
-    print(f"scored: {predictor.method}, {summary.scored_sigma(context.model)}")
-    scores = report.summarize(evaluation, context)
-    print(summary.table(scores, context.model))
-    print("\n".join(["", *verdict.sentences(scores["verdict"])]))
-    print(f"report: {page}")
-    check_requirements(scores, arguments.junit)
-    if evaluation.interrupted:
-        raise KeyboardInterrupt
-    if not evaluation.evaluated:
-        raise SourceError(f"no frame of {arguments.source} could be scored; the report says why")
-
-
-def _warn(sentences: Sequence[str]) -> None:
-    for sentence in sentences:
-        logger.warning(sentence)
 
 
 def predict(arguments: argparse.Namespace) -> None:

@@ -17,7 +17,7 @@ from uncertainty_depth.data.ground_truth import (
     LidarGroundTruth,
 )
 from uncertainty_depth.data.recording import OpenRecording, Recording
-from uncertainty_depth.data.topics import TopicChooser, Topics, transform_topics
+from uncertainty_depth.data.topics import NO_PREDICTIONS, TopicChooser, Topics, transform_topics
 from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.geometry.candidate_poses import (
@@ -33,7 +33,6 @@ from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.predictions.config import PredictionTopics
 from uncertainty_depth.records import Frame, Skipped
 
-NO_PREDICTIONS = PredictionTopics()
 MOVING = 1000  # first messages of /tf that are searched for a connection
 
 
@@ -90,9 +89,7 @@ class BagSource:
 
     def _set_up(self, bag: OpenRecording) -> Layout:
         encoding_of = partial(_first_encoding, bag)
-        chooser = TopicChooser(
-            self.name, bag.topics, self._config, encoding_of, self._predictions
-        )
+        chooser = TopicChooser(self.name, bag.topics, self._config, encoding_of, self._predictions)
         topics = chooser.choose()
         if unused := chooser.unused_depth_images(topics):
             self.recording.note(

@@ -21,6 +21,7 @@ TRANSPORTS = (
     "/compressed",
 )  # of depth images the first is the one without loss
 
+NO_PREDICTIONS = PredictionTopics()
 EncodingOf = Callable[[str], str]
 
 
@@ -57,7 +58,7 @@ class TopicChooser:
         topics: Mapping[str, Topic],
         config: SourceConfig,
         encoding_of: EncodingOf,
-        predictions: PredictionTopics,
+        predictions: PredictionTopics = NO_PREDICTIONS,
     ) -> None:
         """Take what is to be chosen from.
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import cv2
+import numpy as np
 from matplotlib.figure import Figure
 
 from uncertainty_depth.evaluation import plots
@@ -15,12 +16,18 @@ from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.examples import Example
 from uncertainty_depth.evaluation.frame_plots import frame_plot
 from uncertainty_depth.evaluation.overlay import lidar_overlay
-from uncertainty_depth.evaluation.overview_plots import positions_plot, timeline_plot
+from uncertainty_depth.evaluation.overview_plots import (
+    positions_plot,
+    scale_plot,
+    timeline_plot,
+)
 from uncertainty_depth.evaluation.page import FrameImage, Images
 
 PLOT_DPI = 110
 FRAME_DPI = 160
 JPEG_QUALITY = 85
+SIZED_PLOTS = ("reliability", "timeline", "positions")
+"""Plots that compare the size of sigma with the errors."""
 
 
 def draw(evaluation: Evaluation, law: str) -> Images:
@@ -35,6 +42,11 @@ def draw(evaluation: Evaluation, law: str) -> Images:
     figures = plots.figures(evaluation.metrics.curves(), law)
     figures["timeline"] = timeline_plot(evaluation.units, law)
     figures["positions"] = positions_plot(evaluation.positions, law)
+    if evaluation.without_size:
+        figures = {name: plot for name, plot in figures.items() if name not in SIZED_PLOTS}
+    scales = evaluation.table.rows().column("scale")
+    if len(scales) > 1 and not np.isnan(scales).all():
+        figures["scale"] = scale_plot(scales)
     encoded = {name: _encoded(figure, PLOT_DPI, "png") for name, figure in figures.items()}
     worst = evaluation.examples.worst()
     typical = evaluation.examples.typical()

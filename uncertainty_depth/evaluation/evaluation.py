@@ -14,7 +14,9 @@ from uncertainty_depth.evaluation.camera_range import CameraRange
 from uncertainty_depth.evaluation.examples import Example, Examples
 from uncertainty_depth.evaluation.frame_table import FrameTable, flatten
 from uncertainty_depth.evaluation.positions import Positions
+from uncertainty_depth.evaluation.scale_drift import ScaleDrift, frame_scale
 from uncertainty_depth.evaluation.unit_sums import LAYOUT, FramePixels, frame_sums
+from uncertainty_depth.evaluation.unitless import without_sizes
 from uncertainty_depth.evaluation.units import Units
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.metrics import OnlineMetrics
@@ -22,20 +24,31 @@ from uncertainty_depth.records import DepthPrediction, Skipped
 
 
 class Evaluation:
-    """Metrics of all frames so far, and the number of frames skipped, by reason."""
+    """Metrics of all frames so far, and the number of frames skipped, by reason.
+
+    Attributes:
+        without_size: why the size of sigma is not judged; empty where sigma is in metres.
+        first_skips: for each reason the sentence of its first frame, in this process.
+    """
 
     def __init__(
-        self, config: EvaluationConfig | None = None, table: FrameTable | None = None
+        self,
+        config: EvaluationConfig | None = None,
+        table: FrameTable | None = None,
+        without_size: str = "",
     ) -> None:
         """Start without frames; rows of frames go to `table`, without one to a temporary file."""
         self.config = config or EvaluationConfig()
+        self.without_size = without_size
         self.metrics = OnlineMetrics(self.config)
         self.skipped: Counter[str] = Counter()
+        self.first_skips: dict[str, str] = {}
         self.evaluated = 0
         self.interrupted = False
         self.units = Units(LAYOUT)
         self.positions = Positions()
         self.cameras = CameraRange()
+        self.scale = ScaleDrift()
         self.table = FrameTable() if table is None else table
         self.examples = Examples(self.config.example_frames)
 
@@ -47,6 +60,7 @@ class Evaluation:
         ground_truth_m: NDArray[np.float32],
         image: NDArray[np.uint8] | None = None,
         camera: Camera | None = None,
+        aligned_by: float = 1.0,
     ) -> dict[str, float] | None:
         """Score one frame.
 
@@ -57,6 +71,7 @@ class Evaluation:
             ground_truth_m: (H, W), metres, NaN where unknown.
             image: (H, W, 3) uint8 RGB, for the report only; None if not available.
             camera: its intrinsics; None if unknown.
+            aligned_by: factor that brought the depth to the scale of the ground truth.
 
         Returns:
             The metrics of this frame by dotted name; None if no pixel could be scored, and the
@@ -78,7 +93,10 @@ class Evaluation:
         self.evaluated += 1
         self.positions.add(pixels)
         self.cameras.add(camera, prediction.depth_m.shape)
-        row = flatten(metrics)
+        scale = aligned_by * frame_scale(pixels.depth, pixels.ground_truth)
+        self.scale.add(scale)
+        row = flatten(without_sizes(metrics) if self.without_size else metrics)
+        row["scale"] = scale
         self.table.add({"frame": name, "stamp_ns": stamp_ns} | row)
         self.examples.offer(
             row["depth.abs_rel"], lambda: Example(name, image, ground_truth_m, prediction, row)
@@ -88,6 +106,7 @@ class Evaluation:
     def skip(self, record: Skipped) -> None:
         """Count a frame that could not be scored."""
         self.skipped[record.reason] += 1
+        self.first_skips.setdefault(record.reason, record.message)
 
     def frames(self) -> dict[str, Any]:
         """Return `{read, evaluated, skipped: {reason: count}}`; read = evaluated + skipped."""
@@ -99,4 +118,12 @@ class Evaluation:
 
     def summary(self) -> dict[str, Any]:
         """Return the metrics over all frames, as in `summary.json`."""
-        return {"frames": self.frames(), **self.metrics.compute()}
+        metrics = self.metrics.compute()
+        if self.without_size:
+            metrics = without_sizes(metrics)
+        return {
+            "frames": self.frames(),
+            **metrics,
+            "scale": self.scale.as_dict(),
+            "without_size": self.without_size,
+        }

@@ -66,7 +66,7 @@ def _draw_image(axis: Axes, example: Example) -> None:
         axis.imshow(example.image)
         return
     axis.set_facecolor("#eeeeee")
-    sentence = "no camera image:\na live evaluation\nreceives maps only"
+    sentence = "no camera image:\nthese predictions\ncame as maps only"
     axis.text(0.5, 0.5, sentence, ha="center", va="center", transform=axis.transAxes)
 
 

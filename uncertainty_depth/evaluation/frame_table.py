@@ -46,6 +46,12 @@ class FrameRows:
         """Return these rows: in a copy of an evaluation they stand in for its table."""
         return self
 
+    def column(self, name: str) -> list[float]:
+        """Return the values of a column, in the order of the frames; empty without rows."""
+        with self.path.open("rb") as file:
+            rows = csv.DictReader(_lines(file, self.size))
+            return [float(row[name]) for row in rows]
+
     def write(self, path: Path) -> None:
         """Copy the rows to a CSV file in chunks, so that memory stays bounded."""
         with self.path.open("rb") as source, path.open("wb") as target:
@@ -75,6 +81,13 @@ def _typed(row: Mapping[str, str]) -> dict[str, Any]:
     numbers = {name: float(text) for name, text in row.items() if name not in KEYS}
     finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
     return {"frame": row["frame"], "stamp_ns": int(row["stamp_ns"]), **finite}
+
+
+def _lines(file: BinaryIO, size: int) -> Iterator[str]:
+    """Yield the lines of the first `size` bytes."""
+    while size > 0 and (line := file.readline()):
+        size -= len(line)
+        yield line.decode("utf-8")
 
 
 class FrameTable:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,6 +20,18 @@ ERROR_COLOR = "#D55E00"
 SIGMA_COLOR = LINES["method"]["color"]
 LEVEL_COLORS = ("#56B4E9", "#0072B2")
 COVERAGE_COLORS = "RdBu"
+
+
+def scale_plot(scales: Sequence[float]) -> Figure:
+    """Return the plot of the scale of each frame: what its depth lacks as a factor."""
+    figure = Figure(figsize=(1.4 * SIZE[0], 0.7 * SIZE[1]), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(scales, color=ERROR_COLOR, linewidth=1, marker=".", markersize=3)
+    axes.axhline(float(np.nanmedian(scales)), color=SIGMA_COLOR, linewidth=0.8)
+    axes.set(ylabel="ground truth / depth", xlabel="frame")
+    axes.set_yscale("log")
+    style(axes, "Scale of each frame before alignment, and the median")
+    return figure
 
 
 def timeline_plot(units: Units, law: str) -> Figure:

@@ -18,10 +18,12 @@ from uncertainty_depth.evaluation.summary import (
     depth_with_intervals,
     headline_rows,
     other_rows,
+    scale_text,
     scored_sigma,
 )
 
 CURVES = (
+    "scale",
     "sparsification_abs_rel",
     "sparsification_rmse",
     "sparsification_a1",
@@ -94,6 +96,8 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         headline=[compared(summary, key) for key in headline_rows(law)] if scored else [],
         others=[compared(summary, key) for key in other_rows(law)] if scored else [],
         depth=depth_with_intervals(summary),
+        scale=scale_text(summary["scale"]),
+        without_size=summary["without_size"],
         frames=summary["frames"],
         warnings=warnings,
         notes=[note for note in summary["notes"] if note not in warnings],

@@ -26,6 +26,7 @@ from uncertainty_depth.evaluation.camera_range import CameraRange
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.frame_table import FrameTable
 from uncertainty_depth.evaluation.positions import Positions
+from uncertainty_depth.evaluation.scale_drift import ScaleDrift
 from uncertainty_depth.evaluation.unit_sums import LAYOUT
 from uncertainty_depth.evaluation.units import Units
 from uncertainty_depth.metrics import OnlineMetrics
@@ -70,6 +71,7 @@ def save(evaluation: Evaluation, folder: Path, details: Mapping[str, Any]) -> No
         "frames_per_unit": evaluation.units.frames_per_unit,
         "frames_in_last_unit": evaluation.units.frames_in_last,
         "cameras": evaluation.cameras.as_dict(),
+        "without_size": evaluation.without_size,
         "table": {"file": rows.path.name, "size": rows.size},
         "details": details,
     }
@@ -78,6 +80,7 @@ def save(evaluation: Evaluation, folder: Path, details: Mapping[str, Any]) -> No
         **_prefixed("metrics", evaluation.metrics.to_arrays()),
         **_prefixed("units", evaluation.units.tables()),
         **_prefixed("positions", evaluation.positions.tables()),
+        "scale": evaluation.scale.sums,
     }
     with atomic.replacing(folder / STATE_FILE) as temporary:
         _write_npz(temporary, arrays)
@@ -140,7 +143,9 @@ def _restored(
     config: EvaluationConfig,
 ) -> Evaluation:
     table = header["table"]
-    evaluation = Evaluation(config, FrameTable(folder / Path(table["file"]).name, table["size"]))
+    rows = FrameTable(folder / Path(table["file"]).name, table["size"])
+    evaluation = Evaluation(config, rows, header["without_size"])
+    evaluation.scale = ScaleDrift(arrays["scale"])
     evaluation.evaluated = header["evaluated"]
     evaluation.skipped = Counter(header["skipped"])
     evaluation.metrics = metrics

@@ -14,7 +14,7 @@ SUMS = ("frames", "log", "squared_log", "jumps", "jump", "last_log")
 
 
 def frame_scale(depth: Floats, ground_truth: Floats) -> float:
-    """Return the median of `ground truth / depth` over pixels, (N,); NaN without positive depth."""
+    """Return the median of ground truth / depth over (N,) pixels; NaN without positive depth."""
     positive = depth > 0
     if not positive.any():
         return math.nan

@@ -9,6 +9,7 @@ from typing import Any
 
 from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.evaluation.model_facts import law_of
+from uncertainty_depth.evaluation.unitless import NO_UNIT, is_sized
 
 BASELINE_LABELS = {
     "constant": "constant",
@@ -84,20 +85,31 @@ def row(summary: Mapping[str, Any], key: str) -> tuple[float, dict[str, float]]:
     return method, {name: flatten(summary["baselines"][name])[key] for name in BASELINE_LABELS}
 
 
+def method_text(summary: Mapping[str, Any], key: str) -> str:
+    """Return the metric `key` of the predicted sigma as text, or that sigma has no unit for it."""
+    if summary["without_size"] and is_sized(key):
+        return NO_UNIT
+    return f"{row(summary, key)[0]:.4f}"
+
+
 def table(summary: Mapping[str, Any], model: Mapping[str, Any]) -> str:
     """Return the headline metrics as text for a terminal."""
     lines = [frame_counts(summary["frames"])]
     if not summary["frames"]["evaluated"]:
         return lines[0]
-    lines += ["depth: " + "  ".join(f"{name} {value}" for name, value in depth(summary)), ""]
+    lines += ["depth: " + "  ".join(f"{name} {value}" for name, value in depth(summary))]
+    lines += [scale_text(summary["scale"]), ""]
+    if summary["without_size"]:
+        lines += [summary["without_size"], ""]
     titles = "".join(f"{title:>16}" for title in BASELINE_LABELS.values())
     lines.append(f"{'':26}{'sigma':>10}{'95 % interval':>20}{titles}")
     for key in headline_rows(law_of(model)):
-        method, baselines = row(summary, key)
+        _, baselines = row(summary, key)
         interval = interval_text(summary, f"uncertainty.{key}")
+        method = method_text(summary, key)
         cells = "".join(f"{value:16.4f}" for value in baselines.values())
         label, note = UNCERTAINTY_ROWS[key]
-        lines.append(f"{label:26}{method:10.4f}{interval:>20}{cells}   {note}")
+        lines.append(f"{label:26}{method:>10}{interval:>20}{cells}   {note}")
     return "\n".join(lines)
 
 
@@ -105,6 +117,14 @@ def interval_text(summary: Mapping[str, Any], name: str) -> str:
     """Return the 95 % interval of a metric as `0.0280 to 0.0345`; empty if it has none."""
     low, high = summary["intervals"].get(name, (math.nan, math.nan))
     return "" if math.isnan(low) else f"{low:.4f} to {high:.4f}"
+
+
+def scale_text(scale: Mapping[str, float]) -> str:
+    """Return how the scale of the depth wanders, as one line."""
+    return (
+        f"scale: {scale['scale']:.3f}, scale_drift {scale['scale_drift']:.2%} over the frames, "
+        f"scale_jump {scale['scale_jump']:.2%} from frame to frame"
+    )
 
 
 def frame_counts(frames: Mapping[str, Any]) -> str:
@@ -137,6 +157,7 @@ def compared(summary: Mapping[str, Any], key: str) -> dict[str, Any]:
     best = _best(key, values)
     label, note = UNCERTAINTY_ROWS[key]
     cells = [{"text": f"{value:.4f}", "best": value == best} for value in values]
+    cells[0]["text"] = method_text(summary, key)
     interval = interval_text(summary, f"uncertainty.{key}")
     return {"label": label, "note": note, "cells": cells, "interval": interval}
 

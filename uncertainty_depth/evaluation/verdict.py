@@ -95,7 +95,12 @@ def judge(
         "size": judgement.size_checks(estimates, law_of(model)),
         "domain": domain.checks(estimates, evaluation.cameras, model, trained_on),
     }
-    lines = tuple(_line(name, line_checks, estimates) for name, line_checks in checks.items())
+    lines = tuple(
+        Line(name, GREY, evaluation.without_size, ())
+        if name == "size" and evaluation.without_size
+        else _line(name, line_checks, estimates)
+        for name, line_checks in checks.items()
+    )
     color = _worst([line.color for line in lines])
     notes = tuple(_notes(evaluation, estimates, model, trained_on))
     return Verdict(color, _headline(color, lines), lines, estimates.bootstrap.blocks, notes)
@@ -160,5 +165,5 @@ def _notes(
     if "head" not in model:
         notes.append("the model has no description: sigma is judged as that of a Gaussian")
     if trained_on is None:
-        notes.append("a live run cannot tell whether the model was trained on these frames")
+        notes.append("nothing tells whether the model was trained on these frames")
     return notes

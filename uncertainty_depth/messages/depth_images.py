@@ -89,7 +89,15 @@ def ground_truth_from_depth_image(message: Any, shape: tuple[int, int]) -> NDArr
     Raises:
         MessageError: as `decode_depth`, ground_truth_wrong_aspect, or ground_truth_image_empty.
     """
-    depth_m = decode_depth(message)
+    return as_ground_truth(decode_depth(message), shape)
+
+
+def as_ground_truth(depth_m: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
+    """Return the ground truth of an image of `shape` by its registered depth, (H, W) metres.
+
+    Raises:
+        MessageError: ground_truth_wrong_aspect, or ground_truth_image_empty.
+    """
     _check_aspect(depth_m.shape, shape)
     if depth_m.shape != shape:
         rows, columns = (

@@ -119,7 +119,7 @@ class PredictionFrames(BagFrames[PredictedFrame]):
         return reference[0].header
 
     def _frame(self, time_ns: int, reference: Any, truth: Any | None) -> PredictedFrame | Skipped:
-        depth, confidence = decode_maps(*reference, self._meaning)
+        depth, confidence = decode_maps(reference[0], reference[1], self._meaning)
         height, width = depth.shape
         camera = self._camera(width, height)
         ground_truth_m, scan = self._ground_truth(truth, reference, camera, depth.shape)
@@ -130,7 +130,7 @@ class PredictionFrames(BagFrames[PredictedFrame]):
         return PredictedFrame(time_ns, depth, confidence, camera, ground_truth_m, name)
 
     def _camera(self, width: int, height: int) -> Camera | None:
-        """Return the camera of maps of this size, with its distortion if they are of raw images."""
+        """Return the camera of maps of this size, distorted if they are of raw images."""
         rectifier = self._layout.rectifier
         if rectifier is None:
             return None

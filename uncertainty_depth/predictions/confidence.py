@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +40,7 @@ class ConfidenceType:
     minimum: float
     maximum: float
     formula: str
-    uncertainty: Callable[[Floats, Floats], Floats]
+    uncertainty: Callable[[Floats, Floats], NDArray[Any]]
 
     def read(self, values: Floats, depth: Floats) -> Floats:
         """Return the uncertainty, (H, W) float32, NaN where a value is not finite.

@@ -33,6 +33,7 @@ class PredictionConfig:
         "confidence_0_1, confidence_0_100 (most certain), exp_plus_one, rank_up (larger = less "
         "certain), rank_down (larger = more certain); empty is sigma, or the sigma map's",
         choices=("", *CONFIDENCE_TYPES),
+        other_flags=("--confidence-kind",),
     )
     depth_type: str = option(
         "depth",
@@ -46,7 +47,9 @@ class PredictionConfig:
         choices=ALIGNMENTS,
     )
     align_per: str = option(
-        FRAME, "fit the alignment to each frame, or once to the whole source", choices=(FRAME, SOURCE)
+        FRAME,
+        "fit the alignment to each frame, or once to the whole source",
+        choices=(FRAME, SOURCE),
     )
     sigma_map: str = option(
         "", "map from confidence to sigma in metres: a file written by calibrate"

@@ -86,8 +86,8 @@ class Interpreter:
         if self._lowest == self._highest:
             notes.append(
                 f"the confidence is {self._lowest:g} in every pixel of every frame: it ranks "
-                "nothing; expected --confidence-topic of another topic, or the camera's confidence "
-                "switched on"
+                "nothing; expected another --confidence-topic, or a camera whose "
+                "confidence is switched on"
             )
         return notes
 
@@ -95,7 +95,7 @@ class Interpreter:
         space = "inverse depth" if self.config.depth_type == "inverse_depth" else "depth"
         if self.alignment is None:
             return (
-                f"each frame is aligned to its own ground truth ({self.config.align}, in {space}): "
+                f"each frame is aligned to its ground truth ({self.config.align}, in {space}): "
                 "no robot has such a depth, and errors of scale are not in these scores; "
                 "scale_drift is what they leave out"
             )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig
+from uncertainty_depth.data.exact_pairs import ExactPairs, Unmatched
 from uncertainty_depth.data.pairing import Outcome, Pairer
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.evaluation.evaluation import Evaluation
@@ -21,7 +22,6 @@ from uncertainty_depth.geometry.check import GeometryCheck
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.messages.stamps import frame_name, stamp_ns
 from uncertainty_depth.records import DepthPrediction, Skipped
-from uncertainty_depth.data.exact_pairs import ExactPairs, Unmatched
 from uncertainty_depth.ros.extrinsics import Extrinsics
 from uncertainty_depth.ros.map_ground_truth import MapGroundTruth
 

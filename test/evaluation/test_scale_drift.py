@@ -1,0 +1,109 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The scale of the depth over the frames, and a sigma without a unit."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.evaluation import report, saved_state
+from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.evaluation.frame_table import FrameTable
+from uncertainty_depth.evaluation.scale_drift import ScaleDrift, frame_scale
+from uncertainty_depth.evaluation.summary import table
+from uncertainty_depth.evaluation.verdict import judge
+from uncertainty_depth.records import DepthPrediction
+
+SCALES = (1.0, 1.1, 0.9, 1.0, 1.3)
+REASON = "the confidence has no unit"
+
+
+def fill(evaluation, scales=SCALES, aligned=False):
+    random = np.random.default_rng(0)
+    for index, scale in enumerate(scales):
+        truth = random.uniform(1, 8, (24, 32)).astype(np.float32)
+        noise = random.normal(0, 0.05, truth.shape)
+        depth = ((truth + noise) / (1 if aligned else scale)).astype(np.float32)
+        prediction = DepthPrediction(depth, np.abs(noise).astype(np.float32))
+        factor = scale if aligned else 1.0
+        evaluation.add(str(index), index, prediction, truth, aligned_by=factor)
+    return evaluation
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+def test_drift_and_jump_are_those_of_the_logarithms(aligned):
+    found = fill(Evaluation(), aligned=aligned).summary()["scale"]
+    logs = np.log(SCALES)
+    assert found["scale"] == pytest.approx(math.exp(logs.mean()), rel=0.01)
+    assert found["scale_drift"] == pytest.approx(logs.std(), rel=0.05)
+    assert found["scale_jump"] == pytest.approx(np.abs(np.diff(logs)).mean(), rel=0.05)
+
+
+def test_every_frame_has_its_scale_in_the_table():
+    evaluation = fill(Evaluation())
+    assert evaluation.table.rows().column("scale") == pytest.approx(SCALES, rel=0.02)
+
+
+def test_nothing_seen_has_no_scale():
+    assert all(math.isnan(value) for value in ScaleDrift().as_dict().values())
+    assert math.isnan(frame_scale(np.array([-1.0, 0.0]), np.ones(2)))
+
+
+def test_frames_without_a_scale_are_left_out_and_parts_can_be_merged():
+    parts = [ScaleDrift(), ScaleDrift()]
+    together = ScaleDrift()
+    for index, scale in enumerate((1.0, math.nan, 2.0, 0.0, 3.0, 4.0)):
+        parts[index // 4].add(scale)
+        together.add(scale)
+    parts[0].merge(parts[1])
+    expected = together.as_dict()
+    merged = parts[0].as_dict()
+    logs = np.log([2.0, 4 / 3])
+    assert merged.pop("scale_jump") == pytest.approx(np.mean(logs))
+    expected.pop("scale_jump")
+    assert merged == pytest.approx(expected)
+
+
+def test_a_sigma_without_a_unit_has_no_size_anywhere(tmp_path):
+    evaluation = fill(Evaluation(without_size=REASON))
+    context = report.Context("bag", {"model": "camera"})
+    report.write(evaluation, tmp_path / "report", context)
+    content = json.loads((tmp_path / "report" / "summary.json").read_text())
+    sigma = content["uncertainty"]
+    assert content["without_size"] == REASON
+    sized = {name for name, value in sigma.items() if value is None}
+    assert {"auce", "auce_laplace", "coverage_95", "nll", "crps", "mpiw_95"} <= sized
+    assert not sized & {"n_merci", "n_merci_withdrawn", "spearman", "merci"}
+    assert content["baselines"]["constant"]["auce"] is not None
+    lines = {line["name"]: line for line in content["verdict"]["lines"]}
+    assert (lines["size"]["color"], lines["size"]["text"]) == ("grey", REASON)
+    assert lines["order"]["text"] != REASON
+    text = table(evaluation.summary(), {})
+    assert "no unit" in text
+    assert REASON in text
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert "no unit" in page
+    assert REASON in page
+    names = {path.stem for path in (tmp_path / "report").glob("*.png")}
+    assert "scale" in names
+    assert "reliability" not in names
+    assert math.isnan(evaluation.table.rows().column("uncertainty.auce")[0])
+
+
+def test_a_sigma_with_a_unit_is_judged_as_before():
+    verdict = judge(fill(Evaluation()), {}, None)
+    assert "intervals cover" in next(line for line in verdict.lines if line.name == "size").text
+
+
+def test_scale_and_unit_survive_a_restart(tmp_path):
+    whole = fill(Evaluation(without_size=REASON))
+    saved = fill(Evaluation(None, FrameTable(tmp_path / "frames.csv"), REASON), SCALES[:3])
+    saved_state.save(saved, tmp_path, {})
+    resumed = saved_state.load(tmp_path, saved.config).evaluation
+    assert resumed.without_size == REASON
+    for scale in (1.0, 1.3):
+        resumed.scale.add(scale)
+    assert resumed.scale.as_dict() == pytest.approx(whole.scale.as_dict(), rel=0.02)

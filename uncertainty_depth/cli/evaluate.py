@@ -1,0 +1,168 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The `evaluate` command: score a model, or predictions that were recorded, and report on it."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from uncertainty_depth.cli.requirements import check_requirements
+from uncertainty_depth.completion.held_out import HeldOutConfig
+from uncertainty_depth.config import (
+    EvaluationConfig,
+    PredictorConfig,
+    RequirementConfig,
+    SourceConfig,
+)
+from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.interrupt import deferred_interrupt
+from uncertainty_depth.options import from_arguments, to_mapping
+from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
+
+if TYPE_CHECKING:
+    from uncertainty_depth.evaluation.evaluation import Evaluation
+    from uncertainty_depth.evaluation.report import Context
+
+logger = logging.getLogger(__name__)
+
+
+def evaluate(arguments: argparse.Namespace) -> None:
+    """Score a model, or recorded predictions, on every frame of a source, and write a report."""
+    from uncertainty_depth.evaluation import report, summary, verdict
+    from uncertainty_depth.evaluation.requirements import requirements_of
+    from uncertainty_depth.predictions.open import are_predictions
+
+    requirements = requirements_of(from_arguments(RequirementConfig, arguments))
+    is_recorded = are_predictions(arguments.source, from_arguments(PredictionTopics, arguments))
+    _check_model(arguments, is_recorded)
+    report.check_folder(arguments.output)
+    if not arguments.overwrite:
+        report.refuse_existing(arguments.output)
+    with deferred_interrupt():  # also while the report is written
+        score = _score_predictions if is_recorded else _score_model
+        evaluation, context = score(arguments)
+        context = replace(context, requirements=requirements)
+        page = report.write(evaluation, arguments.output, context)
+    print(f"scored: {context.model['method']}, {summary.scored_sigma(context.model)}")
+    scores = report.summarize(evaluation, context)
+    print(summary.table(scores, context.model))
+    print("\n".join(["", *verdict.sentences(scores["verdict"])]))
+    print(f"report: {page}")
+    check_requirements(scores, arguments.junit)
+    if evaluation.interrupted:
+        raise KeyboardInterrupt
+    if not evaluation.evaluated:
+        raise SourceError(_nothing_scored(arguments.source, evaluation))
+
+
+def _nothing_scored(source: str, evaluation: Evaluation) -> str:
+    """Return why no frame could be scored: the most frequent reason's first sentence."""
+    sentence = f"no frame of {source} could be scored"
+    if not evaluation.skipped:
+        return f"{sentence}: it has none"
+    reason, _ = evaluation.skipped.most_common(1)[0]
+    return f"{sentence}: {evaluation.first_skips[reason]}"
+
+
+def _check_model(arguments: argparse.Namespace, is_recorded: bool) -> None:
+    if is_recorded and arguments.model:
+        raise ConfigError(
+            f"model is {str(arguments.model)!r}, but {arguments.source} has its own predictions; "
+            "expected --model, or a depth topic or predictions:DIR, not both"
+        )
+    if is_recorded and arguments.write_bag:
+        raise ConfigError(
+            f"write_bag is {str(arguments.write_bag)!r}; expected none for recorded predictions, "
+            "which are in a bag or folder already"
+        )
+    if not is_recorded and not arguments.model:
+        raise ConfigError(
+            "there is no --model to score; expected --model (demo: the shipped one), or "
+            "--depth-topic and --confidence-topic of what is recorded in the bag"
+        )
+
+
+def _score_model(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
+    from uncertainty_depth.completion.source import for_model
+    from uncertainty_depth.data.checked_source import CheckedSource
+    from uncertainty_depth.data.source import open_source, trained_on
+    from uncertainty_depth.evaluation.evaluate import evaluate as score_source
+    from uncertainty_depth.evaluation.report import Context
+    from uncertainty_depth.inference.predictor import Predictor
+    from uncertainty_depth.writers.prediction_bag import prediction_sink
+
+    options = from_arguments(SourceConfig, arguments)
+    checked = CheckedSource(open_source(arguments.source, options))
+    predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
+    source = for_model(checked, predictor, from_arguments(HeldOutConfig, arguments))
+    seen = trained_on(predictor.model.name, predictor.model.training, [source.name])
+    warn(seen)
+    monitor = predictor.data_monitor
+    with ExitStack() as stack:
+        sinks = [lambda frame, _: monitor.add_ground_truth(frame.ground_truth_m, frame.camera)]
+        if arguments.write_bag:
+            sinks.append(stack.enter_context(prediction_sink(arguments.write_bag)))
+        evaluation = score_source(
+            source, predictor, from_arguments(EvaluationConfig, arguments), sinks
+        )
+    unlike = monitor.notes()
+    warn(source.notes)
+    notes = [*seen, *unlike, *source.notes, *_end_notes(evaluation, len(source))]
+    context = Context(
+        arguments.source,
+        predictor.describe(),
+        tuple(notes),
+        to_mapping(options),
+        tuple(seen),
+        checked.check.summary(),
+        arguments.command_line,
+    )
+    return evaluation, context
+
+
+def _score_predictions(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
+    from uncertainty_depth.evaluation.report import Context
+    from uncertainty_depth.predictions.evaluate import describe
+    from uncertainty_depth.predictions.evaluate import evaluate as score_source
+    from uncertainty_depth.predictions.interpreter import Interpreter
+    from uncertainty_depth.predictions.open import open_predictions
+
+    options = from_arguments(SourceConfig, arguments)
+    topics = from_arguments(PredictionTopics, arguments)
+    limits = from_arguments(EvaluationConfig, arguments)
+    interpreter = Interpreter(from_arguments(PredictionConfig, arguments), limits)
+    meaning = interpreter.config
+    source = open_predictions(arguments.source, options, topics, meaning)
+    evaluation = score_source(source, interpreter, limits)
+    notes = [*interpreter.notes(), *source.notes]
+    warn(notes)
+    notes += _end_notes(evaluation, len(source))
+    context = Context(
+        arguments.source,
+        describe(source, interpreter),
+        tuple(notes),
+        {**to_mapping(options), **to_mapping(topics), **to_mapping(meaning)},
+        None,
+        source.check.summary(),
+        arguments.command_line,
+    )
+    return evaluation, context
+
+
+def _end_notes(evaluation: Evaluation, frames: int) -> list[str]:
+    """Return a note on each reason that frames were skipped for, and on a run Ctrl-C ended."""
+    notes = [f"first {reason}: {text}" for reason, text in evaluation.first_skips.items()]
+    if evaluation.interrupted:
+        logger.warning("interrupted: writing what has been scored; Ctrl-C again aborts")
+        notes.append(f"interrupted: only the first frames of about {frames} were read")
+    return notes
+
+
+def warn(sentences: Sequence[str]) -> None:
+    """Log sentences as warnings."""
+    for sentence in sentences:
+        logger.warning(sentence)

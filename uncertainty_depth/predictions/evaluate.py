@@ -1,0 +1,157 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Score recorded predictions on every frame of a source: no model, no ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+from tqdm import tqdm
+
+from uncertainty_depth.blas import single_threaded_blas
+from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.geometry.check import GeometryCheck
+from uncertainty_depth.interrupt import deferred_interrupt
+from uncertainty_depth.predictions.alignment import Alignment
+from uncertainty_depth.predictions.config import SOURCE
+from uncertainty_depth.predictions.interpreter import Interpreter, Points
+from uncertainty_depth.records import PredictedFrame, Skipped
+
+MAX_POINTS_PER_FRAME = 2000
+"""Of a frame, evenly spaced, for the alignment of a whole source."""
+
+
+class PredictionSource(Protocol):
+    """Recorded predictions in order; iterating starts from the first frame each time.
+
+    Attributes:
+        name: the source's notation.
+        predictor: what the predictions are called in a report.
+        check: has seen the ground truth of every frame of the last iteration.
+    """
+
+    name: str
+    predictor: str
+    check: GeometryCheck
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about what was lost or assumed, complete after an iteration."""
+
+    def __len__(self) -> int:
+        """Predictions expected: exact where the source knows it, else an estimate."""
+
+    def __iter__(self) -> Iterator[PredictedFrame | Skipped]:
+        """Each prediction exactly once, as a frame or as the reason why it is none."""
+
+
+def evaluate(
+    source: PredictionSource,
+    interpreter: Interpreter,
+    config: EvaluationConfig = EvaluationConfig(),  # noqa: B008  frozen
+    progress: bool = True,
+) -> Evaluation:
+    """Score every prediction of a source once, and return the evaluation.
+
+    The first Ctrl-C finishes the current frame and returns the evaluation so far with
+    `interrupted` set; a second one raises `KeyboardInterrupt`.
+
+    Args:
+        source: of predictions.
+        interpreter: what they mean, and how they are aligned.
+        config: which pixels are scored, and how.
+        progress: show a progress bar.
+
+    Raises:
+        SourceError: the source cannot be read, or not be aligned as a whole.
+    """
+    if interpreter.config.align_per == SOURCE and interpreter.config.align != "none":
+        with single_threaded_blas():
+            interpreter.alignment = fit_to_source(source, interpreter)
+    evaluation = Evaluation(config, without_size=interpreter.without_size)
+    bar = tqdm(source, total=len(source), unit="frame", desc=source.name, disable=not progress)
+    with single_threaded_blas(), deferred_interrupt() as interrupt:
+        for record in bar:
+            evaluate_record(record, interpreter, evaluation)
+            if interrupt.requested:
+                evaluation.interrupted = True
+                break
+    return evaluation
+
+
+def evaluate_record(
+    record: PredictedFrame | Skipped, interpreter: Interpreter, evaluation: Evaluation
+) -> None:
+    """Score one prediction, or count the reason why it cannot be scored."""
+    if isinstance(record, Skipped):
+        evaluation.skip(record)
+        return
+    try:
+        prediction, alignment = interpreter.interpret(
+            record.depth, record.confidence, record.ground_truth_m
+        )
+    except MessageError as error:
+        sentence = f"{record.name}: {error}"
+        evaluation.skip(Skipped(record.stamp_ns, error.reason, sentence))
+        return
+    evaluation.add(
+        record.name,
+        record.stamp_ns,
+        prediction,
+        record.ground_truth_m,
+        record.image,
+        record.camera,
+        alignment.depth_scale,
+    )
+
+
+def fit_to_source(source: PredictionSource, interpreter: Interpreter) -> Alignment:
+    """Return the alignment of all frames together; each counts with at most so many points.
+
+    Raises:
+        SourceError: too few points, or no positive scale fits.
+    """
+    parts: list[Points] = []
+    for record in source:
+        if isinstance(record, PredictedFrame):
+            points = np.stack(interpreter.points(record.depth, record.ground_truth_m))
+            step = max(-(-points.shape[1] // MAX_POINTS_PER_FRAME), 1)
+            parts.append(points[:, ::step])
+    prediction, truth = np.concatenate(parts, axis=1) if parts else np.empty((2, 0))
+    try:
+        return interpreter.fit(prediction, truth)
+    except MessageError as error:
+        raise SourceError(f"{source.name} cannot be aligned: {error}") from error
+
+
+def first_problem(source: PredictionSource, interpreter: Interpreter) -> str:
+    """Return what is wrong with the first prediction that can be read; empty if nothing is."""
+    for record in source:
+        if isinstance(record, PredictedFrame):
+            try:
+                interpreter.interpret(record.depth, record.confidence, record.ground_truth_m)
+            except MessageError as error:
+                return str(error)
+            return ""
+    return ""
+
+
+def describe(source: PredictionSource, interpreter: Interpreter) -> dict[str, object]:
+    """Return the predictions as plain values for a report, in the place of a model."""
+    config = interpreter.config
+    return {
+        "model": source.predictor,
+        "method": "recorded",
+        "confidence_type": config.confidence_type or "sigma",
+        "depth_type": config.depth_type,
+        "align": config.align,
+        "align_per": config.align_per,
+    }
+
+
+def joined_notes(*groups: Sequence[str]) -> list[str]:
+    """Return all sentences once, in order."""
+    return list(dict.fromkeys(sentence for group in groups for sentence in group))

@@ -1,0 +1,180 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Predictions as files: folders of 16-bit PNG, 32-bit TIFF or .npy, with ground truth beside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.geometry.check import GeometryCheck
+from uncertainty_depth.messages.depth_images import as_ground_truth
+from uncertainty_depth.predictions.config import PredictionConfig
+from uncertainty_depth.predictions.maps import UNMATCHED_REASONS, check_sizes
+from uncertainty_depth.records import PredictedFrame, Skipped
+
+Floats = NDArray[np.float32]
+PREFIX = "predictions:"
+DEPTH, CONFIDENCE, GROUND_TRUTH, IMAGE = "depth", "confidence", "ground_truth", "image"
+MAP_SUFFIXES = (".png", ".tif", ".tiff", ".npy")
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
+MILLIMETRES = 1000.0
+LAYOUT = (
+    "expected the folders depth, ground_truth and, unless the depth is scored alone, confidence, "
+    f"with files of equal names ({', '.join(MAP_SUFFIXES)})"
+)
+
+
+class FolderPredictions:
+    """Depth and confidence of `DIR/depth` and `DIR/confidence`, paired by the names of the files.
+
+    The ground truth is in `DIR/ground_truth`, the camera images may be in `DIR/image`. Depth of
+    16-bit PNG is in millimetres, or `per_metre` to the metre, and 0 is none; TIFF and .npy are in
+    metres. Frames come in the order of their names, and their index is their time.
+
+    Attributes:
+        name: the notation.
+        predictor: the path of the folder of the depth.
+        check: has seen the ground truth of every frame of the last iteration.
+    """
+
+    def __init__(self, notation: str, meaning: PredictionConfig) -> None:
+        """List the files.
+
+        Args:
+            notation: `predictions:DIR`, or `predictions:DIR,per_metre=256`.
+            meaning: what they hold.
+
+        Raises:
+            SourceError: a folder is missing or holds no file that can be read.
+        """
+        self.name = notation
+        self._meaning = meaning
+        folder, self._per_metre = _parsed(notation)
+        self.predictor = str(folder / DEPTH)
+        self.check = GeometryCheck()
+        self._depth = _files(folder / DEPTH)
+        self._ground_truth = _files(folder / GROUND_TRUTH)
+        has_confidence = (folder / CONFIDENCE).is_dir()
+        self._confidence = _files(folder / CONFIDENCE) if has_confidence else None
+        has_images = (folder / IMAGE).is_dir()
+        self._images = _files(folder / IMAGE, IMAGE_SUFFIXES) if has_images else {}
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about what is not used."""
+        unused = len(self._ground_truth.keys() - self._depth.keys())
+        losses = [f"{unused} files of {GROUND_TRUTH} have no depth"] if unused else []
+        return [*losses, *self.check.warnings()]
+
+    def __len__(self) -> int:
+        """Return the number of names with depth or confidence."""
+        return len(self._names())
+
+    def __iter__(self) -> Iterator[PredictedFrame | Skipped]:
+        """Yield every name once, as a frame or as the reason why it cannot be scored."""
+        self.check = GeometryCheck()
+        for index, name in enumerate(self._names()):
+            try:
+                yield self._frame(index, name)
+            except MessageError as error:
+                yield Skipped(index, error.reason, f"{name}: {error}")
+
+    def _names(self) -> list[str]:
+        return sorted(self._depth.keys() | (self._confidence or {}).keys())
+
+    def _frame(self, index: int, name: str) -> PredictedFrame:
+        if name not in self._depth:
+            raise MessageError(UNMATCHED_REASONS[1], f"it is in {CONFIDENCE}, not in {DEPTH}")
+        if self._confidence is not None and name not in self._confidence:
+            raise MessageError(UNMATCHED_REASONS[0], f"it is in {DEPTH}, not in {CONFIDENCE}")
+        if name not in self._ground_truth:
+            raise MessageError("no_ground_truth", f"it is in {DEPTH}, not in {GROUND_TRUTH}")
+        is_inverse = self._meaning.depth_type == "inverse_depth"
+        depth = _read(self._depth[name], None if is_inverse else self._per_metre)
+        confidence = np.ones_like(depth)
+        if self._confidence is not None:
+            is_sigma = self._meaning.confidence_type in ("", "sigma")
+            confidence = _read(self._confidence[name], self._per_metre if is_sigma else None)
+        check_sizes(depth, confidence)
+        truth = _read(self._ground_truth[name], self._per_metre)
+        shape = (depth.shape[0], depth.shape[1])
+        ground_truth_m = as_ground_truth(truth, shape)
+        self.check.update(None, ground_truth_m)
+        image = self._image(name)
+        return PredictedFrame(index, depth, confidence, None, ground_truth_m, name, image)
+
+    def _image(self, name: str) -> NDArray[np.uint8] | None:
+        pixels = cv2.imread(str(self._images[name])) if name in self._images else None
+        return None if pixels is None else cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB)
+
+
+def _parsed(notation: str) -> tuple[Path, float]:
+    """Return the folder, and the PNG values to the metre."""
+    text, comma, option = notation.removeprefix(PREFIX).rpartition(",per_metre=")
+    if not comma:
+        return Path(option), MILLIMETRES
+    try:
+        per_metre = float(option)
+    except ValueError:
+        per_metre = 0.0
+    if not per_metre > 0:
+        raise SourceError(
+            f"{notation} has per_metre={option}; expected a positive number, e.g. 1000 for "
+            "millimetres, 256 for the depth of KITTI"
+        )
+    return Path(text), per_metre
+
+
+def _files(folder: Path, suffixes: tuple[str, ...] = MAP_SUFFIXES) -> dict[str, Path]:
+    """Return name to path of the files with one of the suffixes."""
+    if not folder.is_dir():
+        raise SourceError(f"no such folder: {folder}; {LAYOUT}")
+    files: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower() not in suffixes:
+            continue
+        if path.stem in files:
+            raise SourceError(
+                f"{folder} has {files[path.stem].name} and {path.name}; expected one file a frame"
+            )
+        files[path.stem] = path
+    if not files:
+        raise SourceError(f"{folder} has no file of {', '.join(suffixes)}; {LAYOUT}")
+    return files
+
+
+def _read(path: Path, per_metre: float | None) -> Floats:
+    """Return the (H, W) map of a file.
+
+    Args:
+        path: of the file.
+        per_metre: 16-bit values to the metre, 0 being none; None takes values as they are.
+
+    Raises:
+        MessageError: "file_unreadable", it holds no numbers of one channel.
+    """
+    try:
+        if path.suffix == ".npy":
+            values = np.load(path, allow_pickle=False)
+        else:
+            values = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
+    except Exception as error:  # damaged bytes: whatever NumPy's or OpenCV's parser raises
+        raise MessageError("file_unreadable", f"{path} cannot be read: {error}") from error
+    if values is None:
+        raise MessageError("file_unreadable", f"{path} cannot be read as an image")
+    values = np.squeeze(values)
+    if values.ndim != 2 or values.dtype.kind not in "fiub" or not values.size:
+        raise MessageError(
+            "file_unreadable",
+            f"{path} holds {values.dtype} of shape {values.shape}; expected one number a pixel",
+        )
+    numbers = values.astype(np.float32)
+    if per_metre is not None and values.dtype == np.uint16:
+        numbers[values == 0] = np.nan
+        numbers /= np.float32(per_metre)
+    return numbers
