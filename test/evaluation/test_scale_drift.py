@@ -81,7 +81,7 @@ def test_a_sigma_without_a_unit_has_no_size_anywhere(tmp_path):
     lines = {line["name"]: line for line in content["verdict"]["lines"]}
     assert (lines["size"]["color"], lines["size"]["text"]) == ("grey", REASON)
     assert lines["order"]["text"] != REASON
-    text = table(evaluation.summary(), {})
+    text = table(report.summarize(evaluation, context), {})
     assert "no unit" in text
     assert REASON in text
     page = (tmp_path / "report" / "report.html").read_text()
