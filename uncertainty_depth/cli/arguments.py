@@ -23,6 +23,7 @@ from uncertainty_depth.config import (
     SynthesisConfig,
     TrainingConfig,
 )
+from uncertainty_depth.corruption.kinds import KINDS
 from uncertainty_depth.experiments.registry import EXPERIMENTS
 from uncertainty_depth.options import add_arguments
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
@@ -155,6 +156,14 @@ SIGNATURES: dict[str, Signature] = {
                 type=Path,
                 metavar="XML",
                 help="also write the requirements, or without any the verdict, as a JUnit file",
+            ),
+            argument(
+                "--corrupt",
+                action="append",
+                default=[],
+                metavar="KIND:SEVERITY",
+                help=f"corrupt the images, e.g. fog:3; {', '.join(sorted(KINDS))}, each 1 to 5; "
+                "may be given several times",
             ),
         ),
         "my_bag --model my_model --output my_report",

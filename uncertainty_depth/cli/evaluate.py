@@ -79,6 +79,11 @@ def _check_model(arguments: argparse.Namespace, is_recorded: bool) -> None:
             f"write_bag is {str(arguments.write_bag)!r}; expected none for recorded predictions, "
             "which are in a bag or folder already"
         )
+    if is_recorded and arguments.corrupt:
+        raise ConfigError(
+            f"corrupt is {', '.join(arguments.corrupt)}; expected none for recorded predictions, "
+            "which are of the images as they were"
+        )
     if not is_recorded and not arguments.model:
         raise ConfigError(
             "there is no --model to score; expected --model (demo: the shipped one), or "
@@ -88,6 +93,8 @@ def _check_model(arguments: argparse.Namespace, is_recorded: bool) -> None:
 
 def _score_model(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
     from uncertainty_depth.completion.source import for_model
+    from uncertainty_depth.corruption.corruption import parse
+    from uncertainty_depth.corruption.source import corrupted
     from uncertainty_depth.data.checked_source import CheckedSource
     from uncertainty_depth.data.source import open_source, trained_on
     from uncertainty_depth.evaluation.evaluate import evaluate as score_source
@@ -97,8 +104,9 @@ def _score_model(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
 
     options = from_arguments(SourceConfig, arguments)
     checked = CheckedSource(open_source(arguments.source, options))
+    as_seen = corrupted(checked, [parse(text) for text in arguments.corrupt])
     predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
-    source = for_model(checked, predictor, from_arguments(HeldOutConfig, arguments))
+    source = for_model(as_seen, predictor, from_arguments(HeldOutConfig, arguments))
     seen = trained_on(predictor.model.name, predictor.model.training, [source.name])
     warn(seen)
     monitor = predictor.data_monitor
