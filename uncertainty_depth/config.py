@@ -502,7 +502,18 @@ class SynthesisConfig:
 
 
 @dataclass(frozen=True)
-class DepthNodeConfig(PredictorConfig, CameraConfig, OutputConfig):
+class LifecycleConfig:
+    """How a node starts."""
+
+    autostart: bool = option(
+        True,
+        "configure and activate at the start, and end where that fails; false: wait, "
+        "unconfigured, for ~/enable or a lifecycle manager",
+    )
+
+
+@dataclass(frozen=True)
+class DepthNodeConfig(PredictorConfig, CameraConfig, OutputConfig, LifecycleConfig):
     """Parameters of the depth node."""
 
     model: str = option("", "model folder; demo: the shipped model", read_only=True)
@@ -528,7 +539,7 @@ class DepthNodeConfig(PredictorConfig, CameraConfig, OutputConfig):
 
 
 @dataclass(frozen=True)
-class EvaluatorNodeConfig(EvaluationConfig, LidarConfig):
+class EvaluatorNodeConfig(EvaluationConfig, LidarConfig, LifecycleConfig):
     """Parameters of the evaluator node."""
 
     use_ground_truth_image: bool = option(

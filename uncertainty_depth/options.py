@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 from uncertainty_depth.errors import ConfigError
 
 ConfigT = TypeVar("ConfigT")
+FIXED = "fixed while the node is configured"
+"""Said of a `read_only` option of a node."""
 
 
 def option(
@@ -40,7 +42,7 @@ def option(
         maximum: largest value allowed, of each element of a tuple.
         choices: the only values allowed.
         aliases: other spellings of choices on the command line, each with the choice it means.
-        read_only: fixed once a node runs.
+        read_only: fixed while a node is configured.
         former_name: name in files written by earlier versions.
         flag: its flag on the command line, where that is not `--` and the name.
         other_flags: that mean the same.
@@ -174,7 +176,7 @@ def add_parameters(parser: argparse.ArgumentParser, config_class: type) -> None:
         scalar = element_type(config_class, field.name).__name__.upper()
         value = f"[{scalar},...]" if isinstance(field.default, tuple) else scalar
         choices = f"one of {', '.join(_choices(field))}" if _choices(field) else ""
-        fixed = "fixed once the node runs" if field.metadata["read_only"] else ""
+        fixed = FIXED if field.metadata["read_only"] else ""
         group.add_argument(
             field.name, metavar=f"{field.name}:={value}", help=_help(field, choices, fixed)
         )

@@ -100,12 +100,12 @@ def test_help_names_the_policies_that_can_be_overridden(help_of):
 def real(graph, tiny_model):
     """A node's own subscriptions, publishers and services by name, with their types."""
     from rclpy.executors import SingleThreadedExecutor
-    from rclpy.node import Node
+    from rclpy.lifecycle import LifecycleNode
 
     from uncertainty_depth.ros.depth_node import DepthNode
     from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 
-    class EmptyNode(Node):
+    class EmptyNode(LifecycleNode):
         def __init__(self, **options):
             super().__init__("empty", **options)
 
@@ -158,7 +158,9 @@ def real(graph, tiny_model):
 def topics_in(text):
     """Return subscriptions, publishers and services of a help text: name pattern to type."""
     parts = re.split(
-        r"^(subscribed topics|published topics|services|parameters.*):$", text, flags=re.MULTILINE
+        r"^(subscribed topics|published topics|services|parameters)\b.*:$",
+        text,
+        flags=re.MULTILINE,
     )
     sections = {
         title: dict(ENTRY.findall(part))

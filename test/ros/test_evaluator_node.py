@@ -114,7 +114,7 @@ def test_metrics_of_frame_and_run_equal_the_offline_evaluation(graph, start, mak
     for name, key in names.items():
         assert frame[name].wait(5)[4].data == pytest.approx(of_frame[key], rel=1e-9)
         run[name].wait_for(lambda message, key=key: message.data == of_run[key])
-    assert node._live.evaluation.frames() == {"read": 5, "evaluated": 5, "skipped": {}}
+    assert node._run.live.evaluation.frames() == {"read": 5, "evaluated": 5, "skipped": {}}
 
 
 def test_every_metric_has_a_topic(graph, start):
@@ -205,7 +205,9 @@ def test_saving_in_the_middle_of_a_run_changes_no_score(graph, start, make, tmp_
     feeder.cloud(90 * MS)
     feeder.depth.publish(make.image(200 * MS, arrays(0)[0]))
     graph.until(
-        lambda: (node._live.waiting, node.health.counts().get("received.lidar/points")) == (2, 1),
+        lambda: (
+            (node._run.live.waiting, node.health.counts().get("received.lidar/points")) == (2, 1)
+        ),
         "what comes before",
     )
     assert graph.call(Trigger, f"{NODE}/save").success
@@ -214,9 +216,9 @@ def test_saving_in_the_middle_of_a_run_changes_no_score(graph, start, make, tmp_
     feeder.sigma.publish(make.image(200 * MS, arrays(0)[1]))
     feeder.cloud(200 * MS)
     graph.until(
-        lambda: node._live.evaluation.evaluated == 2, "both frames, decided by the later cloud"
+        lambda: node._run.live.evaluation.evaluated == 2, "both frames, decided by the later cloud"
     )
-    assert node._live.pairing_counts["paired"] == 2
+    assert node._run.live.pairing_counts["paired"] == 2
     graph.stop(node)
     assert json.loads((tmp_path / "report" / "summary.json").read_text())["notes"] == []
 
@@ -246,7 +248,7 @@ def test_a_slow_report_loses_no_frame(graph, start, make, tmp_path):
         seen.append(evaluation.frames())
         return folder / "report.html"
 
-    node._reports.writer = ReportWriter(draw_slowly)
+    node._run.reports.writer = ReportWriter(draw_slowly)
     scores = graph.inbox(Float64, f"{NODE}/metrics/frame/rmse", 50)
     feeder = Feeder(graph, make)
     feeder.frame(100 * MS)
@@ -262,7 +264,7 @@ def test_a_slow_report_loses_no_frame(graph, start, make, tmp_path):
     go_on.set()
     assert graph.result(saved).success
     assert seen == [{"read": 1, "evaluated": 1, "skipped": {}}]
-    assert node._live.evaluation.frames() == {"read": 31, "evaluated": 31, "skipped": {}}
+    assert node._run.live.evaluation.frames() == {"read": 31, "evaluated": 31, "skipped": {}}
     assert node.health.dropped() == {}
 
 
@@ -435,7 +437,7 @@ def test_diagnostics_hold_the_verdict_of_the_report(graph, start, make, tmp_path
     feeder = Feeder(graph, make)
     for index in range(3):
         feeder.frame((index + 1) * 100 * MS, seed=index)
-    graph.until(lambda: node._live.evaluation.evaluated == 3, "all frames")
+    graph.until(lambda: node._run.live.evaluation.evaluated == 3, "all frames")
     inbox = graph.inbox(DiagnosticArray, "/diagnostics", 50)
 
     def facts(message):
@@ -457,7 +459,7 @@ def test_a_bag_that_loops_keeps_counting(graph, start, make):
         for stamp in (100, 200, 300):
             feeder.frame(stamp * MS)
         scores.wait(3 * (turn + 1))
-    assert node._live.evaluation.frames() == {"read": 6, "evaluated": 6, "skipped": {}}
+    assert node._run.live.evaluation.frames() == {"read": 6, "evaluated": 6, "skipped": {}}
 
 
 def test_ground_truth_images(graph, start, make):
@@ -472,7 +474,7 @@ def test_ground_truth_images(graph, start, make):
     sigma.publish(make.image(100 * MS, sigma_m))
     truth.publish(make.image(100 * MS, depth_m + 0.25))
     assert scores.wait(1)[0].data == pytest.approx(0.25, rel=1e-5)
-    assert node._live.evaluation.evaluated == 1
+    assert node._run.live.evaluation.evaluated == 1
 
 
 def test_best_effort_lidar_is_heard_by_default(graph, start, make):
@@ -512,7 +514,7 @@ def test_a_change_of_what_is_scored_starts_anew_and_an_impossible_one_is_refused
         "min_depth is 90.0; expected less than max_depth, 80.0",
     )
     assert graph.set_parameters(NODE, color_max_error=5.0).successful
-    assert node._live.evaluation.evaluated == 1
+    assert node._run.live.evaluation.evaluated == 1
     assert not graph.set_parameters(NODE, lidar_to_camera=[1.0, 2.0]).successful
     assert graph.set_parameters(NODE, alpha=0.5, max_depth=3.5).successful
     feeder.frame(200 * MS)
@@ -520,26 +522,28 @@ def test_a_change_of_what_is_scored_starts_anew_and_an_impossible_one_is_refused
         lambda: node.health.counts().get("skipped.no_valid_pixel") == 1,
         "a frame without a valid pixel",
     )
-    assert node._live.evaluation.frames() == {
+    assert node._run.live.evaluation.frames() == {
         "read": 1,
         "evaluated": 0,
         "skipped": {"no_valid_pixel": 1},
     }
-    assert node._live.evaluation.config.alpha == 0.5
+    assert node._run.live.evaluation.config.alpha == 0.5
 
 
 def test_options_that_the_scores_cannot_take_are_refused_and_nothing_changes(graph, start, make):
     node = start()
     feeder = Feeder(graph, make)
     feeder.frame(100 * MS)
-    graph.until(lambda: node._live.evaluation.evaluated == 1, "the frame")
+    graph.until(lambda: node._run.live.evaluation.evaluated == 1, "the frame")
     before = node.config
     refused = graph.set_parameters(NODE, max_depth=1000.0, depth_bin_width=0.01, alpha=0.5)
     assert not refused.successful
     assert "depth_bin_width" in refused.reason
-    assert node.config == before == node._live.config
+    assert node.config == before == node._run.live.config
     feeder.frame(200 * MS)
-    graph.until(lambda: node._live.evaluation.evaluated == 2, "the next frame, scored as before")
+    graph.until(
+        lambda: node._run.live.evaluation.evaluated == 2, "the next frame, scored as before"
+    )
 
 
 def test_metrics_without_a_value_are_nan(graph, start, make):

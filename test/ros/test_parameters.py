@@ -59,23 +59,14 @@ def test_every_option_is_declared_and_described(graph, node_class):
     for item in dataclasses.fields(node.config_type):
         descriptor = node.describe_parameter(item.name)
         assert descriptor.description == item.metadata["help"]
-        assert descriptor.read_only == item.metadata["read_only"]
+        is_fixed = "fixed while the node is configured" in descriptor.additional_constraints
+        assert is_fixed == item.metadata["read_only"]
         for choice in item.metadata["choices"] or ():
             assert repr(choice) in descriptor.additional_constraints
         for bound, end in (("minimum", "from_value"), ("maximum", "to_value")):
             if item.metadata[bound] is not None and not isinstance(item.default, tuple):
                 (declared,) = [*descriptor.integer_range, *descriptor.floating_point_range]
                 assert getattr(declared, end) == item.metadata[bound]
-
-
-def test_read_only_are_those_that_need_a_restart(graph):
-    node = graph.start(ParametersNode)
-    names = [
-        item.name
-        for item in dataclasses.fields(DepthNodeConfig)
-        if node.describe_parameter(item.name).read_only
-    ]
-    assert sorted(names) == ["device", "model", "precision"]
 
 
 def test_overrides_and_integers_where_numbers_are_due(graph):
@@ -140,9 +131,6 @@ def test_illegal_override_is_one_sentence(graph, argument, expected):
         ({"reliable_input": 1}, "reliable_input is 1; expected bool"),
         ({"max_frame_age": -0.5}, "max_frame_age"),
         ({"method": "guessing"}, "method is 'guessing'; expected one of"),
-        ({"model": "/elsewhere"}, "read-only"),
-        ({"device": "cuda"}, "read-only"),
-        ({"precision": "fp16"}, "read-only"),
         ({"color_max_sigma": float("nan")}, "color_max_sigma"),
     ],
 )
@@ -178,30 +166,25 @@ def test_any_exception_is_a_refusal(graph):
     assert graph.set_parameters(NODE, seed=1).successful
 
 
-def test_a_change_that_fails_when_applied_is_logged_and_taken_back(graph, capfd):
-    node = graph.start(ParametersNode)
-    graph.set_parameters(NODE, seed=14, samples=2, max_frame_age=3)
-    assert graph.set_parameters(NODE, chunk=4).successful  # the executor still runs
-    expected = dataclasses.replace(DepthNodeConfig(), chunk=4)
-    assert node.parameters.config == expected
-    assert node.applied == [expected]
-    for name in ("seed", "samples", "max_frame_age"):
-        assert node.get_parameter(name).value == getattr(expected, name)
-    errors = [line for line in capfd.readouterr().err.splitlines() if "[ERROR]" in line]
-    assert len(errors) == 1
-    assert "RuntimeError: no subscription can be created" in errors[0]
-
-
-def test_a_list_is_taken_back_to_no_value(graph):
+@pytest.mark.parametrize("error", [RuntimeError("no subscription"), OSError("no space left")])
+def test_a_change_that_fails_when_applied_is_answered_with_its_reason(graph, error):
     node = graph.start(EvaluatorParametersNode)
-    node.apply = failing_apply
-    graph.set_parameters(NODE, lidar_to_camera=[0.0] * 6 + [1.0])
-    assert node.parameters.config.lidar_to_camera == ()
+    node.apply = failing(error)
+    before = node.parameters.config
+    result = graph.set_parameters(NODE, queue_size=5, lidar_to_camera=[0.0] * 6 + [1.0])
+    assert (result.successful, result.reason) == (False, f"{type(error).__name__}: {error}")
+    assert node.parameters.config == before
+    assert node.get_parameter("queue_size").value == before.queue_size
     assert list(node.get_parameter("lidar_to_camera").value) == []
+    node.apply = node.applied.append
+    assert graph.set_parameters(NODE, queue_size=6).successful  # the executor still runs
 
 
-def failing_apply(_):
-    raise OSError("no space left")
+def failing(error):
+    def apply(_):
+        raise error
+
+    return apply
 
 
 def test_other_parameters_are_none_of_its_business(graph):

@@ -61,6 +61,10 @@ published topics:
                                                               frame with its reason
 
 on demand: published only while someone subscribes.
+
+services, beside those of a lifecycle node:
+  ~/enable                   std_srvs/SetBool                 load the model, subscribe; false:
+                                                              unsubscribe, keep the model
 """,
     "--ros-args -p model:=my_model -r image:=/camera/image_raw "
     "-r camera_info:=/camera/camera_info",
@@ -98,7 +102,9 @@ published topics:
 
 on demand: published only while someone subscribes.
 
-services:
+services, beside those of a lifecycle node:
+  ~/enable                   std_srvs/SetBool                 start a run, subscribe; false:
+                                                              unsubscribe, keep the run
   ~/reset                    std_srvs/Trigger                 discard all scores
   ~/save                     std_srvs/Trigger                 write the report to the folder output
 """,

@@ -8,13 +8,13 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from concurrent.futures import wait
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.context import Context
 from rclpy.executors import Executor, SingleThreadedExecutor
-from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from std_msgs.msg import Header
@@ -27,9 +27,9 @@ from uncertainty_depth.model_location import check_location
 from uncertainty_depth.ros.depth_outputs import DepthOutputs
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
 from uncertainty_depth.ros.input_watch import InputWatch
+from uncertainty_depth.ros.managed_node import ACTIVE, ManagedNode
 from uncertainty_depth.ros.messages import age_s
 from uncertainty_depth.ros.node_camera import NodeCamera
-from uncertainty_depth.ros.parameters import NodeParameters
 from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
 from uncertainty_depth.ros.teardown import take_down
 from uncertainty_depth.ros.watched_input import WatchedInput
@@ -64,28 +64,33 @@ def load_predictor(config: DepthNodeConfig) -> Predictor:
     return Predictor(config.model, config)
 
 
-def reload_predictor(config: DepthNodeConfig) -> Predictor:
-    """Load a second model beside the one in use; free its memory where loading fails."""
+def load_or_free(config: DepthNodeConfig) -> Predictor:
+    """Load a model; free its memory where loading fails."""
     try:
         return load_predictor(config)
     except Exception as error:
         error.__traceback__ = None  # it holds the half-loaded network
-        gc.collect()
-        torch = sys.modules.get("torch")
-        if torch is not None and torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        free_memory()
         raise
 
 
-class DepthNode(Node):
+def free_memory() -> None:
+    """Give memory of models that nobody uses any more back to the GPU."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+class DepthNode(ManagedNode[DepthNodeConfig]):
     """Publishes depth and sigma of every camera image.
 
     Callbacks only queue the newest images. One worker thread decodes, infers and publishes, so
-    that the executor stays free.
+    that the executor stays free. Configured, the node holds the model; active, it subscribes.
     """
 
     def __init__(self, **options: Any) -> None:
-        """Create the publishers, load the model, then subscribe.
+        """Create the publishers; with `autostart` load the model, then subscribe.
 
         In that order subscribers of the outputs are connected before the first image.
 
@@ -96,25 +101,51 @@ class DepthNode(Node):
             ConfigError: a parameter is missing or illegal.
             ModelError: the model cannot be used.
         """
-        super().__init__("depth_node", **options)
-        self._options = NodeParameters(self, DepthNodeConfig, self._prepare)
+        super().__init__("depth_node", DepthNodeConfig, **options)
+        self.health = Health()
+        self._camera = NodeCamera(self)
+        self._outputs = DepthOutputs(self)
+        self._qos = SubscriptionQos(self)
+        self._qos.declare([topic for _, topic in IMAGE_TOPICS.values()], image_qos(self.config))
+        self._predictor: Predictor | None = None
+        self._worker: Worker[Image | CompressedImage] | None = None
+        self._images: WatchedInput | None = None
+        self._camera_info: WatchedInput | None = None
+        self._diagnostics = DiagnosticsPublisher(
+            self, self.health, self._awaited, self._facts, self.standing
+        )
+        self._watch = InputWatch(self, self._inputs)
+        self.autostart()
+
+    @staticmethod
+    def create_executor(context: Context | None = None) -> Executor:
+        """Return an executor for this node."""
+        return SingleThreadedExecutor(context=context)
+
+    def _configure(self) -> None:
+        """Load the model and run it once.
+
+        Raises:
+            ConfigError: the parameter `model` is empty, or another does not go with the model.
+            ModelError: the model cannot be used.
+        """
         if not self.config.model:
             raise ConfigError(
                 "the parameter model is empty; expected a model folder, "
                 "e.g. --ros-args -p model:=/path/to/model"
             )
-        self.health = Health()
-        self._camera = NodeCamera(self)
-        self._outputs = DepthOutputs(self)
-        self._qos = SubscriptionQos(self)
-        self._predictor = load_predictor(self.config)
+        self._predictor = predictor = load_or_free(self.config)
         to_rgb()  # before the first image: it tries cv_bridge in a child process
+        self._outputs.publish_model(predictor.describe())
         self._worker = Worker(
             self._process, lambda _, reason: self.health.drop(reason), self.config.queue_size
         )
-        self._diagnostics = DiagnosticsPublisher(
-            self, self.health, lambda: ("received",), self._facts
+        self.get_logger().info(
+            f"{predictor.method} on {predictor.device}, model {self.config.model}"
         )
+
+    def _activate(self) -> None:
+        """Subscribe to images and their camera info."""
         self._camera_info = WatchedInput(
             self,
             self.health,
@@ -126,23 +157,28 @@ class DepthNode(Node):
             once=True,
             purpose="rectified images, points and the camera infos of the maps",
         )
-        self._qos.declare([topic for _, topic in IMAGE_TOPICS.values()], image_qos(self.config))
         self._images = self._subscribe(self.config)
-        self._watch = InputWatch(self, lambda: (self._images, self._camera_info))
-        self._outputs.publish_model(self._predictor.describe())
-        self.get_logger().info(
-            f"{self._predictor.method} on {self._predictor.device}, model {self.config.model}"
-        )
 
-    @property
-    def config(self) -> DepthNodeConfig:
-        """The parameters in use."""
-        return self._options.config
+    def _deactivate(self) -> None:
+        """Unsubscribe, and wait for the frame in hand, which is dropped as all that wait are."""
+        inputs = self._inputs()
+        self._images = None
+        self._camera_info = None
+        for watched in inputs:
+            watched.close()
+        if self._worker is not None:
+            wait([self._worker.call(lambda: None)], FINISH_S)
 
-    @staticmethod
-    def create_executor(context: Context | None = None) -> Executor:
-        """Return an executor for this node."""
-        return SingleThreadedExecutor(context=context)
+    def _free(self) -> None:
+        """Forget the model, and give its memory back."""
+        if self._worker is not None and not self._worker.stop(FINISH_S):
+            self.health.drop("shutdown")
+        self._worker = None
+        self._predictor = None
+        free_memory()
+
+    def _inputs(self) -> tuple[WatchedInput, ...]:
+        return tuple(item for item in (self._images, self._camera_info) if item is not None)
 
     def _subscribe(self, config: DepthNodeConfig) -> WatchedInput:
         message_type, topic = IMAGE_TOPICS[config.compressed_input]
@@ -152,7 +188,10 @@ class DepthNode(Node):
 
     def _on_image(self, message: Image | CompressedImage) -> None:
         self.health.count("received")
-        self._worker.put(message)
+        if self._worker is None:
+            self.health.drop("deactivated")
+        else:
+            self._worker.put(message)
 
     def _process(self, message: Image | CompressedImage) -> None:
         try:
@@ -168,15 +207,23 @@ class DepthNode(Node):
     def _predict(self, message: Image | CompressedImage) -> None:
         start_s = time.perf_counter()
         config = self.config
+        predictor = self._active_predictor()
         self._check_age(message.header, config.max_frame_age)
         image, camera = self._camera.view(decode_image(message), config.distorted_images)
-        prediction = self._predictor.predict(image, stamp_ns(message.header), camera)
+        prediction = predictor.predict(image, stamp_ns(message.header), camera)
+        self._active_predictor()
         self._outputs.publish(prediction, message.header, camera)
         latency_ms = age_s(self, message.header) * 1e3
         self._outputs.publish_times(latency_ms, (time.perf_counter() - start_s) * 1e3)
         self.health.count("processed")
         self.health.latency(latency_ms)
-        self._publish_views(prediction, image, message.header, camera)
+        self._publish_views(predictor, prediction, image, message.header, camera)
+
+    def _active_predictor(self) -> Predictor:
+        """Return the model; raise `MessageError` where the node was deactivated meanwhile."""
+        if self._predictor is None or self._images is None:
+            raise MessageError("deactivated", "the node was deactivated before its turn came")
+        return self._predictor
 
     def _check_age(self, header: Header, max_age_s: float) -> None:
         age = age_s(self, header)
@@ -190,6 +237,7 @@ class DepthNode(Node):
 
     def _publish_views(
         self,
+        predictor: Predictor,
         prediction: DepthPrediction,
         image: NDArray[np.uint8],
         header: Header,
@@ -197,7 +245,7 @@ class DepthNode(Node):
     ) -> None:
         """Publish points and color images. The maps are out: a failure drops no frame."""
         try:
-            half_width = self._predictor.half_widths.at(self.config.coverage)
+            half_width = predictor.half_widths.at(self.config.coverage)
             self._outputs.views.publish(prediction, header, camera, self.config, half_width, image)
         except Exception as error:
             self.health.count("views_failed")
@@ -214,39 +262,63 @@ class DepthNode(Node):
 
     def _prepare(self, old: DepthNodeConfig, new: DepthNodeConfig) -> Callable[[], None]:
         """Check a new config with the model, which is loaded again only for another method."""
-        method = new.method or self._predictor.model.method
-        is_same_method = method == self._predictor.method
-        predictor = self._predictor if is_same_method else reload_predictor(new)
+        current = self._predictor
+        worker = self._worker
+        if current is None or worker is None:
+            raise ConfigError("the node has no model")
+        is_same_method = (new.method or current.model.method) == current.method
+        predictor = current if is_same_method else load_or_free(new)
         predictor.check(new)
         has_new_input = any(getattr(old, name) != getattr(new, name) for name in INPUT_PARAMETERS)
 
         def apply() -> None:
-            previous = self._images
-            if has_new_input:  # first: this may fail, and nothing else has changed yet
-                self._images = self._subscribe(new)
-                previous.close()
+            before = predictor.config
             predictor.config = new
+            previous = self._images
+            try:
+                if has_new_input and previous is not None:
+                    self._images = self._subscribe(new)
+                self._outputs.publish_model(predictor.describe())
+            except Exception:
+                predictor.config = before
+                self._replace_images(previous)
+                raise
+            if previous is not None and previous is not self._images:
+                previous.close()
             self._predictor = predictor
-            self._worker.capacity = new.queue_size
-            self._outputs.publish_model(predictor.describe())
+            worker.capacity = new.queue_size
 
         return apply
 
+    def _replace_images(self, images: WatchedInput | None) -> None:
+        """Go back to an earlier subscription."""
+        if self._images is not None and self._images is not images:
+            self._images.close()
+        self._images = images
+
+    def _awaited(self) -> tuple[str, ...]:
+        return ("received",) if self.state == ACTIVE else ()
+
     def _facts(self) -> dict[str, object]:
-        return {
-            "waiting": self._worker.waiting(),
-            "method": self._predictor.method,
-            "device": self._predictor.device,
-            "samples": self.config.samples,
+        facts: dict[str, object] = {
+            "state": self.state,
             "camera_info": self._camera.info is not None,
-            "image_publishers": self.count_publishers(self._images.name),
             "depth_subscribers": self._outputs.depth.get_subscription_count(),
             "uncertainty_subscribers": self._outputs.sigma.get_subscription_count(),
         }
+        if self._worker is not None:
+            facts["waiting"] = self._worker.waiting()
+        if self._images is not None:
+            facts["image_publishers"] = self.count_publishers(self._images.name)
+        if self._predictor is not None:
+            facts["method"] = self._predictor.method
+            facts["device"] = self._predictor.device
+            facts["samples"] = self.config.samples
+        return facts
 
     def close(self) -> str:
         """Shut down: finish the current frame, drop the queue, return the counts of all frames."""
-        if not self._worker.stop(FINISH_S):
+        if self._worker is not None and not self._worker.stop(FINISH_S):
             self.health.drop("shutdown")
         take_down(self.destroy_node)
         return ", ".join(f"{count} {name}" for name, count in self.health.counts().items())

@@ -135,6 +135,7 @@ class DiagnosticsPublisher:
         health: Health,
         awaited: Callable[[], Sequence[str]],
         facts: Callable[[], Mapping[str, object]],
+        standing: Callable[[], tuple[bytes, str] | None] = lambda: None,
     ) -> None:
         """Start publishing.
 
@@ -143,11 +144,13 @@ class DiagnosticsPublisher:
             health: its counters.
             awaited: returns the counters that should keep growing, see `problem`.
             facts: returns further values to publish: device, samples, queue and the like.
+            standing: returns level and message where the node is not at work.
         """
         self._node = node
         self._health = health
         self._awaited = awaited
         self._facts = facts
+        self._standing = standing
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self._timer = node.create_timer(
             1.0, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME)
@@ -163,7 +166,7 @@ class DiagnosticsPublisher:
         """Return the node's level, message, counters, rates, ages and latencies."""
         rates = self._health.rates()
         awaited = self._awaited()
-        level, sentence = problem(self._health, rates, awaited)
+        level, sentence = self._standing() or problem(self._health, rates, awaited)
         counts = self._health.counts()
         values = {name: str(count) for name, count in sorted(counts.items())}
         values |= {f"{name}_rate_hz": f"{rate:.2f}" for name, rate in sorted(rates.items())}

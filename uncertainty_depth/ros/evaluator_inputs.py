@@ -3,20 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from rclpy.subscription import Subscription
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
-from std_msgs.msg import String
 
 from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.records import Skipped
 from uncertainty_depth.ros.diagnostics import Health
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
-from uncertainty_depth.ros.qos import LATCHED_QOS, SubscriptionQos, sensor_qos
+from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
 from uncertainty_depth.ros.watched_input import WatchedInput
 
 Step = Callable[[], "list[Scored | Skipped]"]
@@ -29,16 +30,13 @@ GROUND_TRUTH: dict[bool, tuple[type, str]] = {
 
 
 class EvaluatorInputs:
-    """Subscribes to predictions, their cameras and ground truth, and queues what comes.
-
-    Attributes:
-        ground_truth: the input of clouds or ground truth images.
-    """
+    """Subscribes to predictions, their cameras and ground truth, and queues what comes."""
 
     def __init__(
         self,
         node: Node,
         health: Health,
+        qos: SubscriptionQos,
         config: EvaluatorNodeConfig,
         live: LiveEvaluation,
         queue: Callable[[Step], None],
@@ -48,6 +46,7 @@ class EvaluatorInputs:
         Args:
             node: whose subscriptions they are.
             health: counts received messages.
+            qos: the node's `qos_overrides`.
             config: parameters at the start.
             live: what the messages are for.
             queue: takes a step, and returns at once.
@@ -56,42 +55,70 @@ class EvaluatorInputs:
         self._health = health
         self._live = live
         self._queue = queue
-        self._qos = SubscriptionQos(node)
-        self._subscribe_ground_truth_info()
+        self._qos = qos
+        self._subscriptions: list[WatchedInput] = []
+        self._ground_truth_info: Subscription | None = None
+        try:
+            self._subscribe_all(config)
+        except Exception:
+            self.close()
+            raise
+
+    def _subscribe_all(self, config: EvaluatorNodeConfig) -> None:
+        live = self._live
+        self._ground_truth_info = self._subscribe_ground_truth_info()
         qos = sensor_qos(config.queue_size, True)
-        self._predictions = (
-            self._subscribe(Image, "depth/image_rect", live.add_depth, qos),
-            self._subscribe(Image, "uncertainty/image_rect", live.add_sigma, qos),
-            self._subscribe(CameraInfo, "depth/camera_info", live.add_camera_info, qos, once=True),
-        )
+        self._subscribe(Image, "depth/image_rect", live.add_depth, qos)
+        self._subscribe(Image, "uncertainty/image_rect", live.add_sigma, qos)
+        self._subscribe(CameraInfo, "depth/camera_info", live.add_camera_info, qos, once=True)
         ground_truth_topics = [topic for _, topic in GROUND_TRUTH.values()]
         self._qos.declare(
             ground_truth_topics, sensor_qos(config.queue_size, config.reliable_input)
         )
-        self.ground_truth = self._subscribe_ground_truth(config)
+        self._subscribe_ground_truth(config)
 
-    def subscribe_model(self, receive: Callable[[String], None]) -> None:
-        """Subscribe to the description of the model that predicts."""
-        self._node.create_subscription(String, "depth/model", receive, LATCHED_QOS)
+    @property
+    def ground_truth(self) -> WatchedInput:
+        """The input of clouds or ground truth images."""
+        return self._subscriptions[-1]
 
-    def replace_ground_truth(self, config: EvaluatorNodeConfig) -> None:
-        """Subscribe to ground truth anew, by other parameters."""
-        self.ground_truth.close()
-        self.ground_truth = self._subscribe_ground_truth(config)
+    @contextmanager
+    def replacement(self, config: EvaluatorNodeConfig) -> Iterator[None]:
+        """Subscribe to ground truth by other parameters; back to the former where that fails."""
+        previous = self.ground_truth
+        self._subscribe_ground_truth(config)
+        try:
+            yield
+        except Exception:
+            self._subscriptions.pop().close()
+            raise
+        self._subscriptions.remove(previous)
+        previous.close()
+
+    def close(self) -> None:
+        """End all subscriptions."""
+        for watched in self._subscriptions:
+            watched.close()
+        self._subscriptions.clear()
+        if self._ground_truth_info is not None:
+            self._node.destroy_subscription(self._ground_truth_info)
+            self._ground_truth_info = None
 
     def watched(self) -> tuple[WatchedInput, ...]:
         """Return the inputs without which nothing is scored."""
-        return (*self._predictions, self.ground_truth)
+        return tuple(self._subscriptions)
 
-    def _subscribe_ground_truth_info(self) -> None:
+    def _subscribe_ground_truth_info(self) -> Subscription:
         topic = "ground_truth/camera_info"
         qos = self._qos.overridden(topic, sensor_qos(1, False))
-        self._node.create_subscription(CameraInfo, topic, self._live.add_ground_truth_info, qos)
+        return self._node.create_subscription(
+            CameraInfo, topic, self._live.add_ground_truth_info, qos
+        )
 
-    def _subscribe_ground_truth(self, config: EvaluatorNodeConfig) -> WatchedInput:
+    def _subscribe_ground_truth(self, config: EvaluatorNodeConfig) -> None:
         message_type, topic = GROUND_TRUTH[config.use_ground_truth_image]
         qos = sensor_qos(config.queue_size, config.reliable_input)
-        return self._subscribe(message_type, topic, self._live.add_ground_truth, qos)
+        self._subscribe(message_type, topic, self._live.add_ground_truth, qos)
 
     def _subscribe(
         self,
@@ -100,13 +127,13 @@ class EvaluatorInputs:
         add: Callable[[Any], list[Scored | Skipped]],
         qos: QoSProfile,
         once: bool = False,
-    ) -> WatchedInput:
+    ) -> None:
         def receive(message: object) -> None:
             self._health.count("received")
             self._health.count(f"received.{topic}")
             self._queue(partial(add, message))
 
-        return WatchedInput(
+        watched = WatchedInput(
             self._node,
             self._health,
             self._qos,
@@ -117,3 +144,4 @@ class EvaluatorInputs:
             once=once,
             purpose="scores",
         )
+        self._subscriptions.append(watched)

@@ -99,14 +99,30 @@ class LiveEvaluation:
         """Return whether these options need a new run."""
         return any(getattr(config, name) != getattr(self.config, name) for name in RUN_OPTIONS)
 
-    def reconfigure(self, config: EvaluatorNodeConfig, extrinsics: Extrinsics) -> None:
-        """Take new options. Where `starts_anew`, the run ends: call `finish` before."""
-        starts_anew = self.starts_anew(config)
+    def new_evaluation(self, config: EvaluatorNodeConfig) -> Evaluation | None:
+        """Return an empty evaluation where these options need one; nothing changes yet.
+
+        Raises:
+            OSError: its table cannot be written.
+        """
+        return Evaluation(config, self._create_table()) if self.starts_anew(config) else None
+
+    def reconfigure(
+        self,
+        config: EvaluatorNodeConfig,
+        extrinsics: Extrinsics,
+        evaluation: Evaluation | None,
+    ) -> None:
+        """Take new options, with the evaluation that they start; None where none starts anew.
+
+        A run that ends here is over: call `finish` before.
+        """
         self.config = config
         self._ground_truth.config = config
         self._ground_truth.extrinsics = extrinsics
-        if starts_anew:
-            self.reset()
+        if evaluation is not None:
+            self._ground_truth.reset()
+            self._start(evaluation)
             return
         self._pairs.queue_size = config.queue_size
         self._pairer.queue_size = config.queue_size

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
-
-from rclpy.clock import Clock, ClockType
-from rclpy.node import Node
 
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.verdict import facts, judge
@@ -20,25 +18,30 @@ class LiveVerdict:
 
     def __init__(
         self,
-        node: Node,
         post: Callable[[Callable[[], None]], None],
         evaluation: Callable[[], Evaluation],
         model: Callable[[], Mapping[str, Any]],
     ) -> None:
-        """Judge every `PERIOD_S` of wall time.
+        """Start without a timer: the node calls `request`.
 
         Args:
-            node: owner of the timer.
             post: runs a job on the thread that owns the evaluation.
             evaluation: returns the current evaluation.
             model: returns the current description of the model.
         """
         self.facts: dict[str, str] = {}
+        self._post = post
         self._evaluation = evaluation
         self._model = model
         self._judged: tuple[int, int, int] | None = None
-        clock = Clock(clock_type=ClockType.STEADY_TIME)
-        node.create_timer(PERIOD_S, lambda: post(self._judge), clock=clock)
+        self._requested_s = time.monotonic()
+
+    def request(self) -> None:
+        """Judge soon, if `PERIOD_S` of wall time have passed."""
+        now_s = time.monotonic()
+        if now_s - self._requested_s >= PERIOD_S:
+            self._requested_s = now_s
+            self._post(self._judge)
 
     def _judge(self) -> None:
         evaluation = self._evaluation()

@@ -21,7 +21,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
-from uncertainty_depth.options import element_type, from_mapping, to_mapping
+from uncertainty_depth.options import FIXED, element_type, from_mapping, to_mapping
 
 ConfigT = TypeVar("ConfigT", bound=Any)
 ROS_PARAMETERS = re.compile(r"use_sim_time|start_type_description_service|qos_overrides\..*")
@@ -31,9 +31,9 @@ ROS_PARAMETERS = re.compile(r"use_sim_time|start_type_description_service|qos_ov
 class NodeParameters(Generic[ConfigT]):
     """Keeps a node's config equal to its ROS parameters.
 
-    `prepare(old, new)` is called before a change is accepted: whatever it raises refuses the
-    change. It returns a function that applies the change. Where that one fails, the config stays
-    the old one and the parameters are set back to it. Neither ends the executor.
+    `prepare(old, new)` is called before a change is accepted, and returns a function that applies
+    it, or leaves everything as it was and raises. Whatever either raises refuses the change, which
+    is answered with the reason. Neither ends the executor.
     Parameters are typed dynamically so that `1` is taken where `1.0` is expected.
     """
 
@@ -52,10 +52,7 @@ class NodeParameters(Generic[ConfigT]):
         warn_of_unknown(node, self._names)
         values = {item.name: self._declare(item) for item in fields}
         self.config: ConfigT = from_mapping(config_type, values)
-        self._accepted: tuple[ConfigT, Callable[[], None]] | None = None
-        self._is_restoring = False
         node.add_on_set_parameters_callback(self._on_set)
-        node.add_post_set_parameters_callback(self._on_applied)
 
     def _declare(self, item: dataclasses.Field) -> Any:
         descriptor = describe(self._config_type, item)
@@ -70,52 +67,38 @@ class NodeParameters(Generic[ConfigT]):
         return [] if value is None and name in self._lists else plain(value)
 
     def _on_set(self, parameters: Sequence[Parameter]) -> SetParametersResult:
-        self._accepted = None
         changes = {
             parameter.name: self._value(parameter.name, parameter.value)
             for parameter in parameters
             if parameter.name in self._names
         }
-        if not changes or self._is_restoring:
+        if not changes:
             return SetParametersResult(successful=True)
         try:
+            refuse_bad_clock(parameters)
             new = from_mapping(self._config_type, {**to_mapping(self.config), **changes})
-            self._accepted = (new, self._prepare(self.config, new))
+            apply = self._prepare(self.config, new)
+            apply()
         except UncertaintyDepthError as error:
             return SetParametersResult(successful=False, reason=str(error))
         except Exception as error:  # e.g. out of memory; raised, it would end the executor
             reason = f"{type(error).__name__}: {error}"
             self._node.get_logger().error(f"parameter change refused: {reason}")
             return SetParametersResult(successful=False, reason=reason)
+        self.config = new
         return SetParametersResult(successful=True)
 
-    def _on_applied(self, parameters: Sequence[Parameter]) -> None:
-        if self._accepted is None:
-            return
-        config, apply = self._accepted
-        self._accepted = None
-        try:
-            apply()
-        except Exception as error:  # raised, it would end the executor
-            names = self._names & {parameter.name for parameter in parameters}
-            self._node.get_logger().error(
-                f"parameter change of {', '.join(sorted(names))} failed and is undone: "
-                f"{type(error).__name__}: {error}"
-            )
-            self._restore(names)
-        else:
-            self.config = config
 
-    def _restore(self, names: Iterable[str]) -> None:
-        """Set parameters back to the config in use."""
-        values = to_mapping(self.config)
-        self._is_restoring = True
-        try:
-            self._node.set_parameters_atomically(
-                [Parameter(name, value=values[name]) for name in names]
-            )
-        finally:
-            self._is_restoring = False
+def refuse_bad_clock(parameters: Iterable[Parameter]) -> None:
+    """Raise `ConfigError` where the node's clock, asked after us, would refuse the request."""
+    for parameter in parameters:
+        if parameter.name == "use_sim_time" and type(parameter.value) is not bool:
+            raise ConfigError(f"use_sim_time is {parameter.value!r}; expected bool")
+
+
+def fixed_names(config_type: Any) -> list[str]:
+    """Return the options of a config class that are fixed while a node is configured."""
+    return [item.name for item in dataclasses.fields(config_type) if item.metadata["read_only"]]
 
 
 def warn_of_unknown(node: Node, names: Iterable[str]) -> None:
@@ -141,14 +124,13 @@ def plain(value: Any) -> Any:
 def describe(config_type: type, item: dataclasses.Field) -> ParameterDescriptor:
     """Return what `ros2 param describe` shows of a config field: text, choices and range."""
     choices = item.metadata["choices"]
-    descriptor = ParameterDescriptor(
-        description=item.metadata["help"],
-        read_only=item.metadata["read_only"],
-        dynamic_typing=True,
-    )
+    descriptor = ParameterDescriptor(description=item.metadata["help"], dynamic_typing=True)
+    constraints = []
     if choices is not None:
-        names = ", ".join(repr(choice) for choice in choices)
-        descriptor.additional_constraints = f"one of {names}"
+        constraints.append(f"one of {', '.join(repr(choice) for choice in choices)}")
+    if item.metadata["read_only"]:
+        constraints.append(FIXED)
+    descriptor.additional_constraints = "; ".join(constraints)
     minimum = item.metadata["minimum"]
     maximum = item.metadata["maximum"]
     if minimum is None or maximum is None or isinstance(item.default, tuple):

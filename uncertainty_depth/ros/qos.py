@@ -54,12 +54,14 @@ class SubscriptionQos:
         self._overrides: dict[str, dict[str, Any]] = {}
 
     def declare(self, topics: Iterable[str], default: QoSProfile) -> None:
-        """Declare the parameters of topics that are subscribed to now or later.
+        """Declare the parameters of topics that are subscribed to now or later, once each.
 
         Raises:
             ConfigError: the value of an override is no such policy.
         """
         for topic in topics:
+            if topic in self._overrides:
+                continue
             name = self._node.resolve_topic_name(topic)
             values = {policy: self._declare(name, policy, default) for policy in POLICIES}
             self._overrides[topic] = {

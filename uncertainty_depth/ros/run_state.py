@@ -77,20 +77,19 @@ class RunState:
         """
         if not self._folders:
             return FrameTable()
-        folder = self._folders[-1]
-        folder.mkdir(parents=True, exist_ok=True)
-        return FrameTable(folder / f"frames_{secrets.token_hex(4)}.csv")
+        return FrameTable(new_table(self._folders[-1]))
 
     def reconfigure(self, config: EvaluatorNodeConfig, evaluation: Evaluation) -> None:
         """Take new options; with another output the state and the table of frames move there."""
-        self._options = pairing_options(config)
-        if not config.output or state_folder(config.output) in self._folders[-1:]:
-            return
-        self._folders.append(state_folder(config.output))
-        rows = evaluation.table.rows()
-        path = self.create_table().rows().path
-        rows.write(path)
-        evaluation.table = FrameTable(path, rows.size)
+        options = pairing_options(config)
+        folder = state_folder(config.output)
+        if config.output and folder not in self._folders[-1:]:
+            rows = evaluation.table.rows()
+            path = new_table(folder)
+            rows.write(path)
+            evaluation.table = FrameTable(path, rows.size)
+            self._folders.append(folder)
+        self._options = options
 
     @property
     def is_ready(self) -> bool:
@@ -126,6 +125,12 @@ class RunState:
         """Delete the state: its run is over and reported."""
         for folder in self._folders:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def new_table(folder: Path) -> Path:
+    """Return the path of a new table of frames in a folder, which is made if need be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"frames_{secrets.token_hex(4)}.csv"
 
 
 def pairing_options(config: EvaluatorNodeConfig) -> dict[str, Any]:

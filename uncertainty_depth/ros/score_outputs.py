@@ -33,10 +33,9 @@ class ScoreOutputs:
     Metrics of the last frame are under ~/metrics/frame, of all frames under ~/metrics.
     """
 
-    def __init__(self, node: Node, evaluation: Evaluation) -> None:
-        """Create the publishers of the metrics that `evaluation` has."""
+    def __init__(self, node: Node) -> None:
         self._node = node
-        names = topic_values(flatten(evaluation.summary()))
+        names = topic_values(flatten(Evaluation().summary()))
         self._frame_metrics: dict[str, Publisher] = {}
         self._pooled_metrics: dict[str, Publisher] = {}
         for name in names:

@@ -50,7 +50,7 @@ def _measure(method: str, samples: int, repetitions: int) -> str:
         message = _camera_image()
         calls = {
             "node": lambda: node._predict(message),
-            "network": _network_alone(node._predictor),
+            "network": _network_alone(Predictor(folder, node.config)),
         }
         times_ms = _alternate(calls, repetitions, method)
         node.close()

@@ -1,0 +1,220 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A lifecycle node that starts itself, and answers every failure with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from lifecycle_msgs.srv import ChangeState
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from std_srvs.srv import SetBool
+
+from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
+from uncertainty_depth.ros.parameters import NodeParameters, fixed_names
+
+ConfigT = TypeVar("ConfigT", bound=Any)
+UNCONFIGURED = "unconfigured"
+INACTIVE = "inactive"
+ACTIVE = "active"
+FINALIZED = "finalized"
+
+
+class ManagedNode(LifecycleNode, Generic[ConfigT]):
+    """Base of the nodes: transitions and parameters either succeed or change nothing.
+
+    A subclass gives what the transitions do (`_configure`, `_activate`, `_deactivate`, `_free`)
+    and what a change of parameters does while it is configured (`_prepare`). Whatever these raise
+    is logged, answered with FAILURE, and undone; the node lives on.
+
+    Attributes:
+        state: label of the lifecycle's primary state.
+        failure: what the last transition raised; None once one has succeeded.
+    """
+
+    def __init__(self, name: str, config_type: type[ConfigT], **options: Any) -> None:
+        """Declare the parameters and offer `~/enable`; the subclass calls `autostart` at its end.
+
+        Args:
+            name: of the node.
+            config_type: dataclass of its parameters, with `autostart` among them.
+            options: keyword arguments of `rclpy.node.Node`.
+
+        Raises:
+            ConfigError: a parameter is illegal.
+        """
+        super().__init__(name, **options)
+        self.state = UNCONFIGURED
+        self.failure: Exception | None = None
+        self._logs_failures = True
+        self._options = NodeParameters(self, config_type, self._prepare_change)
+        self.create_service(SetBool, "~/enable", self._on_enable)
+        # private, but no distribution has a public way; the executor asks the service each time
+        service = self._service_change_state
+        service.callback = partial(_refuse_impossible, service.callback)
+
+    @property
+    def config(self) -> ConfigT:
+        """The parameters in use."""
+        return self._options.config
+
+    def autostart(self) -> None:
+        """Configure and activate where the parameter `autostart` asks for it.
+
+        Raises:
+            Exception: what a transition raised, e.g. ConfigError or ModelError.
+        """
+        if not self.config.autostart:
+            self.get_logger().info(
+                f"unconfigured: waits for ~/enable or ros2 lifecycle set "
+                f"{self.get_fully_qualified_name()} configure"
+            )
+            return
+        self._logs_failures = False  # raised, the failure is told by whoever starts the node
+        try:
+            self._trigger(self.trigger_configure)
+            self._trigger(self.trigger_activate)
+        finally:
+            self._logs_failures = True
+
+    def standing(self) -> tuple[bytes, str] | None:
+        """Return diagnostic level and message of a node that is not active; None if it is."""
+        if self.state == ACTIVE:
+            return None
+        if self.failure is not None:
+            return DiagnosticStatus.ERROR, f"{self.state}: {reason_of(self.failure)}"
+        enable = f"{self.get_fully_qualified_name()}/enable std_srvs/srv/SetBool"
+        return DiagnosticStatus.OK, f"{self.state}: ros2 service call {enable} '{{data: true}}'"
+
+    def _configure(self) -> None:
+        """Build what the parameters ask for."""
+        raise NotImplementedError
+
+    def _activate(self) -> None:
+        """Subscribe."""
+        raise NotImplementedError
+
+    def _deactivate(self) -> None:
+        """Undo `_activate`, also one that failed halfway."""
+        raise NotImplementedError
+
+    def _free(self) -> None:
+        """Undo `_configure`, also one that failed halfway."""
+        raise NotImplementedError
+
+    def _prepare(self, old: ConfigT, new: ConfigT) -> Callable[[], None]:
+        """Check new parameters of a configured node; return what applies them, or nothing."""
+        raise NotImplementedError
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Configure; a failure leaves the node unconfigured."""
+        return self._change(INACTIVE, self._configure, self._free)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Activate; a failure leaves the node inactive."""
+        return self._change(ACTIVE, self._activate, self._deactivate)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Deactivate; what was configured stays."""
+        return self._change(INACTIVE, self._deactivate)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Free what was configured."""
+        return self._change(UNCONFIGURED, self._free)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Deactivate and free: nothing but the end of the process comes after."""
+        return self._change(FINALIZED, self._stop)
+
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Free everything after a transition that rclpy itself could not finish."""
+        return self._change(UNCONFIGURED, self._stop)
+
+    def destroy_node(self) -> None:
+        """Destroy the node with its state machine, which would keep it in the graph."""
+        super().destroy_node()
+        self._state_machine.destroy_when_not_in_use()
+
+    def _stop(self) -> None:
+        if self.state == ACTIVE:
+            self._deactivate()
+        if self.state in (ACTIVE, INACTIVE):
+            self._free()
+
+    def _change(
+        self, goal: str, step: Callable[[], None], undo: Callable[[], None] | None = None
+    ) -> TransitionCallbackReturn:
+        try:
+            step()
+        except Exception as error:
+            self.failure = error
+            if undo is not None:
+                self._undo(undo)
+            if self._logs_failures:
+                self.get_logger().error(f"stays {self.state}: {reason_of(error)}")
+            return TransitionCallbackReturn.FAILURE
+        self.failure = None
+        self.state = goal
+        return TransitionCallbackReturn.SUCCESS
+
+    def _undo(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except Exception as error:  # the transition's own failure is the one to answer
+            self.get_logger().error(f"after a failed transition: {reason_of(error)}")
+
+    def _trigger(self, transition: Callable[[], TransitionCallbackReturn]) -> None:
+        self.failure = None
+        if transition() != TransitionCallbackReturn.SUCCESS:
+            raise self.failure or ConfigError(f"the node is {self.state}")
+
+    def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        try:
+            if self.state == FINALIZED:
+                raise ConfigError("the node is finalized; expected it to be started again")
+            if request.data and self.state == UNCONFIGURED:
+                self._trigger(self.trigger_configure)
+            if request.data and self.state != ACTIVE:
+                self._trigger(self.trigger_activate)
+            if not request.data and self.state == ACTIVE:
+                self._trigger(self.trigger_deactivate)
+            response.success = True
+            response.message = self.state
+        except Exception as error:  # the caller must get an answer
+            response.success = False
+            response.message = reason_of(error)
+        return response
+
+    def _prepare_change(self, old: ConfigT, new: ConfigT) -> Callable[[], None]:
+        if self.state not in (INACTIVE, ACTIVE):
+            return lambda: None
+        changed = [name for name in fixed_names(new) if getattr(old, name) != getattr(new, name)]
+        if changed:
+            node = self.get_fully_qualified_name()
+            raise ConfigError(
+                f"{changed[0]} is fixed while the node is {self.state}; first type "
+                f"ros2 lifecycle set {node} deactivate, then cleanup"
+            )
+        return self._prepare(old, new)
+
+
+def _refuse_impossible(
+    change_state: Callable[..., ChangeState.Response],
+    request: ChangeState.Request,
+    response: ChangeState.Response,
+) -> ChangeState.Response:
+    """Answer a transition that the current state does not have; in Jazzy it ends the executor."""
+    try:
+        return change_state(request, response)
+    except RuntimeError:  # RCLError, which has no public name
+        response.success = False
+        return response
+
+
+def reason_of(error: Exception) -> str:
+    """Return an exception as a sentence; the package's own errors are sentences already."""
+    if isinstance(error, UncertaintyDepthError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"
