@@ -304,11 +304,13 @@ def test_colours_may_change_without_a_new_start_but_what_is_scored_may_not(ready
     add_cloud(ready, make, 100 * MS)
     add_prediction(ready, make, 200 * MS)
     changes = {"color_max_depth": 3.0, "occlusion_window": 9, "example_frames": 2, "queue_size": 5}
-    ready.reconfigure(EvaluatorNodeConfig(**changes), ready.extrinsics)
+    assert ready.new_evaluation(EvaluatorNodeConfig(**changes)) is None
+    ready.reconfigure(EvaluatorNodeConfig(**changes), ready.extrinsics, None)
     assert (ready.evaluation.evaluated, ready.waiting) == (1, 1)
     add_cloud(ready, make, 200 * MS)
     assert (ready.evaluation.evaluated, ready.waiting) == (2, 0)
-    ready.reconfigure(EvaluatorNodeConfig(max_depth=20.0), ready.extrinsics)
+    config = EvaluatorNodeConfig(max_depth=20.0)
+    ready.reconfigure(config, ready.extrinsics, ready.new_evaluation(config))
     assert ready.evaluation.evaluated == 0
     assert ready.evaluation.config.max_depth == 20.0
 

@@ -115,8 +115,13 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             self._run.on_model(message)
 
     def _on_timer(self) -> None:
-        if self._run is not None:
+        if self._run is None:
+            return
+        try:
             self._run.on_timer()
+        except RuntimeError:  # RCLError, which has no public name
+            if self.context.ok():  # else a signal struck meanwhile
+                raise
 
     def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         def reset() -> str:
