@@ -47,7 +47,8 @@ setup(
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
         (f"share/{NAME}/launch", glob("launch/*.launch.py")),
-        (f"share/{NAME}/config", glob("config/*")),
+        (f"share/{NAME}/config", glob("config/*.*")),
+        (f"share/{NAME}/config/consumers", glob("config/consumers/*.yaml")),
     ],
     options={
         "develop": {"script_dir": f"$base/lib/{NAME}"},

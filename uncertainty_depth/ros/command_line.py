@@ -51,7 +51,15 @@ published topics:
                                                               metres, 32FC1, higher = less certain
   depth/camera_info          sensor_msgs/CameraInfo           of the maps
   uncertainty/camera_info    sensor_msgs/CameraInfo           the same
-  points                     sensor_msgs/PointCloud2          x, y, z, rgb, uncertainty; on demand
+  points                     sensor_msgs/PointCloud2          x, y, z, rgb, uncertainty,
+                                                              confidence_ratio; on demand
+  points/confident           sensor_msgs/PointCloud2          the trusted ones; on demand
+  points/clearing            sensor_msgs/PointCloud2          where free space ends; on demand
+  depth/confident/image_rect sensor_msgs/Image                depth where trusted; on demand
+  depth/lower/image_rect     sensor_msgs/Image                the interval that holds coverage of
+  depth/upper/image_rect     sensor_msgs/Image                the true depths; on demand
+  depth/image_rect/compressedDepth, uncertainty/image_rect/compressedDepth
+                             sensor_msgs/CompressedImage      the maps compressed; on demand
   depth/image_color          sensor_msgs/Image                color image of depth; on demand
   uncertainty/image_color    sensor_msgs/Image                color image of sigma; on demand
   depth/model                std_msgs/String                  description of the model, JSON
