@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import cv2
 import numpy as np
 from matplotlib import colormaps
@@ -25,11 +27,19 @@ def colorize(
 
     NaN is dark grey, +inf has the color of `maximum`.
     """
-    table = (colormaps[colors](np.arange(256))[:, :3] * 255).round().astype(np.uint8)
     known = np.isfinite(values) | np.isposinf(values)
     levels = np.where(known, values, 0.0) * (255.0 / maximum)
     levels = np.clip(levels, 0.0, 255.0).astype(np.uint8)
-    return np.where(known[..., None], table[levels], np.array(MISSING_RGB, np.uint8))
+    image: NDArray[np.uint8] = np.ascontiguousarray(cv2.applyColorMap(levels, _table(colors)))
+    image[~known] = MISSING_RGB
+    return image
+
+
+@cache
+def _table(colors: str) -> NDArray[np.uint8]:
+    """Return the RGB of 256 levels, (256, 1, 3)."""
+    rgb = colormaps[colors](np.arange(256))[:, None, :3]
+    return (rgb * 255).round().astype(np.uint8)
 
 
 def thicken(values: NDArray[np.floating], size: int = 3) -> NDArray[np.floating]:

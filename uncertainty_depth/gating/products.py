@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from uncertainty_depth.gating.config import GatingConfig
 from uncertainty_depth.gating.maps import confident_pixels, lower_bound, upper_bound
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.geometry.point_cloud import organised_points, positions
+from uncertainty_depth.geometry.point_cloud import organised_points, positions, selected
 
 
 class SigmaProducts:
@@ -86,8 +86,8 @@ class SigmaProducts:
     def confident_points(self) -> NDArray[np.void]:
         """The trusted ones of `points`, (N,)."""
         stride = self._config.point_stride
-        is_finite = np.isfinite(self.points["z"])
-        return self.points[self.is_confident[::stride, ::stride] & is_finite]
+        is_trusted = self.is_confident & np.isfinite(self._depth_m)
+        return selected(self.points, np.flatnonzero(is_trusted[::stride, ::stride]))
 
     @property
     def clearing_points(self) -> NDArray[np.void]:

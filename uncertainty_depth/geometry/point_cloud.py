@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,17 +55,14 @@ def organised_points(
         stride: every so many rows and columns make a point.
     """
     every = (slice(None, None, stride), slice(None, None, stride))
-    depth = depth_m[every]
-    sigma = sigma_m[every]
-    points = np.empty(depth.shape, POINT_TYPE if image is None else COLORED_POINT_TYPE)
+    depth = np.ascontiguousarray(depth_m[every])
+    sigma = np.ascontiguousarray(sigma_m[every])
     finite = np.where(np.isinf(depth), np.float32(np.nan), depth)
-    _set_positions(points, finite, _rays(camera, stride))
-    points["uncertainty"] = sigma
     with np.errstate(divide="ignore", invalid="ignore"):
-        points["confidence_ratio"] = depth / sigma
-    if image is not None:
-        points["rgb"] = _packed(image[every])
-    return points
+        confidence_ratio = depth / sigma
+    colors = [] if image is None else [_packed(image[every])]
+    planes = [*_coordinates(finite, _rays(camera, stride)), *colors, sigma, confidence_ratio]
+    return _interleaved(planes, POINT_TYPE if image is None else COLORED_POINT_TYPE)
 
 
 def positions(depth_m: NDArray[np.float32], camera: Camera, stride: int = 1) -> NDArray[np.void]:
@@ -75,12 +73,17 @@ def positions(depth_m: NDArray[np.float32], camera: Camera, stride: int = 1) -> 
         camera: of the map, whether its image is rectified or not.
         stride: every so many rows and columns make a point.
     """
-    depth = depth_m[::stride, ::stride]
-    known = (depth > 0) & (depth < np.inf)
-    directions, origin = _rays(camera, stride)
-    points = np.empty(int(known.sum()), POSITION_TYPE)
-    _set_positions(points, depth[known], _Rays(directions[:, known], origin))
-    return points
+    depth = np.ascontiguousarray(depth_m[::stride, ::stride])
+    known = np.flatnonzero((depth > 0) & (depth < np.inf))
+    points = _interleaved(_coordinates(depth, _rays(camera, stride)), POSITION_TYPE)
+    return selected(points, known)
+
+
+def selected(points: NDArray[np.void], pixels: NDArray[np.intp]) -> NDArray[np.void]:
+    """Return the points of some pixels, (N,), by their numbers row by row."""
+    fields = points.dtype
+    blocks = points.reshape(-1).view(np.dtype((np.void, fields.itemsize)))  # far faster to copy
+    return blocks.take(pixels).view(fields)
 
 
 def back_projected(depth_m: NDArray[np.float32], camera: Camera) -> NDArray[np.float32]:
@@ -90,24 +93,29 @@ def back_projected(depth_m: NDArray[np.float32], camera: Camera) -> NDArray[np.f
         depth_m: (H, W) metres along the axis of the camera, which is of this size.
         camera: of the map, whether its image is rectified or not.
     """
-    points = np.empty(depth_m.shape, POSITION_TYPE)
-    _set_positions(points, depth_m, _rays(camera, 1))
-    return points.view(np.float32).reshape(*depth_m.shape, 3)
+    points: NDArray[np.float32] = np.stack(_coordinates(depth_m, _rays(camera, 1)), axis=-1)
+    return points
 
 
-def _set_positions(points: NDArray[np.void], depth: NDArray[np.float32], rays: _Rays) -> None:
-    """Set x, y, z of points; the arguments are of one shape, (3, ...) for the rays."""
-    is_at_origin = not rays.origin.any()
-    for name, direction, offset in zip("xyz", rays.directions, rays.origin, strict=True):
-        along = depth * direction
-        points[name] = along if is_at_origin else along - offset
+def _coordinates(depth: NDArray[np.float32], rays: _Rays) -> list[NDArray[np.float32]]:
+    """Return x, y and z of the points at a depth on their rays, each of the depth's shape."""
+    along = [depth * direction for direction in rays.directions]
+    if not rays.origin.any():
+        return along
+    return [values - offset for values, offset in zip(along, rays.origin, strict=True)]
+
+
+def _interleaved(planes: list[NDArray[np.float32]], fields: np.dtype[Any]) -> NDArray[np.void]:
+    """Return (H, W) points of `fields`, of which each plane is one."""
+    points: NDArray[np.void] = cv2.merge(planes).view(fields)[..., 0]
+    return points
 
 
 def _packed(image: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Return (H, W, 3) RGB as the bits of (H, W) float32, 0x00RRGGBB."""
-    opaque = np.zeros((*image.shape[:2], 4), np.uint8)
-    opaque[..., 2::-1] = image
-    return opaque.view("<f4")[..., 0]
+    packed = cv2.cvtColor(np.ascontiguousarray(image), cv2.COLOR_RGB2BGRA).view("<u4")[..., 0]
+    packed &= 0x00FFFFFF
+    return packed.view(np.float32)
 
 
 @lru_cache(maxsize=8)
