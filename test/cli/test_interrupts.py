@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from uncertainty_depth.cli.demo import MODEL
-from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.evaluation import saved_state
 
 SOURCE = "synthetic:worlds=1,frames=12,width=64,height=48,rings=16"
 
@@ -35,7 +35,7 @@ def test_evaluate_finishes_the_frame_and_writes_its_report(strike, tmp_path, pla
     summary = json.loads((tmp_path / "report" / "summary.json").read_text())
     assert summary["frames"]["evaluated"] == 2
     assert summary["notes"] == ["interrupted: only the first frames of about 12 were read"]
-    metrics = OnlineMetrics.load(tmp_path / "report" / "metrics.npz")
+    metrics = saved_state.read(tmp_path / "report").evaluation.metrics
     counts = metrics._state.tables["error.count"].sum()
     assert (metrics.frames, metrics.pixels) == (2, counts) == (2, summary["pixels"])
     assert len(list(csv.reader((tmp_path / "report" / "frames.csv").open()))) == 1 + 2

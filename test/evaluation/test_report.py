@@ -12,10 +12,9 @@ import pytest
 
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.evaluation import report
+from uncertainty_depth.evaluation import report, saved_state
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.summary import scored_sigma, table
-from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.records import DepthPrediction, Skipped
 
 CONTEXT = report.Context("a test", {"method": "mc_dropout"}, ("one note <b>",))
@@ -108,7 +107,8 @@ def test_table_has_one_row_per_frame(written):
 
 def test_metric_state_of_a_report_can_be_loaded(written):
     evaluation, folder, _ = written
-    assert OnlineMetrics.load(folder / "metrics.npz").compute() == evaluation.metrics.compute()
+    saved = saved_state.read(folder).evaluation
+    assert saved.metrics.compute() == evaluation.metrics.compute()
 
 
 def test_second_report_replaces_the_first(written, tmp_path):
@@ -217,7 +217,7 @@ def test_report_without_images_has_all_other_files(tmp_path):
     evaluation = evaluation_of(lambda depth, error, random: depth)
     report.write(evaluation, tmp_path / "report", CONTEXT, images=False)
     names = {path.name for path in (tmp_path / "report").iterdir()}
-    assert names == {"summary.json", "frames.csv", "frames.jsonl", "metrics.npz", "report.html"}
+    assert names == {"summary.json", "frames.csv", "frames.jsonl", "report.html", "state.npz"}
 
 
 def test_copy_of_an_evaluation_reports_on_its_own_frames(tmp_path):

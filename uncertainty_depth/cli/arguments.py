@@ -168,6 +168,47 @@ SIGNATURES: dict[str, Signature] = {
         ),
         "my_bag --model my_model --output my_report",
     ),
+    "compare": Signature(
+        (),
+        (
+            argument(
+                "reports",
+                type=Path,
+                nargs="+",
+                metavar="REPORT",
+                help="report folders; the others are compared with the first",
+            ),
+            argument(
+                "--output",
+                type=Path,
+                required=True,
+                metavar="DIR",
+                help="folder for compare.html and compare.json",
+            ),
+        ),
+        "report_a report_b --output comparison",
+    ),
+    "merge": Signature(
+        (RequirementConfig,),
+        (
+            argument(
+                "reports", type=Path, nargs="+", metavar="REPORT", help="report folders to merge"
+            ),
+            argument(
+                "--output", type=Path, required=True, metavar="REPORT", help="folder to write"
+            ),
+            argument(
+                "--overwrite", action="store_true", help="replace the report that is in the folder"
+            ),
+            argument(
+                "--junit",
+                type=Path,
+                metavar="XML",
+                help="also write the requirements, or without any the verdict, as a JUnit file",
+            ),
+        ),
+        "monday tuesday --output week",
+    ),
     "predict": Signature(
         (PredictorConfig, ColorConfig),
         (

@@ -20,6 +20,7 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 
 from uncertainty_depth.cli.arguments import build_parser
 from uncertainty_depth.cli.calibrate import calibrate
+from uncertainty_depth.cli.compare import compare, merge
 from uncertainty_depth.cli.evaluate import evaluate
 from uncertainty_depth.cli.train import train, wrap
 from uncertainty_depth.config import (
@@ -210,6 +211,8 @@ COMMANDS: dict[str, Command] = {
     "train": train,
     "wrap": wrap,
     "evaluate": evaluate,
+    "compare": compare,
+    "merge": merge,
     "predict": predict,
     "calibrate": calibrate,
     "convert-kitti": convert_kitti,

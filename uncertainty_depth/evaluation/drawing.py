@@ -47,10 +47,10 @@ def draw(evaluation: Evaluation, law: str) -> Images:
     scales = evaluation.table.rows().column("scale")
     if len(scales) > 1 and not np.isnan(scales).all():
         figures["scale"] = scale_plot(scales)
-    encoded = {name: _encoded(figure, PLOT_DPI, "png") for name, figure in figures.items()}
+    images = {name: encoded(figure, PLOT_DPI, "png") for name, figure in figures.items()}
     worst = evaluation.examples.worst()
     typical = evaluation.examples.typical()
-    return Images(encoded, _overlay([*typical, *worst]), _frames(worst), _frames(typical))
+    return Images(images, _overlay([*typical, *worst]), _frames(worst), _frames(typical))
 
 
 def _overlay(examples: Sequence[Example]) -> bytes | None:
@@ -66,12 +66,13 @@ def _overlay(examples: Sequence[Example]) -> bytes | None:
 
 def _frames(examples: Sequence[Example]) -> list[FrameImage]:
     return [
-        FrameImage(example.name, example.metrics, _encoded(frame_plot(example), FRAME_DPI, "jpeg"))
+        FrameImage(example.name, example.metrics, encoded(frame_plot(example), FRAME_DPI, "jpeg"))
         for example in examples
     ]
 
 
-def _encoded(figure: Figure, dpi: int, image_format: str) -> bytes:
+def encoded(figure: Figure, dpi: int, image_format: str) -> bytes:
+    """Return a figure as the bytes of a "png" or "jpeg" file."""
     buffer = io.BytesIO()
     options: Any = {"pil_kwargs": {"quality": JPEG_QUALITY}} if image_format == "jpeg" else {}
     figure.savefig(buffer, format=image_format, dpi=dpi, **options)

@@ -103,6 +103,28 @@ class Evaluation:
         )
         return row
 
+    def merge(self, other: Evaluation, source: str) -> None:
+        """Add the frames of another evaluation after those of this one.
+
+        Args:
+            other: scored with the same options; not changed. Its example frames are not added.
+            source: name of its source, in the table of frames.
+
+        Raises:
+            ValueError: it was scored with other options.
+        """
+        self.metrics.merge(other.metrics)
+        self.units.merge(other.units)
+        self.positions.merge(other.positions)
+        self.cameras.merge(other.cameras)
+        self.scale.merge(other.scale)
+        self.skipped += other.skipped
+        self.evaluated += other.evaluated
+        self.first_skips = {**other.first_skips, **self.first_skips}
+        self.interrupted = self.interrupted or other.interrupted
+        for row in other.table.rows().dicts():
+            self.table.add({"source": source, **row})
+
     def skip(self, record: Skipped) -> None:
         """Count a frame that could not be scored."""
         self.skipped[record.reason] += 1

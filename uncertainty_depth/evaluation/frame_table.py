@@ -16,8 +16,8 @@ from typing import Any, BinaryIO, TextIO
 from uncertainty_depth.errors import SourceError
 
 CHUNK_BYTES = 1 << 20
-KEYS = ("frame", "stamp_ns")
-"""Columns that name the frame; the others are its metrics."""
+KEYS = ("source", "frame", "stamp_ns")
+"""Columns that name the frame, its source only where there are several; the others are metrics."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,15 @@ class FrameRows:
                     raise SourceError(f"{self.path} is shorter than {self.size} bytes")
                 remaining -= target.write(chunk)
 
+    def dicts(self) -> Iterator[dict[str, str]]:
+        """Yield each row as texts by column."""
+        with self.path.open("rb") as source:
+            yield from csv.DictReader(_lines(source, self.size))
+
     def write_json_lines(self, path: Path) -> None:
         """Write one JSON object a row, the metrics by dotted name, null for NaN and infinities."""
-        with self.path.open("rb") as source, path.open("w", encoding="utf-8") as target:
-            for row in csv.DictReader(_lines(source, self.size)):
+        with path.open("w", encoding="utf-8") as target:
+            for row in self.dicts():
                 target.write(json.dumps(_typed(row), allow_nan=False) + "\n")
 
 
@@ -80,7 +85,8 @@ def _typed(row: Mapping[str, str]) -> dict[str, Any]:
     """Return a row of texts as numbers, but for the name of the frame."""
     numbers = {name: float(text) for name, text in row.items() if name not in KEYS}
     finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
-    return {"frame": row["frame"], "stamp_ns": int(row["stamp_ns"]), **finite}
+    keys = {name: row[name] for name in KEYS if name in row}
+    return {**keys, "stamp_ns": int(row["stamp_ns"]), **finite}
 
 
 def _lines(file: BinaryIO, size: int) -> Iterator[str]:

@@ -1,8 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Write an evaluation as files.
 
-`report.html` (self-contained), `summary.json`, `frames.csv`, `frames.jsonl`, `metrics.npz` (the
-state of the metrics, to go on from), and every plot.
+`report.html` (self-contained), `summary.json`, `frames.csv`, `frames.jsonl`, `state.npz` (the
+sums, to merge and compare reports), and every plot.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 from uncertainty_depth import __version__, atomic
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.evaluation import saved_state
 from uncertainty_depth.evaluation.drawing import draw
 from uncertainty_depth.evaluation.estimates import Estimates
 from uncertainty_depth.evaluation.evaluation import Evaluation
@@ -33,6 +34,7 @@ OWNED = (
     "frames.csv",
     "frames.jsonl",
     "metrics.npz",
+    "state.npz",
     "report.html",
     "*.png",
     "*.jpg",
@@ -118,7 +120,8 @@ def _write_files(evaluation: Evaluation, folder: Path, context: Context, images:
     (folder / "summary.json").write_text(text, encoding="utf-8")
     evaluation.table.write(folder / "frames.csv")
     evaluation.table.write_json_lines(folder / "frames.jsonl")
-    evaluation.metrics.save(folder / "metrics.npz")
+    details = {"options": dict(context.options), "trained_on": context.trained_on}
+    saved_state.save(evaluation, folder, details, "frames.csv")
     drawings = draw(evaluation, law_of(context.model)) if images else Images({})
     for name, data in drawings.plots.items():
         (folder / f"{name}.png").write_bytes(data)

@@ -24,7 +24,7 @@ from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.evaluation.camera_range import CameraRange
 from uncertainty_depth.evaluation.evaluation import Evaluation
-from uncertainty_depth.evaluation.frame_table import FrameTable
+from uncertainty_depth.evaluation.frame_table import FrameRows, FrameTable
 from uncertainty_depth.evaluation.positions import Positions
 from uncertainty_depth.evaluation.scale_drift import ScaleDrift
 from uncertainty_depth.evaluation.unit_sums import LAYOUT
@@ -51,13 +51,16 @@ class SavedState:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-def save(evaluation: Evaluation, folder: Path, details: Mapping[str, Any]) -> None:
+def save(
+    evaluation: Evaluation, folder: Path, details: Mapping[str, Any], table_file: str = ""
+) -> None:
     """Write the state of an evaluation, completely or not at all.
 
     Args:
-        evaluation: not changed during the call, e.g. a copy; its table lies in `folder`.
+        evaluation: not changed during the call, e.g. a copy.
         folder: created if missing.
         details: JSON that `load` returns.
+        table_file: name of the copy of its table in `folder`; empty if the table itself is there.
 
     Raises:
         OSError: the state cannot be written; an earlier one is then unchanged.
@@ -72,7 +75,7 @@ def save(evaluation: Evaluation, folder: Path, details: Mapping[str, Any]) -> No
         "frames_in_last_unit": evaluation.units.frames_in_last,
         "cameras": evaluation.cameras.as_dict(),
         "without_size": evaluation.without_size,
-        "table": {"file": rows.path.name, "size": rows.size},
+        "table": {"file": table_file or rows.path.name, "size": rows.size},
         "details": details,
     }
     arrays = {
@@ -98,26 +101,57 @@ def load(folder: Path, config: EvaluationConfig) -> SavedState:
         ConfigError: it was scored with other options.
     """
     path = folder / STATE_FILE
+    header, arrays, metrics = _read(path)
+    check_same_options(path, to_mapping(metrics.config), to_mapping(config), {"example_frames"})
+    try:
+        file = folder / Path(header["table"]["file"]).name
+        table = FrameTable(file, header["table"]["size"])
+        evaluation = _restored(header, arrays, metrics, table, config)
+    except SourceError:
+        raise
+    except Exception as error:
+        raise _damaged(path, error) from error
+    return SavedState(evaluation, header["details"])
+
+
+def read(folder: Path) -> SavedState:
+    """Return the evaluation that `save` wrote, to be read only: nothing in `folder` changes.
+
+    Raises:
+        SourceError: there is no such state, it is damaged, or of another format.
+    """
+    path = folder / STATE_FILE
+    header, arrays, metrics = _read(path)
+    try:
+        rows = FrameRows(folder / Path(header["table"]["file"]).name, header["table"]["size"])
+        evaluation = _restored(header, arrays, metrics, rows, metrics.config)
+    except Exception as error:
+        raise _damaged(path, error) from error
+    return SavedState(evaluation, header["details"])
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray], OnlineMetrics]:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(str(arrays["header"]))
         if header["format"] != FORMAT:
-            raise SourceError(f"{path} has format {header['format']}; expected {FORMAT}")
-        metrics = OnlineMetrics.from_arrays(_without_prefix("metrics", arrays), path)
-        check_same_options(
-            path, to_mapping(metrics.config), to_mapping(config), {"example_frames"}
-        )
-        evaluation = _restored(header, arrays, metrics, folder, config)
-    except (SourceError, ConfigError):
+            raise SourceError(
+                f"{path} has format {header['format']}; expected {FORMAT}: evaluate again"
+            )
+        return header, arrays, OnlineMetrics.from_arrays(_without_prefix("metrics", arrays), path)
+    except SourceError:
         raise
     # Whatever the parsers of zip, deflate, npy and JSON raise at damaged bytes.
     except Exception as error:
-        raise SourceError(
-            f"{path} is no complete state of an evaluation ({error}); expected another folder, or "
-            "a new run with overwrite"
-        ) from error
-    return SavedState(evaluation, header["details"])
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> SourceError:
+    return SourceError(
+        f"{path} is no complete state of an evaluation ({error}); expected another folder, or a "
+        "new run with overwrite"
+    )
 
 
 def check_same_options(
@@ -139,12 +173,10 @@ def _restored(
     header: Mapping[str, Any],
     arrays: Mapping[str, NDArray],
     metrics: OnlineMetrics,
-    folder: Path,
+    table: Any,  # rows stand in for the table of an evaluation that is read only
     config: EvaluationConfig,
 ) -> Evaluation:
-    table = header["table"]
-    rows = FrameTable(folder / Path(table["file"]).name, table["size"])
-    evaluation = Evaluation(config, rows, header["without_size"])
+    evaluation = Evaluation(config, table, header["without_size"])
     evaluation.scale = ScaleDrift(arrays["scale"])
     evaluation.evaluated = header["evaluated"]
     evaluation.skipped = Counter(header["skipped"])

@@ -1,0 +1,168 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Reports are compared frame by frame, and merged exactly."""
+
+import csv
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.cli.main import main
+from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.evaluation import comparison_page, report, saved_state
+from uncertainty_depth.evaluation.comparison import compare
+from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.evaluation.merging import merge, read_report
+
+FRAMES = 48
+CONTEXT = report.Context("drive", {"method": "mc_dropout", "head": "laplace"})
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory, evaluate_moments):
+    """Reports of the same frames: good, with twice the error, and with sigma shuffled."""
+    root = tmp_path_factory.mktemp("reports")
+    attacks = {
+        "good": lambda it: (it.depth, it.sigma),
+        "double": lambda it: (np.maximum(2 * it.depth - it.truth, 0.05), 2 * it.sigma),
+        "shuffled": lambda it: (it.depth, np.random.default_rng(1).permuted(it.sigma)),
+    }
+    for name, attack in attacks.items():
+        report.write(evaluate_moments(attack, FRAMES), root / name, CONTEXT, images=False)
+    return root
+
+
+def reports_of(root, *names):
+    return [read_report(root / name) for name in names]
+
+
+@pytest.fixture(scope="module")
+def compared(folders):
+    return compare(reports_of(folders, "good", "double", "shuffled"))
+
+
+def row_of(comparison, name):
+    return next(row for row in comparison.rows if row.name == name)
+
+
+def test_values_over_the_common_frames_are_those_of_the_reports(compared):
+    for row in compared.rows:
+        if row.name.endswith(("auce", "auce_laplace", "spearman")) or "n_merci" in row.name:
+            continue  # means over images here, over all pixels in a report
+        group, name = row.name.split(".", 1)
+        for value, saved in zip(row.values, compared.reports, strict=True):
+            expected = saved.summary[group]
+            for part in name.split("."):
+                expected = expected[part]
+            assert value.value == pytest.approx(expected, rel=1e-9), row.name
+
+
+def test_differences_are_paired_and_told_better_from_worse(compared):
+    mae = row_of(compared, "depth.mae")
+    assert mae.outcome(0) == "worse"
+    assert mae.differences[0].value == pytest.approx(mae.values[0].value, rel=0.05)
+    assert row_of(compared, "depth.a1").outcome(0) == "worse"
+    assert mae.differences[1].value == mae.differences[1].low == mae.differences[1].high == 0
+    assert mae.outcome(1) == ""
+    assert row_of(compared, "uncertainty.ause.rmse").outcome(1) == "worse"
+    assert row_of(compared, "uncertainty.aurg.rmse").outcome(1) == "worse"
+    assert row_of(compared, "uncertainty.coverage_95").outcome(1) == ""
+
+
+def test_pairing_makes_the_interval_of_a_difference_narrow(compared):
+    """The scene moves both reports alike; resampled apart they would differ by that."""
+    for name in ("depth.mae", "uncertainty.crps_laplace"):
+        row = row_of(compared, name)
+        apart = sum((value.high - value.low) ** 2 for value in row.values[:2]) ** 0.5
+        assert row.differences[0].high - row.differences[0].low < 0.8 * apart
+
+
+def test_worst_frames_are_listed_for_each_report(compared):
+    for index, frames in enumerate(compared.worst):
+        order = np.argsort(-compared.series[index])[:5]
+        assert [frame.frame for frame in frames] == [str(place) for place in order]
+        assert frames[0].values == tuple(compared.series[:, order[0]])
+
+
+def test_the_page_needs_no_other_file(compared, tmp_path):
+    page = comparison_page.write(compared, tmp_path, "compare a b").read_text()
+    assert not re.findall(r"(?:src|href)=\"(?!data:)", page)
+    assert page.count("data:image/png;base64,") == 4
+    assert "compare a b" in page
+    table = json.loads((tmp_path / "compare.json").read_text())
+    assert table["common_frames"] == FRAMES
+    assert table["metrics"]["depth.mae"]["outcomes"] == ["worse", ""]
+
+
+def test_frames_that_only_one_report_has_are_counted(folders, evaluate_moments, tmp_path):
+    report.write(evaluate_moments(frames=40), tmp_path / "short", CONTEXT, images=False)
+    reports = [*reports_of(folders, "good"), read_report(tmp_path / "short")]
+    comparison = compare(reports)
+    assert comparison.series.shape == (2, 40)
+    assert "8 of 48 frames of good are not in every report" in comparison.notes
+    assert all(np.isnan(row.differences[0].value) or not row.differences[0].value
+               for row in comparison.rows)  # fmt: skip
+
+
+def test_reports_that_cannot_be_compared_are_told(folders, tmp_path, capsys):
+    with pytest.raises(ConfigError, match="expected two or more"):
+        compare(reports_of(folders, "good"))
+    with pytest.raises(SourceError, match="holds no report"):
+        read_report(tmp_path)
+    other = Evaluation(EvaluationConfig(max_depth=10.0))
+    report.write(other, tmp_path / "near", CONTEXT, images=False)
+    arguments = ["compare", str(folders / "good"), str(tmp_path / "near")]
+    assert main([*arguments, "--output", str(tmp_path / "page")]) == 1
+    sentence = capsys.readouterr().err
+    assert re.search("near was scored with max_depth 10.0, .*good with 80.0", sentence)
+    assert "--max-depth" in sentence
+    report.write(Evaluation(), tmp_path / "empty", CONTEXT, images=False)
+    with pytest.raises(SourceError, match="no frame with the same stamp"):
+        compare([*reports_of(folders, "good"), read_report(tmp_path / "empty")])
+
+
+def test_a_report_of_an_older_version_is_told(folders, tmp_path):
+    shutil.copytree(folders / "good", tmp_path / "old")
+    (tmp_path / "old" / saved_state.STATE_FILE).unlink()
+    with pytest.raises(SourceError, match=r"state\.npz"):
+        read_report(tmp_path / "old")
+
+
+def test_merged_reports_are_the_evaluation_of_all_frames(folders, evaluate_moments, tmp_path):
+    report.write(evaluate_moments(frames=30, seed=1), tmp_path / "b", CONTEXT, images=False)
+    reports = [*reports_of(folders, "good"), read_report(tmp_path / "b")]
+    evaluation, context = merge(reports)
+    assert evaluation.evaluated == FRAMES + 30
+    single = [saved.summary for saved in reports]
+    summary = report.summarize(evaluation, context)
+    assert summary["pixels"] == sum(each["pixels"] for each in single)
+    weights = [each["pixels"] for each in single]
+    crps = [each["uncertainty"]["crps_laplace"] for each in single]
+    expected = np.average(crps, weights=weights)
+    assert summary["uncertainty"]["crps_laplace"] == pytest.approx(expected, rel=1e-12)
+    assert len(evaluation.units) == FRAMES + 30
+    rows = list(csv.DictReader(evaluation.table.text()))
+    assert [row["source"] for row in rows[:1]] == ["drive"]
+    assert len(rows) == FRAMES + 30
+    again, _ = merge([read_report(saved.folder) for saved in reports])
+    assert again.metrics.compute() == evaluation.metrics.compute()
+
+
+def test_merge_writes_a_report_that_can_be_merged_again(folders, evaluate_moments, tmp_path):
+    report.write(evaluate_moments(frames=5, seed=1), tmp_path / "b", CONTEXT, images=False)
+    good = str(folders / "good")
+    output = tmp_path / "merged"
+    requirement = ["--require", f"frames.evaluated>={FRAMES + 5}"]
+    assert main(["merge", good, str(tmp_path / "b"), "--output", str(output), *requirement]) == 0
+    evaluation, _ = merge([read_report(output), read_report(tmp_path / "b")])
+    assert evaluation.evaluated == FRAMES + 10
+
+
+def test_reports_of_other_models_do_not_merge(folders, evaluate_moments, tmp_path):
+    context = report.Context("drive", {"method": "deterministic"})
+    report.write(evaluate_moments(frames=2), tmp_path / "other", context, images=False)
+    with pytest.raises(ConfigError, match="is of another model than"):
+        merge([*reports_of(folders, "good"), read_report(tmp_path / "other")])

@@ -1,0 +1,44 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The commands `compare` and `merge`, which read reports back."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+
+from uncertainty_depth.cli.requirements import check_requirements
+from uncertainty_depth.config import RequirementConfig
+from uncertainty_depth.options import from_arguments
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    """Compare reports frame by frame: one table, curves over each other, one HTML page."""
+    from uncertainty_depth.evaluation import comparison_page, report
+    from uncertainty_depth.evaluation.comparison import compare as compare_reports
+    from uncertainty_depth.evaluation.merging import read_report
+
+    report.check_folder(arguments.output)
+    comparison = compare_reports([read_report(folder) for folder in arguments.reports])
+    page = comparison_page.write(comparison, arguments.output, arguments.command_line)
+    print("\n".join(comparison_page.headline(comparison)))
+    print(f"page: {page}")
+
+
+def merge(arguments: argparse.Namespace) -> None:
+    """Fold reports of one model into one report over all their frames, exactly."""
+    from uncertainty_depth.evaluation import merging, report, summary, verdict
+    from uncertainty_depth.evaluation.requirements import requirements_of
+
+    requirements = requirements_of(from_arguments(RequirementConfig, arguments))
+    report.check_folder(arguments.output)
+    if not arguments.overwrite:
+        report.refuse_existing(arguments.output)
+    reports = [merging.read_report(folder) for folder in arguments.reports]
+    evaluation, context = merging.merge(reports)
+    context = replace(context, command=arguments.command_line, requirements=requirements)
+    page = report.write(evaluation, arguments.output, context)
+    scores = report.summarize(evaluation, context)
+    print(summary.table(scores, context.model))
+    print("\n".join(["", *verdict.sentences(scores["verdict"])]))
+    print(f"report: {page}")
+    check_requirements(scores, arguments.junit)
