@@ -39,6 +39,7 @@ def summary_of(evaluation, *texts):
         ("scored_fraction>=0.99", "scored_fraction"),
         ("frames.skipped<=3", "frames.skipped"),
         ("picp>=0.9", "uncertainty.coverage_95"),
+        ("scale_drift<=0.1", "scale.scale_drift"),
     ],
 )
 def test_a_requirement_names_a_metric_and_its_limit(text, metric):
@@ -66,7 +67,7 @@ def test_what_cannot_be_required_is_one_sentence(text, words):
 def test_every_metric_of_a_summary_can_be_required(evaluation):
     summary = evaluation.summary()
     summary["frames"] = {**summary["frames"], "skipped": 0}
-    assert set(metric_names()) == set(flatten(summary))
+    assert set(metric_names()) == set(flatten(summary)) - {"without_size"}
 
 
 def test_outcomes_hold_value_and_interval(evaluation):

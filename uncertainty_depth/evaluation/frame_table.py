@@ -48,9 +48,7 @@ class FrameRows:
 
     def column(self, name: str) -> list[float]:
         """Return the values of a column, in the order of the frames; empty without rows."""
-        with self.path.open("rb") as file:
-            rows = csv.DictReader(_lines(file, self.size))
-            return [float(row[name]) for row in rows]
+        return [float(row[name]) for row in self.dicts()]
 
     def write(self, path: Path) -> None:
         """Copy the rows to a CSV file in chunks, so that memory stays bounded."""
@@ -72,13 +70,6 @@ class FrameRows:
         with path.open("w", encoding="utf-8") as target:
             for row in self.dicts():
                 target.write(json.dumps(_typed(row), allow_nan=False) + "\n")
-
-
-def _lines(file: BinaryIO, size: int) -> Iterator[str]:
-    """Yield the lines of the first `size` bytes."""
-    while size > 0 and (line := file.readline()):
-        size -= len(line)
-        yield line.decode("utf-8")
 
 
 def _typed(row: Mapping[str, str]) -> dict[str, Any]:

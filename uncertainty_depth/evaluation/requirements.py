@@ -19,11 +19,13 @@ from uncertainty_depth.config import RequirementConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.evaluation.bootstrap import Interval
 from uncertainty_depth.evaluation.frame_table import flatten
+from uncertainty_depth.evaluation.scale_drift import ScaleDrift
+from uncertainty_depth.evaluation.unitless import is_sized
 from uncertainty_depth.metrics.candidate import no_metrics
 
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {"<=": le, ">=": ge, "<": lt, ">": gt}
 PATTERN = re.compile(r"\s*(?P<metric>[\w.]+)\s*(?P<comparison><=|>=|<|>)\s*(?P<limit>\S+)\s*")
-PREFIXES = ("uncertainty.", "depth.")
+PREFIXES = ("uncertainty.", "depth.", "scale.")
 """May be left out of the name of a metric."""
 OTHER_NAMES = {"picp": "coverage_95", "mpiw": "mpiw_95", "interval_score": "interval_score_95"}
 """Usual names of metrics that are called by their level here."""
@@ -115,8 +117,9 @@ def outcomes(requirements: Sequence[Requirement], summary: Mapping[str, Any]) ->
 @cache
 def metric_names() -> tuple[str, ...]:
     """Return the dotted names of everything that can be required."""
-    nothing = {"frames": dict.fromkeys(("read", "evaluated", "skipped"), 0)}
-    return tuple(flatten({**nothing, **no_metrics(math.nan)}))
+    frames = dict.fromkeys(("read", "evaluated", "skipped"), 0)
+    nothing = {"frames": frames, **no_metrics(math.nan), "scale": ScaleDrift().as_dict()}
+    return tuple(flatten(nothing))
 
 
 def _outcome(requirement: Requirement, summary: Mapping[str, Any]) -> Outcome:
@@ -146,6 +149,8 @@ def _reason(metric: str, summary: Mapping[str, Any]) -> str:
     if not frames["evaluated"]:
         skipped = ", ".join(f"{count} {reason}" for reason, count in frames["skipped"].items())
         return f"no frame was scored ({skipped or 'none was read'})"
+    if summary["without_size"] and is_sized(metric):
+        return str(summary["without_size"])
     reasons = [reason for name, reason in UNDEFINED.items() if name in metric]
     return reasons[0] if reasons else "it is not defined on these frames"
 
