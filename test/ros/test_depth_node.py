@@ -148,6 +148,8 @@ def test_color_images_and_points_are_published_only_for_subscribers(
     images = graph.publisher(Image, "image")
     info.publish(make.camera_info(0, WIDTH, HEIGHT))
     graph.until(lambda: node._camera.info is not None, "camera info in the node")
+    views = ("points", "depth/image_color", "uncertainty/image_color")
+    graph.until(lambda: not any(map(node.count_subscribers, views)), "end of other subscribers")
     images.publish(make.image(1, red(4)))
     depths.wait()
     assert calls == []
@@ -456,6 +458,28 @@ def test_changes_at_run_time_take_effect_together(graph, start, make):
     images.publish(make.image(2, red()))
     depths.wait(2)
     assert node._predictor.seen[1][1] == config
+
+
+def test_the_gate_and_the_interval_change_at_run_time(graph, start, make):
+    """Sigma is a tenth of depth: at 4 m the gate of 15 % is passed, one of 5 % is not."""
+    start()
+    confident = graph.inbox(Image, "depth/confident/image_rect")
+    upper = graph.inbox(Image, "depth/upper/image_rect")
+    images = graph.publisher(Image, "image")
+    images.publish(make.image(1, red(4)))
+    wide = decode_depth(upper.wait(1)[0])
+    assert (decode_depth(confident.wait(1)[0]) == 4).all()
+    assert graph.set_parameters(NODE, max_relative_sigma=0.05, coverage=0.5).successful
+    images.publish(make.image(2, red(4)))
+    narrow = decode_depth(upper.wait(2)[1])
+    assert np.isnan(decode_depth(confident.wait(2)[1])).all()
+    np.testing.assert_allclose(wide, 4 + 1.959964 * 0.4, rtol=1e-6)
+    np.testing.assert_allclose(narrow, 4 + 0.6744898 * 0.4, rtol=1e-6)
+    result = graph.set_parameters(NODE, coverage=1.0)
+    assert (result.successful, result.reason) == (
+        False,
+        "coverage is 1.0; expected at most 0.99",
+    )
 
 
 def test_a_method_the_model_lacks_is_refused(graph, start):

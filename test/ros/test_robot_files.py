@@ -90,11 +90,25 @@ def test_rviz_shows_what_matters(displays):
         "image",
         "depth/image_color",
         "uncertainty/image_color",
+        "color_scales/image",
         "points",
+        "points/clearing",
         "evaluator_node/sparsification/image",
     }
     points = displays["points"]
     assert (points["Color Transformer"], points["Channel Name"]) == ("Intensity", "uncertainty")
+
+
+def test_rviz_has_every_output_on_fixed_ranges_that_its_names_tell(displays):
+    outputs = {"points/confident", "points/clearing"}
+    outputs |= {f"depth/{name}/image_rect" for name in ("confident", "lower", "upper")}
+    assert outputs <= displays.keys()
+    for topic, display in displays.items():
+        assert not display.get("Normalize Range")
+        assert not display.get("Autocompute Intensity Bounds")
+        if topic.endswith("/image_rect"):
+            assert f"white {display['Max Value']} m" in display["Name"]
+    assert f"red {displays['points']['Max Intensity']} m" in displays["points"]["Name"]
 
 
 def test_rviz_topics_are_those_of_the_nodes(displays, request):

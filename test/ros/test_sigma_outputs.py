@@ -39,6 +39,7 @@ TOPICS = {
     "depth/upper/camera_info": CameraInfo,
     "depth/image_color": Image,
     "uncertainty/image_color": Image,
+    "color_scales/image": Image,
     "depth/image_rect/compressedDepth": CompressedImage,
     "uncertainty/image_rect/compressedDepth": CompressedImage,
 }
@@ -88,6 +89,7 @@ def calls(monkeypatch):
 
 def test_nothing_is_made_without_a_subscriber(graph, make, maps, calls):
     node = graph.start(OutputsNode)
+    graph.until(lambda: not any(map(node.count_subscribers, TOPICS)), "end of other subscribers")
     node.outputs.publish(maps, make.header(1), CAMERA, OutputConfig(), 2.0)
     assert calls == []
     lower = graph.inbox(Image, "depth/lower/image_rect")

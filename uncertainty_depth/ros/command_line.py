@@ -62,6 +62,7 @@ published topics:
                              sensor_msgs/CompressedImage      the maps compressed; on demand
   depth/image_color          sensor_msgs/Image                color image of depth; on demand
   uncertainty/image_color    sensor_msgs/Image                color image of sigma; on demand
+  color_scales/image         sensor_msgs/Image                legend of both; on demand
   depth/model                std_msgs/String                  description of the model, JSON
   ~/latency_ms               std_msgs/Float64                 from an image's stamp to its maps
   ~/processing_time_ms       std_msgs/Float64                 the node's own work in it

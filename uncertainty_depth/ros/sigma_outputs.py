@@ -14,6 +14,7 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 from std_msgs.msg import Header
 
 from uncertainty_depth.config import OutputConfig
+from uncertainty_depth.evaluation.color_scales import color_scales
 from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, colorize
 from uncertainty_depth.gating.products import SigmaProducts
 from uncertainty_depth.geometry.camera import Camera
@@ -34,6 +35,8 @@ CLOUDS: dict[str, Callable[[SigmaProducts], NDArray[np.void]]] = {
     "points/clearing": lambda products: products.clearing_points,
 }
 COLORS = ("depth/image_color", "uncertainty/image_color")
+SCALES = "color_scales/image"
+"""The legend of the color images."""
 COMPRESSED = ("depth/image_rect/compressedDepth", "uncertainty/image_rect/compressedDepth")
 
 
@@ -55,7 +58,7 @@ class SigmaOutputs:
         self._images = publishers(Image, [f"{name}/image_rect" for name in IMAGES])
         self._infos = publishers(CameraInfo, [f"{name}/camera_info" for name in IMAGES])
         self._clouds = publishers(PointCloud2, CLOUDS)
-        self._colors = publishers(Image, COLORS)
+        self._colors = publishers(Image, (*COLORS, SCALES))
         self._compressed = publishers(CompressedImage, COMPRESSED)
 
     def publish(
@@ -96,12 +99,15 @@ class SigmaOutputs:
         self, prediction: DepthPrediction, header: Header, config: OutputConfig
     ) -> None:
         depth, sigma = COLORS
-        scales = {
-            depth: (prediction.depth_m, config.color_max_depth, DEPTH_COLORS),
-            sigma: (prediction.sigma_m, config.color_max_sigma, SIGMA_COLORS),
+        max_depth = config.color_max_depth
+        max_sigma = config.color_max_sigma
+        images = {
+            depth: lambda: colorize(prediction.depth_m, max_depth, DEPTH_COLORS),
+            sigma: lambda: colorize(prediction.sigma_m, max_sigma, SIGMA_COLORS),
+            SCALES: lambda: color_scales(max_depth, max_sigma),
         }
         for topic, publisher in _heard(self._colors).items():
-            publisher.publish(image_message(colorize(*scales[topic]), header))
+            publisher.publish(image_message(images[topic](), header))
 
     def _publish_compressed(
         self, prediction: DepthPrediction, header: Header, config: OutputConfig
