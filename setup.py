@@ -13,6 +13,8 @@ ROS = [
     "ros-rosgraph-msgs>=2.0",
 ]
 NETWORK = ["torch>=2.2", "transformers>=4.48", "safetensors>=0.4"]
+OPENVINO = ["openvino>=2024.4", "onnx>=1.16"]
+ONNXRUNTIME = ["onnxruntime>=1.18", "onnx>=1.16"]
 DOCS = ["mkdocs-material>=9.5", "mkdocstrings[python]>=0.26"]
 LINT = [
     "ruff>=0.4",
@@ -30,6 +32,8 @@ TEST = [
     "uncertainty-toolbox>=0.1.1",
     "torch-uncertainty>=0.13",
     "torchmetrics>=1.0",
+    *OPENVINO,
+    *ONNXRUNTIME,
 ]
 
 setup(
@@ -72,6 +76,8 @@ setup(
     ],
     extras_require={
         "network": NETWORK,
+        "openvino": OPENVINO,
+        "onnxruntime": ONNXRUNTIME,
         "ros": ROS,
         "test": TEST,
         "lint": LINT,

@@ -31,7 +31,8 @@ METHOD_ALIASES = {"deep_ensemble": "multi_inits", "snapshot_ensemble": "multi_ep
 """Usual names of methods that the papers of this package call otherwise."""
 COMPONENTS = ("total", "epistemic", "aleatoric")
 DEVICES = ("auto", "cpu", "cuda")
-PRECISIONS = ("fp32", "fp16", "bf16")
+PRECISIONS = ("auto", "fp32", "fp16", "bf16")
+ENGINES = ("torch", "openvino", "onnxruntime", "auto")
 LOSSES = ("l1", "berhu", "log_l1", "nll")
 HEADS = ("none", "laplace", "gaussian")
 DROPOUTS = ("bernoulli", "concrete", "gaussian")
@@ -83,7 +84,18 @@ class RawPredictorConfig:
         read_only=True,
     )
     precision: str = option(
-        "fp32", "floating-point format of the network", choices=PRECISIONS, read_only=True
+        "auto",
+        "floating-point format of the network; auto is fp32, with engine openvino bf16 where the "
+        "processor has it, and with engine auto the fastest",
+        choices=PRECISIONS,
+        read_only=True,
+    )
+    engine: str = option(
+        "torch",
+        "what runs the network: torch is the reference; auto measures those that are installed, "
+        "and remembers the fastest beside the model",
+        choices=ENGINES,
+        read_only=True,
     )
 
 

@@ -12,7 +12,7 @@ from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder.folder import create, read, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.uncertainty import ESTIMATORS, Deterministic, Ensemble, McDropout
-from uncertainty_depth.uncertainty.mc_dropout import Streams, random_stream, seeded_dropout
+from uncertainty_depth.uncertainty.mc_dropout import SeededDropout, Streams, random_stream
 
 STAMP = 1_700_000_000_123_456_789
 CONFIG = PredictorConfig(samples=5, chunk=2, seed=3)
@@ -33,7 +33,7 @@ class OneDropout(torch.nn.Module):
         self.streams = streams
 
     def forward(self, x):
-        return seeded_dropout(x, self.rate, self.streams)
+        return SeededDropout(self.rate)(x, self.streams)
 
 
 def naive_dropout(made: Hourglass, image, stamp, config):

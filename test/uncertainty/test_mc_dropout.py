@@ -14,12 +14,12 @@ from scipy import stats
 
 from uncertainty_depth.network.learned_dropout import ConcreteDropout, VariationalDropout
 from uncertainty_depth.uncertainty.mc_dropout import (
+    SeededDropout,
+    SeededGaussianDropout,
     keep_mask,
     normal_noise,
     random_stream,
     seeded,
-    seeded_dropout,
-    seeded_gaussian_dropout,
 )
 
 BIG = st.integers(0, 2**64 - 1)
@@ -87,10 +87,10 @@ def test_dropout_is_the_naive_loop_in_any_memory_layout(layout):
     x = torch.rand(1, 3, 4, 5)
     streams = [random_stream(1, 2, sample) for sample in (0, 1)]
     references = [random_stream(1, 2, sample) for sample in (0, 1)]
-    first = seeded_dropout(x.contiguous(memory_format=layout), 0.2, streams)
+    first = SeededDropout(0.2)(x.contiguous(memory_format=layout), streams)
     expected = np.stack([naive(x[0].numpy(), 0.2, bits) for bits in references])
     np.testing.assert_allclose(first.numpy(), expected, rtol=1e-6)
-    second = seeded_dropout(first, 0.2, streams)  # the next dropout draws on
+    second = SeededDropout(0.2)(first, streams)  # the next dropout draws on
     expected = np.stack(
         [naive(sample, 0.2, bits) for sample, bits in zip(expected, references, strict=True)]
     )
@@ -114,13 +114,13 @@ def test_normal_noise_is_normal():
 
 def test_gaussian_noise_has_mean_one_and_its_variance_and_is_repeatable():
     x = torch.ones(1, 20, 50, 50)
-    noisy = seeded_gaussian_dropout(x, 0.25, [random_stream(1, 2, m) for m in range(4)])
-    again = seeded_gaussian_dropout(x, 0.25, [random_stream(1, 2, m) for m in range(4)])
+    noisy = SeededGaussianDropout(0.25)(x, [random_stream(1, 2, m) for m in range(4)])
+    again = SeededGaussianDropout(0.25)(x, [random_stream(1, 2, m) for m in range(4)])
     assert torch.equal(noisy, again)
     assert noisy.shape == (4, 20, 50, 50)
     assert noisy.mean().item() == pytest.approx(1.0, abs=0.01)
     assert noisy.var().item() == pytest.approx(0.25, rel=0.02)
-    alone = seeded_gaussian_dropout(x, 0.25, [random_stream(1, 2, 3)])
+    alone = SeededGaussianDropout(0.25)(x, [random_stream(1, 2, 3)])
     assert torch.equal(alone[0], noisy[3])
 
 
@@ -129,7 +129,7 @@ def test_each_type_of_layer_is_replaced_at_its_own_rate():
     bernoulli = seeded(torch.nn.Dropout(0.3))(x, streams=[random_stream(1, 2, 3)])
     concrete = seeded(ConcreteDropout(20, rate=0.3))(x, streams=[random_stream(1, 2, 3)])
     variational = seeded(VariationalDropout(20, alpha=0.1))(x, streams=[random_stream(1, 2, 3)])
-    expected = seeded_gaussian_dropout(x, 0.1, [random_stream(1, 2, 3)])
+    expected = SeededGaussianDropout(0.1)(x, [random_stream(1, 2, 3)])
     assert torch.equal(bernoulli == 0, concrete == 0)
     torch.testing.assert_close(bernoulli, concrete)
     torch.testing.assert_close(variational, expected)

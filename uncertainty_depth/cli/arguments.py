@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from uncertainty_depth import __version__
 from uncertainty_depth.completion.held_out import HeldOutConfig
 from uncertainty_depth.config import (
+    METHODS,
     CalibrationConfig,
     ColorConfig,
     EvaluationConfig,
@@ -247,6 +248,20 @@ SIGNATURES: dict[str, Signature] = {
             ),
         ),
         "my_model my_bag another_bag --output my_calibration",
+    ),
+    "export": Signature(
+        (),
+        (
+            argument("model", type=Path, metavar="MODEL", help="model folder, or demo"),
+            argument("output", type=Path, metavar="OUT", help="folder to write"),
+            argument(
+                "--method",
+                default="",
+                choices=("", *METHODS),
+                help="uncertainty method; empty uses the method the model was trained for",
+            ),
+        ),
+        "my_model my_graphs",
     ),
     "convert-kitti": Signature(
         (),

@@ -64,6 +64,14 @@ def predict(arguments: argparse.Namespace) -> None:
         raise SourceError(f"{count} could not be read: {'; '.join(unreadable)}")
 
 
+def export(arguments: argparse.Namespace) -> None:
+    """Write a model as ONNX graphs: what samples share, and what each has of its own."""
+    from uncertainty_depth.engines.export import export as export_graphs
+
+    for path in export_graphs(arguments.model, arguments.output, arguments.method):
+        print(path)
+
+
 def convert_kitti(arguments: argparse.Namespace) -> None:
     """Convert a KITTI raw drive to a rosbag2 (MCAP) with image, points and /tf_static."""
     from uncertainty_depth.writers.convert_kitti import convert
@@ -215,6 +223,7 @@ COMMANDS: dict[str, Command] = {
     "merge": merge,
     "predict": predict,
     "calibrate": calibrate,
+    "export": export,
     "convert-kitti": convert_kitti,
     "synthesize": synthesize,
     "info": info,

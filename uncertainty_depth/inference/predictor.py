@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,23 +19,23 @@ from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidth
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.completion.sparse_input import SparseInput, check_sparse_depth, parse
 from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.engines.choice import choose
+from uncertainty_depth.engines.loading import load
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.resampling import resample_depth
-from uncertainty_depth.inference.deployment import choose_device, prepare
 from uncertainty_depth.inference.training_lens import TrainingLens
 from uncertainty_depth.metrics.distributions import distribution_of
 from uncertainty_depth.model_folder.folder import ModelFolder, read
 from uncertainty_depth.network.encoder import image_tensor, resize_image
 from uncertainty_depth.options import check
 from uncertainty_depth.records import DepthPrediction, SampleRange
-from uncertainty_depth.uncertainty import ESTIMATORS, Estimator
+from uncertainty_depth.uncertainty import Estimator
 
 logger = logging.getLogger(__name__)
 
 SINGLE = ("deterministic", "mc_dropout")
 """Methods that any model's last member can be run with."""
-TRIAL_SAMPLES = 2
 
 
 class _Settings(NamedTuple):
@@ -71,9 +69,10 @@ class Predictor:
         check(config)
         self.model = read(folder)
         self.method = _choose_method(config.method, self.model)
-        self.device = choose_device(config.device)
-        place = partial(prepare, device=self.device, precision=config.precision)
-        self._estimator: Estimator = ESTIMATORS[self.method].load(self.model, place)
+        choice = choose(self.model, self.method, config)
+        self._loaded = load(self.model, self.method, *choice, config.device)
+        self._estimator: Estimator = self._loaded.estimator
+        self.device = self._loaded.device
         self._monitors = {
             key: DataMonitor(sigma_map.kind, self.model.fitted_to.get(key))
             for key, sigma_map in self.model.calibration.items()
@@ -84,6 +83,7 @@ class Predictor:
         )
         self.config = config
         self._warn_of_missing_uncertainty(sigma_m=self._run_trial())
+        logger.info("the network runs by %s", self._loaded.description)
 
     @property
     def config(self) -> PredictorConfig:
@@ -231,7 +231,8 @@ class Predictor:
             "samples": self._estimator.passes(config),
             "seed": config.seed,
             "device": str(self.device),
-            "precision": config.precision,
+            "precision": self._loaded.precision,
+            "engine": self._loaded.engine,
             "calibration": self._settings.sigma_map.kind if config.calibrated else "off",
             "interval": self._settings.half_widths.origin,
             "parameters": sum(parameters.values()),
@@ -248,9 +249,9 @@ class Predictor:
         """Return sigma of a black image, at the network's size.
 
         An operation that the device lacks fails here, before the first frame, and the first frame
-        takes no longer than the next.
+        takes no longer than the next. It has all samples: too little memory shows here too.
         """
-        config = replace(self.config, samples=min(self.config.samples, TRIAL_SAMPLES))
+        config = self.config
         if config.precision == "fp16" and self.device.type == "cpu":
             logger.warning(
                 "fp16 on the CPU is slow where the processor has no such arithmetic; "
@@ -262,7 +263,7 @@ class Predictor:
             return self._estimator.estimate(black, 0, config).maps(config.component)[1]
         except (RuntimeError, NotImplementedError) as error:
             raise ConfigError(
-                f"precision is {config.precision!r}, which does not work on {self.device}: "
+                f"precision is {self._loaded.precision!r}, which does not work on {self.device}: "
                 f"{str(error).splitlines()[0]}"
             ) from error
 

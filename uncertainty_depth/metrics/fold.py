@@ -37,13 +37,13 @@ class ErrorBins(NamedTuple):
     """Bins of a frame's errors, for the tables that the candidates add to.
 
     Attributes:
-        index: (N,) bin of `ERROR` of each pixel.
+        bins: (N,) bin of `ERROR` of each pixel.
         coarse: (N,) bin of `ERROR_SUMS` of each pixel.
         columns: (N,) column of each pixel in the joint histograms.
         inaccurate: the pixels outside the factor 1.25, mostly few.
     """
 
-    index: Integers
+    bins: Integers
     coarse: Integers
     columns: Integers
     inaccurate: Integers
@@ -83,7 +83,7 @@ def fold_candidate(state: State, name: str, candidate: Candidate, errors: ErrorB
     if name == "method":
         tables["method.covered"] += list(candidate.covered.values())
         tables["method.scores"] += list(candidate.scores.values())
-        _fold_intervals(state, candidate.frame, errors.index, ratio_index)
+        _fold_intervals(state, candidate.frame, errors.bins, ratio_index)
 
 
 def _fold_sigma(state: State, name: str, candidate: Candidate, errors: ErrorBins) -> None:

@@ -11,6 +11,7 @@ Member `NAME` is `NAME.safetensors`. Members that share a frozen encoder hold th
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -96,22 +97,28 @@ class ModelFolder:
             {member: "decoder.", ENCODER: "encoder."} if self.shared_encoder else {member: ""}
         )
         for file_name, prefix in prefixes.items():
-            path = self.path / f"{file_name}.safetensors"
-            tensors = read_tensors(path)
-            check_tensors(path, tensors, expected=_with_prefix(network.state_dict(), prefix))
-            network.load_state_dict(tensors, strict=False)
+            self._load_part(network, file_name, prefix)
         if self.shared_encoder:
             network.freeze_encoder()
         return network.eval()
 
     def load_all(self, members: Sequence[str]) -> list[DepthNetwork]:
-        """Return one network per member; a shared encoder is one object, in memory once."""
-        networks: list[DepthNetwork] = []
-        for member in members:
-            networks.append(self.load(member))
-            if self.shared_encoder:
-                networks[-1].encoder = networks[0].encoder
+        """Return one network per member; a shared encoder is read once and is one object."""
+        if not self.shared_encoder:
+            return [self.load(member) for member in members]
+        first = self.load(members[0])
+        networks = [first]
+        for member in members[1:]:
+            network = copy.deepcopy(first, {id(first.encoder): first.encoder})
+            self._load_part(network, member, "decoder.")
+            networks.append(network)
         return networks
+
+    def _load_part(self, network: DepthNetwork, file_name: str, prefix: str) -> None:
+        path = self.path / f"{file_name}.safetensors"
+        tensors = read_tensors(path)
+        check_tensors(path, tensors, expected=_with_prefix(network.state_dict(), prefix))
+        network.load_state_dict(tensors, strict=False)
 
     def describe(self) -> dict[str, Any]:
         """Return a summary of the folder as plain values."""

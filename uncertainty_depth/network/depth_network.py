@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -113,6 +114,28 @@ class DepthNetwork(nn.Module, ABC):
     def decode(self, features: Any, size: Sequence[int]) -> NetworkOutput:
         """Return the maps of an encoder's features, at `size` = (height, width)."""
         return self.to_metres(self.decoder(features), size)
+
+    def trunk(self, image: Tensor) -> Any:
+        """Return what all samples of MC dropout share: all before the first dropout."""
+        return self.decoder.trunk(self.encode(image))
+
+    def branches(
+        self,
+        trunk: Any,
+        dropouts: Sequence[Callable[..., Tensor]],
+        streams: Sequence[Any],
+        size: Sequence[int],
+    ) -> NetworkOutput:
+        """Return the maps of M samples, (M, 1, h, w) each, at `size` = (height, width).
+
+        Args:
+            trunk: of the image.
+            dropouts: functions of maps and streams, in place of the dropout layers.
+            streams: of random numbers, one for each sample.
+            size: height and width.
+        """
+        seeded = [partial(dropout, streams=streams) for dropout in dropouts]
+        return self.to_metres(self.decoder.branches(trunk, seeded), size)
 
     def to_metres(self, raw: Tensor, size: Sequence[int]) -> NetworkOutput:
         """Return raw maps as positive metres inside the depth range, resized to `size`.

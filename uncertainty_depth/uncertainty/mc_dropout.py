@@ -6,13 +6,14 @@
   relaxation.
 - `variational_dropout` (Kingma et al. 2015): units are multiplied by N(1, alpha), alpha learned.
 
-Noise depends on the seed, the frame's stamp and the sample's number, and on nothing else.
+Noise depends on the seed, the frame's stamp, the sample's number and the type of device (the CPU,
+or a GPU), and on nothing else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -32,7 +33,10 @@ from uncertainty_depth.uncertainty.moments import Estimate, Moments
 KEY_MODULUS = 2**64
 THRESHOLDS = 2**16
 
-Streams = Sequence[np.random.Philox]
+SEED_MODULUS = 2**63
+
+Stream = np.random.Philox | torch.Generator
+Streams = Sequence[Stream]
 
 
 class McDropout:
@@ -75,26 +79,97 @@ class McDropout:
         """See `Estimator`. Sample m's masks follow from (seed, stamp, m), whatever the chunk."""
         network = self.networks[0]
         moments = Moments()
-        trunk = network.decoder.trunk(network.encode(image))
+        trunk = network.trunk(image)
         used = samples or SampleRange(0, config.samples)
         numbers = used.numbers(config.samples)
         for start in range(0, len(numbers), config.chunk):
             batch = numbers[start : start + config.chunk]
-            streams = [random_stream(config.seed, stamp_ns, sample) for sample in batch]
-            dropouts = [partial(dropout, streams=streams) for dropout in self._dropouts]
-            raw = network.decoder.branches(trunk, dropouts)
-            output = network.to_metres(raw, image.shape[-2:])
+            streams = streams_of(config.seed, stamp_ns, batch, image.device)
+            output = network.branches(trunk, self._dropouts, streams, image.shape[-2:])
             moments.add(output.depth_m, network.variance(output))
         return moments.estimate()
 
 
-def seeded(layer: nn.Module) -> Callable[..., Tensor]:
+@dataclass(frozen=True)
+class SeededDropout:
+    """Dropout at a fixed rate, of the units that the streams choose."""
+
+    rate: float
+
+    def noise(self, streams: Streams, shape: Sequence[int]) -> Tensor:
+        """Return (M, h, w, C): 1 where a unit is kept, 0 where it is dropped.
+
+        Args:
+            streams: one for each of the M samples. Each dropout of a network draws on from them.
+            shape: (C, h, w) of the maps. The noise is in channels-last order, as the network's
+                maps are in memory.
+        """
+        return _stacked(streams, shape, self._drawn, self._fill)
+
+    def _drawn(self, bits: np.random.Philox, count: int) -> NDArray[np.uint8]:
+        return keep_mask(bits, count, self.rate).view(np.uint8)
+
+    def _fill(self, maps: Tensor, generator: torch.Generator) -> None:
+        maps.bernoulli_(1.0 - self.rate, generator=generator)
+
+    def apply(self, x: Tensor, noise: Tensor) -> Tensor:
+        """Return (M, C, h, w): (1 or M, C, h, w) maps with the noise's units dropped."""
+        return (x * (1.0 / (1.0 - self.rate))) * noise.permute(0, 3, 1, 2).to(x.dtype)
+
+    def __call__(self, x: Tensor, streams: Streams) -> Tensor:
+        """Return the maps with units dropped, one sample for each stream."""
+        return self.apply(x, self.noise(streams, x.shape[1:]))
+
+
+@dataclass(frozen=True)
+class SeededGaussianDropout:
+    """Multiplication by N(1, alpha), drawn from the streams."""
+
+    alpha: float
+
+    def noise(self, streams: Streams, shape: Sequence[int]) -> Tensor:
+        """Return (M, h, w, C) float32 samples of N(0, 1); as `SeededDropout.noise`."""
+        return _stacked(
+            streams, shape, normal_noise, lambda maps, bits: maps.normal_(generator=bits)
+        )
+
+    def apply(self, x: Tensor, noise: Tensor) -> Tensor:
+        """Return (M, C, h, w): (1 or M, C, h, w) maps times 1 + sqrt(alpha) noise."""
+        return x * (1.0 + self.alpha**0.5 * noise.permute(0, 3, 1, 2)).to(x.dtype)
+
+    def __call__(self, x: Tensor, streams: Streams) -> Tensor:
+        """Return the maps times the noise, one sample for each stream."""
+        return self.apply(x, self.noise(streams, x.shape[1:]))
+
+
+def seeded(layer: nn.Module) -> SeededDropout | SeededGaussianDropout:
     """Return the function of (x, streams) that replaces a dropout layer, at its present rate."""
     if isinstance(layer, VariationalDropout):
-        return partial(seeded_gaussian_dropout, alpha=layer.alpha.item())
+        return SeededGaussianDropout(layer.alpha.item())
     if isinstance(layer, ConcreteDropout):
-        return partial(seeded_dropout, rate=layer.rate.item())
-    return partial(seeded_dropout, rate=cast(nn.Dropout, layer).p)
+        return SeededDropout(layer.rate.item())
+    return SeededDropout(cast(nn.Dropout, layer).p)
+
+
+def streams_of(
+    seed: int, stamp_ns: int, samples: Sequence[int], device: torch.device
+) -> list[Stream]:
+    """Return the random stream of each sample of one frame, for the device it is used on.
+
+    Noise that a GPU needs is drawn there: from the CPU it would be copied, tens of megabytes a
+    frame. So the same seed gives the same noise on the same type of device, and other noise on
+    another.
+    """
+    if device.type == "cpu":
+        return [random_stream(seed, stamp_ns, sample) for sample in samples]
+    return [device_stream(seed, stamp_ns, sample, device) for sample in samples]
+
+
+def device_stream(seed: int, stamp_ns: int, sample: int, device: torch.device) -> torch.Generator:
+    """Return the generator of one sample of one frame on a GPU."""
+    entropy = [seed % KEY_MODULUS, stamp_ns % KEY_MODULUS, sample]
+    state = np.random.SeedSequence(entropy).generate_state(1, np.uint64)
+    return torch.Generator(device).manual_seed(int(state[0]) % SEED_MODULUS)
 
 
 def random_stream(seed: int, stamp_ns: int, sample: int) -> np.random.Philox:
@@ -122,27 +197,20 @@ def normal_noise(bits: np.random.Philox, count: int) -> NDArray[np.float32]:
     return np.random.Generator(bits).standard_normal(count, dtype=np.float32)
 
 
-def seeded_dropout(x: Tensor, rate: float, streams: Streams) -> Tensor:
-    """Drop units of (1 or M, C, h, w) maps; one stream for each of the M samples returned.
-
-    Each dropout of a network draws on from the same streams.
-    """
-    masks = [keep_mask(bits, x[0].numel(), rate) for bits in streams]
-    return (x * (1.0 / (1.0 - rate))) * _as_maps(masks, x)
-
-
-def seeded_gaussian_dropout(x: Tensor, alpha: float, streams: Streams) -> Tensor:
-    """Multiply (1 or M, C, h, w) maps by noise N(1, alpha), as `seeded_dropout` does by masks."""
-    noise = _as_maps([normal_noise(bits, x[0].numel()) for bits in streams], x)
-    return x * (1.0 + alpha**0.5 * noise).to(x.dtype)
-
-
-def _as_maps(samples: Sequence[NDArray], x: Tensor) -> Tensor:
-    """Return M flat arrays as (M, C, h, w) on the device of `x`.
-
-    In channels-last order, as the network's maps are in memory, so that an element gets the same
-    value on every device.
-    """
-    _, channels, height, width = x.shape
-    flat = torch.from_numpy(np.stack(samples)).to(x.device, non_blocking=True)
-    return flat.view(len(samples), height, width, channels).permute(0, 3, 1, 2)
+def _stacked(
+    streams: Streams,
+    shape: Sequence[int],
+    draw: Callable[[np.random.Philox, int], NDArray],
+    fill: Callable[[Tensor, torch.Generator], object],
+) -> Tensor:
+    """Return (M, h, w, C) noise of maps of shape (C, h, w), drawn where the streams are."""
+    channels, height, width = shape
+    first = streams[0]
+    if isinstance(first, torch.Generator):
+        noise = torch.empty((len(streams), height, width, channels), device=first.device)
+        for maps, stream in zip(noise, streams, strict=True):
+            fill(maps, cast(torch.Generator, stream))
+        return noise
+    count = channels * height * width
+    drawn = [draw(cast(np.random.Philox, stream), count) for stream in streams]
+    return torch.from_numpy(np.stack(drawn)).view(len(streams), height, width, channels)

@@ -1,0 +1,205 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Every engine gives the maps that torch gives, by every method: the same units are dropped."""
+
+import json
+import logging
+import os
+
+import numpy as np
+import pytest
+import torch
+
+from uncertainty_depth.cli import main as cli
+from uncertainty_depth.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.engines import choice
+from uncertainty_depth.engines.runtimes import is_installed
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.model_folder.folder import create, set_members, write_member
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.records import SampleRange
+from uncertainty_depth.uncertainty.mc_dropout import SeededDropout, random_stream
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+CONFIG = PredictorConfig(samples=5, chunk=3, seed=3, device="cpu")
+IMAGE = np.random.default_rng(0).integers(0, 256, (64, 80, 3), dtype=np.uint8)
+STAMP = 1_700_000_000_123_456_789
+TOLERANCES = {"fp32": (1e-4, 1e-4), "bf16": (0.03, 0.01)}
+"""Largest difference of depth, and mean difference of sigma, as fractions of the depth. bfloat16
+has steps of 0.4 %."""
+VARIANTS = {
+    "mc_dropout": {"head": "laplace"},
+    "variational_dropout": {"head": "none", "dropout_type": "gaussian"},
+    "multi_epochs": {"head": "gaussian"},
+    "learned_error": {"head": "none"},
+}
+
+
+def write_model(path, method, **options):
+    """A tiny model of two members; snapshots share their encoder."""
+    names = ("error", "depth") if method == "learned_error" else ("m0", "m1")
+    torch.manual_seed(0)
+    made = Hourglass(
+        NetworkConfig(backbone="tiny", decoder_width=16, input_size=(80, 64), **options)
+    )
+    if method == "multi_epochs":
+        made.freeze_encoder()
+    for number, name in enumerate(names):
+        if number == 0:
+            create(path, made, {})
+        else:
+            torch.manual_seed(number)
+            made.decoder.final.reset_parameters()
+            made.decoder.ups[1].conv.reset_parameters()
+        write_member(path, name, made)
+    set_members(path, list(names), method)
+    return path
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    return {
+        method: write_model(folder / method, method, **options)
+        for method, options in VARIANTS.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def references(models):
+    return {
+        method: Predictor(path, CONFIG).predict(IMAGE, STAMP) for method, path in models.items()
+    }
+
+
+def engine_config(engine, precision="auto", **options):
+    if not is_installed(engine):
+        pytest.skip(f"{engine} is not installed")
+    return PredictorConfig(
+        **{
+            "samples": 5,
+            "chunk": 3,
+            "seed": 3,
+            "device": "cpu",
+            "engine": engine,
+            "precision": precision,
+            **options,
+        }
+    )
+
+
+def predictor_or_skip(model, config):
+    try:
+        return Predictor(model, config)
+    except ConfigError as error:
+        if "does not have on this processor" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+@pytest.mark.parametrize(
+    ("engine", "precision"),
+    [("openvino", "fp32"), ("openvino", "bf16"), ("onnxruntime", "fp32")],
+)
+@pytest.mark.parametrize("method", VARIANTS)
+def test_an_engine_gives_the_maps_of_torch(models, references, method, engine, precision):
+    config = engine_config(engine, precision)
+    predictor = predictor_or_skip(models[method], config)
+    assert predictor.describe()["engine"] == engine
+    assert predictor.describe()["precision"] == precision
+    found = predictor.predict(IMAGE, STAMP)
+    expected = references[method]
+    of_depth, of_sigma = TOLERANCES[precision]
+    np.testing.assert_allclose(found.depth_m, expected.depth_m, rtol=of_depth)
+    assert (expected.sigma_m > 0).mean() > 0.9
+    difference = np.abs(found.sigma_m - expected.sigma_m) / expected.depth_m
+    assert difference.mean() < of_sigma
+
+
+@pytest.mark.parametrize("method", ["mc_dropout", "multi_epochs"])
+@pytest.mark.parametrize("engine", ["openvino", "onnxruntime"])
+def test_some_of_the_samples_are_those_of_torch(models, method, engine):
+    config = engine_config(engine, "fp32")
+    some = SampleRange(1, 1)
+    expected = Predictor(models[method], CONFIG).predict(IMAGE, STAMP, some)
+    found = Predictor(models[method], config).predict(IMAGE, STAMP, some)
+    np.testing.assert_allclose(found.depth_m, expected.depth_m, rtol=1e-4)
+
+
+def test_auto_measures_once_and_remembers_beside_the_model(models, caplog):
+    model = models["mc_dropout"]
+    config = PredictorConfig(samples=2, device="cpu", engine="auto", precision="fp32")
+    with caplog.at_level(logging.INFO):
+        first = Predictor(model, config)
+    assert "is the fastest" in caplog.text
+    chosen = first.describe()["engine"]
+    remembered = json.loads((model / "engine.json").read_text())
+    assert list(remembered.values()) == [[chosen, "fp32"]]
+    caplog.clear()
+    with caplog.at_level(logging.INFO):
+        again = Predictor(model, config)
+    assert "as measured before" in caplog.text
+    assert again.describe()["engine"] == chosen
+    Predictor(model, CONFIG)  # the file disturbs no other reader of the folder
+
+
+def test_a_choice_goes_to_the_users_cache_where_the_folder_cannot_be_written(
+    models, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    model = models["learned_error"]
+    replace_bytes = choice.atomic.write_bytes
+
+    def refuse_model_folder(path, content):
+        if model in path.parents:
+            raise PermissionError(13, "read-only")
+        replace_bytes(path, content)
+
+    monkeypatch.setattr(choice.atomic, "write_bytes", refuse_model_folder)
+    choice._remember(model, "here", choice.Choice("torch", "fp32"))
+    assert not (model / "engine.json").exists()
+    assert choice._recall(model) == {"here": ["torch", "fp32"]}
+    (stored,) = tmp_path.rglob("engine.json")
+    assert os.fspath(stored).startswith(os.fspath(tmp_path / "uncertainty_depth"))
+
+
+def test_an_engine_that_is_missing_is_named_with_what_to_type(models, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"pip install 'uncertainty_depth\[openvino\]'"):
+        Predictor(models["multi_epochs"], PredictorConfig(engine="openvino", device="cpu"))
+
+
+def test_a_precision_that_an_engine_lacks_is_refused(models):
+    with pytest.raises(ConfigError, match=r"precision is 'bf16', which engine 'onnxruntime'"):
+        Predictor(models["multi_epochs"], engine_config("onnxruntime", "bf16"))
+
+
+@pytest.mark.parametrize("method", ["mc_dropout", "multi_epochs", "learned_error"])
+def test_exported_files_run_as_their_description_says(models, references, method, tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    assert cli.main(["export", str(models[method]), str(tmp_path)]) == 0
+    description = json.loads((tmp_path / "graphs.json").read_text())
+    pixels = (IMAGE / np.float32(255)).transpose(2, 0, 1)[None]
+    assert list(pixels.shape) == description["image"]["shape"]
+    streams = [random_stream(CONFIG.seed, STAMP, sample) for sample in range(CONFIG.samples)]
+    noise = {}
+    for number, each in enumerate(description["noise"]):
+        drawn = SeededDropout(each["rate"]).noise(streams, _channels_first(each))
+        noise[f"noise_{number}"] = drawn.numpy()
+    depths = []
+    for member in description["members"]:
+        trunk, branches = (
+            onnxruntime.InferenceSession(tmp_path / member[half]) for half in ("trunk", "branches")
+        )
+        shared = dict(zip(member["shared"], trunk.run(None, {"image": pixels}), strict=True))
+        results = branches.run(member["outputs"], shared | noise)
+        depths.append(results[0][:, 0])
+    expected = references[method].depth_m
+    found = depths[-1][0] if method == "learned_error" else np.concatenate(depths).mean(axis=0)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    assert len(list(tmp_path.glob("trunk*"))) == (2 if method == "learned_error" else 1)
+
+
+def _channels_first(noise):
+    _, height, width, channels = noise["shape"]
+    return channels, height, width

@@ -1,0 +1,89 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A network that an engine runs, in place of torch's: every uncertainty method takes it as is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from torch import Tensor
+
+from uncertainty_depth.engines.graphs import GraphPair, output_of, trace
+from uncertainty_depth.engines.runtimes import Compiled, Engine
+from uncertainty_depth.network.depth_network import DepthNetwork, NetworkOutput
+from uncertainty_depth.uncertainty.mc_dropout import seeded
+
+
+class EngineNetwork:
+    """`DepthNetwork` with its two halves compiled; a half that is never called is never compiled.
+
+    Args:
+        network: prepared for inference in float32 on the CPU.
+        engine: computes.
+        encoders: compiled encoders by the encoder's id, which networks with one encoder share.
+    """
+
+    def __init__(
+        self, network: DepthNetwork, engine: Engine, encoders: dict[int, Compiled]
+    ) -> None:
+        self._network = network
+        self._engine = engine
+        self._encoders = encoders
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the network has besides: its config, its decoder, its parameters."""
+        return getattr(self._network, name)
+
+    def __call__(self, image: Tensor) -> NetworkOutput:
+        """See `DepthNetwork.forward`."""
+        return self.decode(self.encode(image), image.shape[-2:])
+
+    def encode(self, image: Tensor) -> Any:
+        """See `DepthNetwork`: arrays, for `decode`."""
+        key = id(self._network.encoder)
+        if key not in self._encoders:
+            self._encoders[key] = self._engine.compile(self._plain.trunk)
+        return self._encoders[key]([image.numpy()])
+
+    def decode(self, features: Any, size: Sequence[int]) -> NetworkOutput:
+        """See `DepthNetwork`; at the size of its input."""
+        return output_of(self._decoder(features))
+
+    def trunk(self, image: Tensor) -> Any:
+        """See `DepthNetwork`: arrays, for `branches`."""
+        return self._trunk([image.numpy()])
+
+    def branches(
+        self,
+        trunk: Any,
+        dropouts: Sequence[Any],
+        streams: Sequence[Any],
+        size: Sequence[int],
+    ) -> NetworkOutput:
+        """See `DepthNetwork`: the noise is drawn as it is for torch, and given to the engine."""
+        noise = [
+            dropout.noise(streams, shape).numpy()
+            for dropout, shape in zip(dropouts, self._stochastic.noise_shapes, strict=True)
+        ]
+        return output_of(self._branches([*trunk, *noise]))
+
+    @cached_property
+    def _plain(self) -> GraphPair:
+        return trace(self._network)
+
+    @cached_property
+    def _stochastic(self) -> GraphPair:
+        return trace(self._network, [seeded(layer) for layer in self._network.decoder.dropouts])
+
+    @cached_property
+    def _decoder(self) -> Compiled:
+        return self._engine.compile(self._plain.branches)
+
+    @cached_property
+    def _trunk(self) -> Compiled:
+        return self._engine.compile(self._stochastic.trunk)
+
+    @cached_property
+    def _branches(self) -> Compiled:
+        return self._engine.compile(self._stochastic.branches)

@@ -1,0 +1,114 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Write a model's graphs as ONNX files, with what a program needs to run them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from uncertainty_depth import atomic
+from uncertainty_depth.engines.graphs import GraphPair, trace
+from uncertainty_depth.engines.runtimes import require_onnx
+from uncertainty_depth.inference.deployment import prepare
+from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.model_folder.model_json import read_json
+from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.uncertainty import ESTIMATORS, LearnedError, McDropout
+from uncertainty_depth.uncertainty.learned_error import DEPTH, ERROR
+from uncertainty_depth.uncertainty.mc_dropout import SeededDropout, seeded
+
+FILE = "graphs.json"
+FORMAT = 1
+VARIANCE_OF_SQUARED_SCALE = {"laplace": 2.0, "gaussian": 1.0}
+
+
+def export(folder: Path | str, output: Path, method: str = "") -> list[Path]:
+    """Write the ONNX graphs of a model, in float32, and `graphs.json` beside them.
+
+    A trunk that several members share is written once. `graphs.json` says which files to run on
+    which tensors, and how to draw the noise.
+
+    Args:
+        folder: the model.
+        output: folder to write; it is made.
+        method: uncertainty method; empty takes the model's own.
+
+    Returns:
+        The files.
+
+    Raises:
+        ConfigError: the package `onnx` is not installed.
+        ModelError: the folder is no model, or cannot be run with the method.
+    """
+    require_onnx()
+    model = read(folder)
+    method = method or model.method
+    estimator: Any = ESTIMATORS[method].load(
+        model, lambda network: prepare(network, torch.device("cpu"), "fp32")
+    )
+    networks: list[DepthNetwork] = estimator.networks
+    dropouts: list[Any] = []
+    if isinstance(estimator, McDropout):
+        dropouts = [seeded(layer) for layer in networks[0].decoder.dropouts]
+    names = model.members[-len(networks) :]
+    if isinstance(estimator, LearnedError):
+        names = (ERROR, DEPTH)
+    output.mkdir(parents=True, exist_ok=True)
+    files: dict[str, bytes] = {}
+    trunks: dict[int, str] = {}
+    members = []
+    noise: list[dict[str, Any]] = []
+    for name, network in zip(names, networks, strict=True):
+        pair = trace(network, dropouts)
+        key = id(network.encoder)
+        if key not in trunks:
+            trunks[key] = f"trunk_{name}.onnx" if len(networks) > 1 else "trunk.onnx"
+            files[trunks[key]] = pair.trunk.onnx
+        branches = f"branches_{name}.onnx" if len(networks) > 1 else "branches.onnx"
+        files[branches] = pair.branches.onnx
+        members.append(_member(name, trunks[key], branches, pair, network))
+        noise = [
+            _noise(dropout, shape)
+            for dropout, shape in zip(dropouts, pair.noise_shapes, strict=True)
+        ]
+    width, height = model.network.input_size
+    description = {
+        "format": FORMAT,
+        "model": model.name,
+        "method": method,
+        "image": {"name": "image", "shape": [1, 3, height, width], "colors": "RGB, 0 to 1"},
+        "depth_range_m": list(model.network.depth_range),
+        "members": members,
+        "noise": noise,
+        "calibration": read_json(model.path).get("calibration", {}).get(method),
+    }
+    files[FILE] = json.dumps(description, indent=2).encode()
+    for name, content in files.items():
+        atomic.write_bytes(output / name, content)
+    return [output / name for name in files]
+
+
+def _member(
+    name: str, trunk: str, branches: str, pair: GraphPair, network: DepthNetwork
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "trunk": trunk,
+        "branches": branches,
+        "shared": list(pair.trunk.outputs),
+        "outputs": list(pair.branches.outputs),
+        "variance_m2": {"of": "scale_m", "factor": VARIANCE_OF_SQUARED_SCALE[network.config.head]}
+        if network.config.head != "none"
+        else None,
+    }
+
+
+def _noise(dropout: Any, shape: tuple[int, ...]) -> dict[str, Any]:
+    channels, height, width = shape
+    law: dict[str, Any] = {"law": "normal, mean 0, variance 1", "type": "float32"}
+    if isinstance(dropout, SeededDropout):
+        law = {"law": "0 where a unit is dropped, else 1", "type": "uint8", "rate": dropout.rate}
+    return {"shape": ["samples", height, width, channels], **law}

@@ -1,0 +1,174 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The two graphs of a network, as ONNX: what all samples share, and what each has of its own.
+
+The trunk maps an image to tensors, the branches map these to depth and scale. With dropout the
+branches also take the noise, so that every engine drops the same units as torch does.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+from torch.utils import _pytree as pytree
+
+from uncertainty_depth.network.depth_network import DepthNetwork, NetworkOutput
+
+OPSET = 17
+SAMPLES = "samples"
+"""Name of the free dimension of the noise."""
+
+
+class Graph(NamedTuple):
+    """An ONNX graph: its bytes, and the names of its inputs and outputs."""
+
+    onnx: bytes
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+class GraphPair(NamedTuple):
+    """Trunk and branches of a network.
+
+    Attributes:
+        trunk: image, (1, 3, h, w) float32 RGB in [0, 1], to `shared_0` ...
+        branches: `shared_0` ..., and `noise_0` ... where there is dropout, to `depth_m` and, with
+            a variance head, `scale_m`, (M, 1, h, w) metres.
+        noise_shapes: (C, h, w) of the maps that each dropout acts on; none without dropout.
+    """
+
+    trunk: Graph
+    branches: Graph
+    noise_shapes: tuple[tuple[int, ...], ...]
+
+
+def trace(network: DepthNetwork, dropouts: Sequence[Any] = ()) -> GraphPair:
+    """Return the graphs of a prepared float32 network on the CPU.
+
+    Args:
+        network: to be run at its input size.
+        dropouts: in place of its dropout layers, see `uncertainty.mc_dropout`; none makes a graph
+            without dropout, whose trunk is the encoder.
+    """
+    width, height = network.config.input_size
+    image = torch.zeros(1, 3, height, width)
+    share: Callable[[Tensor], Any] = network.trunk if dropouts else network.encode
+    with torch.no_grad():
+        shared = share(image)
+        shapes = _noise_shapes(network, shared, len(dropouts))
+        noise = [_example_noise(dropout, shape) for dropout, shape in zip(dropouts, shapes)]  # noqa: B905
+        leaves, structure = pytree.tree_flatten(shared)
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        shared_names = tuple(f"shared_{number}" for number in range(len(tensors)))
+        trunk = _export(_Trunk(network, share), (image,), ("image",), shared_names)
+        branches = _Branches(network, dropouts, leaves, structure)
+        noise_names = tuple(f"noise_{number}" for number in range(len(noise)))
+        outputs = ("depth_m",) if network.config.head == "none" else ("depth_m", "scale_m")
+        pair = _export(
+            branches, (*tensors, *noise), (*shared_names, *noise_names), outputs, noise_names
+        )
+    return GraphPair(trunk, pair, tuple(shapes))
+
+
+class _Trunk(nn.Module):
+    def __init__(self, network: DepthNetwork, share: Callable[[Tensor], Any]) -> None:
+        super().__init__()
+        self.network = network
+        self.share = share
+
+    def forward(self, image: Tensor) -> tuple[Tensor, ...]:
+        leaves, _ = pytree.tree_flatten(self.share(image))
+        return tuple(leaf for leaf in leaves if isinstance(leaf, Tensor))
+
+
+class _Branches(nn.Module):
+    def __init__(
+        self,
+        network: DepthNetwork,
+        dropouts: Sequence[Any],
+        leaves: Sequence[Any],
+        structure: Any,
+    ) -> None:
+        super().__init__()
+        self.network = network
+        self.dropouts = dropouts
+        self.leaves = leaves
+        self.structure = structure
+
+    def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        remaining = iter(tensors)
+        leaves = [next(remaining) if isinstance(one, Tensor) else one for one in self.leaves]
+        shared = pytree.tree_unflatten(leaves, self.structure)
+        width, height = self.network.config.input_size
+        if self.dropouts:
+            applied = [_Applied(one, noise) for one, noise in zip(self.dropouts, remaining)]  # noqa: B905
+            raw = self.network.decoder.branches(shared, applied)
+            output = self.network.to_metres(raw, (height, width))
+        else:
+            output = self.network.decode(shared, (height, width))
+        return tuple(maps for maps in output if maps is not None)
+
+
+class _Applied:
+    """A dropout whose noise is given."""
+
+    def __init__(self, dropout: Any, noise: Tensor) -> None:
+        self.dropout = dropout
+        self.noise = noise
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return cast(Tensor, self.dropout.apply(x, self.noise))
+
+
+def _noise_shapes(network: DepthNetwork, shared: Any, number: int) -> list[tuple[int, ...]]:
+    """Return (C, h, w) of the maps that reach each dropout."""
+    shapes: list[tuple[int, ...]] = []
+
+    def note(x: Tensor) -> Tensor:
+        shapes.append(tuple(x.shape[1:]))
+        return x
+
+    if number:
+        network.decoder.branches(shared, [note] * number)
+    return shapes
+
+
+def _example_noise(dropout: Any, shape: Sequence[int]) -> Tensor:
+    from uncertainty_depth.uncertainty.mc_dropout import random_stream
+
+    return cast(Tensor, dropout.noise([random_stream(0, 0, sample) for sample in (0, 1)], shape))
+
+
+def _export(
+    module: nn.Module,
+    example: tuple[Tensor, ...],
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+    free: Sequence[str] = (),
+) -> Graph:
+    """Return a module's graph; the first dimension of `free` inputs and so of outputs is free."""
+    axes = {name: {0: SAMPLES} for name in (*free, *(outputs if free else ()))}
+    content = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # traced sizes are constants: the input has one size
+        torch.onnx.export(
+            module.eval(),
+            example,
+            content,  # type: ignore[arg-type]  # a buffer is taken, says the documentation
+            input_names=list(inputs),
+            output_names=list(outputs),
+            dynamic_axes=axes,
+            opset_version=OPSET,
+            dynamo=False,
+        )
+    return Graph(content.getvalue(), inputs, outputs)
+
+
+def output_of(maps: Sequence[Any]) -> NetworkOutput:
+    """Return the maps that an engine computed as those of a network."""
+    depth, *scale = (torch.from_numpy(each) for each in maps)
+    return NetworkOutput(depth, scale[0] if scale else None)
