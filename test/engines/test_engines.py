@@ -32,6 +32,7 @@ VARIANTS = {
     "variational_dropout": {"head": "none", "dropout_type": "gaussian"},
     "multi_epochs": {"head": "gaussian"},
     "learned_error": {"head": "none"},
+    "deterministic": {"head": "laplace", "sparse_input": "lidar"},
 }
 
 
@@ -121,8 +122,8 @@ def test_an_engine_gives_the_maps_of_torch(models, references, method, engine, p
 def test_some_of_the_samples_are_those_of_torch(models, method, engine):
     config = engine_config(engine, "fp32")
     some = SampleRange(1, 1)
-    expected = Predictor(models[method], CONFIG).predict(IMAGE, STAMP, some)
-    found = Predictor(models[method], config).predict(IMAGE, STAMP, some)
+    expected = Predictor(models[method], CONFIG).predict(IMAGE, STAMP, samples=some)
+    found = Predictor(models[method], config).predict(IMAGE, STAMP, samples=some)
     np.testing.assert_allclose(found.depth_m, expected.depth_m, rtol=1e-4)
 
 

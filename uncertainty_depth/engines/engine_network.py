@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
-from uncertainty_depth.engines.graphs import GraphPair, output_of, trace
+from uncertainty_depth.engines.graphs import GraphPair, input_channels, output_of, trace
 from uncertainty_depth.engines.runtimes import Compiled, Engine
 from uncertainty_depth.network.depth_network import DepthNetwork, NetworkOutput
 from uncertainty_depth.uncertainty.mc_dropout import seeded
@@ -44,7 +47,7 @@ class EngineNetwork:
         key = id(self._network.encoder)
         if key not in self._encoders:
             self._encoders[key] = self._engine.compile(self._plain.trunk)
-        return self._encoders[key]([image.numpy()])
+        return self._encoders[key]([self._pixels(image)])
 
     def decode(self, features: Any, size: Sequence[int]) -> NetworkOutput:
         """See `DepthNetwork`; at the size of its input."""
@@ -52,7 +55,7 @@ class EngineNetwork:
 
     def trunk(self, image: Tensor) -> Any:
         """See `DepthNetwork`: arrays, for `branches`."""
-        return self._trunk([image.numpy()])
+        return self._trunk([self._pixels(image)])
 
     def branches(
         self,
@@ -67,6 +70,13 @@ class EngineNetwork:
             for dropout, shape in zip(dropouts, self._stochastic.noise_shapes, strict=True)
         ]
         return output_of(self._branches([*trunk, *noise]))
+
+    def _pixels(self, image: Tensor) -> NDArray[np.float32]:
+        """Return the image with all channels of the graph: no sparse depth is 0 everywhere."""
+        missing = input_channels(self._network) - image.shape[1]
+        padded = functional.pad(image, (0, 0, 0, 0, 0, missing)) if missing else image
+        pixels: NDArray[np.float32] = padded.numpy()
+        return pixels
 
     @cached_property
     def _plain(self) -> GraphPair:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from uncertainty_depth import atomic
-from uncertainty_depth.engines.graphs import GraphPair, trace
+from uncertainty_depth.engines.graphs import GraphPair, input_channels, trace
 from uncertainty_depth.engines.runtimes import require_onnx
 from uncertainty_depth.inference.deployment import prepare
 from uncertainty_depth.model_folder.folder import read
@@ -79,7 +79,10 @@ def export(folder: Path | str, output: Path, method: str = "") -> list[Path]:
         "format": FORMAT,
         "model": model.name,
         "method": method,
-        "image": {"name": "image", "shape": [1, 3, height, width], "colors": "RGB, 0 to 1"},
+        "image": {"name": "image", "shape": [1, input_channels(networks[-1]), height, width]},
+        "channels": ["red, 0 to 1", "green", "blue", "depth, metres, 0 where unknown"][
+            : input_channels(networks[-1])
+        ],
         "depth_range_m": list(model.network.depth_range),
         "members": members,
         "noise": noise,

@@ -35,7 +35,8 @@ class GraphPair(NamedTuple):
     """Trunk and branches of a network.
 
     Attributes:
-        trunk: image, (1, 3, h, w) float32 RGB in [0, 1], to `shared_0` ...
+        trunk: image, (1, 3, h, w) float32 RGB in [0, 1], to `shared_0` ...; with sparse input a
+            fourth channel holds the depth in metres, 0 where unknown.
         branches: `shared_0` ..., and `noise_0` ... where there is dropout, to `depth_m` and, with
             a variance head, `scale_m`, (M, 1, h, w) metres.
         noise_shapes: (C, h, w) of the maps that each dropout acts on; none without dropout.
@@ -55,7 +56,7 @@ def trace(network: DepthNetwork, dropouts: Sequence[Any] = ()) -> GraphPair:
             without dropout, whose trunk is the encoder.
     """
     width, height = network.config.input_size
-    image = torch.zeros(1, 3, height, width)
+    image = torch.zeros(1, input_channels(network), height, width)
     share: Callable[[Tensor], Any] = network.trunk if dropouts else network.encode
     with torch.no_grad():
         shared = share(image)
@@ -72,6 +73,11 @@ def trace(network: DepthNetwork, dropouts: Sequence[Any] = ()) -> GraphPair:
             branches, (*tensors, *noise), (*shared_names, *noise_names), outputs, noise_names
         )
     return GraphPair(trunk, pair, tuple(shapes))
+
+
+def input_channels(network: DepthNetwork) -> int:
+    """Return how many channels a network takes: RGB, and sparse depth if any."""
+    return 4 if network.config.sparse_input else 3
 
 
 class _Trunk(nn.Module):
