@@ -20,12 +20,14 @@ ROSDEP_KEYS = {
     "safetensors": "python3-transformers-pip",
     "scipy": "python3-scipy",
     "sklearn": "python3-sklearn",
+    "threadpoolctl": "python3-sklearn",  # which depends on it
     "torch": "python3-torch",
     "tqdm": "python3-tqdm",
     "transformers": "python3-transformers-pip",
     "yaml": "python3-yaml",
 }
-OPTIONAL = {"jax", "numpyro", "uncertainty_toolbox"}  # extras of setup.py
+OPTIONAL = {"jax", "numpyro", "onnxruntime", "openvino", "uncertainty_toolbox"}
+"""Extras of setup.py."""
 
 
 def imports(path: Path) -> Iterator[str]:
