@@ -66,6 +66,7 @@ def camera_writer(folder):
         confidence=lambda s: s.sigma,
         frames=4,
         name="bag",
+        first=0,
         truth_image=False,
         confidence_delay_ns=0,
     ):
@@ -74,7 +75,7 @@ def camera_writer(folder):
             writer.static_transforms([("lidar", "camera", np.eye(4))])
             for index in range(frames):
                 time_ns = START_NS + index * PERIOD_NS
-                now = scene(index)
+                now = scene(first + index)
                 info_topic = depth_topic.rpartition("/")[0] + "/camera_info"
                 writer.camera_info(info_topic, time_ns, "camera", CAMERA)
                 writer.image(depth_topic, time_ns, "camera", depth(now))

@@ -20,7 +20,7 @@ from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.camera_ranges import camera_ranges
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.metrics import valid_pixels
-from uncertainty_depth.records import Frame
+from uncertainty_depth.records import DepthPrediction, Frame
 
 MIN_FRAMES = 8
 MIN_PIXELS = 1000
@@ -105,11 +105,12 @@ def collect(
     pixels: list[NDArray[np.float32]] = []
     cameras: list[Camera | None] = []
     for frame in _frames(source, config.max_frames, progress):
-        known = _pixels(frame, predictor, config, random)
+        prediction = predict_frame(predictor, frame)
+        known = random_pixels(prediction, frame.ground_truth_m, config, random)
         if known.shape[1]:
             pixels.append(known)
             cameras.append(frame.camera)
-    return _checked(Sample(source.name, tuple(pixels), tuple(cameras)))
+    return check_sample(Sample(source.name, tuple(pixels), tuple(cameras)))
 
 
 def _frames(source: Source, max_frames: int, progress: bool) -> Iterator[Frame]:
@@ -125,12 +126,14 @@ def _frames(source: Source, max_frames: int, progress: bool) -> Iterator[Frame]:
                 break
 
 
-def _pixels(
-    frame: Frame, predictor: DepthPredictor, config: CalibrationConfig, random: np.random.Generator
+def random_pixels(
+    prediction: DepthPrediction,
+    ground_truth_m: NDArray[np.float32],
+    config: CalibrationConfig,
+    random: np.random.Generator,
 ) -> NDArray[np.float32]:
     """Return predicted depth, raw sigma and true depth of random pixels, (3, n) metres."""
-    prediction = predict_frame(predictor, frame)
-    maps = (prediction.depth_m, prediction.sigma_m, frame.ground_truth_m)
+    maps = (prediction.depth_m, prediction.sigma_m, ground_truth_m)
     known = np.stack(valid_pixels(*maps, config.min_depth, config.max_depth))
     number = min(config.pixels_per_frame, known.shape[1])
     if not number:
@@ -138,12 +141,21 @@ def _pixels(
     return known[:, random.choice(known.shape[1], number, replace=False)].astype(np.float32)
 
 
-def _checked(sample: Sample) -> Sample:
+def check_sample(sample: Sample, problem: str = "") -> Sample:
+    """Return the sample.
+
+    Args:
+        sample: of a source.
+        problem: what the sentence of the error ends with.
+
+    Raises:
+        SourceError: it has too few frames or pixels to calibrate on.
+    """
     if len(sample.frames) < MIN_FRAMES or sample.pixels < MIN_PIXELS:
         raise SourceError(
             f"{sample.name} has {len(sample.frames)} frames and {sample.pixels} pixels with a "
             "prediction and a ground truth within the depth range; expected at least "
-            f"{MIN_FRAMES} frames and {MIN_PIXELS} pixels to calibrate on"
+            f"{MIN_FRAMES} frames and {MIN_PIXELS} pixels to calibrate on{problem}"
         )
     return sample
 

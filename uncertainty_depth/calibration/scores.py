@@ -35,7 +35,19 @@ def scores(sample: Sample, sigma_map: SigmaMap, distribution: str) -> Scores:
         distribution: "gaussian" or "laplace", what sigma is the standard deviation of.
     """
     raw, error = sigma_and_error([sample])
-    sigma = sigma_map(raw)
+    return scores_of_sigma(error, sigma_map(raw), distribution)
+
+
+def scores_of_sigma(
+    error: NDArray[np.float64], sigma: NDArray[np.floating], distribution: str
+) -> Scores:
+    """Return the scores of (N,) sigmas for (N,) absolute errors, metres.
+
+    Args:
+        error: absolute errors.
+        sigma: standard deviations.
+        distribution: "gaussian" or "laplace", what sigma is the standard deviation of.
+    """
     levels = np.array([0.68, 0.95])
     covered = np.asarray(coverage(error, sigma, levels, distribution=distribution))
     return {

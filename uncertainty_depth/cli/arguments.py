@@ -224,17 +224,30 @@ SIGNATURES: dict[str, Signature] = {
         "photo.jpg --model my_model --output maps",
     ),
     "calibrate": Signature(
-        (RawPredictorConfig, CalibrationConfig, HeldOutConfig, SourceConfig),
         (
-            argument("model", type=Path, metavar="MODEL", help="model folder"),
+            RawPredictorConfig,
+            PredictionTopics,
+            PredictionConfig,
+            CalibrationConfig,
+            HeldOutConfig,
+            SourceConfig,
+        ),
+        (
             argument(
-                "source", nargs="+", metavar="SOURCE", help=f"one or more sequences, each {SOURCE}"
+                "model",
+                type=Path,
+                metavar="MODEL",
+                help="model folder; with --depth-topic or predictions:DIR the first source",
+            ),
+            argument(
+                "source", nargs="*", metavar="SOURCE", help=f"one or more sequences, each {SOURCE}"
             ),
             argument(
                 "--output",
                 type=Path,
                 metavar="DIR",
-                help="folder for calibration.json and calibration.png (default: the model folder)",
+                help="folder for calibration.json and calibration.png (default: the model "
+                "folder); of recorded predictions the file of the map, e.g. map.json",
             ),
             argument(
                 "--dry-run",

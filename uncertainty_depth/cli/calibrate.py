@@ -10,11 +10,13 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from uncertainty_depth.cli.calibrate_predictions import calibrate_predictions
 from uncertainty_depth.completion.held_out import HeldOutConfig
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.options import from_arguments
+from uncertainty_depth.predictions.config import PredictionTopics
 from uncertainty_depth.shipped_model import model_path
 
 if TYPE_CHECKING:
@@ -35,7 +37,17 @@ def calibrate(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.data.source import open_source
     from uncertainty_depth.evaluation.report import check_folder
     from uncertainty_depth.inference.predictor import Predictor
+    from uncertainty_depth.predictions.open import are_predictions
 
+    topics = from_arguments(PredictionTopics, arguments)
+    if are_predictions(str(arguments.model), topics):
+        calibrate_predictions(arguments)
+        return
+    if not arguments.source:
+        raise ConfigError(
+            f"there is no source to calibrate {arguments.model} on; expected MODEL SOURCE, or "
+            "--depth-topic of what is recorded in a bag"
+        )
     shipped = model_path(arguments.model)
     if not arguments.dry_run and shipped != arguments.model:
         raise ConfigError(

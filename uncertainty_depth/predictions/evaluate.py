@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
@@ -142,16 +142,16 @@ def first_problem(source: PredictionSource, interpreter: Interpreter) -> str:
 def describe(source: PredictionSource, interpreter: Interpreter) -> dict[str, object]:
     """Return the predictions as plain values for a report, in the place of a model."""
     config = interpreter.config
+    fitted = {}
+    if interpreter.sigma_map is not None:
+        saved = interpreter.sigma_map
+        fitted = {"calibration": saved.confidence_map.kind, "head": saved.distribution}
     return {
         "model": source.predictor,
         "method": "recorded",
+        **fitted,
         "confidence_type": config.confidence_type or "sigma",
         "depth_type": config.depth_type,
         "align": config.align,
         "align_per": config.align_per,
     }
-
-
-def joined_notes(*groups: Sequence[str]) -> list[str]:
-    """Return all sentences once, in order."""
-    return list(dict.fromkeys(sentence for group in groups for sentence in group))

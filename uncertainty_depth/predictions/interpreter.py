@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.metrics.depth import scorable
 from uncertainty_depth.predictions.alignment import Alignment, fit
 from uncertainty_depth.predictions.confidence import TYPES, without_size
+from uncertainty_depth.predictions.confidence_map import SavedMap, read_map
 from uncertainty_depth.predictions.config import PredictionConfig
 from uncertainty_depth.records import DepthPrediction
 
@@ -23,18 +26,26 @@ class Interpreter:
     """Reads the values of predictions as their options say, and aligns them to the ground truth.
 
     Attributes:
-        config: the options.
+        config: the options; the type of confidence is that of the map, where there is one.
+        sigma_map: the map to metres; None without one.
         without_size: why sigma has no size; empty where it is in metres.
         alignment: of the whole source; None where each frame has its own.
     """
 
     def __init__(self, config: PredictionConfig, limits: EvaluationConfig) -> None:
-        """Take the options, and the depth range in which is aligned."""
+        """Take the options, and the depth range in which is aligned.
+
+        Raises:
+            ConfigError: the sigma map cannot be read, or is for another type of confidence.
+        """
+        self.sigma_map = read_map(config.sigma_map) if config.sigma_map else None
+        if self.sigma_map is not None:
+            config = _with_map(config, self.sigma_map)
         self.config = config
         self.alignment: Alignment | None = None
         self._limits = limits
         self._type = TYPES[config.confidence_type or "sigma"]
-        self.without_size = without_size(self._type.name)
+        self.without_size = "" if self.sigma_map else without_size(self._type.name)
         self._lowest = math.inf
         self._highest = -math.inf
 
@@ -58,7 +69,11 @@ class Interpreter:
         alignment = self._alignment_of(depth, ground_truth_m)
         limit = self._limits.max_depth
         depth_m, sigma = alignment.depth_and_sigma(depth, uncertainty, limit)
-        return DepthPrediction(depth_m, sigma if self._type.has_unit else uncertainty), alignment
+        if not self._type.has_unit:
+            sigma = uncertainty
+        if self.sigma_map is not None:
+            sigma = self.sigma_map.confidence_map(sigma, depth_m).astype(np.float32, copy=False)
+        return DepthPrediction(depth_m, sigma), alignment
 
     def points(self, depth: Floats, ground_truth_m: Floats) -> tuple[Points, Points]:
         """Return prediction and ground truth, (N,), where there are both and they can be aligned.
@@ -118,3 +133,23 @@ class Interpreter:
 
 
 NO_POINTS = (np.empty(0), np.empty(0))
+
+
+def _with_map(config: PredictionConfig, saved: SavedMap) -> PredictionConfig:
+    """Return the options with the confidence that the map takes."""
+    if config.confidence_type not in ("", saved.confidence_type):
+        raise ConfigError(
+            f"confidence_type is {config.confidence_type!r}, but sigma_map {config.sigma_map!r} "
+            f"takes {saved.confidence_type!r}; expected that type, or none"
+        )
+    if config.depth_type != saved.depth_type:
+        raise ConfigError(
+            f"depth_type is {config.depth_type!r}, but sigma_map {config.sigma_map!r} takes "
+            f"{saved.depth_type!r}; expected that type"
+        )
+    if config.align != "none":
+        raise ConfigError(
+            f"align is {config.align!r}, but sigma_map {config.sigma_map!r} gives sigma of the "
+            "depth as it is; expected align none"
+        )
+    return replace(config, confidence_type=saved.confidence_type)

@@ -1,0 +1,45 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The calibration of a confidence as text for the terminal."""
+
+from __future__ import annotations
+
+from uncertainty_depth.calibration.scores import LABELS
+from uncertainty_depth.calibration.table import text
+from uncertainty_depth.predictions.calibrate import MapCalibration
+
+SHOWN = 5
+REFERENCES = {"identity": "sigma as it is", "constant": "constant sigma"}
+
+
+def table(calibration: MapCalibration) -> str:
+    """Return the best candidates on held-out frames, then before and after on frames not used."""
+    before, after = calibration.scores()
+    worse = calibration.harmed()
+    frames = sum(trial.frames for trial in calibration.trials)
+    pixels = sum(trial.pixels for trial in calibration.trials)
+    reference = REFERENCES[calibration.reference]
+    lines = [*_candidates(calibration), "", f"{frames} frames not used ({pixels} pixels):"]
+    lines.append(f"{'':28}{reference:>18}{'map':>18}")
+    for name, label in LABELS.items():
+        mark = "   worse" if name in worse else ""
+        lines.append(
+            f"{label:28}{text(name, before[name]):>18}{text(name, after[name]):>18}{mark}"
+        )
+    return "\n".join(lines)
+
+
+def _candidates(calibration: MapCalibration) -> list[str]:
+    held_out = calibration.held_out
+    ranked = sorted(held_out, key=lambda kind: held_out[kind]["crps"])
+    chosen = calibration.confidence_map.kind
+    kinds = dict.fromkeys([*ranked[:SHOWN], chosen, calibration.reference])
+    lines = [
+        f"{len(held_out)} maps, mean over the parts of the frames left out in turn; the smallest "
+        "CRPS of those that harm nothing is chosen:",
+        f"{'':44}{'CRPS (m)':>10}{'AUCE':>10}",
+    ]
+    for kind in kinds:
+        found = held_out[kind]
+        mark = "   chosen" if kind == chosen else ""
+        lines.append(f"{kind:44}{found['crps']:10.4f}{found['auce']:10.4f}{mark}")
+    return lines
