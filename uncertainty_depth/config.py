@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from uncertainty_depth.gating.config import CompressionConfig, GatingConfig
 from uncertainty_depth.options import option
+from uncertainty_depth.predictions.config import PredictionConfig
 
 METHODS = (
     "deterministic",
@@ -551,7 +552,7 @@ class DepthNodeConfig(PredictorConfig, CameraConfig, OutputConfig, LifecycleConf
 
 
 @dataclass(frozen=True)
-class EvaluatorNodeConfig(EvaluationConfig, LidarConfig, LifecycleConfig):
+class EvaluatorNodeConfig(EvaluationConfig, LidarConfig, PredictionConfig, LifecycleConfig):
     """Parameters of the evaluator node."""
 
     use_ground_truth_image: bool = option(

@@ -95,7 +95,7 @@ def test_every_camera_is_scored_with_its_topics_and_encodings(camera, write_came
     assert np.isnan(ranks) if not topics[1] else ranks > 0.2
     has_size = confidence_type == "sigma"
     assert np.isnan(summary["uncertainty"]["auce"]) == (not has_size)
-    assert bool(summary["without_size"]) == (not has_size)
+    assert bool(evaluation.without_size) == (not has_size)
     if has_size:
         assert summary["uncertainty"]["auce"] < 0.02, "it is the true sigma"
     assert bool(interpreter.notes()) == (not topics[1]), "a constant confidence is told"

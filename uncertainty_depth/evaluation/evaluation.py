@@ -143,9 +143,4 @@ class Evaluation:
         metrics = self.metrics.compute()
         if self.without_size:
             metrics = without_sizes(metrics)
-        return {
-            "frames": self.frames(),
-            **metrics,
-            "scale": self.scale.as_dict(),
-            "without_size": self.without_size,
-        }
+        return {"frames": self.frames(), **metrics, "scale": self.scale.as_dict()}

@@ -147,6 +147,7 @@ def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
         "verdict": verdict.as_dict(),
         "requirements": [outcome.as_dict() for outcome in results],
         **metrics,
+        "without_size": evaluation.without_size,
         "geometry": dict(context.geometry),
         "notes": list(context.notes),
         "source": context.source,

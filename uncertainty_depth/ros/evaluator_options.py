@@ -9,6 +9,8 @@ from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.evaluation import report
 from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.predictions.config import FRAME, SOURCE
+from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.ros.run_state import has_state, state_folder
 
 
@@ -16,7 +18,8 @@ def check_options(config: EvaluatorNodeConfig) -> None:
     """Check that the values go together.
 
     Raises:
-        ConfigError: no depth lies between min_depth and max_depth, or the metrics refuse one.
+        ConfigError: no depth lies between min_depth and max_depth, the metrics refuse one, the
+            alignment needs a recording, or the sigma map is for another confidence.
         SourceError: a report cannot be written to `output`.
     """
     if config.min_depth >= config.max_depth:
@@ -27,6 +30,12 @@ def check_options(config: EvaluatorNodeConfig) -> None:
         OnlineMetrics(config)
     except (ValueError, OverflowError) as error:  # too many depth bins, for example
         raise ConfigError(str(error)) from error
+    if config.align != "none" and config.align_per == SOURCE:
+        raise ConfigError(
+            f"align_per is {SOURCE!r}, which needs the whole recording; expected {FRAME!r}, or "
+            "`uncertainty-depth evaluate` on a bag"
+        )
+    Interpreter(config, config)
     if config.output:
         report.check_folder(Path(config.output))
 

@@ -19,8 +19,10 @@ from uncertainty_depth.errors import MessageError
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.frame_table import FrameTable
 from uncertainty_depth.geometry.check import GeometryCheck
-from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.messages.stamps import frame_name, stamp_ns
+from uncertainty_depth.predictions.config import PredictionConfig
+from uncertainty_depth.predictions.interpreter import Interpreter
+from uncertainty_depth.predictions.maps import UNMATCHED_REASONS, decode_maps
 from uncertainty_depth.records import DepthPrediction, Skipped
 from uncertainty_depth.ros.extrinsics import Extrinsics
 from uncertainty_depth.ros.map_ground_truth import MapGroundTruth
@@ -28,11 +30,11 @@ from uncertainty_depth.ros.map_ground_truth import MapGroundTruth
 logger = logging.getLogger(__name__)
 RUN_OPTIONS = (
     *(item.name for item in fields(EvaluationConfig) if item.name != "example_frames"),
+    *(item.name for item in fields(PredictionConfig)),
     "max_time_difference",
     "use_ground_truth_image",
 )
 """Options that all scores of one run share."""
-UNMATCHED_REASONS = ("depth_without_uncertainty", "uncertainty_without_depth")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,7 @@ class LiveEvaluation:
     Attributes:
         config: options in use.
         evaluation: the scores so far.
+        interpreter: what the maps mean.
     """
 
     def __init__(
@@ -81,12 +84,17 @@ class LiveEvaluation:
         self.config = config
         self._create_table = create_table
         self._ground_truth = MapGroundTruth(config, extrinsics)
-        self._start(Evaluation(config, create_table()) if resumed is None else resumed)
+        self.interpreter = Interpreter(config, config)
+        self._start(self._new_evaluation() if resumed is None else resumed)
 
     def reset(self) -> None:
         """Start a new run: forget scores, counts, and the messages that wait."""
         self._ground_truth.reset()
-        self._start(Evaluation(self.config, self._create_table()))
+        self.interpreter = Interpreter(self.config, self.config)
+        self._start(self._new_evaluation())
+
+    def _new_evaluation(self) -> Evaluation:
+        return Evaluation(self.config, self._create_table(), self.interpreter.without_size)
 
     def _start(self, evaluation: Evaluation) -> None:
         self.evaluation = evaluation
@@ -217,15 +225,21 @@ class LiveEvaluation:
 
     def _score(self, outcome: Outcome) -> Scored | Skipped:
         depth, sigma = outcome.reference
-        prediction = DepthPrediction(decode_depth(depth), decode_depth(sigma))
-        shape = map_shape(prediction)
+        depth_map, confidence = decode_maps(depth, sigma, self.interpreter.config)
+        shape = (depth_map.shape[0], depth_map.shape[1])
         name = frame_name(outcome.stamp_ns)
         if outcome.cloud is None:
             raise self._unpaired(name)
         ground_truth_m = self._ground_truth.in_maps(outcome.cloud, depth, shape, name)
+        prediction, alignment = self.interpreter.interpret(depth_map, confidence, ground_truth_m)
         camera = self._ground_truth.known_camera(shape)
         metrics = self.evaluation.add(
-            name, outcome.stamp_ns, prediction, ground_truth_m, camera=camera
+            name,
+            outcome.stamp_ns,
+            prediction,
+            ground_truth_m,
+            camera=camera,
+            aligned_by=alignment.depth_scale,
         )
         if metrics is None:  # already counted by the evaluation
             sentence = f"frame {name} has no pixel that can be scored"
@@ -247,19 +261,3 @@ class LiveEvaluation:
     def _skip(self, record: Skipped) -> Skipped:
         self.evaluation.skip(record)
         return record
-
-
-def map_shape(prediction: DepthPrediction) -> tuple[int, int]:
-    """Return (H, W) of both maps.
-
-    Raises:
-        MessageError: they have different sizes.
-    """
-    height, width = prediction.depth_m.shape
-    if prediction.sigma_m.shape != (height, width):
-        raise MessageError(
-            "uncertainty_wrong_size",
-            f"the uncertainty image has {prediction.sigma_m.shape[::-1]} pixels; expected as many "
-            f"as the depth image, {(width, height)}",
-        )
-    return height, width

@@ -48,7 +48,8 @@ class RunNotes:
                 f"resumed: {self._resumed_frames} frames were scored before the node was killed; "
                 "example frames are from the time after"
             )
-        return (*live.camera_notes, *live.geometry.warnings(), *resumed, *losses)
+        meaning = live.interpreter.notes()
+        return (*live.camera_notes, *meaning, *live.geometry.warnings(), *resumed, *losses)
 
     def _losses(self) -> dict[str, int]:
         counts = self._health.counts()

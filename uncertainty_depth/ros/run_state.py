@@ -7,6 +7,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,13 @@ from uncertainty_depth.evaluation import saved_state
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.frame_table import FrameTable
 from uncertainty_depth.evaluation.saved_state import STATE_FILE, SavedState
+from uncertainty_depth.predictions.config import PredictionConfig
 
-PAIRING_OPTIONS = ("max_time_difference", "use_ground_truth_image")
+PAIRING_OPTIONS = (
+    "max_time_difference",
+    "use_ground_truth_image",
+    *(item.name for item in fields(PredictionConfig)),
+)
 """Options of the node that a resumed run must share, beside those of its evaluation."""
 
 
