@@ -16,9 +16,10 @@ pytest.importorskip("launch_ros", reason="launch_ros is not installed")
 import launch_testing
 import launch_testing.actions
 import launch_testing.asserts
-from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
+
+from launch import LaunchDescription
 
 LAUNCH = Path(__file__).parents[2] / "launch"
 STARTS_WITHIN_S = 120.0
