@@ -112,8 +112,12 @@ class LiveEvaluation:
 
         Raises:
             OSError: its table cannot be written.
+            ConfigError: the sigma map cannot be used.
         """
-        return Evaluation(config, self._create_table()) if self.starts_anew(config) else None
+        if not self.starts_anew(config):
+            return None
+        without_size = Interpreter(config, config).without_size
+        return Evaluation(config, self._create_table(), without_size)
 
     def reconfigure(
         self,
@@ -130,6 +134,7 @@ class LiveEvaluation:
         self._ground_truth.extrinsics = extrinsics
         if evaluation is not None:
             self._ground_truth.reset()
+            self.interpreter = Interpreter(config, config)
             self._start(evaluation)
             return
         self._pairs.queue_size = config.queue_size
