@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from uncertainty_depth.calibration.online_config import (
+    OnlineCorrectionConfig,
+    OnlineEstimateConfig,
+)
 from uncertainty_depth.gating.config import CompressionConfig, GatingConfig
 from uncertainty_depth.options import option
 from uncertainty_depth.predictions.config import PredictionConfig
@@ -526,7 +530,9 @@ class LifecycleConfig:
 
 
 @dataclass(frozen=True)
-class DepthNodeConfig(PredictorConfig, CameraConfig, OutputConfig, LifecycleConfig):
+class DepthNodeConfig(
+    PredictorConfig, CameraConfig, OutputConfig, OnlineCorrectionConfig, LifecycleConfig
+):
     """Parameters of the depth node."""
 
     model: str = option("", "model folder; demo: the shipped model", read_only=True)
@@ -535,6 +541,13 @@ class DepthNodeConfig(PredictorConfig, CameraConfig, OutputConfig, LifecycleConf
         "drop and count frames older than this when their turn comes, seconds; 0 disables",
         minimum=0.0,
         maximum=MAX_DURATION_S,
+    )
+    frame_budget_ms: float = option(
+        0.0,
+        "time for a frame from its turn to its maps, milliseconds: as many samples or members as "
+        "fit, 2 at least; 0 uses all",
+        minimum=0.0,
+        maximum=60_000.0,
     )
     reliable_input: bool = option(
         True,
@@ -552,7 +565,9 @@ class DepthNodeConfig(PredictorConfig, CameraConfig, OutputConfig, LifecycleConf
 
 
 @dataclass(frozen=True)
-class EvaluatorNodeConfig(EvaluationConfig, LidarConfig, PredictionConfig, LifecycleConfig):
+class EvaluatorNodeConfig(
+    EvaluationConfig, LidarConfig, PredictionConfig, OnlineEstimateConfig, LifecycleConfig
+):
     """Parameters of the evaluator node."""
 
     use_ground_truth_image: bool = option(

@@ -40,6 +40,7 @@ class FakePredictor:
     model = SimpleNamespace(method="mc_dropout")
     device = "cpu"
     half_widths = BY_DISTRIBUTION["gaussian"]
+    sigma_name = "fake"
     loads = 0
 
     def __init__(self, config):
@@ -51,18 +52,24 @@ class FakePredictor:
         self.method = config.method or self.model.method
         self.config = config
         self.seen = []
+        self.used = []
         FakePredictor.loads += 1
         self.gate = threading.Event()
         self.begun = threading.Semaphore(0)
         self.gate.set()
         self.fail = False
 
-    def predict(self, image, stamp, camera=None):
+    @property
+    def passes(self):
+        return self.config.samples
+
+    def predict(self, image, stamp, camera=None, samples=None):
         self.begun.release()
         assert self.gate.wait(20)
         if self.fail:
             raise RuntimeError("out of memory")
         self.seen.append((stamp, self.config))
+        self.used.append(samples)
         depth = image[..., 0].astype(np.float32)
         return DepthPrediction(depth, depth / 10)
 

@@ -12,6 +12,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
+from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
 from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig, SourceConfig
 from uncertainty_depth.data.bag import BagSource
 from uncertainty_depth.evaluation.evaluate import evaluate
@@ -38,11 +39,14 @@ class RedIsDepth:
     model = SimpleNamespace(method="mc_dropout")
     method = "mc_dropout"
     device = "cpu"
+    passes = 1
+    half_widths = BY_DISTRIBUTION["gaussian"]
+    sigma_name = "fake"
 
     def __init__(self, config=None):
         self.config = config
 
-    def predict(self, image, stamp_ns, camera=None):
+    def predict(self, image, stamp_ns, camera=None, samples=None):
         depth_m = 3 + image[..., 0].astype(np.float32) / 10
         return DepthPrediction(depth_m, depth_m / 10)
 

@@ -43,7 +43,7 @@ from uncertainty_depth.calibration.frame_window import (
 )
 from uncertainty_depth.calibration.online_config import OnlineEstimateConfig
 
-GAIN = 0.02
+GAIN = 0.1
 """Octaves by which the trim rises after a frame of which nothing is covered."""
 LIMIT = 64.0
 """Largest factor that is estimated, either way."""

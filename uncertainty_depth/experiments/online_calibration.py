@@ -44,10 +44,10 @@ from uncertainty_depth.synthetic import source as synthetic
 from uncertainty_depth.synthetic.sensors import make_camera
 from uncertainty_depth.writers.bag_writer import BagWriter
 
-WORLDS = 8
-FRAMES = 60
+WORLDS = 6
+FRAMES = 120
 QUICK_FRAMES = 12
-FIRST_SEED = 31_000
+FIRST_SEED = 41_000
 DELAY_FRAMES = 3
 NIGHT_LIGHT = 0.1
 """Of the day's light, on the sensor."""

@@ -22,7 +22,6 @@ from std_msgs.msg import Header
 from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.messages.images import decode_image, to_rgb
-from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.model_location import check_location
 from uncertainty_depth.ros.depth_outputs import DepthOutputs
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
@@ -30,6 +29,7 @@ from uncertainty_depth.ros.input_watch import InputWatch
 from uncertainty_depth.ros.managed_node import ACTIVE, ManagedNode
 from uncertainty_depth.ros.messages import age_s
 from uncertainty_depth.ros.node_camera import NodeCamera
+from uncertainty_depth.ros.predictions import Predictions
 from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
 from uncertainty_depth.ros.teardown import take_down
 from uncertainty_depth.ros.watched_input import WatchedInput
@@ -37,6 +37,7 @@ from uncertainty_depth.ros.worker import Worker
 from uncertainty_depth.shipped_model import model_path
 
 if TYPE_CHECKING:
+    from uncertainty_depth.calibration.half_widths import HalfWidths
     from uncertainty_depth.geometry.camera import Camera
     from uncertainty_depth.inference.predictor import Predictor
     from uncertainty_depth.records import DepthPrediction
@@ -105,6 +106,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         self.health = Health()
         self._camera = NodeCamera(self)
         self._outputs = DepthOutputs(self)
+        self._predictions = Predictions(self)
         self._qos = SubscriptionQos(self)
         self._qos.declare([topic for _, topic in IMAGE_TOPICS.values()], image_qos(self.config))
         self._predictor: Predictor | None = None
@@ -210,14 +212,20 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         predictor = self._active_predictor()
         self._check_age(message.header, config.max_frame_age)
         image, camera = self._camera.view(decode_image(message), config.distorted_images)
-        prediction = predictor.predict(image, stamp_ns(message.header), camera)
+        prediction, info = self._predictions.predict(
+            predictor, image, message.header, camera, config
+        )
         self._active_predictor()
+        self._predictions.publish(info, message.header)
         self._outputs.publish(prediction, message.header, camera)
         latency_ms = age_s(self, message.header) * 1e3
-        self._outputs.publish_times(latency_ms, (time.perf_counter() - start_s) * 1e3)
+        processing_ms = (time.perf_counter() - start_s) * 1e3
+        self._predictions.finished(info, processing_ms)
+        self._outputs.publish_times(latency_ms, processing_ms)
         self.health.count("processed")
         self.health.latency(latency_ms)
-        self._publish_views(predictor, prediction, image, message.header, camera)
+        half_widths = info.half_widths or predictor.half_widths
+        self._publish_views(half_widths, prediction, image, message.header, camera)
 
     def _active_predictor(self) -> Predictor:
         """Return the model; raise `MessageError` where the node was deactivated meanwhile."""
@@ -237,7 +245,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
 
     def _publish_views(
         self,
-        predictor: Predictor,
+        half_widths: HalfWidths,
         prediction: DepthPrediction,
         image: NDArray[np.uint8],
         header: Header,
@@ -245,7 +253,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
     ) -> None:
         """Publish points and color images. The maps are out: a failure drops no frame."""
         try:
-            half_width = predictor.half_widths.at(self.config.coverage)
+            half_width = half_widths.at(self.config.coverage)
             self._outputs.views.publish(prediction, header, camera, self.config, half_width, image)
         except Exception as error:
             self.health.count("views_failed")
@@ -314,7 +322,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             facts["method"] = self._predictor.method
             facts["device"] = self._predictor.device
             facts["samples"] = self.config.samples
-        return facts
+        return facts | self._predictions.facts()
 
     def close(self) -> str:
         """Shut down: finish the current frame, drop the queue, return the counts of all frames."""

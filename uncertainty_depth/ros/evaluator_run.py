@@ -19,6 +19,7 @@ from uncertainty_depth.ros.evaluator_inputs import Step
 from uncertainty_depth.ros.evaluator_options import check_options, check_output, differ
 from uncertainty_depth.ros.evaluator_reports import EvaluatorReports
 from uncertainty_depth.ros.extrinsics import Extrinsics, create_extrinsics
+from uncertainty_depth.ros.live_calibration import LiveCalibration
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
 from uncertainty_depth.ros.live_verdict import LiveVerdict
 from uncertainty_depth.ros.model_description import model_description
@@ -87,6 +88,7 @@ class EvaluatorRun:
         )
         self.reports = EvaluatorReports(node, health, self.live, self.worker, self._state, source)
         self._pooled = PooledMetrics(node, outputs, self.worker.post, lambda: self.live.evaluation)
+        self._calibration = LiveCalibration(node, config)
         self._verdict = LiveVerdict(
             self.worker.post, lambda: self.live.evaluation, lambda: self.reports.model
         )
@@ -115,6 +117,7 @@ class EvaluatorRun:
             **pairing,
             "waiting": self.worker.waiting(),
             "undecided": self.live.waiting,
+            **self._calibration.facts(),
             **self._verdict.facts,
         }
 
@@ -136,6 +139,7 @@ class EvaluatorRun:
         self.reports.close()
         self.worker.stop()
         self._pooled.close()
+        self._calibration.close()
         self.live.extrinsics.close()
 
     def prepare(self, old: EvaluatorNodeConfig, new: EvaluatorNodeConfig) -> Callable[[], None]:
@@ -179,6 +183,7 @@ class EvaluatorRun:
         previous = self.live.extrinsics
         self.live.reconfigure(config, extrinsics, evaluation)
         self.worker.capacity = STREAMS * config.queue_size
+        self._calibration.reconfigure(config)
         self.config = config
         if previous is not extrinsics:
             previous.close()
@@ -204,6 +209,7 @@ class EvaluatorRun:
             return  # shutting down: the report tells it
         if isinstance(result, Scored):
             self._outputs.publish_frame(result, self.config)
+            self._calibration.add(result)
         else:
             self._node.get_logger().warning(
                 f"not scored ({result.reason}): {result.message}",

@@ -1,0 +1,83 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What the nodes tell each other comes back as it was, and what cannot be read is refused."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.calibration.correction import IDENTITY, constant
+from uncertainty_depth.calibration.correction_in_force import InForce
+from uncertainty_depth.calibration.online import OnlineEstimate
+from uncertainty_depth.errors import MessageError
+from uncertainty_depth.messages.online_calibration import (
+    MAX_CHARACTERS,
+    PredictionInfo,
+    estimate_values,
+    info_values,
+    read_estimate,
+    read_info,
+    status_values,
+)
+from uncertainty_depth.records import SampleRange
+
+INFO = PredictionInfo("raw", SampleRange(3, 4), 8, InForce(constant(2.0), "online", "why"))
+
+
+def estimate() -> OnlineEstimate:
+    made = OnlineEstimate()
+    random = np.random.default_rng(0)
+    for index in range(30):
+        made.add(index * 10**8, np.abs(random.normal(size=50)), np.ones(50))
+    return made
+
+
+def test_how_a_prediction_was_made_is_read_back() -> None:
+    assert read_info(info_values(INFO)) == INFO
+
+
+def test_intervals_are_gaussian_where_the_estimate_is_in_force() -> None:
+    assert INFO.half_widths.at(0.95) == pytest.approx(1.96, abs=0.001)
+    own = PredictionInfo("raw", SampleRange(0, 8), 8, InForce(IDENTITY, "own", "why"))
+    assert own.half_widths is None
+
+
+def test_an_estimate_is_read_back_and_says_what_it_rests_on() -> None:
+    made = estimate()
+    values = estimate_values(made, made.correction, "raw")
+    read = read_estimate(7, values)
+    assert read.stamp_ns == 7
+    assert read.sigma == "raw"
+    assert read.correction.octaves == pytest.approx(made.correction.octaves)
+    assert values["frames"] == "30"
+    assert values["coverage"] == "0.95"
+    assert float(values["max_factor"]) == pytest.approx(made.correction.max_factor, rel=1e-3)
+
+
+@pytest.mark.parametrize("key", ["samples", "correction", "sigma"])
+def test_a_missing_value_is_named(key: str) -> None:
+    values = info_values(INFO)
+    del values[key]
+    with pytest.raises(MessageError, match="expected sigma, samples, first_sample"):
+        read_info(values)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"factor": 1}', "[" * 5000])
+def test_a_correction_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(MessageError):
+        read_estimate(0, {"sigma": "raw", "correction": text})
+    with pytest.raises(MessageError):
+        read_info(info_values(INFO) | {"correction": text})
+
+
+def test_a_status_is_found_by_its_name_and_bounded() -> None:
+    def status(name: str, value: str) -> SimpleNamespace:
+        return SimpleNamespace(name=name, values=[SimpleNamespace(key="a", value=value)])
+
+    assert status_values([status("x", "1"), status("y", "2")], "y") == {"a": "2"}
+    with pytest.raises(MessageError, match="a status called 'y'"):
+        status_values([status("x", "1")], "y")
+    with pytest.raises(MessageError, match="at most 10000 characters"):
+        status_values([status("y", "1" * (MAX_CHARACTERS + 1))], "y")

@@ -1,0 +1,189 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Both nodes over real topics: the loop of sigma, and the samples of a frame."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import CameraInfo, Image, PointCloud2
+from std_msgs.msg import Float64
+
+from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
+from uncertainty_depth.messages.depth_images import decode_depth
+from uncertainty_depth.messages.online_calibration import (
+    ESTIMATE,
+    PREDICTION,
+    PredictionInfo,
+    read_estimate,
+    read_info,
+    status_values,
+)
+from uncertainty_depth.messages.stamps import stamp_ns
+from uncertainty_depth.records import DepthPrediction, SampleRange
+from uncertainty_depth.ros import depth_node
+from uncertainty_depth.ros.depth_node import DepthNode
+from uncertainty_depth.ros.evaluator_node import EvaluatorNode
+
+SECOND_NS = 1_000_000_000
+WIDTH = 64
+HEIGHT = 48
+ERROR_M = 0.5
+OWN_SIGMA_M = 0.1
+FACTOR = ERROR_M / (1.96 * OWN_SIGMA_M)
+IDENTITY = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class OverconfidentPredictor:
+    """Half a metre too deep everywhere, with a sigma of a tenth of a metre."""
+
+    model = SimpleNamespace(method="mc_dropout")
+    method = "mc_dropout"
+    device = "cpu"
+    half_widths = BY_DISTRIBUTION["laplace"]
+    sigma_name = "mc_dropout, calibration identity"
+    passes = 8
+
+    def __init__(self, config):
+        self.config = config
+
+    def predict(self, image, stamp, camera=None, samples=None):
+        depth_m = np.full(image.shape[:2], 4 + ERROR_M, np.float32)
+        return DepthPrediction(depth_m, np.full_like(depth_m, OWN_SIGMA_M))
+
+    def check(self, config):
+        """Every option goes."""
+
+    def describe(self):
+        return {"method": self.method}
+
+
+@pytest.fixture
+def start_depth(graph, monkeypatch):
+    monkeypatch.setattr(depth_node, "load_predictor", OverconfidentPredictor)
+    return lambda **parameters: graph.start(
+        DepthNode, **{"model": "fake", "max_frame_age": 0.0, **parameters}
+    )
+
+
+class Robot:
+    """Sends an image, waits for its maps, then sends the cloud."""
+
+    def __init__(self, graph, make):
+        self._make = make
+        self.sigmas = graph.inbox(Image, "uncertainty/image_rect", 100)
+        self.infos = graph.inbox(DiagnosticArray, "depth/prediction_info", 100)
+        self._camera = graph.publisher(CameraInfo, "camera_info")
+        self._images = graph.publisher(Image, "image")
+        self._clouds = graph.publisher(PointCloud2, "lidar/points", matched=0)
+        self._sent = 0
+
+    def image(self, time_s: float) -> tuple[float, PredictionInfo]:
+        """Return sigma and how it was made."""
+        stamp = round(time_s * SECOND_NS)
+        self._camera.publish(self._make.camera_info(stamp, WIDTH, HEIGHT))
+        self._images.publish(self._make.image(stamp, np.zeros((HEIGHT, WIDTH, 3), np.uint8)))
+        self._sent += 1
+        sigma = self.sigmas.wait(self._sent)[-1]
+        message = self.infos.wait(self._sent)[-1]
+        assert stamp_ns(message.header) == stamp_ns(sigma.header) == stamp
+        info = read_info(status_values(message.status, PREDICTION))
+        return float(decode_depth(sigma)[0, 0]), info
+
+    def cloud(self, time_s: float) -> None:
+        points = self._make.points_on_plane()
+        self._clouds.publish(self._make.cloud(points, round(time_s * SECOND_NS)))
+
+
+def factor_of(message) -> float:
+    read = read_estimate(stamp_ns(message.header), status_values(message.status, ESTIMATE))
+    return read.correction.max_factor
+
+
+def wait_for_estimate(graph, node, time_s: int) -> None:
+    """Wait until the depth node has the estimate of this time."""
+    correction = node._predictions._correction
+
+    def is_there() -> bool:
+        estimate = correction._estimate
+        return estimate is not None and estimate.stamp_ns >= time_s * SECOND_NS
+
+    graph.until(is_there, "the estimate in the depth node")
+
+
+def test_sigma_is_corrected_without_running_away_and_returns_when_lidar_is_gone(
+    graph, start_depth, make
+):
+    node = start_depth(use_online_calibration=True, calibration_max_rate=100.0)
+    evaluator = graph.start(
+        EvaluatorNode, lidar_to_camera=IDENTITY, calibration_min_frames=2, example_frames=0
+    )
+    estimates = graph.inbox(DiagnosticArray, "uncertainty/calibration", LATCHED)
+    graph.until(lambda: graph.node.count_subscribers("lidar/points"), "the evaluator's input")
+    robot = Robot(graph, make)
+    sigmas = []
+    for second in range(8):
+        sigma, info = robot.image(100 + second)
+        sigmas.append(sigma)
+        robot.cloud(100 + second)
+        if second >= 1:
+            estimate = estimates.wait_for(
+                lambda message, second=second: message.header.stamp.sec == 100 + second
+            )
+            assert factor_of(estimate) == pytest.approx(FACTOR, rel=0.15)
+            wait_for_estimate(graph, node, 100 + second)
+    assert sigmas[:2] == pytest.approx([OWN_SIGMA_M] * 2)
+    assert sigmas[-1] == pytest.approx(OWN_SIGMA_M * FACTOR, rel=0.15)
+    assert info.in_force.source == "online"
+    assert info.half_widths.at(0.95) == pytest.approx(1.96, abs=0.001)
+    facts = node._facts()
+    assert facts["calibration"] == "online"
+    assert facts["samples_used"] == "8 of 8"
+    assert float(evaluator._facts()["calibration.recent_coverage"]) > 0.5
+
+    late = graph.inbox(DiagnosticArray, "uncertainty/calibration", LATCHED)  # it is latched
+    assert factor_of(late.wait()[0]) == pytest.approx(FACTOR, rel=0.15)
+    for second in (118, 119):  # more than calibration_timeout after the last cloud
+        sigma, info = robot.image(second)
+    assert sigma == pytest.approx(OWN_SIGMA_M)
+    assert info.in_force.source == "own"
+    assert info.in_force.reason.startswith("the newest estimate is 12.0 s old")
+    assert node._facts()["calibration"] == "own"
+
+
+def test_by_default_sigma_is_the_model_s_own_and_all_samples_are_used(graph, start_depth, make):
+    start_depth()
+    sigma, info = Robot(graph, make).image(100)
+    assert sigma == pytest.approx(OWN_SIGMA_M)
+    assert info.samples == SampleRange(0, 8)
+    assert info.in_force.reason == "use_online_calibration is false"
+    assert info.half_widths is None
+
+
+def test_a_budget_limits_the_samples_and_a_topic_tells_how_many(graph, start_depth, make):
+    start_depth(frame_budget_ms=0.001)
+    used = graph.inbox(Float64, "/depth_node/samples_used", 20)
+    robot = Robot(graph, make)
+    ranges = [robot.image(100 + second)[1].samples for second in range(12)]
+    counts = [samples.count for samples in ranges]
+    assert counts == [2, 4] * 4 + [2] * 4  # learning, then the least
+    assert [message.data for message in used.wait(12)] == counts
+    heard = {number for samples in ranges[-4:] for number in samples.numbers(8)}
+    assert heard == set(range(8))
+
+
+def test_an_estimate_that_cannot_be_read_is_ignored(graph, start_depth, make):
+    node = start_depth(use_online_calibration=True)
+    broken = graph.publisher(DiagnosticArray, "uncertainty/calibration", LATCHED)
+    broken.publish(DiagnosticArray())
+    sigma, info = Robot(graph, make).image(100)
+    assert sigma == pytest.approx(OWN_SIGMA_M)
+    assert info.in_force.reason.startswith("no estimate has come")
+    assert node.health.dropped() == {}
