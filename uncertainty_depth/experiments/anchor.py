@@ -1,196 +1,186 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Reliability of deep uncertainties on problems with a known answer.
 
-Schmähling et al. 2022, "A framework for benchmarking uncertainty in deep regression". Problems
-whose function is linear in its coefficients have an exact answer, Bayesian linear regression with
-the reference prior: the anchor. Its uncertainty covers the true function at its nominal rate. Deep
-methods on the same data are compared by deviation from the true function, uncertainty (both root
-mean squares, in units of the noise) and coverage within 1.96 sigma, inside and outside the
-training box, over repeated data sets. Problem families, methods and the shape of the network are
-the paper's. The numbers that could not be looked up (see `anchor_problems` and
-`anchor_methods.Settings`) were chosen here, so only the tendencies can be compared with the paper.
+Schmähling et al. 2021, "A framework for benchmarking uncertainty in deep regression". Problems
+whose function is linear in its coefficients have an exact answer, Bayesian linear regression: the
+anchor. For each test input, over training sets that differ in the noise alone: the deviation from
+the true function, the uncertainty, and the coverage, the fraction of the repetitions in which the
+deviation is smaller than 1.96 times the uncertainty. What the text leaves open and how it was
+decided stands in docs/experiments/anchor.md.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from uncertainty_depth import atomic, strict_json
-from uncertainty_depth.experiments import anchor_methods, figures, tables
+from uncertainty_depth.experiments import anchor_figures, anchor_methods, figures, tables
 from uncertainty_depth.experiments.anchor_methods import METHODS, Settings
 from uncertainty_depth.experiments.anchor_problems import (
     PROBLEMS,
     QUICK_PROBLEMS,
+    TRAINING_LIMIT,
     RegressionProblem,
     bayesian_linear_regression,
 )
 from uncertainty_depth.experiments.runner import resume
 
-TITLES = {"anchor": "anchor (exact)", **METHODS}
-QUANTITIES = {
-    "coverage": "fraction within 1.96 sigma",
-    "deviation": "deviation / noise",
-    "uncertainty": "uncertainty / noise",
-}
-REGIONS = {"in": "in distribution", "out": "out of distribution"}
+TITLES = {"anchor": "anchor (BLR)", **METHODS}
 ANCHOR_REPETITIONS = 500
-TEST_POINTS = 200
-Results = dict[tuple[str, str], Any]
-"""(problem, method) to region to quantity to one value per repetition."""
+FACTOR = 1.96
+COSTLY_FRACTION = 3
+Results = dict[tuple[str, str], dict[str, Any]]
+"""(problem, method) to what `assess` returns."""
 
 
-def assess(mean: NDArray, sigma: NDArray, truth: NDArray, noise: float) -> dict[str, NDArray]:
-    """Return the quantities of each repetition, (R,), from (R, P) predictions and truth."""
-    error = np.abs(mean - truth)
+def assess(mean: NDArray, sigma: NDArray, truth: NDArray) -> dict[str, Any]:
+    """Return the three quantities of each test input over the repetitions.
+
+    Args:
+        mean: (R, P) predictions.
+        sigma: (R, P) uncertainties.
+        truth: (P,) the true function.
+
+    Returns:
+        For each of the P inputs: mean and standard error of `deviation` and `uncertainty`,
+        `coverage`, and `rmse` over the repetitions; `prediction` and `sigma` of the first
+        repetition; `repetitions`.
+    """
+    deviation = np.abs(mean - truth)
+    root = np.sqrt(len(mean))
     return {
-        "coverage": (error <= 1.96 * sigma).mean(1),
-        "deviation": np.sqrt(np.square(error).mean(1)) / noise,
-        "uncertainty": np.sqrt(np.square(sigma).mean(1)) / noise,
+        "deviation": deviation.mean(0),
+        "deviation_error": deviation.std(0, ddof=1) / root,
+        "uncertainty": sigma.mean(0),
+        "uncertainty_error": sigma.std(0, ddof=1) / root,
+        "coverage": (deviation < FACTOR * sigma).mean(0),
+        "rmse": np.sqrt(np.square(deviation).mean(0)),
+        "prediction": mean[0],
+        "sigma": sigma[0],
+        "repetitions": len(mean),
     }
 
 
-def draw(
-    problem: RegressionProblem, repetitions: int
-) -> list[tuple[NDArray, NDArray, dict[str, NDArray]]]:
-    """Draw training inputs, targets and test points; each repetition has its own seed."""
-    data = []
-    for repetition in range(repetitions):
-        rng = np.random.default_rng([repetition, PROBLEMS.index(problem)])
-        x, y = problem.draw(rng)
-        data.append((x, y, problem.test_points(rng, TEST_POINTS)))
-    return data
-
-
-def anchor_predictions(
-    problem: RegressionProblem, data: list
-) -> dict[str, tuple[NDArray, NDArray]]:
-    """Return region to (R, P) mean and standard deviation of the exact answer."""
-    predictions = {}
-    for region in REGIONS:
-        means = []
-        sigmas = []
-        for x, y, points in data:
-            at = problem.basis(points[region])
-            mean, sigma = bayesian_linear_regression(problem.basis(x), y, at)
-            means.append(mean)
-            sigmas.append(sigma)
-        predictions[region] = (np.stack(means), np.stack(sigmas))
-    return predictions
+def anchor_predictions(problem: RegressionProblem, repetitions: int) -> tuple[NDArray, NDArray]:
+    """Return (R, P) mean and standard deviation of the exact answer."""
+    mean, sigma = bayesian_linear_regression(
+        problem.basis(problem.training_inputs()),
+        problem.targets(repetitions),
+        problem.basis(problem.at),
+        problem.noise,
+    )
+    return mean, np.broadcast_to(sigma, mean.shape)
 
 
 def deep_predictions(
-    problem: RegressionProblem, method: str, settings: Settings, data: list
-) -> dict[str, tuple[NDArray, NDArray]]:
-    """Return region to (R, P) mean and standard deviation in the units of the problem.
-
-    The network is given scaled inputs and standardised targets.
-    """
-    x = np.stack([inputs for inputs, _, _ in data])
-    y = np.stack([targets for _, targets, _ in data])
-    at = np.stack([np.concatenate([points["in"], points["out"]]) for _, _, points in data])
-    shift = y.mean(1, keepdims=True)
-    scale = y.std(1, keepdims=True)
-    outputs, deviations = anchor_methods.predict(
+    problem: RegressionProblem, method: str, settings: Settings, repetitions: int
+) -> tuple[NDArray, NDArray]:
+    """Return (R, P) mean and standard deviation; nothing is scaled for the network."""
+    mean, sigma = anchor_methods.predict(
         method,
         settings,
-        0,
-        torch.from_numpy(x / problem.limit).float(),
-        torch.from_numpy((y - shift) / scale).float()[..., None],
-        torch.from_numpy(problem.noise / scale[:, 0]).float(),
-        torch.from_numpy(at / problem.limit).float(),
+        torch.from_numpy(problem.training_inputs()).float(),
+        torch.from_numpy(problem.targets(repetitions)).float(),
+        problem.noise,
+        torch.from_numpy(problem.at).float(),
+        settings.epochs * problem.level,
+        2 * TRAINING_LIMIT,
     )
-    mean = outputs.numpy().astype(np.float64) * scale + shift
-    sigma = deviations.numpy().astype(np.float64) * scale
-    return {
-        "in": (mean[:, :TEST_POINTS], sigma[:, :TEST_POINTS]),
-        "out": (mean[:, TEST_POINTS:], sigma[:, TEST_POINTS:]),
-    }
+    return mean.double().numpy(), sigma.double().numpy()
 
 
 def compute(name: str, settings: Settings, seeds: int) -> dict[str, Any]:
-    """Return region to quantity to one value per repetition, of one problem and method."""
+    """Return the assessment of one problem and method, from `seeds` repetitions.
+
+    A costly problem gets a third of them, at least two, and half of the members.
+    """
     index, method = name.split("_", 1)
     problem = PROBLEMS[int(index)]
-    data = draw(problem, ANCHOR_REPETITIONS if method == "anchor" else seeds)
     if method == "anchor":
-        predictions = anchor_predictions(problem, data)
+        mean, sigma = anchor_predictions(problem, ANCHOR_REPETITIONS)
+    elif problem.is_costly:
+        fewer = replace(settings, members=max(settings.members // 2, 2))
+        repetitions = max(seeds // COSTLY_FRACTION, 2)
+        mean, sigma = deep_predictions(problem, method, fewer, repetitions)
     else:
-        predictions = deep_predictions(problem, method, settings, data)
-    quantities = {}
-    for region, (mean, sigma) in predictions.items():
-        truth = np.stack([problem.function(points[region]) for _, _, points in data])
-        quantities[region] = assess(mean, sigma, truth, problem.noise)
-    return quantities
+        mean, sigma = deep_predictions(problem, method, settings, max(seeds, 2))
+    return assess(mean, sigma, problem.function(problem.at))
 
 
-def plot_family(results: Results, problems: list[RegressionProblem]) -> figures.Figure:
-    """Plot mean and standard deviation over repetitions against the problems of a family.
-
-    One column per quantity, one row per region.
-    """
-    figure, axes = figures.panels(len(REGIONS), len(QUANTITIES), width=4.2, height=3.0)
-    for row, (region, place) in zip(axes, REGIONS.items(), strict=True):
-        for axis, (quantity, title) in zip(row, QUANTITIES.items(), strict=True):
-            _plot_methods(axis, results, problems, region, quantity)
-            axis.set(
-                title=f"{title}, {place}",
-                xlabel=problems[0].name.split("=")[0],
-                yscale="linear" if quantity == "coverage" else "log",
-            )
-            axis.set_xticks([problem.level for problem in problems] if len(problems) > 1 else [])
-            if quantity == "coverage":
-                axis.axhline(0.95, color="0.6", linestyle=":", linewidth=1)
-    axes[0, 0].legend(fontsize=6)
-    return figure
+def binomial_error(coverage: float, repetitions: int) -> float:
+    """Return the standard error of a coverage, sqrt(p (1 - p) / k), as the paper has it."""
+    return float(np.sqrt(coverage * (1 - coverage) / repetitions))
 
 
-def _plot_methods(
-    axis: Axes, results: Results, problems: list[RegressionProblem], region: str, quantity: str
-) -> None:
-    for number, (method, color) in enumerate(zip(TITLES, figures.COLORS, strict=False)):
-        values = [
-            np.array(results[problem.name, method][region][quantity]) for problem in problems
-        ]
-        axis.errorbar(
-            [problem.level + 0.06 * (number - 3) for problem in problems],
-            [value.mean() for value in values],
-            [value.std(ddof=1) for value in values],
-            color=color,
-            label=TITLES[method],
-            marker="o",
-            markersize=3,
-            capsize=2,
-            linewidth=1,
-        )
-
-
-def summarise(results: Results) -> tuple[list[str], list[list[str]]]:
-    """Return header and rows of mean and standard deviation over the repetitions.
-
-    One row per problem, region and method.
-    """
-    header = ["problem", "points", "method", *QUANTITIES.values()]
+def per_input(
+    results: Results, problems: list[RegressionProblem]
+) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows: the paper's inputs (figures 3 and 6), one row per method."""
+    header = ["problem", "input", "method", "deviation", "uncertainty", "coverage"]
     rows = []
-    for region, place in REGIONS.items():
-        for (problem, method), values in results.items():
-            cells = [tables.mean_and_deviation(values[region][name], 2) for name in QUANTITIES]
-            rows.append([problem, place, TITLES[method], *cells])
+    for problem in problems:
+        for name, index in problem.inputs.items():
+            for method, title in TITLES.items():
+                values = results[problem.name, method]
+                rows.append([problem.name, name, title, *_cells(values, index)])
     return header, rows
 
 
-def run(output: Path, seeds: int, quick: bool) -> None:
-    """Write tables, summary.json and plots, from `seeds` data sets per problem (the anchor: 500).
+def _cells(values: dict[str, Any], index: int) -> list[str]:
+    cells = []
+    for quantity in ("deviation", "uncertainty"):
+        mean = values[quantity][index]
+        cells.append(f"{mean:.2f} ± {values[f'{quantity}_error'][index]:.2f}")
+    coverage = values["coverage"][index]
+    error = binomial_error(coverage, values["repetitions"])
+    return [*cells, f"{coverage:.2f} ± {error:.2f}"]
 
-    The files: table.md, table.csv, summary.json, e1.png, e2.png and e3.png.
+
+def over_inputs(
+    results: Results, problems: list[RegressionProblem]
+) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows: means over all test inputs in and out of distribution.
+
+    The last column tests Lemma 1: among the inputs at which a method's mean uncertainty is below
+    the anchor's, the fraction at which it is also below the method's root mean squared error.
     """
-    settings = Settings(steps=200, members=3, passes=20) if quick else Settings()
+    header = ["problem", "inputs", "method", "deviation", "uncertainty", "coverage"]
+    header += ["uncertainty below the anchor's", "of these, below the method's rmse"]
+    rows = []
+    for problem in problems:
+        inside = problem.is_inside()
+        anchor = np.array(results[problem.name, "anchor"]["uncertainty"])
+        for place, chosen in (("in distribution", inside), ("out of distribution", ~inside)):
+            for method, title in TITLES.items():
+                values = results[problem.name, method]
+                row = [f"{np.array(values[name])[chosen].mean():.2f}" for name in header[3:6]]
+                lemma = _lemma(values, anchor, chosen) if method != "anchor" else ["", ""]
+                rows.append([problem.name, place, title, *row, *lemma])
+    return header, rows
+
+
+def _lemma(values: dict[str, Any], anchor: NDArray, chosen: NDArray[np.bool_]) -> list[str]:
+    uncertainty = np.array(values["uncertainty"])
+    is_below = chosen & (uncertainty < anchor)
+    if not is_below.any():
+        return ["0.00", ""]
+    is_too_small = uncertainty[is_below] < np.array(values["rmse"])[is_below]
+    return [f"{is_below[chosen].mean():.2f}", f"{is_too_small.mean():.2f}"]
+
+
+def run(output: Path, seeds: int, quick: bool) -> None:
+    """Write tables, summary.json and plots, from `seeds` training sets (the anchor: 500).
+
+    The files: table.md, table.csv, inputs.csv, summary.json, e1.png and e2.png (the quantities
+    against the complexity), predictions_*.png, and maps.png.
+    """
+    settings = Settings(members=3, passes=20, epochs=100) if quick else Settings()
     problems = QUICK_PROBLEMS if quick else PROBLEMS
     names = {}
     for problem in problems:
@@ -204,21 +194,38 @@ def run(output: Path, seeds: int, quick: bool) -> None:
         "anchor",
     )
     results = dict(zip(names.values(), pieces, strict=True))
-    header, rows = summarise(results)
-    intro = (
-        f"{seeds} repetitions ({ANCHOR_REPETITIONS} of the anchor); mean ± standard deviation. "
-        f"Quick run: {'yes' if quick else 'no'}.\n\n"
-    )
-    atomic.write_text(output / "table.md", intro + tables.markdown(header, rows))
+    _write_tables(output, results, problems, settings, quick)
+    for family in ("E.1", "E.2"):
+        members = [problem for problem in problems if problem.name.startswith(family)]
+        name = family.lower().replace(".", "")
+        figures.save(anchor_figures.quantities(results, members, TITLES), output / f"{name}.png")
+        for problem in (members[0], members[-1]):
+            path = output / f"predictions_{name}_{problem.level}.png"
+            figures.save(anchor_figures.predictions(results, problem, TITLES), path)
+    figures.save(anchor_figures.maps(results, problems[-1], TITLES), output / "maps.png")
+
+
+def _write_tables(
+    output: Path,
+    results: Results,
+    problems: list[RegressionProblem],
+    settings: Settings,
+    quick: bool,
+) -> None:
+    header, rows = over_inputs(results, problems)
+    input_header, input_rows = per_input(results, problems)
+    counts = {}
+    for problem in problems:
+        counts[problem.name] = results[problem.name, "ensemble"]["repetitions"]
+    intro = f"Repetitions: {counts} ({ANCHOR_REPETITIONS} of the anchor). Quick run: {quick}.\n\n"
+    text = f"{intro}{tables.markdown(header, rows)}\n{tables.markdown(input_header, input_rows)}"
+    atomic.write_text(output / "table.md", text)
     tables.write_table(output / "table.csv", header, rows)
+    tables.write_table(output / "inputs.csv", input_header, input_rows)
     values: dict[str, dict[str, Any]] = {}
     for (problem_name, method), piece in results.items():
         values.setdefault(problem_name, {})[method] = piece
     strict_json.write(
         output / "summary.json",
-        {"settings": asdict(settings), "seeds": seeds, "quick": quick, "results": values},
+        {"settings": asdict(settings), "repetitions": counts, "quick": quick, "results": values},
     )
-    for family in ("E.1", "E.2", "E.3"):
-        members = [problem for problem in problems if problem.name.startswith(family)]
-        path = output / f"{family.lower().replace('.', '')}.png"
-        figures.save(plot_family(results, members), path)

@@ -1,38 +1,42 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Regression problems with an exact answer: known functions that are linear in coefficients.
+"""Regression problems with known functions that are linear in coefficients.
 
-Schmähling et al. 2022 name the families: E.1 sinusoids of main frequency 1 to 5, E.2 the
-Styblinski-Tang polynomial in 1 to 4 dimensions, E.3 a quadratic in two. The numbers in `PROBLEMS`
-(neighbouring frequencies, coefficients, ranges, points, noise) are this project's choice.
+Schmähling et al. 2021, section 3 and its details on the implementation: E.1 four sinusoids around
+a main frequency, E.2 the Styblinski-Tang polynomial in several dimensions, E.3 a quadratic in two.
+Inputs are drawn once for a problem; from one repetition to the next only the noise is another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 Array = NDArray[np.float64]
+TRAINING_LIMIT = 4.0
+"""Half the width of the training box of every problem."""
+GRID = 1000
+MAP_GRID = 41
 
 
 @dataclass(frozen=True, eq=False)
 class RegressionProblem:
-    """y = h(x) . coefficients + N(0, noise^2), x uniform in the box [-limit, limit]^dimension.
+    """y = G(x) . gamma + N(0, noise^2), x uniform in the box [-4, 4]^dimension.
 
     Attributes:
         name: family and complexity, e.g. "E.1 f_main=3".
-        level: grows with the difficulty inside the family.
+        level: c, the main frequency or the dimension; epochs are proportional to it.
         dimension: of x.
-        basis: (N, dimension) to (N, p), the nonlinear functions h.
-        coefficients: (p,).
-        limit: half the width of the training box; out of distribution is a box a fifth wider,
-            without the training box.
-        noise: standard deviation of y around the function.
+        basis: (N, dimension) to (N, p), the nonlinear functions G.
+        coefficients: gamma, (p,).
+        noise: standard deviation of y around the function; known to all methods.
         points: training points.
+        at: (P, dimension) test inputs.
+        inputs: indices of the test inputs that the paper reports on, by its name for them.
+        is_costly: whether a run gives it a third of the repetitions and half of the members.
     """
 
     name: str
@@ -40,96 +44,116 @@ class RegressionProblem:
     dimension: int
     basis: Callable[[Array], Array]
     coefficients: Array
-    limit: float
     noise: float
     points: int
+    at: Array
+    inputs: dict[str, int]
+    is_costly: bool = False
 
     def function(self, x: Array) -> Array:
         """Return the values of the true function, (N,)."""
         return self.basis(x) @ self.coefficients
 
-    def draw(self, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Draw training inputs (points, dimension) and targets (points,)."""
-        x = rng.uniform(-self.limit, self.limit, (self.points, self.dimension))
-        return x, self.function(x) + rng.normal(0.0, self.noise, self.points)
+    def training_inputs(self) -> Array:
+        """Return the inputs of all training sets, (points, dimension)."""
+        rng = np.random.default_rng([self.points, self.dimension, self.level])
+        return rng.uniform(-TRAINING_LIMIT, TRAINING_LIMIT, (self.points, self.dimension))
 
-    def test_points(self, rng: np.random.Generator, count: int) -> dict[str, Array]:
-        """Draw `count` points inside the training box, and as many around it."""
-        inside = rng.uniform(-self.limit, self.limit, (count, self.dimension))
-        wide = rng.uniform(-1.2 * self.limit, 1.2 * self.limit, (20 * count, self.dimension))
-        return {"in": inside, "out": wide[np.abs(wide).max(1) > self.limit][:count]}
+    def targets(self, repetitions: int) -> Array:
+        """Return the targets of each repetition, (repetitions, points); each has its own seed."""
+        function = self.function(self.training_inputs())
+        seeds = range(repetitions)
+        noise = [
+            np.random.default_rng([seed, self.level]).normal(size=self.points) for seed in seeds
+        ]
+        return function + self.noise * np.stack(noise)
+
+    def is_inside(self) -> NDArray[np.bool_]:
+        """Return which test inputs are in distribution, (P,)."""
+        return np.asarray(np.abs(self.at).max(1) <= TRAINING_LIMIT)
 
 
 def sinusoids(main: int) -> RegressionProblem:
-    """Return E.1: sine and cosine at the main frequency and half a period beside it."""
+    """Return E.1, eq. 9: frequencies and phases equally spaced, coefficients uniform in [0, 1]."""
+    frequencies = main * np.linspace(0.9, 1.1, 4)
+    phases = np.linspace(0, 2 * np.pi, 4)
 
     def basis(x: Array) -> Array:
-        angle = 2 * np.pi * x * np.array([main - 0.5, main, main + 0.5])
-        return np.concatenate([np.sin(angle), np.cos(angle)], axis=1)
+        return np.sin(2 * np.pi * x * frequencies + phases)
 
-    coefficients = np.array([0.3, 1.0, 0.3, 0.3, 0.0, 0.3])
-    return RegressionProblem(f"E.1 f_main={main}", main, 1, basis, coefficients, 0.5, 0.2, 200)
+    coefficients = np.random.default_rng(1).uniform(0, 1, 4)
+    at = np.linspace(-6, 6, GRID)[:, None]
+    inputs = {f"x = {x}": int(np.abs(at[:, 0] - x).argmin()) for x in (-2.38, 1.2, -5.11)}
+    return RegressionProblem(
+        f"E.1 f_main={main}", main, 1, basis, coefficients, 0.75, 50, at, inputs
+    )
 
 
 def styblinski_tang(dimension: int) -> RegressionProblem:
-    """Return E.2: powers 1 to 4 of each coordinate, sum of (x^4 - 16 x^2 + 5 x) / 2."""
+    """Return E.2, eq. 10, the sum of (x^4 - 16 x^2 + 5 x) / 2; tested on the diagonal."""
 
     def basis(x: Array) -> Array:
-        return np.concatenate([np.ones((len(x), 1)), x, x**2, x**3, x**4], axis=1)
+        return np.stack([x, x**2, x**4], axis=2).reshape(len(x), -1)
 
-    ones = np.ones(dimension)
-    coefficients = np.concatenate([[0.0], 2.5 * ones, -8 * ones, 0 * ones, 0.5 * ones])
+    coefficients = np.tile([2.5, -8.0, 0.5], dimension)
+    diagonal = np.linspace(-5, 5, GRID)
+    at = np.repeat(diagonal[:, None], dimension, axis=1)
+    inputs = {"lambda = 0.5996": 599, "lambda = 0.074": 74}
     return RegressionProblem(
-        f"E.2 d={dimension}", dimension, dimension, basis, coefficients, 4.0, 5.0, 200 * dimension
+        f"E.2 d={dimension}",
+        dimension,
+        dimension,
+        basis,
+        coefficients,
+        3.0,
+        100 * 9 ** (dimension - 1),
+        at,
+        inputs,
+        is_costly=dimension > 1,
     )
 
 
 def quadratic() -> RegressionProblem:
-    """Return E.3: all six terms up to the second order in two dimensions."""
+    """Return E.3, eq. 11: all six terms up to the second order in two dimensions."""
 
     def basis(x: Array) -> Array:
-        second = [x[:, i] * x[:, j] for i, j in combinations_with_replacement(range(2), 2)]
-        return np.column_stack([np.ones(len(x)), x, *second])
+        first, second = x.T
+        ones = np.ones(len(x))
+        return np.column_stack([ones, first, second, first * second, first**2, second**2])
 
-    return RegressionProblem(
-        "E.3", 2, 2, basis, np.array([1.0, 1.0, -1.0, 1.0, 0.5, -1.0]), 2.0, 0.5, 200
-    )
+    axis = np.linspace(-5, 5, MAP_GRID)
+    at = np.stack(np.meshgrid(axis, axis), axis=2).reshape(-1, 2)
+    coefficients = np.random.default_rng(3).uniform(0, 1, 6)
+    return RegressionProblem("E.3", 2, 2, basis, coefficients, 0.5, 450, at, {}, is_costly=True)
 
 
 PROBLEMS = [
     *(sinusoids(main) for main in range(1, 6)),
-    *(styblinski_tang(dimension) for dimension in range(1, 5)),
+    styblinski_tang(1),
+    styblinski_tang(2),
     quadratic(),
 ]
-QUICK_PROBLEMS = [PROBLEMS[index] for index in (0, 2, 5, 6, 9)]
+QUICK_PROBLEMS = [PROBLEMS[index] for index in (0, 2, 5, 7)]
 
 
-def bayesian_linear_regression(design: Array, y: Array, at: Array) -> tuple[Array, Array]:
-    """Return posterior mean and standard deviation of the function.
+def bayesian_linear_regression(
+    design: Array, y: Array, at: Array, noise: float
+) -> tuple[Array, Array]:
+    """Return mean and standard deviation of the function, eq. 5 and 6: the anchor.
 
-    Under the reference prior p(coefficients, sigma) = 1 / sigma, the posterior of
-    h . coefficients is a scaled t distribution with N - p degrees of freedom around the
+    With known noise and the prior pi(gamma) = 1 the posterior of G(x) . gamma is normal around the
     least-squares fit.
 
     Args:
-        design: (N, p) basis functions at the training points, N > p + 2.
-        y: (N,) targets.
+        design: (N, p) basis functions at the training points, N >= p.
+        y: (R, N) targets of each repetition.
         at: (P, p) basis functions where to predict.
+        noise: standard deviation of the targets.
 
     Returns:
-        Mean and standard deviation, (P,) each.
-
-    Raises:
-        ValueError: too few points for a finite standard deviation.
+        Mean (R, P), and standard deviation (P,), which does not depend on the targets.
     """
-    freedom = len(y) - design.shape[1]
-    if freedom <= 2:
-        raise ValueError(
-            f"design has {design.shape[0]} rows for {design.shape[1]} columns; "
-            f"expected at least {design.shape[1] + 3} rows"
-        )
     q, r = np.linalg.qr(design)
-    coefficients = solve_triangular(r, q.T @ y)
-    variance = np.square(y - design @ coefficients).sum() / (freedom - 2)
+    coefficients = solve_triangular(r, q.T @ y.T)
     leverage = np.square(solve_triangular(r, at.T, trans="T")).sum(0)
-    return at @ coefficients, np.sqrt(variance * leverage)
+    return (at @ coefficients).T, noise * np.sqrt(leverage)
