@@ -13,6 +13,7 @@ from uncertainty_depth.calibration.online_config import (
     OnlineCorrectionConfig,
     OnlineEstimateConfig,
 )
+from uncertainty_depth.completion.config import SparseInputConfig
 from uncertainty_depth.gating.config import CompressionConfig, GatingConfig
 from uncertainty_depth.options import option
 from uncertainty_depth.predictions.config import PredictionConfig
@@ -143,8 +144,8 @@ class OutputConfig(ColorConfig, GatingConfig, CompressionConfig):
 
 
 @dataclass(frozen=True)
-class LidarConfig:
-    """How LiDAR points become ground truth in the camera image."""
+class ProjectionConfig:
+    """How LiDAR points become depth in the camera image."""
 
     lidar_to_camera: tuple[float, ...] = option(
         (),
@@ -152,12 +153,6 @@ class LidarConfig:
         "empty uses tf",
         minimum=-MAX_DEPTH_M,
         maximum=MAX_DEPTH_M,
-    )
-    max_time_difference: float = option(
-        0.05,
-        "maximum time between an image and the LiDAR cloud it is scored against, seconds",
-        minimum=0.0,
-        maximum=60.0,
     )
     occlusion_tolerance: float = option(
         0.1,
@@ -171,6 +166,18 @@ class LidarConfig:
         "occlusion filter: width and height of the window, pixels",
         minimum=1,
         maximum=63,
+    )
+
+
+@dataclass(frozen=True)
+class LidarConfig(ProjectionConfig):
+    """How LiDAR points become ground truth in the camera image."""
+
+    max_time_difference: float = option(
+        0.05,
+        "maximum time between an image and the LiDAR cloud it is scored against, seconds",
+        minimum=0.0,
+        maximum=60.0,
     )
 
 
@@ -531,7 +538,13 @@ class LifecycleConfig:
 
 @dataclass(frozen=True)
 class DepthNodeConfig(
-    PredictorConfig, CameraConfig, OutputConfig, OnlineCorrectionConfig, LifecycleConfig
+    PredictorConfig,
+    CameraConfig,
+    OutputConfig,
+    OnlineCorrectionConfig,
+    SparseInputConfig,
+    ProjectionConfig,
+    LifecycleConfig,
 ):
     """Parameters of the depth node."""
 

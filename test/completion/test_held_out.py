@@ -2,8 +2,8 @@
 import numpy as np
 import pytest
 
+from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.completion.held_out import (
-    HeldOutConfig,
     check_scorable,
     given_at_random,
     held_out,

@@ -39,6 +39,7 @@ class FakePredictor:
 
     model = SimpleNamespace(method="mc_dropout")
     device = "cpu"
+    sparse_input = None
     half_widths = BY_DISTRIBUTION["gaussian"]
     sigma_name = "fake"
     loads = 0
@@ -63,7 +64,7 @@ class FakePredictor:
     def passes(self):
         return self.config.samples
 
-    def predict(self, image, stamp, camera=None, samples=None):
+    def predict(self, image, stamp, camera=None, samples=None, sparse_m=None):
         self.begun.release()
         assert self.gate.wait(20)
         if self.fail:

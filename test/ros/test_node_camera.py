@@ -42,11 +42,12 @@ class RedIsDepth:
     passes = 1
     half_widths = BY_DISTRIBUTION["gaussian"]
     sigma_name = "fake"
+    sparse_input = None
 
     def __init__(self, config=None):
         self.config = config
 
-    def predict(self, image, stamp_ns, camera=None, samples=None):
+    def predict(self, image, stamp_ns, camera=None, samples=None, sparse_m=None):
         depth_m = 3 + image[..., 0].astype(np.float32) / 10
         return DepthPrediction(depth_m, depth_m / 10)
 

@@ -47,6 +47,7 @@ class OverconfidentPredictor:
     model = SimpleNamespace(method="mc_dropout")
     method = "mc_dropout"
     device = "cpu"
+    sparse_input = None
     half_widths = BY_DISTRIBUTION["laplace"]
     sigma_name = "mc_dropout, calibration identity"
     passes = 8
@@ -54,7 +55,7 @@ class OverconfidentPredictor:
     def __init__(self, config):
         self.config = config
 
-    def predict(self, image, stamp, camera=None, samples=None):
+    def predict(self, image, stamp, camera=None, samples=None, sparse_m=None):
         depth_m = np.full(image.shape[:2], 4 + ERROR_M, np.float32)
         return DepthPrediction(depth_m, np.full_like(depth_m, OWN_SIGMA_M))
 

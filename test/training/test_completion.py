@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from uncertainty_depth.completion.held_out import HeldOutConfig
+from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.completion.source import for_model
 from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.config import PredictorConfig

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from uncertainty_depth import __version__
-from uncertainty_depth.completion.held_out import HeldOutConfig
+from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import (
     METHODS,
     CalibrationConfig,

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from uncertainty_depth.cli.calibrate_predictions import calibrate_predictions
-from uncertainty_depth.completion.held_out import HeldOutConfig
+from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.interrupt import deferred_interrupt

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from uncertainty_depth.cli.requirements import check_requirements
-from uncertainty_depth.completion.held_out import HeldOutConfig
+from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import (
     EvaluationConfig,
     PredictorConfig,

@@ -9,39 +9,13 @@ the elevation of a point above the LiDAR's horizon.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.completion.config import BY_PIXEL, RING_BAND_DEG, HeldOutConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.geometry.camera import Camera, project
-from uncertainty_depth.options import option
 from uncertainty_depth.records import Scan
-
-BY_PIXEL = "pixel"
-BY_RING = "ring"
-RING_BAND_DEG = 0.5
-"""Height of a band of elevation: it holds one ring or two of a LiDAR with 64 or 128."""
-
-
-@dataclass(frozen=True)
-class HeldOutConfig:
-    """What of the known depth a model with sparse input is not given, and is scored on."""
-
-    held_out_fraction: float = option(
-        0.5,
-        "model with sparse input: fraction of the known depth that it is not given and is scored "
-        "on",
-        minimum=0.0,
-        maximum=1.0,
-    )
-    held_out_by: str = option(
-        BY_PIXEL,
-        "what is held out: pixels, by a hash of pixel and stamp, or whole LiDAR rings (bands of "
-        f"elevation of {RING_BAND_DEG} degrees)",
-        choices=(BY_PIXEL, BY_RING),
-    )
 
 
 def check_scorable(config: HeldOutConfig) -> None:

@@ -9,8 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
+from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.completion.held_out import (
-    HeldOutConfig,
     check_scorable,
     given_at_random,
     held_out,
@@ -67,7 +67,7 @@ class CompletionSource:
         ]
 
     def _rule(self) -> str:
-        if self._sparse_input.count:
+        if self._sparse_input.pixels:
             return "all that were not drawn"
         kind = "pixels" if self._config.held_out_by == "pixel" else "LiDAR rings"
         return f"{100 * self._config.held_out_fraction:g} % of the {kind}"
@@ -81,8 +81,8 @@ class CompletionSource:
 
     def _split(self, frame: Frame) -> Frame | Skipped:
         depth_m = frame.ground_truth_m
-        if self._sparse_input.count:
-            given = given_at_random(depth_m, frame.stamp_ns, self._sparse_input.count)
+        if self._sparse_input.pixels:
+            given = given_at_random(depth_m, frame.stamp_ns, self._sparse_input.pixels)
         else:
             given = np.isfinite(depth_m) & ~held_out(
                 depth_m, frame.stamp_ns, self._config, frame.scan, frame.camera

@@ -18,10 +18,10 @@ class SparseInput(NamedTuple):
     """A parsed option `sparse_input`.
 
     Attributes:
-        count: pixels of known depth that the network takes, for random:N; 0 for lidar.
+        pixels: of known depth that the network takes, for random:N; 0 for lidar.
     """
 
-    count: int
+    pixels: int
 
 
 def parse(text: str) -> SparseInput | None:

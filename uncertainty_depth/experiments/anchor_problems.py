@@ -82,7 +82,7 @@ def sinusoids(main: int) -> RegressionProblem:
         return np.sin(2 * np.pi * x * frequencies + phases)
 
     coefficients = np.random.default_rng(1).uniform(0, 1, 4)
-    at = np.linspace(-6, 6, GRID)[:, None]
+    at: Array = np.linspace(-6, 6, GRID, dtype=np.float64)[:, None]
     inputs = {f"x = {x}": int(np.abs(at[:, 0] - x).argmin()) for x in (-2.38, 1.2, -5.11)}
     return RegressionProblem(
         f"E.1 f_main={main}", main, 1, basis, coefficients, 0.75, 50, at, inputs
@@ -97,7 +97,7 @@ def styblinski_tang(dimension: int) -> RegressionProblem:
 
     coefficients = np.tile([2.5, -8.0, 0.5], dimension)
     diagonal = np.linspace(-5, 5, GRID)
-    at = np.repeat(diagonal[:, None], dimension, axis=1)
+    at: Array = np.repeat(diagonal[:, None], dimension, axis=1)
     inputs = {"lambda = 0.5996": 599, "lambda = 0.074": 74}
     return RegressionProblem(
         f"E.2 d={dimension}",

@@ -18,7 +18,7 @@ from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.distortion import Distortion
 
 if TYPE_CHECKING:
-    from uncertainty_depth.config import LidarConfig
+    from uncertainty_depth.config import ProjectionConfig
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,7 @@ def ground_truth_from_cloud(
     points: NDArray[np.floating],
     lidar_to_camera: NDArray[np.float64],
     camera: Camera,
-    config: LidarConfig,
+    config: ProjectionConfig,
 ) -> NDArray[np.float32]:
     """Return the ground truth of a camera image from a cloud: projected, without occluded points.
 

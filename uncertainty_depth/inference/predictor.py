@@ -144,7 +144,9 @@ class Predictor:
         resized = resize_image(image, self.model.network.input_size)
         pixels = image_tensor(resized[None], self.device)
         if sparse_m is not None:
-            sparse = self._sparse_tensor(sparse_m, image.shape[:2]) / float(factor)
+            sparse = self._sparse_tensor(sparse_m, (image.shape[0], image.shape[1])) / float(
+                factor
+            )
             pixels = torch.cat([pixels, sparse], dim=1)
         estimate = self._estimator.estimate(pixels, stamp_ns, config, samples)
         depth, sigma = estimate.maps(config.component)

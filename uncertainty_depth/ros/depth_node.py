@@ -25,7 +25,10 @@ from uncertainty_depth.messages.images import decode_image, to_rgb
 from uncertainty_depth.model_location import check_location
 from uncertainty_depth.ros.depth_outputs import DepthOutputs
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
+from uncertainty_depth.ros.extrinsics import create_extrinsics
 from uncertainty_depth.ros.input_watch import InputWatch
+from uncertainty_depth.ros.lidar_input import TOPIC as LIDAR_TOPIC
+from uncertainty_depth.ros.lidar_input import LidarInput
 from uncertainty_depth.ros.managed_node import ACTIVE, ManagedNode
 from uncertainty_depth.ros.messages import age_s
 from uncertainty_depth.ros.node_camera import NodeCamera
@@ -109,10 +112,12 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         self._predictions = Predictions(self)
         self._qos = SubscriptionQos(self)
         self._qos.declare([topic for _, topic in IMAGE_TOPICS.values()], image_qos(self.config))
+        self._qos.declare([LIDAR_TOPIC], sensor_qos(1, self.config.reliable_input))
         self._predictor: Predictor | None = None
         self._worker: Worker[Image | CompressedImage] | None = None
         self._images: WatchedInput | None = None
         self._camera_info: WatchedInput | None = None
+        self._lidar: LidarInput | None = None
         self._diagnostics = DiagnosticsPublisher(
             self, self.health, self._awaited, self._facts, self.standing
         )
@@ -138,7 +143,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             )
         self._predictor = predictor = load_or_free(self.config)
         to_rgb()  # before the first image: it tries cv_bridge in a child process
-        self._outputs.publish_model(predictor.describe())
+        self._outputs.publish_model(self._description(predictor, self.config))
         self._worker = Worker(
             self._process, lambda _, reason: self.health.drop(reason), self.config.queue_size
         )
@@ -147,7 +152,9 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         )
 
     def _activate(self) -> None:
-        """Subscribe to images and their camera info."""
+        """Subscribe to images and their camera info, and to the LiDAR where the model takes it."""
+        if self._predictor is not None and self._predictor.sparse_input is not None:
+            self._lidar = LidarInput(self, self.health, self._qos, self.config)
         self._camera_info = WatchedInput(
             self,
             self.health,
@@ -164,10 +171,14 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
     def _deactivate(self) -> None:
         """Unsubscribe, and wait for the frame in hand, which is dropped as all that wait are."""
         inputs = self._inputs()
+        lidar = self._lidar
         self._images = None
         self._camera_info = None
+        self._lidar = None
         for watched in inputs:
             watched.close()
+        if lidar is not None:
+            lidar.extrinsics.close()
         if self._worker is not None:
             wait([self._worker.call(lambda: None)], FINISH_S)
 
@@ -180,7 +191,8 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         free_memory()
 
     def _inputs(self) -> tuple[WatchedInput, ...]:
-        return tuple(item for item in (self._images, self._camera_info) if item is not None)
+        lidar = None if self._lidar is None else self._lidar.watched
+        return tuple(item for item in (self._images, self._camera_info, lidar) if item is not None)
 
     def _subscribe(self, config: DepthNodeConfig) -> WatchedInput:
         message_type, topic = IMAGE_TOPICS[config.compressed_input]
@@ -212,8 +224,10 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         predictor = self._active_predictor()
         self._check_age(message.header, config.max_frame_age)
         image, camera = self._camera.view(decode_image(message), config.distorted_images)
+        lidar = self._lidar
+        sparse_m = None if lidar is None else lidar.sparse_depth(message.header, camera, config)
         prediction, info = self._predictions.predict(
-            predictor, image, message.header, camera, config
+            predictor, image, message.header, camera, config, sparse_m
         )
         self._active_predictor()
         self._predictions.publish(info, message.header)
@@ -226,6 +240,14 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         self.health.latency(latency_ms)
         half_widths = info.half_widths or predictor.half_widths
         self._publish_views(half_widths, prediction, image, message.header, camera)
+
+    @staticmethod
+    def _description(predictor: Predictor, config: DepthNodeConfig) -> dict[str, Any]:
+        """Return what the evaluator must know of the model and of its input."""
+        if predictor.sparse_input is None:
+            return predictor.describe()
+        withheld = {name: getattr(config, name) for name in ("held_out_fraction", "held_out_by")}
+        return {**predictor.describe(), **withheld}
 
     def _active_predictor(self) -> Predictor:
         """Return the model; raise `MessageError` where the node was deactivated meanwhile."""
@@ -278,6 +300,10 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         predictor = current if is_same_method else load_or_free(new)
         predictor.check(new)
         has_new_input = any(getattr(old, name) != getattr(new, name) for name in INPUT_PARAMETERS)
+        lidar = self._lidar
+        extrinsics = None
+        if lidar is not None and old.lidar_to_camera != new.lidar_to_camera:
+            extrinsics = create_extrinsics(self, new.lidar_to_camera, False)
 
         def apply() -> None:
             before = predictor.config
@@ -286,13 +312,17 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             try:
                 if has_new_input and previous is not None:
                     self._images = self._subscribe(new)
-                self._outputs.publish_model(predictor.describe())
+                self._outputs.publish_model(self._description(predictor, new))
             except Exception:
                 predictor.config = before
                 self._replace_images(previous)
                 raise
             if previous is not None and previous is not self._images:
                 previous.close()
+            if lidar is not None and extrinsics is not None:
+                former = lidar.extrinsics
+                lidar.extrinsics = extrinsics
+                former.close()
             self._predictor = predictor
             worker.capacity = new.queue_size
 

@@ -22,7 +22,7 @@ from uncertainty_depth.ros.extrinsics import Extrinsics, create_extrinsics
 from uncertainty_depth.ros.live_calibration import LiveCalibration
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
 from uncertainty_depth.ros.live_verdict import LiveVerdict
-from uncertainty_depth.ros.model_description import model_description
+from uncertainty_depth.ros.model_description import held_out_rule, model_description
 from uncertainty_depth.ros.pooled_metrics import PooledMetrics
 from uncertainty_depth.ros.run_state import RunState
 from uncertainty_depth.ros.score_outputs import ScoreOutputs
@@ -100,11 +100,15 @@ class EvaluatorRun:
         self.worker.post(self.reports.save_state)
 
     def on_model(self, message: String) -> None:
-        """Take the description of the model that predicts, for the report."""
+        """Take the description of the model that predicts, and what it was not given."""
         try:
-            self.reports.model = model_description(message.data)
+            description = model_description(message.data)
+            rule = held_out_rule(description)
         except MessageError as error:
             self._node.get_logger().warning(f"{error}: the report will not name the model")
+            return
+        self.reports.model = description
+        self.worker.post(partial(self.live.set_held_out, rule))
 
     def reset(self) -> None:
         """Discard all scores and counts."""

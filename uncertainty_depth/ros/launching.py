@@ -23,7 +23,7 @@ from launch_ros.actions import Node, PushRosNamespace
 from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
-from uncertainty_depth.config import DepthNodeConfig, EvaluatorNodeConfig
+from uncertainty_depth.config import DepthNodeConfig, EvaluatorNodeConfig, ProjectionConfig
 from uncertainty_depth.options import element_type
 
 PACKAGE = "uncertainty_depth"
@@ -50,6 +50,7 @@ class NodeLaunch(NamedTuple):
     def argument(self, name: str) -> str:
         """Return the launch argument of a parameter."""
         shared = {"params_file", "respawn", *names_of(DepthNodeConfig)}
+        shared -= names_of(ProjectionConfig)  # both nodes look at the same LiDAR
         return f"{self.prefix}{name}" if name in shared else name
 
 
@@ -62,7 +63,7 @@ DEPTH = NodeLaunch(
     "depth_node",
     "depth.yaml",
     DepthNodeConfig,
-    {"image": "image", "camera_info": "camera_info"},
+    {"image": "image", "camera_info": "camera_info", "lidar": "lidar/points"},
 )
 EVALUATOR = NodeLaunch(
     "evaluator_node",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig
 from uncertainty_depth.data.exact_pairs import ExactPairs, Unmatched
 from uncertainty_depth.data.pairing import Outcome, Pairer
@@ -143,6 +144,10 @@ class LiveEvaluation:
             self.evaluation.config, example_frames=config.example_frames
         )
         self.evaluation.examples.resize(config.example_frames)
+
+    def set_held_out(self, rule: HeldOutConfig | None) -> None:
+        """Score only depth that a model with sparse input was not given; None: all depth."""
+        self._ground_truth.held_out = rule
 
     @property
     def extrinsics(self) -> Extrinsics:

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.completion.config import HeldOutConfig
+from uncertainty_depth.completion.held_out import held_out
 from uncertainty_depth.config import EvaluatorNodeConfig
-from uncertainty_depth.errors import MessageError
+from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.check import GeometryCheck
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import ground_truth_from_depth_image
+from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.records import Scan
 from uncertainty_depth.ros.extrinsics import Extrinsics
 from uncertainty_depth.ros.map_camera import MapCamera
@@ -26,6 +29,7 @@ class MapGroundTruth:
         config: options of the projection.
         extrinsics: where the LiDAR sits.
         camera: of the maps.
+        held_out: what the model with sparse input was not given; None for one of the image alone.
         check: has seen every ground truth since `reset`. Without a camera image it compares no
             edges; a wrong unit and a cloud that is out of view are told.
     """
@@ -35,6 +39,7 @@ class MapGroundTruth:
         self.extrinsics = extrinsics
         self.camera = MapCamera()
         self.check = GeometryCheck()
+        self.held_out: HeldOutConfig | None = None
 
     def reset(self) -> None:
         """Forget what the check has seen."""
@@ -58,7 +63,7 @@ class MapGroundTruth:
             return self._from_cloud(message, depth, shape, name)
         ground_truth_m = self.camera.as_maps(ground_truth_from_depth_image(message, shape))
         self.check.update(None, ground_truth_m)
-        return ground_truth_m
+        return self._not_given(ground_truth_m, depth, name)
 
     def known_camera(self, shape: tuple[int, int]) -> Camera | None:
         """Return the camera of maps of this shape; None without one, as with a depth image."""
@@ -89,4 +94,34 @@ class MapGroundTruth:
         self.check.update(None, ground_truth_m, camera, Scan(points, lidar_to_camera))
         if np.isnan(ground_truth_m).all():
             raise MessageError("no_lidar_point_in_view", f"no LiDAR point falls into frame {name}")
-        return ground_truth_m
+        scan = Scan(points, lidar_to_camera)
+        return self._not_given(ground_truth_m, depth, name, scan, camera)
+
+    def _not_given(
+        self,
+        ground_truth_m: NDArray[np.float32],
+        depth: Any,
+        name: str,
+        scan: Scan | None = None,
+        camera: Camera | None = None,
+    ) -> NDArray[np.float32]:
+        """Return the ground truth that the model was not given as its sparse input."""
+        rule = self.held_out
+        if rule is None:
+            return ground_truth_m
+        if rule.held_out_fraction == 0:
+            raise MessageError(
+                "would_score_its_input",
+                f"frame {name}: the model was given all of the LiDAR, and would be scored on its "
+                "input; start depth_node with held_out_fraction above 0",
+            )
+        try:
+            mask = held_out(ground_truth_m, stamp_ns(depth.header), rule, scan, camera)
+        except ConfigError as error:
+            raise MessageError("would_score_its_input", f"frame {name}: {error}") from error
+        if not mask.any():
+            raise MessageError(
+                "no_depth_held_out",
+                f"frame {name}: no pixel of the ground truth was held out from the model's input",
+            )
+        return np.where(mask, ground_truth_m, np.float32(np.nan))

@@ -6,7 +6,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from uncertainty_depth.errors import MessageError
+from uncertainty_depth.completion.config import HeldOutConfig
+from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.options import from_mapping
 
 MAX_CHARACTERS = 100_000
 MAX_DEPTH = 8
@@ -39,6 +41,22 @@ def model_description(text: str) -> dict[str, Any]:
     if not isinstance(calibration, (str, type(None))):
         content["calibration"] = json.dumps(calibration)
     return _encodable(content)
+
+
+def held_out_rule(description: dict[str, Any]) -> HeldOutConfig | None:
+    """Return what a model with sparse input was not given; None for one of the image alone.
+
+    Raises:
+        MessageError: "model_description", the entries have other types or values.
+    """
+    if not description.get("sparse_input"):
+        return None
+    names = ("held_out_fraction", "held_out_by")
+    given = {name: description[name] for name in names if name in description}
+    try:
+        return from_mapping(HeldOutConfig, {"held_out_fraction": 0.0, **given})
+    except ConfigError as error:
+        raise MessageError("model_description", f"depth/model says {error}") from error
 
 
 def _depth(value: Any) -> int:

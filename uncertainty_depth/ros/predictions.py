@@ -63,6 +63,7 @@ class Predictions:
         header: Header,
         camera: Camera | None,
         config: DepthNodeConfig,
+        sparse_m: NDArray[np.float32] | None = None,
     ) -> tuple[DepthPrediction, PredictionInfo]:
         """Return the maps to be published, and how they were made.
 
@@ -72,10 +73,11 @@ class Predictions:
             header: of the camera image.
             camera: of the image; None where unknown.
             config: the parameters in use.
+            sparse_m: (H, W) known depth for a model that takes it, metres; None: there is none.
         """
         stamp = stamp_ns(header)
         samples = self._budget_of(predictor).choose(config.frame_budget_ms, predictor.passes)
-        prediction = predictor.predict(image, stamp, camera, samples=samples)
+        prediction = predictor.predict(image, stamp, camera, samples=samples, sparse_m=sparse_m)
         self._correction.config = config
         in_force = self._correction.at(stamp, predictor.sigma_name)
         corrected = replace(prediction, sigma_m=in_force.correction(prediction.sigma_m))

@@ -37,8 +37,8 @@ def with_sparse_input(
     count = known.sum(dim=(1, 2, 3)).cpu()
     chance = torch.rand(depth_m.shape, generator=generator).to(depth_m.device)
     fraction = torch.empty(len(depth_m)).uniform_(*GIVEN_FRACTIONS, generator=generator)
-    if sparse_input.count:
-        fraction = (sparse_input.count / count.clamp_min(1)).clamp_max(0.5)
+    if sparse_input.pixels:
+        fraction = (sparse_input.pixels / count.clamp_min(1)).clamp_max(0.5)
     is_empty = torch.rand(len(depth_m), generator=generator) < EMPTY_FRACTION
     fraction = torch.where(is_empty, 0.0, fraction).to(depth_m.device)
     given = known & (chance < fraction[:, None, None, None])

@@ -1,0 +1,183 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A depth node whose model takes the LiDAR, and an evaluator that scores what it was not given."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import CameraInfo, Image, PointCloud2
+from std_msgs.msg import String
+
+from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
+from uncertainty_depth.completion.config import HeldOutConfig
+from uncertainty_depth.completion.held_out import held_out
+from uncertainty_depth.completion.sparse_input import SparseInput
+from uncertainty_depth.config import EvaluatorNodeConfig
+from uncertainty_depth.errors import MessageError
+from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.ros import depth_node
+from uncertainty_depth.ros.depth_node import DepthNode
+from uncertainty_depth.ros.extrinsics import FixedExtrinsics
+from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
+from uncertainty_depth.ros.model_description import held_out_rule
+
+WIDTH = 32
+HEIGHT = 24
+IDENTITY = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+MS = 1_000_000
+
+
+class CompletingPredictor:
+    """Depth is 9 m, and the sparse depth where there is any."""
+
+    model = SimpleNamespace(method="deterministic")
+    method = "deterministic"
+    device = "cpu"
+    half_widths = BY_DISTRIBUTION["gaussian"]
+    sparse_input = SparseInput(0)
+    passes = 1
+    sigma_name = "fake"
+
+    def __init__(self, config):
+        self.config = config
+
+    def predict(self, image, stamp_ns, camera=None, samples=None, sparse_m=None):
+        depth = np.full(image.shape[:2], 9, np.float32)
+        if sparse_m is not None:
+            depth = np.where(np.isnan(sparse_m), depth, sparse_m)
+        return DepthPrediction(depth, depth / 10)
+
+    def check(self, config):
+        pass
+
+    def describe(self):
+        return {"method": self.method, "sparse_input": "lidar"}
+
+
+@pytest.fixture
+def start(graph, monkeypatch):
+    monkeypatch.setattr(depth_node, "load_predictor", CompletingPredictor)
+
+    def start_node(**parameters):
+        options = {"model": "fake", "max_frame_age": 0.0, "lidar_to_camera": IDENTITY}
+        return graph.start(DepthNode, **{**options, **parameters})
+
+    return start_node
+
+
+def decoded(message):
+    values = np.frombuffer(message.data, np.float32)
+    return values.reshape(message.height, message.width)
+
+
+def test_the_newest_cloud_reaches_the_model_and_without_one_the_image_does_alone(
+    graph, start, make
+):
+    node = start(max_cloud_age=0.15)
+    depths = graph.inbox(Image, "depth/image_rect")
+    images = graph.publisher(Image, "image")
+    clouds = graph.publisher(PointCloud2, "lidar/points")
+    infos = graph.publisher(CameraInfo, "camera_info")
+    infos.publish(make.camera_info(1, WIDTH, HEIGHT))
+    graph.until(lambda: node._camera.info is not None, "camera info in the node")
+    picture = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
+
+    images.publish(make.image(1000 * MS, picture))
+    assert (decoded(depths.wait(1)[0]) == 9).all()
+    assert node.health.counts()["image_alone.no_cloud"] == 1
+
+    clouds.publish(make.cloud(make.points_on_plane(), 1050 * MS))
+    graph.until(lambda: node._lidar._cloud is not None, "a cloud in the node")
+    images.publish(make.image(1100 * MS, picture))
+    given = decoded(depths.wait(2)[1])
+    assert 50 < (given == 4).sum() <= 400
+    assert (given == 9).any()
+
+    images.publish(make.image(1300 * MS, picture))
+    assert (decoded(depths.wait(3)[2]) == 9).all()
+    assert node.health.counts()["image_alone.cloud_too_old"] == 1
+    assert node.health.counts()["processed"] == 3
+
+
+def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, start, make):
+    node = start(held_out_fraction=0.5)
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    description = json.loads(graph.inbox(String, "depth/model", latched).wait()[0].data)
+    rule = held_out_rule(description)
+    assert rule == HeldOutConfig(0.5, "pixel")
+
+    header = make.header(1100 * MS)
+    camera = _camera(make)
+    node._lidar._on_cloud(make.cloud(make.points_on_plane(), 1050 * MS))
+    sparse_m = node._lidar.sparse_depth(header, camera, node.config)
+    live = evaluation(make, rule)
+    live.add_depth(make.image(1100 * MS, np.full((HEIGHT, WIDTH), 5, np.float32)))
+    live.add_sigma(make.image(1100 * MS, np.full((HEIGHT, WIDTH), 1, np.float32)))
+    (scored,) = live.add_ground_truth(make.cloud(make.points_on_plane(), 1100 * MS))
+    assert isinstance(scored, Scored)
+    given = np.isfinite(sparse_m)
+    is_scored = np.isfinite(scored.ground_truth_m)
+    assert given.any()
+    assert is_scored.any()
+    assert not (given & is_scored).any()
+    changed = graph.set_parameters("/depth_node", held_out_fraction=0.0)
+    assert not changed.successful
+
+
+def _camera(make):
+    from uncertainty_depth.messages.camera_info import camera_from_info
+
+    return camera_from_info(make.camera_info(0, WIDTH, HEIGHT)).for_image(WIDTH, HEIGHT)
+
+
+def evaluation(make, rule):
+    live = LiveEvaluation(EvaluatorNodeConfig(), FixedExtrinsics(tuple(IDENTITY)))
+    live.set_held_out(rule)
+    live.add_camera_info(make.camera_info(0, WIDTH, HEIGHT))
+    return live
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason"),
+    [
+        (HeldOutConfig(0.0), "would_score_its_input"),
+        (HeldOutConfig(1e-9), "no_depth_held_out"),
+    ],
+)
+def test_an_evaluation_of_the_input_is_refused_with_its_reason(make, rule, reason):
+    live = evaluation(make, rule)
+    live.add_depth(make.image(0, np.full((HEIGHT, WIDTH), 5, np.float32)))
+    live.add_sigma(make.image(0, np.full((HEIGHT, WIDTH), 1, np.float32)))
+    (skipped,) = live.add_ground_truth(make.cloud(make.points_on_plane(), 0))
+    assert skipped.reason == reason
+    assert live.evaluation.frames() == {"read": 1, "evaluated": 0, "skipped": {reason: 1}}
+
+
+def test_the_description_says_what_is_held_out():
+    assert held_out_rule({"method": "mc_dropout"}) is None
+    assert held_out_rule({"sparse_input": "lidar"}) == HeldOutConfig(0.0)
+    both = {"sparse_input": "lidar", "held_out_fraction": 0.2, "held_out_by": "ring"}
+    assert held_out_rule(both) == HeldOutConfig(0.2, "ring")
+    with pytest.raises(MessageError, match="held_out_by is 'moon'"):
+        held_out_rule({"sparse_input": "lidar", "held_out_by": "moon"})
+
+
+def test_live_and_offline_hold_out_the_same_pixels(make):
+    rule = HeldOutConfig(0.5)
+    live = evaluation(make, rule)
+    live.add_depth(make.image(100 * MS, np.full((HEIGHT, WIDTH), 5, np.float32)))
+    live.add_sigma(make.image(100 * MS, np.full((HEIGHT, WIDTH), 1, np.float32)))
+    (scored,) = live.add_ground_truth(make.cloud(make.points_on_plane(), 100 * MS))
+    full = evaluation(make, None)
+    full.add_depth(make.image(100 * MS, np.full((HEIGHT, WIDTH), 5, np.float32)))
+    full.add_sigma(make.image(100 * MS, np.full((HEIGHT, WIDTH), 1, np.float32)))
+    (everything,) = full.add_ground_truth(make.cloud(make.points_on_plane(), 100 * MS))
+    mask = held_out(everything.ground_truth_m, 100 * MS, rule)
+    np.testing.assert_array_equal(np.isfinite(scored.ground_truth_m), mask)

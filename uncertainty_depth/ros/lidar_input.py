@@ -1,0 +1,111 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The LiDAR as an input of the depth node: its newest cloud as sparse depth in the image."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.node import Node
+from sensor_msgs.msg import PointCloud2
+from std_msgs.msg import Header
+
+from uncertainty_depth.completion.config import HeldOutConfig
+from uncertainty_depth.completion.held_out import held_out
+from uncertainty_depth.config import DepthNodeConfig
+from uncertainty_depth.errors import MessageError
+from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
+from uncertainty_depth.messages.clouds import cloud_points
+from uncertainty_depth.messages.stamps import SECOND_NS, stamp_ns
+from uncertainty_depth.records import Scan
+from uncertainty_depth.ros.diagnostics import Health
+from uncertainty_depth.ros.extrinsics import Extrinsics, create_extrinsics
+from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
+from uncertainty_depth.ros.watched_input import WatchedInput
+
+TOPIC = "lidar/points"
+LOG_EVERY_S = 5.0
+
+
+class LidarInput:
+    """Keeps the newest cloud, and projects it into images.
+
+    Clouds arrive on the executor's thread, images on a worker's.
+
+    Attributes:
+        watched: the subscription.
+        extrinsics: where the LiDAR sits.
+
+    Raises:
+        ConfigError: the parameter lidar_to_camera is no transform, or is empty without tf2.
+    """
+
+    def __init__(
+        self, node: Node, health: Health, qos: SubscriptionQos, config: DepthNodeConfig
+    ) -> None:
+        self._node = node
+        self._health = health
+        self._cloud: PointCloud2 | None = None
+        self.extrinsics: Extrinsics = create_extrinsics(node, config.lidar_to_camera, False)
+        self.watched = WatchedInput(
+            node,
+            health,
+            qos,
+            PointCloud2,
+            TOPIC,
+            self._on_cloud,
+            sensor_qos(1, config.reliable_input),
+            purpose="the sparse depth that the model takes; without it depth is from the image "
+            "alone",
+        )
+
+    def _on_cloud(self, message: PointCloud2) -> None:
+        self._cloud = message
+
+    def sparse_depth(
+        self, header: Header, camera: Camera | None, config: DepthNodeConfig
+    ) -> NDArray[np.float32] | None:
+        """Return the LiDAR's depth in an image, (H, W) metres, NaN where unknown.
+
+        Where there is none, return None, count it under "image_alone.REASON" and say so.
+
+        Args:
+            header: of the image.
+            camera: of the image; None without camera info.
+            config: options in use.
+        """
+        try:
+            return self._projected(header, camera, config)
+        except MessageError as error:
+            self._health.count(f"image_alone.{error.reason}")
+            self._node.get_logger().warning(
+                f"depth from the image alone ({error.reason}): {error}",
+                throttle_duration_sec=LOG_EVERY_S,
+            )
+            return None
+
+    def _projected(
+        self, header: Header, camera: Camera | None, config: DepthNodeConfig
+    ) -> NDArray[np.float32]:
+        cloud = self._cloud
+        if cloud is None:
+            raise MessageError("no_cloud", f"no cloud has come on {self.watched.name}")
+        age_s = abs(stamp_ns(header) - stamp_ns(cloud.header)) / SECOND_NS
+        if age_s > config.max_cloud_age:
+            raise MessageError(
+                "cloud_too_old",
+                f"the newest cloud is {age_s:.3f} s from the image, more than max_cloud_age "
+                f"{config.max_cloud_age} s",
+            )
+        if camera is None or camera.intrinsics[0, 0] == 0:
+            raise MessageError("no_camera_info", "a cloud cannot be projected without camera info")
+        lidar_to_camera = self.extrinsics.lookup(
+            header.frame_id, cloud.header.frame_id, cloud.header.stamp
+        )
+        scan = Scan(cloud_points(cloud), lidar_to_camera)
+        depth_m = ground_truth_from_cloud(scan.points, lidar_to_camera, camera, config)
+        if np.isnan(depth_m).all():
+            raise MessageError("no_lidar_point_in_view", "no point of the cloud is in the image")
+        if config.held_out_fraction > 0:
+            rule = HeldOutConfig(config.held_out_fraction, config.held_out_by)
+            depth_m[held_out(depth_m, stamp_ns(header), rule, scan, camera)] = np.nan
+        return depth_m
