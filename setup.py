@@ -89,6 +89,7 @@ setup(
             "uncertainty-depth = uncertainty_depth.cli.main:main",
             "depth_node = uncertainty_depth.ros.main:depth_node",
             "evaluator_node = uncertainty_depth.ros.main:evaluator_node",
+            "sigma_node = uncertainty_depth.ros.main:sigma_node",
             "rviz_on_camera = uncertainty_depth.ros.rviz_on_camera:main",
         ]
     },

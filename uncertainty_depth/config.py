@@ -16,7 +16,7 @@ from uncertainty_depth.calibration.online_config import (
 from uncertainty_depth.completion.config import SparseInputConfig
 from uncertainty_depth.gating.config import CompressionConfig, GatingConfig
 from uncertainty_depth.options import option
-from uncertainty_depth.predictions.config import PredictionConfig
+from uncertainty_depth.predictions.config import MeaningConfig, PredictionConfig
 
 METHODS = (
     "deterministic",
@@ -572,6 +572,23 @@ class DepthNodeConfig(
         1,
         "number of newest images kept while the network is busy; older ones are dropped and "
         "counted",
+        minimum=1,
+        maximum=1000,
+    )
+
+
+@dataclass(frozen=True)
+class SigmaNodeConfig(OutputConfig, MeaningConfig, LifecycleConfig):
+    """Parameters of the sigma node."""
+
+    reliable_input: bool = option(
+        True,
+        "subscribe to depth and confidence with reliable QoS if every publisher offers it; "
+        "false: best effort, which loses many",
+    )
+    queue_size: int = option(
+        1,
+        "number of newest pairs kept while one is processed; older ones are dropped and counted",
         minimum=1,
         maximum=1000,
     )

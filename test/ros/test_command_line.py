@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from uncertainty_depth.config import DepthNodeConfig, EvaluatorNodeConfig
+from uncertainty_depth.config import DepthNodeConfig, EvaluatorNodeConfig, SigmaNodeConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.ros import main as node_main
 from uncertainty_depth.ros.command_line import (
@@ -28,7 +28,11 @@ from uncertainty_depth.ros.command_line import (
 )
 
 COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}())"
-CONFIGS = {"depth_node": DepthNodeConfig, "evaluator_node": EvaluatorNodeConfig}
+CONFIGS = {
+    "depth_node": DepthNodeConfig,
+    "evaluator_node": EvaluatorNodeConfig,
+    "sigma_node": SigmaNodeConfig,
+}
 TF = {"/tf", "/tf_static"}  # only where tf2 is installed and no transform is given
 ENTRY = re.compile(r"^  (\S+) {2,}(\w+/\w+) ", re.MULTILINE)
 
@@ -104,6 +108,7 @@ def real(graph, tiny_model):
 
     from uncertainty_depth.ros.depth_node import DepthNode
     from uncertainty_depth.ros.evaluator_node import EvaluatorNode
+    from uncertainty_depth.ros.sigma_node import SigmaNode
 
     class EmptyNode(LifecycleNode):
         def __init__(self, **options):
@@ -122,6 +127,7 @@ def real(graph, tiny_model):
             EvaluatorNode,
             [{"use_ground_truth_image": True}, {"lidar_to_camera": [0.0] * 6 + [1.0]}],
         ),
+        "sigma_node": (SigmaNode, [{}]),
     }
 
     def entities(node_class, **parameters):

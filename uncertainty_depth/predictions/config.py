@@ -24,7 +24,7 @@ FRAME, SOURCE = "frame", "source"
 
 
 @dataclass(frozen=True)
-class PredictionConfig:
+class MeaningConfig:
     """What the depth and the confidence of a prediction mean."""
 
     confidence_type: str = option(
@@ -40,6 +40,15 @@ class PredictionConfig:
         "what the depth image holds: depth, or inverse_depth (disparity, most relative networks)",
         choices=DEPTH_TYPES,
     )
+    sigma_map: str = option(
+        "", "map from confidence to sigma in metres: a file written by calibrate"
+    )
+
+
+@dataclass(frozen=True)
+class PredictionConfig(MeaningConfig):
+    """How a recorded prediction is read, and brought to the scale of the ground truth."""
+
     align: str = option(
         "none",
         "fit the prediction to the ground truth before it is scored: its median, its scale, or "
@@ -50,9 +59,6 @@ class PredictionConfig:
         FRAME,
         "fit the alignment to each frame, or once to the whole source",
         choices=(FRAME, SOURCE),
-    )
-    sigma_map: str = option(
-        "", "map from confidence to sigma in metres: a file written by calibrate"
     )
 
 

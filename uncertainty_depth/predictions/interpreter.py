@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.config import MAX_DEPTH_M, EvaluationConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.metrics.depth import scorable
 from uncertainty_depth.predictions.alignment import Alignment, fit
@@ -18,6 +18,7 @@ from uncertainty_depth.predictions.confidence_map import SavedMap, read_map
 from uncertainty_depth.predictions.config import PredictionConfig
 from uncertainty_depth.records import DepthPrediction
 
+NO_LIMITS = EvaluationConfig(min_depth=0.0, max_depth=MAX_DEPTH_M)
 Floats = NDArray[np.float32]
 Points = NDArray[np.float64]
 
@@ -32,7 +33,7 @@ class Interpreter:
         alignment: of the whole source; None where each frame has its own.
     """
 
-    def __init__(self, config: PredictionConfig, limits: EvaluationConfig) -> None:
+    def __init__(self, config: PredictionConfig, limits: EvaluationConfig = NO_LIMITS) -> None:
         """Take the options, and the depth range in which is aligned.
 
         Raises:
@@ -67,13 +68,30 @@ class Interpreter:
         uncertainty = self._type.read(confidence, depth)
         self._see(confidence[np.isfinite(depth) & np.isfinite(confidence)])
         alignment = self._alignment_of(depth, ground_truth_m)
-        limit = self._limits.max_depth
-        depth_m, sigma = alignment.depth_and_sigma(depth, uncertainty, limit)
+        return self._aligned(depth, uncertainty, alignment), alignment
+
+    def metric(self, depth: Floats, confidence: Floats) -> DepthPrediction:
+        """Return depth and sigma, metres, where there is no ground truth to align to.
+
+        Args:
+            depth: (H, W) depth in metres or inverse depth in 1/m, NaN where there is no value.
+            confidence: (H, W) as recorded.
+
+        Raises:
+            MessageError: the confidence cannot be of its type.
+        """
+        uncertainty = self._type.read(confidence, depth)
+        return self._aligned(depth, uncertainty, self.fit(*NO_POINTS))
+
+    def _aligned(
+        self, depth: Floats, uncertainty: Floats, alignment: Alignment
+    ) -> DepthPrediction:
+        depth_m, sigma = alignment.depth_and_sigma(depth, uncertainty, self._limits.max_depth)
         if not self._type.has_unit:
             sigma = uncertainty
         if self.sigma_map is not None:
             sigma = self.sigma_map.confidence_map(sigma, depth_m).astype(np.float32, copy=False)
-        return DepthPrediction(depth_m, sigma), alignment
+        return DepthPrediction(depth_m, sigma)
 
     def points(self, depth: Floats, ground_truth_m: Floats) -> tuple[Points, Points]:
         """Return prediction and ground truth, (N,), where there are both and they can be aligned.

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from uncertainty_depth.config import DepthNodeConfig, EvaluatorNodeConfig
+from uncertainty_depth.config import DepthNodeConfig, EvaluatorNodeConfig, SigmaNodeConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.options import add_parameters
 
@@ -118,6 +118,49 @@ services, beside those of a lifecycle node:
   ~/save                     std_srvs/Trigger                 write the report to the folder output
 """,
     "--ros-args -p output:=my_report -r lidar/points:=/velodyne_points",
+)
+
+SIGMA_NODE = NodeCommand(
+    "sigma_node",
+    "SigmaNode",
+    SigmaNodeConfig,
+    """\
+Put the confidence of any depth camera or network in metres, by the map that `calibrate` fitted to
+a LiDAR, and publish what a robot makes of it. No network is loaded.
+
+subscribed topics:
+  depth/image_rect           sensor_msgs/Image                depth, 32FC1 in metres or 16UC1 in
+                                                              millimetres
+  confidence/image           sensor_msgs/Image                its confidence, same stamp and size
+  depth/camera_info          sensor_msgs/CameraInfo           of the depth: points need it
+
+published topics:
+  uncertainty/image_rect     sensor_msgs/Image                standard deviation of the depth,
+                                                              metres, 32FC1, higher = less certain
+  uncertainty/camera_info    sensor_msgs/CameraInfo           of it
+  points*                    sensor_msgs/PointCloud2          points, points/confident and
+                                                              points/clearing; on demand
+  depth/*/image_rect         sensor_msgs/Image                confident: depth where trusted;
+                                                              lower, upper: the interval that
+                                                              holds coverage; on demand
+  depth/*/camera_info        sensor_msgs/CameraInfo           of these; on demand
+  */image_color              sensor_msgs/Image                color images; on demand
+  color_scales/image         sensor_msgs/Image                legend of both; on demand
+  */compressedDepth          sensor_msgs/CompressedImage      the maps compressed; on demand
+  depth/model                std_msgs/String                  description of the sigma, JSON
+  ~/latency_ms               std_msgs/Float64                 from the depth's stamp to its sigma
+  ~/processing_time_ms       std_msgs/Float64                 the node's own work in it
+  /diagnostics               diagnostic_msgs/DiagnosticArray  rates, latencies, and every dropped
+                                                              pair with its reason
+
+on demand: published only while someone subscribes.
+
+services, beside those of a lifecycle node:
+  ~/enable                   std_srvs/SetBool                 read the map, subscribe; false:
+                                                              unsubscribe
+""",
+    "--ros-args -p sigma_map:=map.json -r depth/image_rect:=/camera/depth "
+    "-r confidence/image:=/camera/confidence -r depth/camera_info:=/camera/camera_info",
 )
 
 

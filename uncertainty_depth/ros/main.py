@@ -20,6 +20,7 @@ from uncertainty_depth.ros.command_line import (
     DEPTH_NODE,
     EVALUATOR_NODE,
     HELP,
+    SIGMA_NODE,
     NodeCommand,
     print_help,
     refuse_ignored,
@@ -36,6 +37,11 @@ def depth_node(args: Sequence[str] | None = None) -> int:
 def evaluator_node(args: Sequence[str] | None = None) -> int:
     """Run the evaluator node until it is stopped; return the exit code."""
     return run(EVALUATOR_NODE, args)
+
+
+def sigma_node(args: Sequence[str] | None = None) -> int:
+    """Run the sigma node until it is stopped; return the exit code."""
+    return run(SIGMA_NODE, args)
 
 
 def run(command: NodeCommand, args: Sequence[str] | None) -> int:

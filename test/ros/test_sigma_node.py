@@ -1,0 +1,149 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The sigma node over real topics: any confidence in, metres out, and no torch."""
+
+from __future__ import annotations
+
+import json
+import signal
+from array import array
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+
+from sensor_msgs.msg import CameraInfo, Image, PointCloud2
+from std_msgs.msg import String
+
+from uncertainty_depth.calibration.sigma_map import affine
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.messages.depth_images import decode_depth
+from uncertainty_depth.predictions.confidence_map import ConfidenceMap, SavedMap
+from uncertainty_depth.ros.qos import LATCHED_QOS
+from uncertainty_depth.ros.sigma_node import SigmaNode
+
+WIDTH = 32
+HEIGHT = 24
+MS = 1_000_000
+MAP = ConfidenceMap(affine(0.02, 0.01), 1, 0.5)
+BLOCKED = """
+import sys
+sys.modules["torch"] = sys.modules["transformers"] = None
+from uncertainty_depth.ros.main import sigma_node
+sys.exit(sigma_node())
+"""
+
+
+@pytest.fixture(scope="module")
+def map_path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("map") / "map.json"
+    SavedMap(MAP, "rank_up", "depth", "laplace").write(path)
+    return str(path)
+
+
+def maps():
+    """Depth of a stereo camera in millimetres, and a confidence of one byte, 0 = certain."""
+    random = np.random.default_rng(0)
+    depth = random.uniform(1000, 5000, (HEIGHT, WIDTH)).astype(np.uint16)
+    depth[0] = 0  # no value
+    return depth, random.integers(0, 255, (HEIGHT, WIDTH), dtype=np.uint8)
+
+
+def expected_sigma():
+    depth, confidence = maps()
+    sigma = MAP(confidence.astype(np.float32), depth.astype(np.float32) / 1000)
+    return np.where(depth > 0, sigma, np.nan)
+
+
+def image(make, stamp, values):
+    """16UC1 or mono8, which this package reads and never publishes."""
+    encoding = {"uint16": "16UC1", "uint8": "mono8"}[values.dtype.name]
+    height, width = values.shape
+    return Image(
+        header=make.header(stamp),
+        height=height,
+        width=width,
+        encoding=encoding,
+        step=values.strides[0],
+        data=array("B", values.tobytes()),
+    )
+
+
+class Camera:
+    """Publishes what a stereo camera's driver does."""
+
+    def __init__(self, graph, make):
+        self.make = make
+        self.info = graph.publisher(CameraInfo, "depth/camera_info")
+        self.depth = graph.publisher(Image, "depth/image_rect")
+        self.confidence = graph.publisher(Image, "confidence/image")
+
+    def publish(self, stamp, confidence=None, delay=0):
+        depth, byte_confidence = maps()
+        values = byte_confidence if confidence is None else confidence
+        self.info.publish(self.make.camera_info(stamp, WIDTH, HEIGHT))
+        self.depth.publish(image(self.make, stamp, depth))
+        self.confidence.publish(image(self.make, stamp + delay, values))
+
+
+def test_a_confidence_becomes_metres_and_points(graph, make, map_path):
+    node = graph.start(SigmaNode, sigma_map=map_path)
+    sigmas = graph.inbox(Image, "uncertainty/image_rect")
+    points = graph.inbox(PointCloud2, "points")
+    infos = graph.inbox(CameraInfo, "uncertainty/camera_info")
+    models = graph.inbox(String, "depth/model", LATCHED_QOS)
+    camera = Camera(graph, make)
+    graph.until(lambda: node._camera.info or camera.publish(100 * MS), "camera info")
+    camera.publish(200 * MS)
+    message = sigmas.wait_for(lambda sigma: sigma.header.stamp.nanosec == 200 * MS)
+    assert (message.encoding, message.header.frame_id) == ("32FC1", "camera")
+    np.testing.assert_allclose(decode_depth(message), expected_sigma(), rtol=1e-6)
+    assert infos.wait()[0].width == WIDTH
+    assert points.wait()[0].width * points.wait()[0].height > 0
+    (model,) = [json.loads(model.data) for model in models.wait()]
+    assert model["confidence_type"] == "rank_up"
+    assert model["head"] == "laplace"
+    assert model["calibration"] == "affine, times depth"
+
+
+def test_pairs_that_do_not_fit_are_counted(graph, make, map_path):
+    node = graph.start(SigmaNode, sigma_map=map_path, queue_size=5)
+    camera = Camera(graph, make)
+    sigmas = graph.inbox(Image, "uncertainty/image_rect")
+    camera.publish(100 * MS, confidence=np.zeros((12, 16), np.uint8))
+    camera.publish(200 * MS, delay=1)
+    camera.publish(300 * MS)
+    sigmas.wait(1)
+    graph.stop(node)
+    counts = node.health.counts()
+    assert counts["dropped.uncertainty_wrong_size"] == 1
+    assert counts["processed"] == 1
+
+
+def test_a_sigma_in_metres_needs_no_map_and_a_rank_does(graph):
+    graph.start(SigmaNode, confidence_type="relative_error")
+    with pytest.raises(ConfigError, match=r"expected sigma_map:=map\.json"):
+        SigmaNode(
+            context=graph.context,
+            parameter_overrides=[graph.rclpy.Parameter("confidence_type", value="rank_up")],
+        )
+
+
+def test_another_map_is_taken_while_running_and_a_wrong_one_is_refused(graph, map_path, tmp_path):
+    node = graph.start(SigmaNode, sigma_map=map_path)
+    refused = graph.set_parameters("/sigma_node", sigma_map=str(tmp_path / "none.json"))
+    assert not refused.successful
+    assert "cannot be read" in refused.reason
+    SavedMap(MAP, "confidence_0_1", "depth", "gaussian").write(tmp_path / "other.json")
+    assert graph.set_parameters("/sigma_node", sigma_map=str(tmp_path / "other.json")).successful
+    graph.until(lambda: node._interpreter.config.confidence_type == "confidence_0_1", "new map")
+
+
+def test_the_node_works_where_torch_is_not_installed(graph, make, map_path, start_python):
+    process = start_python("-c", BLOCKED, "--ros-args", "-p", f"sigma_map:={map_path}")
+    camera = Camera(graph, make)
+    sigmas = graph.inbox(Image, "uncertainty/image_rect")
+    camera.publish(100 * MS)
+    np.testing.assert_allclose(decode_depth(sigmas.wait()[0]), expected_sigma(), rtol=1e-6)
+    assert process.end(signal.SIGINT) == 0
+    assert "1 processed" in process.output

@@ -1,0 +1,254 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The sigma node: any depth and its confidence in, sigma in metres and what is made of it out."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from concurrent.futures import wait
+from typing import Any, NamedTuple
+
+from rclpy.context import Context
+from rclpy.executors import Executor, SingleThreadedExecutor
+from sensor_msgs.msg import CameraInfo, Image
+
+from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
+from uncertainty_depth.config import SigmaNodeConfig
+from uncertainty_depth.data.exact_pairs import ExactPairs
+from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.messages.stamps import stamp_ns
+from uncertainty_depth.predictions.config import PredictionConfig
+from uncertainty_depth.predictions.interpreter import Interpreter
+from uncertainty_depth.predictions.maps import UNMATCHED_REASONS, decode_maps
+from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
+from uncertainty_depth.ros.input_watch import InputWatch
+from uncertainty_depth.ros.managed_node import ACTIVE, ManagedNode
+from uncertainty_depth.ros.map_camera import MapCamera
+from uncertainty_depth.ros.messages import age_s
+from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
+from uncertainty_depth.ros.sigma_node_outputs import SigmaNodeOutputs
+from uncertainty_depth.ros.teardown import take_down
+from uncertainty_depth.ros.watched_input import WatchedInput
+from uncertainty_depth.ros.worker import Worker
+
+LOG_EVERY_S = 5.0
+FINISH_S = 2.0
+DEPTH, CONFIDENCE, CAMERA_INFO = "depth/image_rect", "confidence/image", "depth/camera_info"
+PAIRS_WAITING = 30
+"""Images that wait for their other one, whose driver may publish it some frames later."""
+
+
+class Pair(NamedTuple):
+    """A depth image and its confidence, of one stamp."""
+
+    depth: Image
+    confidence: Image
+
+
+class SigmaNode(ManagedNode[SigmaNodeConfig]):
+    """Publishes the sigma of every pair of a depth image and its confidence.
+
+    Callbacks pair the images and queue the newest; one worker thread decodes and publishes. No
+    network is loaded, and torch is not imported.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Create the publishers; with `autostart` read the map, then subscribe.
+
+        Args:
+            options: keyword arguments of `rclpy.node.Node`.
+
+        Raises:
+            ConfigError: a parameter is illegal, or the map cannot be used.
+        """
+        super().__init__("sigma_node", SigmaNodeConfig, **options)
+        self.health = Health()
+        self._camera = MapCamera()
+        self._outputs = SigmaNodeOutputs(self)
+        self._qos = SubscriptionQos(self)
+        self._qos.declare((DEPTH, CONFIDENCE), sensor_qos(PAIRS_WAITING, True))
+        self._interpreter: Interpreter | None = None
+        self._worker: Worker[Pair] | None = None
+        self._pairs = ExactPairs(PAIRS_WAITING)
+        self._watched: list[WatchedInput] = []
+        self._diagnostics = DiagnosticsPublisher(
+            self, self.health, self._awaited, self._facts, self.standing
+        )
+        self._watch = InputWatch(self, lambda: tuple(self._watched))
+        self.autostart()
+
+    @staticmethod
+    def create_executor(context: Context | None = None) -> Executor:
+        """Return an executor for this node."""
+        return SingleThreadedExecutor(context=context)
+
+    def _configure(self) -> None:
+        self._interpreter = interpreter = interpreter_of(self.config)
+        self._worker = Worker(
+            self._process, lambda _, reason: self.health.drop(reason), self.config.queue_size
+        )
+        self._outputs.publish_model(description_of(interpreter))
+        self.get_logger().info(f"sigma from {interpreter.config.confidence_type or 'sigma'}")
+
+    def _activate(self) -> None:
+        self._pairs = ExactPairs(PAIRS_WAITING)
+        qos = sensor_qos(PAIRS_WAITING, self.config.reliable_input)
+        self._subscribe(CameraInfo, CAMERA_INFO, self._on_camera_info, sensor_qos(1, False))
+        self._subscribe(Image, DEPTH, lambda message: self._on_image(0, message), qos)
+        self._subscribe(Image, CONFIDENCE, lambda message: self._on_image(1, message), qos)
+
+    def _deactivate(self) -> None:
+        inputs = self._watched
+        self._watched = []
+        for watched in inputs:
+            watched.close()
+        for item in self._pairs.flush():
+            self.health.drop(UNMATCHED_REASONS[item.side])
+        if self._worker is not None:
+            wait([self._worker.call(lambda: None)], FINISH_S)
+
+    def _free(self) -> None:
+        if self._worker is not None and not self._worker.stop(FINISH_S):
+            self.health.drop("shutdown")
+        self._worker = None
+        self._interpreter = None
+
+    def _prepare(self, old: SigmaNodeConfig, new: SigmaNodeConfig) -> Callable[[], None]:
+        """Read the new map, and return what applies it."""
+        interpreter = interpreter_of(new)
+
+        def apply() -> None:
+            self._interpreter = interpreter
+            if self._worker is not None:
+                self._worker.capacity = new.queue_size
+            self._outputs.publish_model(description_of(interpreter))
+
+        return apply
+
+    def _subscribe(
+        self, message_type: type, topic: str, receive: Callable[[Any], None], qos: Any
+    ) -> None:
+        is_info = message_type is CameraInfo
+        purpose = "points and the camera infos of the maps" if is_info else "sigma"
+        self._watched.append(
+            WatchedInput(
+                self, self.health, self._qos, message_type, topic, receive, qos,
+                once=is_info, purpose=purpose,
+            )
+        )  # fmt: skip
+
+    def _on_camera_info(self, message: CameraInfo) -> None:
+        self._camera.info = message
+
+    def _on_image(self, side: int, message: Image) -> None:
+        self.health.count("received")
+        self.health.count(f"received.{(DEPTH, CONFIDENCE)[side]}")
+        pair, unmatched = self._pairs.add(side, stamp_ns(message.header), message)
+        for item in unmatched:
+            reason = UNMATCHED_REASONS[item.side]
+            self._drop(reason, reason.replace("_", " ") + ": their stamps differ")
+        if pair is not None and self._worker is not None:
+            self._worker.put(Pair(*pair))
+
+    def _process(self, pair: Pair) -> None:
+        try:
+            self._publish(pair)
+        except MessageError as error:
+            self._drop(error.reason, str(error))
+        except Exception:  # a hostile message costs one frame
+            if self.context.ok():
+                self._drop("failed", traceback.format_exc())
+            else:
+                self.health.drop("shutdown")
+
+    def _publish(self, pair: Pair) -> None:
+        start_s = time.perf_counter()
+        interpreter = self._interpreter
+        if interpreter is None or not self._watched:
+            raise MessageError("deactivated", "the node was deactivated before its turn came")
+        depth, confidence = decode_maps(pair.depth, pair.confidence, interpreter.config)
+        prediction = masked(interpreter.metric(depth, confidence))
+        header = pair.depth.header
+        height, width = depth.shape
+        camera = self._camera.camera(width, height) if self._camera.info is not None else None
+        self._outputs.publish(prediction, header, camera)
+        latency_ms = age_s(self, header) * 1e3
+        self._outputs.publish_times(latency_ms, (time.perf_counter() - start_s) * 1e3)
+        self.health.count("processed")
+        self.health.latency(latency_ms)
+        half_width = BY_DISTRIBUTION[law_of(interpreter)].at(self.config.coverage)
+        self._outputs.views.publish(prediction, header, camera, self.config, half_width)
+
+    def _drop(self, reason: str, sentence: str) -> None:
+        self.health.drop(reason)
+        self.get_logger().warning(
+            f"dropped ({reason}): {sentence}", throttle_duration_sec=LOG_EVERY_S
+        )
+
+    def _awaited(self) -> tuple[str, ...]:
+        names = (f"received.{DEPTH}", f"received.{CONFIDENCE}", "processed")
+        return names if self.state == ACTIVE else ()
+
+    def _facts(self) -> dict[str, object]:
+        facts: dict[str, object] = {"state": self.state, "unpaired": len(self._pairs)}
+        if self._interpreter is not None:
+            facts |= description_of(self._interpreter)
+        return facts
+
+    def close(self) -> str:
+        """Shut down: finish the current frame, drop the queue, return the counts of all frames."""
+        if self._worker is not None and not self._worker.stop(FINISH_S):
+            self.health.drop("shutdown")
+        take_down(self.destroy_node)
+        return ", ".join(f"{count} {name}" for name, count in self.health.counts().items())
+
+
+def interpreter_of(config: SigmaNodeConfig) -> Interpreter:
+    """Return what the maps mean.
+
+    Raises:
+        ConfigError: the map cannot be used, or there is none for a confidence without a unit.
+    """
+    meaning = PredictionConfig(
+        confidence_type=config.confidence_type,
+        depth_type=config.depth_type,
+        sigma_map=config.sigma_map,
+    )
+    interpreter = Interpreter(meaning)
+    if interpreter.without_size:
+        raise ConfigError(
+            f"confidence_type is {config.confidence_type!r}, which has no unit; expected "
+            "sigma_map:=map.json, the file that `uncertainty-depth calibrate BAG --depth-topic T "
+            "--confidence-topic T --output map.json` writes"
+        )
+    return interpreter
+
+
+def law_of(interpreter: Interpreter) -> str:
+    """Return the distribution that sigma is the standard deviation of."""
+    return "gaussian" if interpreter.sigma_map is None else interpreter.sigma_map.distribution
+
+
+def description_of(interpreter: Interpreter) -> dict[str, Any]:
+    """Return what the evaluator's report says of the sigma."""
+    config = interpreter.config
+    saved = interpreter.sigma_map
+    return {
+        "model": "sigma_node",
+        "method": "recorded",
+        "head": law_of(interpreter),
+        "confidence_type": config.confidence_type or "sigma",
+        "calibration": "off" if saved is None else saved.confidence_map.kind,
+    }
+
+
+def masked(prediction: DepthPrediction) -> DepthPrediction:
+    """Return the maps with NaN in both where one has no value."""
+    known = (prediction.depth_m > 0) & (prediction.sigma_m >= 0)
+    depth_m = prediction.depth_m.copy()
+    sigma_m = prediction.sigma_m.copy()
+    depth_m[~known] = float("nan")
+    sigma_m[~known] = float("nan")
+    return DepthPrediction(depth_m, sigma_m)
