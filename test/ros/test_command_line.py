@@ -88,7 +88,9 @@ def test_help_explains_every_parameter(node, config_type, help_of):
 def test_help_shows_how_it_is_called_and_what_every_node_takes(node, help_of):
     text = help_of(node)
     assert text.startswith(f"usage: {node} --ros-args -p ")
-    assert re.search(rf"example: {node} --ros-args -p (model|output):=\w+ .*-r \S+:=/", text)
+    assert re.search(
+        rf"example: {node} --ros-args -p (model|output|sigma_map):=\w+ .*-r \S+:=/", text
+    )
     assert "use_sim_time:=" in text
     assert "qos_overrides." in text
 
@@ -164,7 +166,7 @@ def real(graph, tiny_model):
 def topics_in(text):
     """Return subscriptions, publishers and services of a help text: name pattern to type."""
     parts = re.split(
-        r"^(subscribed topics|published topics|services|parameters)\b.*:$",
+        r"^(subscribed topics|published topics|services|[Pp]arameters)\b.*:$",
         text,
         flags=re.MULTILINE,
     )
