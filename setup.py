@@ -15,6 +15,7 @@ ROS = [
 NETWORK = ["torch>=2.2", "transformers>=4.48", "safetensors>=0.4"]
 OPENVINO = ["openvino>=2024.4", "onnx>=1.16"]
 ONNXRUNTIME = ["onnxruntime>=1.18", "onnx>=1.16"]
+VIEW = ["rerun-sdk>=0.23"]
 DOCS = ["mkdocs-material>=9.5", "mkdocstrings[python]>=0.26"]
 LINT = [
     "ruff>=0.4",
@@ -82,6 +83,7 @@ setup(
         "test": TEST,
         "lint": LINT,
         "docs": DOCS,
+        "view": VIEW,
         "experiments": ["numpyro>=0.15"],
     },
     entry_points={

@@ -28,6 +28,7 @@ from uncertainty_depth.corruption.kinds import KINDS
 from uncertainty_depth.experiments.registry import EXPERIMENTS
 from uncertainty_depth.options import add_arguments
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
+from uncertainty_depth.viewing.config import ViewConfig
 
 SOURCE = (
     "a bag (rosbag2 folder, .mcap, .db3, or a ROS 1 .bag), nyu:DIR (nyu:DIR:train, "
@@ -319,6 +320,35 @@ SIGNATURES: dict[str, Signature] = {
             ),
         ),
         "my_bag --clock --rate 0.5",
+    ),
+    "view": Signature(
+        (
+            ViewConfig,
+            PredictorConfig,
+            PredictionTopics,
+            PredictionConfig,
+            EvaluationConfig,
+            SourceConfig,
+        ),
+        (
+            argument(
+                "source",
+                nargs="?",
+                default="",
+                help=f"a report, predictions:DIR, or with --model {SOURCE}",
+            ),
+            argument("--model", type=Path, help="model folder; demo: the shipped one"),
+            argument(
+                "--live", action="store_true", help="show what the nodes publish, until Ctrl-C"
+            ),
+            argument(
+                "--save",
+                type=Path,
+                metavar="RRD",
+                help="write a file for rerun instead of opening its viewer",
+            ),
+        ),
+        "my_bag --model demo --save my_bag.rrd",
     ),
     "bench": Signature(
         (),

@@ -23,6 +23,7 @@ from uncertainty_depth.cli.calibrate import calibrate
 from uncertainty_depth.cli.compare import compare, merge
 from uncertainty_depth.cli.evaluate import evaluate
 from uncertainty_depth.cli.train import train, wrap
+from uncertainty_depth.cli.view import view
 from uncertainty_depth.config import (
     ColorConfig,
     PlayerConfig,
@@ -228,6 +229,7 @@ COMMANDS: dict[str, Command] = {
     "synthesize": synthesize,
     "info": info,
     "play": play,
+    "view": view,
     "bench": bench,
     "experiment": experiment,
     "demo": demo,

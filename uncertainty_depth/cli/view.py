@@ -1,0 +1,100 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The `view` command: frames, sigma, errors and scores over time in rerun."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.interrupt import deferred_interrupt
+from uncertainty_depth.options import from_arguments
+from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
+from uncertainty_depth.viewing.config import ViewConfig
+
+if TYPE_CHECKING:
+    from uncertainty_depth.evaluation.evaluation import Evaluation
+    from uncertainty_depth.viewing.recorder import Recorder, ShownFrame
+
+
+def view(arguments: argparse.Namespace) -> None:
+    """Show a bag, a report, predictions, or what is published now, in the viewer rerun."""
+    from uncertainty_depth.viewing.recorder import Recorder
+
+    if arguments.live == bool(arguments.source):
+        raise ConfigError(
+            f"source is {arguments.source!r} and live is {arguments.live}; expected a source, or "
+            "--live for what is published now"
+        )
+    with closing(Recorder(from_arguments(ViewConfig, arguments), arguments.save)) as recorder:
+        shown = _live(arguments, recorder) if arguments.live else _recorded(arguments, recorder)
+    target = f"; {arguments.save}" if arguments.save else ""
+    print(f"{shown} frames shown{target}")
+
+
+def _live(arguments: argparse.Namespace, recorder: Recorder) -> int:
+    from uncertainty_depth.ros.requirements import require_ros
+
+    require_ros()
+    from uncertainty_depth.ros.live_view import view_live
+
+    recorder.note("live: `depth_node` and `evaluator_node`, as they publish")
+    return view_live(recorder, arguments.image_topic or "image")
+
+
+def _recorded(arguments: argparse.Namespace, recorder: Recorder) -> int:
+    """Show every frame; the first Ctrl-C ends it after the frame at hand."""
+    from uncertainty_depth.evaluation.evaluation import Evaluation
+
+    evaluation = Evaluation(from_arguments(EvaluationConfig, arguments))
+    shown = 0
+    with deferred_interrupt() as interrupt:
+        for frame in _frames(arguments, evaluation):
+            recorder.add(frame)
+            shown += 1
+            if interrupt.requested:
+                break
+    recorder.note(_notes(arguments.source, evaluation))
+    return shown
+
+
+def _frames(arguments: argparse.Namespace, evaluation: Evaluation) -> Iterator[ShownFrame]:
+    from uncertainty_depth.predictions.open import are_predictions, open_predictions
+    from uncertainty_depth.viewing import sources
+
+    options = from_arguments(SourceConfig, arguments)
+    topics = from_arguments(PredictionTopics, arguments)
+    if sources.is_report(Path(arguments.source)):
+        return sources.report_frames(Path(arguments.source))
+    if are_predictions(arguments.source, topics):
+        from uncertainty_depth.predictions.interpreter import Interpreter
+
+        meaning = from_arguments(PredictionConfig, arguments)
+        limits = from_arguments(EvaluationConfig, arguments)
+        recorded = open_predictions(arguments.source, options, topics, meaning)
+        return sources.recorded_frames(recorded, Interpreter(meaning, limits), evaluation)
+    if not arguments.model:
+        raise ConfigError(
+            "there is no --model to show; expected --model (demo: the shipped one), or a report, "
+            "predictions:DIR, or --depth-topic and --confidence-topic of the bag"
+        )
+    from uncertainty_depth.data.source import open_source
+    from uncertainty_depth.evaluation.model_facts import law_of
+    from uncertainty_depth.inference.predictor import Predictor
+
+    predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
+    source = open_source(arguments.source, options)
+    law = law_of(predictor.describe())
+    return sources.predicted_frames(source, predictor, evaluation, law)
+
+
+def _notes(source: str, evaluation: Evaluation) -> str:
+    """Return what is shown as Markdown: the source, and the frames that are left out."""
+    lines = [f"**{source}**", ""]
+    for reason, count in evaluation.skipped.most_common():
+        lines.append(f"- {count} frames not scored ({reason}): {evaluation.first_skips[reason]}")
+    return "\n".join(lines)

@@ -1,0 +1,130 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Frames to show: of a source with a model, of recorded predictions, of a report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from uncertainty_depth.blas import single_threaded_blas
+from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.evaluation.evaluate import DepthPredictor, predict_frame
+from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.predictions.interpreter import Interpreter
+from uncertainty_depth.records import DepthPrediction, Frame, PredictedFrame, Skipped
+from uncertainty_depth.viewing.recorder import NOMINAL, SCORES, ShownFrame
+
+FRAMES = "frames.jsonl"
+SUMMARY = "summary.json"
+
+
+def scores_of(row: Mapping[str, Any], law: str = "gaussian") -> dict[str, float]:
+    """Return the scores that are shown, of a frame's metrics by dotted names.
+
+    Args:
+        row: a frame's metrics, as `Evaluation.add` and `frames.jsonl` have them; None where one
+            is not defined.
+        law: distribution of the error, "gaussian" or "laplace", for coverage and AUCE.
+    """
+    suffix = "_laplace" if law == "laplace" else ""
+    scores = {}
+    for name in (*SCORES, *NOMINAL):
+        places = (f"uncertainty.{name}{suffix}", f"uncertainty.{name}", f"depth.{name}")
+        value = next((row[place] for place in places if place in row), None)
+        if value is not None:
+            scores[name] = float(value)
+    return scores
+
+
+def predicted_frames(
+    source: Iterable[Frame | Skipped], predictor: DepthPredictor, evaluation: Evaluation, law: str
+) -> Iterator[ShownFrame]:
+    """Yield each frame of a source with its prediction and scores."""
+    with single_threaded_blas():
+        for record in source:
+            if isinstance(record, Skipped):
+                evaluation.skip(record)
+                continue
+            prediction = predict_frame(predictor, record)
+            row = evaluation.add(
+                record.name, record.stamp_ns, prediction, record.ground_truth_m, record.image
+            )
+            yield _shown(record, prediction, scores_of(row or {}, law))
+
+
+def recorded_frames(
+    source: Iterable[PredictedFrame | Skipped], interpreter: Interpreter, evaluation: Evaluation
+) -> Iterator[ShownFrame]:
+    """Yield each recorded prediction that can be interpreted, with its scores."""
+    with single_threaded_blas():
+        for record in source:
+            if isinstance(record, Skipped):
+                evaluation.skip(record)
+                continue
+            try:
+                prediction, _ = interpreter.interpret(
+                    record.depth, record.confidence, record.ground_truth_m
+                )
+            except MessageError as error:
+                sentence = f"{record.name}: {error}"
+                evaluation.skip(Skipped(record.stamp_ns, error.reason, sentence))
+                continue
+            row = evaluation.add(
+                record.name, record.stamp_ns, prediction, record.ground_truth_m, record.image
+            )
+            yield _shown(record, prediction, scores_of(row or {}))
+
+
+def is_report(path: Path) -> bool:
+    """Return whether a folder is a report."""
+    return (path / SUMMARY).is_file()
+
+
+def report_frames(report: Path) -> Iterator[ShownFrame]:
+    """Yield the scores of each frame of a report: it holds no maps of all frames.
+
+    Raises:
+        SourceError: the report has no metrics of each frame, or they cannot be read.
+    """
+    path = report / FRAMES
+    law = law_of_report(report)
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for line in lines:
+                row = json.loads(line)
+                yield ShownFrame(int(row.get("stamp_ns") or 0), scores=scores_of(row, law))
+    except (OSError, ValueError, AttributeError) as error:
+        raise SourceError(
+            f"{path} cannot be read: {error}; expected the metrics of each frame, which evaluate "
+            "writes"
+        ) from error
+
+
+def law_of_report(report: Path) -> str:
+    """Return the distribution that the model's head assumes, by a report's summary.
+
+    Raises:
+        SourceError: the summary cannot be read.
+    """
+    try:
+        summary = json.loads((report / SUMMARY).read_text(encoding="utf-8"))
+        head = summary.get("model", {}).get("head")
+    except (OSError, ValueError, AttributeError) as error:
+        raise SourceError(f"{report / SUMMARY} cannot be read: {error}") from error
+    return "laplace" if head == "laplace" else "gaussian"
+
+
+def _shown(
+    record: Frame | PredictedFrame, prediction: DepthPrediction, scores: Mapping[str, float]
+) -> ShownFrame:
+    return ShownFrame(
+        record.stamp_ns,
+        record.image,
+        prediction.depth_m,
+        prediction.sigma_m,
+        record.ground_truth_m,
+        record.camera,
+        scores,
+    )
