@@ -89,7 +89,7 @@ def test_help_shows_how_it_is_called_and_what_every_node_takes(node, help_of):
     text = help_of(node)
     assert text.startswith(f"usage: {node} --ros-args -p ")
     assert re.search(
-        rf"example: {node} --ros-args -p (model|output|sigma_map):=\w+ .*-r \S+:=/", text
+        rf"example: {node} --ros-args -p (model|output|sigma_map):=\S+ .*-r \S+:=/", text
     )
     assert "use_sim_time:=" in text
     assert "qos_overrides." in text
