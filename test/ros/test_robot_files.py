@@ -145,7 +145,11 @@ def description():
 
 
 COMMON = {"namespace", "use_sim_time", "transports", "rviz", "frame", "tf", "tf_static"}
-SHARED = {"queue_size", "reliable_input", "color_max_depth", "params_file", "respawn"}
+NAMES = [
+    {item.name for item in dataclasses.fields(config)}
+    for config in (DepthNodeConfig, EvaluatorNodeConfig)
+]
+SHARED = NAMES[0] & NAMES[1] | {"params_file", "respawn"}
 CAMERA = {"image", "camera_info"}
 PREDICTION = {"depth", "uncertainty", "depth_camera_info", "lidar", "ground_truth"}
 
