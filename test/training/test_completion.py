@@ -7,10 +7,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 import torch
 
+from uncertainty_depth.cli.main import main
 from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.completion.source import for_model
 from uncertainty_depth.completion.sparse_input import SparseInput
@@ -110,15 +112,22 @@ def test_a_stopped_training_resumes_to_the_same_weights(completing, tmp_path: Pa
         train(source, stopped, replace(network, sparse_input=""), training, resume=True)
 
 
-def test_only_held_out_depth_is_scored(completing, make, tmp_path: Path) -> None:
+def test_only_held_out_depth_is_scored(
+    completing, make, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     source = completing[0]
-    predictor = Predictor(make(completing, tmp_path / "model", "multi_epochs"), CPU)
+    model = make(completing, tmp_path / "model", "multi_epochs")
+    predictor = Predictor(model, CPU)
     split = for_model(source, predictor, HeldOutConfig())
     evaluation = evaluate(split, predictor, progress=False)
     known = sum(int(np.isfinite(frame.ground_truth_m).sum()) for frame in source)
     scored = evaluation.summary()["pixels"]
     assert 0.4 * known < scored < 0.6 * known
     assert "given" in split.notes[-1]
+    cv2.imwrite(str(tmp_path / "photo.png"), source.records[0].image)
+    photo = [str(tmp_path / "photo.png"), "--model", str(model), "--output", str(tmp_path)]
+    assert main(["predict", *photo]) == 0
+    assert "depth is from the image alone" in caplog.text
 
 
 def test_a_model_of_the_image_alone_refuses_sparse_depth(small, make, tmp_path: Path) -> None:

@@ -53,6 +53,12 @@ def predict(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.inference.predictor import Predictor
 
     predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
+    if predictor.sparse_input is not None:
+        logger.warning(
+            "%s takes sparse depth beside the image, and image files bring none: depth is from "
+            "the image alone",
+            predictor.model.name,
+        )
     colors = from_arguments(ColorConfig, arguments)
     unreadable = []
     for result in predict_files(predictor, arguments.images, arguments.output, colors):

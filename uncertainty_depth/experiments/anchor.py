@@ -100,8 +100,8 @@ def compute(name: str, settings: Settings, seeds: int) -> dict[str, Any]:
 
     A costly problem gets a third of them, at least two, and half of the members.
     """
-    index, method = name.split("_", 1)
-    problem = PROBLEMS[int(index)]
+    problem_name, method = name.rsplit(" ", 1)
+    problem = next(problem for problem in PROBLEMS if problem.name == problem_name)
     if method == "anchor":
         mean, sigma = anchor_predictions(problem, ANCHOR_REPETITIONS)
     elif problem.is_costly:
@@ -185,7 +185,7 @@ def run(output: Path, seeds: int, quick: bool) -> None:
     names = {}
     for problem in problems:
         for method in TITLES:
-            names[f"{PROBLEMS.index(problem)}_{method}"] = (problem.name, method)
+            names[f"{problem.name} {method}"] = (problem.name, method)
     pieces = resume(
         output / "results",
         names,
