@@ -12,6 +12,7 @@ import pytest
 from uncertainty_depth.evaluation import report, saved_state
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.frame_table import FrameTable
+from uncertainty_depth.evaluation.requirements import parse
 from uncertainty_depth.evaluation.scale_drift import ScaleDrift, frame_scale
 from uncertainty_depth.evaluation.summary import table
 from uncertainty_depth.evaluation.verdict import judge
@@ -91,6 +92,16 @@ def test_a_sigma_without_a_unit_has_no_size_anywhere(tmp_path):
     assert "scale" in names
     assert "reliability" not in names
     assert math.isnan(evaluation.table.rows().column("uncertainty.auce")[0])
+
+
+def test_a_requirement_on_the_size_of_a_sigma_without_a_unit_fails_with_the_reason():
+    evaluation = fill(Evaluation(without_size=REASON))
+    required = (parse("auce<=0.05"), parse("scale_drift<=0.2"))
+    context = report.Context("bag", {}, requirements=required)
+    missed, met = report.summarize(evaluation, context)["requirements"]
+    assert not missed["passed"]
+    assert REASON in missed["text"]
+    assert met["passed"]
 
 
 def test_a_sigma_with_a_unit_is_judged_as_before():

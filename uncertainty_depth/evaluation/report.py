@@ -142,12 +142,12 @@ def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
     found = intervals(estimates, metrics, evaluation.config.alpha) if estimates else {}
     limits = {name: [interval.low, interval.high] for name, interval in found.items()}
     metrics["intervals"] = limits
+    metrics["without_size"] = evaluation.without_size
     results = outcomes(context.requirements, metrics)
     return {
         "verdict": verdict.as_dict(),
         "requirements": [outcome.as_dict() for outcome in results],
         **metrics,
-        "without_size": evaluation.without_size,
         "geometry": dict(context.geometry),
         "notes": list(context.notes),
         "source": context.source,
