@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import rclpy
@@ -33,7 +34,7 @@ LOG_EVERY_S = 5.0
 class LiveView(Node):
     """Logs each pair of depth and sigma with its image; the evaluator's errors and scores too."""
 
-    def __init__(self, recorder: Recorder, image_topic: str = "image", **options: object) -> None:
+    def __init__(self, recorder: Recorder, image_topic: str = "image", **options: Any) -> None:
         """Subscribe to the outputs of the depth node and of the evaluator."""
         super().__init__("live_view", **options)
         self._recorder = recorder
