@@ -63,8 +63,8 @@ def test_a_reference_is_decided_as_soon_as_a_cloud_at_or_after_it_has_come():
     pairer = Pairer(0.05, 10)
     assert pairer.add_cloud(0, "a") == []
     assert pairer.add_reference(20 * MS, 1) == []
-    assert pairer.add_cloud(100 * MS, "b") == [(20 * MS, 1, "a")]
-    assert pairer.add_reference(100 * MS, 2) == [(100 * MS, 2, "b")]
+    assert pairer.add_cloud(100 * MS, "b") == [(20 * MS, 1, "a", -20 * MS)]
+    assert pairer.add_reference(100 * MS, 2) == [(100 * MS, 2, "b", 0)]
 
 
 def test_a_full_queue_pushes_the_oldest_reference_out_counted():

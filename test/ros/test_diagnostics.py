@@ -13,6 +13,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
+from uncertainty_depth.ros.advice import ADVICE
 from uncertainty_depth.ros.diagnostics import MAX_LATENCIES, Health, problem
 
 
@@ -51,11 +52,11 @@ def test_ages(health, clock):
 
 
 def test_percentiles_of_the_last_latencies(health):
-    assert all(math.isnan(value) for value in health.percentiles_ms())
-    for value in range(1000):
+    assert health.percentiles_ms() == {}
+    for value in range(5000):
         health.latency(value)
-    latencies = np.arange(1000 - MAX_LATENCIES, 1000)
-    assert health.percentiles_ms() == (np.percentile(latencies, 50), np.percentile(latencies, 95))
+    latencies = np.arange(5000 - MAX_LATENCIES, 5000)
+    assert health.percentiles_ms() == {q: np.percentile(latencies, q) for q in (50, 95, 99)}
 
 
 def test_drops_by_reason(health):
@@ -90,13 +91,14 @@ def test_level_and_sentence(health, clock):
     health.count("lost_in_transport", 2)
     assert sentence(health, clock) == (
         DiagnosticStatus.WARN,
-        "frames lost: lost_in_transport 2.0/s, stale 3.0/s",
+        f"frames lost: lost_in_transport 2.0/s ({ADVICE['lost_in_transport']}), "
+        f"stale 3.0/s ({ADVICE['stale']})",
     )
     health.count("received")
     health.drop("failed")
     assert sentence(health, clock) == (
         DiagnosticStatus.ERROR,
-        "frames fail: see the log; frames lost: failed 1.0/s",
+        "frames fail; frames lost: failed 1.0/s (see the log)",
     )
     clock.now += 4
     assert sentence(health, clock) == (DiagnosticStatus.WARN, "nothing received for 6.0 s")
@@ -112,8 +114,17 @@ def test_a_node_that_receives_but_scores_nothing_says_why(health, clock):
     clock.now += 1
     health.count("received.lidar")
     health.count("skipped.no_lidar_point_in_view", 2)
-    sentence = "nothing evaluated yet; frames lost: no_lidar_point_in_view 2.0/s"
+    advice = ADVICE["no_lidar_point_in_view"]
+    sentence = f"nothing evaluated yet; frames lost: no_lidar_point_in_view 2.0/s ({advice})"
     assert problem(health, health.rates(), awaited) == (DiagnosticStatus.WARN, sentence)
     clock.now += 1
     health.count("evaluated")
     assert problem(health, health.rates(), awaited) == (DiagnosticStatus.OK, "running")
+
+
+def test_a_problem_is_a_warning_with_its_sentence(health, clock):
+    health.count("received")
+    assert problem(health, health.rates(), ["received"], ["the clocks are apart"]) == (
+        DiagnosticStatus.WARN,
+        "the clocks are apart",
+    )

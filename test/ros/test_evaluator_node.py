@@ -26,9 +26,11 @@ from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.messages.camera_info import camera_from_info
 from uncertainty_depth.messages.images import decode_image
+from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.report_writer import ReportWriter
+from uncertainty_depth.ros.score_outputs import PLOTTED
 
 DEADLINE_S = 60
 WIDTH = 32
@@ -100,36 +102,44 @@ def expected(make, frames):
 
 def test_metrics_of_frame_and_run_equal_the_offline_evaluation(graph, start, make):
     node = start()
-    names = {
-        "abs_rel": "depth.abs_rel",
-        "n_merci": "uncertainty.n_merci",
-        "ause/rmse": "uncertainty.ause.rmse",
-    }
-    frame = {name: graph.inbox(Float64, f"{NODE}/metrics/frame/{name}", 50) for name in names}
-    run = {name: graph.inbox(Float64, f"{NODE}/metrics/{name}", 50) for name in names}
+    arrays_of_metrics = graph.inbox(DiagnosticArray, f"{NODE}/metrics", 50)
+    plotted = {"abs_rel": "depth.abs_rel", "ause/rmse": "uncertainty.ause.rmse"}
+    frame = {name: graph.inbox(Float64, f"{NODE}/metrics/frame/{name}", 50) for name in plotted}
+    run = {name: graph.inbox(Float64, f"{NODE}/metrics/{name}", 50) for name in plotted}
     feeder = Feeder(graph, make)
     for index in range(5):
         feeder.frame((index + 1) * 100 * MS, seed=index)
     of_frame, of_run = expected(make, 5)
-    for name, key in names.items():
+    told = arrays_of_metrics.wait_for(
+        lambda message: (
+            message.status[0].message == "all frames"
+            and metrics_of(message)["depth.rmse"] == of_run["depth.rmse"]
+        )
+    )
+    assert_same(metrics_of(told), of_run, rel=0)  # in every digit
+    last = [m for m in arrays_of_metrics.messages if m.status[0].message == "frame"][4]
+    assert_same(metrics_of(last), of_frame, rel=1e-9)
+    for message in (told, last):
+        assert (stamp_ns(message.header), message.header.frame_id) == (500 * MS, "camera")
+    for name, key in plotted.items():
         assert frame[name].wait(5)[4].data == pytest.approx(of_frame[key], rel=1e-9)
         run[name].wait_for(lambda message, key=key: message.data == of_run[key])
     assert node._run.live.evaluation.frames() == {"read": 5, "evaluated": 5, "skipped": {}}
 
 
-def test_every_metric_has_a_topic(graph, start):
-    start()
-    metrics = [
-        key.split(".", 1)[1].replace(".", "/")
-        for key in flatten(Evaluation().summary())
-        if key.startswith(("depth.", "uncertainty."))
-    ]
-    assert len(metrics) > 20
-    topics = lambda: {name for name, _ in graph.node.get_topic_names_and_types()}  # noqa: E731
-    expected_topics = {
-        f"{NODE}/metrics/{prefix}{metric}" for metric in metrics for prefix in ("", "frame/")
-    }
-    graph.until(lambda: expected_topics <= topics(), "a topic for every metric")
+def assert_same(values, reference, rel):
+    common = values.keys() & reference.keys()
+    assert len(common) > 100
+    for key in common:
+        assert values[key] == pytest.approx(reference[key], rel=rel, nan_ok=True), key
+
+
+def metrics_of(message):
+    return {item.key: float(item.value) for item in message.status[0].values}
+
+
+def test_every_plotted_metric_is_one_of_an_evaluation():
+    assert set(PLOTTED) <= flatten(Evaluation().summary()).keys()
 
 
 def test_images_are_drawn_only_for_subscribers(graph, start, make, monkeypatch):
@@ -464,7 +474,7 @@ def test_a_bag_that_loops_keeps_counting(graph, start, make):
 
 def test_ground_truth_images(graph, start, make):
     node = start(use_ground_truth_image=True)
-    scores = graph.inbox(Float64, f"{NODE}/metrics/frame/mae")
+    scores = graph.inbox(Float64, f"{NODE}/metrics/frame/rmse")
     depth, sigma = (
         graph.publisher(Image, f"{name}/image_rect") for name in ("depth", "uncertainty")
     )
@@ -548,14 +558,14 @@ def test_options_that_the_scores_cannot_take_are_refused_and_nothing_changes(gra
 
 def test_metrics_without_a_value_are_nan(graph, start, make):
     start()
-    scores = graph.inbox(Float64, f"{NODE}/metrics/frame/spearman")
+    scores = graph.inbox(DiagnosticArray, f"{NODE}/metrics")
     feeder = Feeder(graph, make)
     feeder.info.publish(make.camera_info(1, WIDTH, HEIGHT))
     flat = np.full((HEIGHT, WIDTH), 5, np.float32)
     feeder.depth.publish(make.image(100 * MS, flat))
     feeder.sigma.publish(make.image(100 * MS, flat))
     feeder.cloud(100 * MS)
-    assert math.isnan(scores.wait(1)[0].data)
+    assert math.isnan(metrics_of(scores.wait(1)[0])["uncertainty.spearman"])
 
 
 @pytest.mark.parametrize(

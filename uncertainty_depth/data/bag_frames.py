@@ -151,7 +151,7 @@ class BagFrames(ABC, Generic[FrameT]):
             return outcome
         image = f"the image at {frame_name(outcome.stamp_ns)} s"
         try:
-            return self._frame(*outcome)
+            return self._frame(outcome.stamp_ns, outcome.reference, outcome.cloud)
         except MessageError as error:
             return Skipped(outcome.stamp_ns, error.reason, f"{image}: {error}")
         except Exception as error:  # one message must not end the run, whatever is wrong with it

@@ -9,11 +9,16 @@ from typing import Any, NamedTuple
 
 
 class Outcome(NamedTuple):
-    """What was decided of one reference: `cloud` is None where none is near enough."""
+    """What was decided of one reference: `cloud` is None where none is near enough.
+
+    `apart_ns` is the time from the reference to the nearest cloud, near enough or not; None where
+    there was no cloud.
+    """
 
     stamp_ns: int
     reference: Any
     cloud: Any | None
+    apart_ns: int | None = None
 
 
 @dataclass
@@ -114,14 +119,15 @@ class Pairer:
             key=lambda cloud: (abs(cloud.stamp_ns - stamp_ns), cloud.stamp_ns),
             default=None,
         )
-        if nearest is None or abs(nearest.stamp_ns - stamp_ns) > self._tolerance_ns:
+        apart_ns = None if nearest is None else nearest.stamp_ns - stamp_ns
+        if apart_ns is None or abs(apart_ns) > self._tolerance_ns:
             nearest = None
-        else:
+        elif nearest is not None:
             nearest.used = True
         self.counts["unmatched" if nearest is None else "paired"] += 1
         while self._clouds and self._clouds[0].stamp_ns < stamp_ns - self._tolerance_ns:
             self._forget_cloud()  # too old for every later reference
-        return Outcome(stamp_ns, item, nearest and nearest.item)
+        return Outcome(stamp_ns, item, nearest and nearest.item, apart_ns)
 
     def _forget_cloud(self) -> None:
         self.counts["clouds_unmatched"] += not self._clouds.popleft().used

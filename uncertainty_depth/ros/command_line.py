@@ -101,8 +101,9 @@ subscribed topics:
   /tf_static                 tf2_msgs/TFMessage               the same
 
 published topics:
-  ~/metrics/*                std_msgs/Float64                 one topic per metric, all frames
-  ~/metrics/frame/*          std_msgs/Float64                 the same of the last frame
+  ~/metrics                  diagnostic_msgs/DiagnosticArray  all metrics, of each frame and of all
+  ~/metrics/*                std_msgs/Float64                 a few to plot, of all frames
+  ~/metrics/frame/*          std_msgs/Float64                 the same of each frame
   ~/sparsification/image     sensor_msgs/Image                sparsification plot; on demand
   ~/error/image              sensor_msgs/Image                color image of the error; on demand
   ~/ground_truth/image       sensor_msgs/Image                color image of depth; on demand

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import time
 import traceback
@@ -23,6 +22,7 @@ from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.messages.images import decode_image, to_rgb
 from uncertainty_depth.model_location import check_location
+from uncertainty_depth.process_resources import MIB
 from uncertainty_depth.ros.depth_outputs import DepthOutputs
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
 from uncertainty_depth.ros.extrinsics import create_extrinsics
@@ -36,6 +36,7 @@ from uncertainty_depth.ros.predictions import Predictions
 from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
 from uncertainty_depth.ros.teardown import take_down
 from uncertainty_depth.ros.watched_input import WatchedInput
+from uncertainty_depth.ros.within_memory import free_memory, within_memory
 from uncertainty_depth.ros.worker import Worker
 from uncertainty_depth.shipped_model import model_path
 
@@ -52,6 +53,8 @@ MIN_DDS_DEPTH = 10
 """Messages the middleware keeps at least: the worker, which counts what it drops, gets bursts."""
 IMAGE_TOPICS = {False: (Image, "image"), True: (CompressedImage, "image/compressed")}
 """Type and name of the image topic by the parameter `compressed_input`."""
+DESCRIBED = ("method", "component", "samples", "precision", "calibration")
+"""What the diagnostics tell of the model's description."""
 INPUT_PARAMETERS = ("queue_size", "reliable_input", "compressed_input")
 
 
@@ -78,12 +81,12 @@ def load_or_free(config: DepthNodeConfig) -> Predictor:
         raise
 
 
-def free_memory() -> None:
-    """Give memory of models that nobody uses any more back to the GPU."""
-    gc.collect()
+def device_memory_mib() -> int:
+    """Return the GPU memory that this process has taken, MiB; 0 without one."""
     torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        torch.cuda.empty_cache()
+    if torch is None or not torch.cuda.is_available():
+        return 0
+    return torch.cuda.memory_reserved() // MIB
 
 
 class DepthNode(ManagedNode[DepthNodeConfig]):
@@ -118,10 +121,15 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         self._images: WatchedInput | None = None
         self._camera_info: WatchedInput | None = None
         self._lidar: LidarInput | None = None
-        self._diagnostics = DiagnosticsPublisher(
-            self, self.health, self._awaited, self._facts, self.standing
-        )
         self._watch = InputWatch(self, self._inputs)
+        self._diagnostics = DiagnosticsPublisher(
+            self,
+            self.health,
+            self._awaited,
+            self._facts,
+            self.standing,
+            lambda: self._watch.problems,
+        )
         self.autostart()
 
     @staticmethod
@@ -226,8 +234,11 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         image, camera = self._camera.view(decode_image(message), config.distorted_images)
         lidar = self._lidar
         sparse_m = None if lidar is None else lidar.sparse_depth(message.header, camera, config)
-        prediction, info = self._predictions.predict(
-            predictor, image, message.header, camera, config, sparse_m
+        prediction, info = within_memory(
+            predictor,
+            lambda: self._predictions.predict(
+                predictor, image, message.header, camera, config, sparse_m
+            ),
         )
         self._active_predictor()
         self._predictions.publish(info, message.header)
@@ -340,7 +351,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
     def _facts(self) -> dict[str, object]:
         facts: dict[str, object] = {
             "state": self.state,
-            "camera_info": self._camera.info is not None,
+            "camera_info": self._camera.description(),
             "depth_subscribers": self._outputs.depth.get_subscription_count(),
             "uncertainty_subscribers": self._outputs.sigma.get_subscription_count(),
         }
@@ -348,10 +359,12 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             facts["waiting"] = self._worker.waiting()
         if self._images is not None:
             facts["image_publishers"] = self.count_publishers(self._images.name)
+            facts["image_stamp_age_s"] = f"{self._images.last_age_s:.3f}"
         if self._predictor is not None:
-            facts["method"] = self._predictor.method
             facts["device"] = self._predictor.device
-            facts["samples"] = self.config.samples
+            facts["device_memory_mib"] = device_memory_mib()
+            description = self._predictor.describe()
+            facts |= {name: description[name] for name in DESCRIBED if name in description}
         return facts | self._predictions.facts()
 
     def close(self) -> str:

@@ -13,9 +13,14 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
-MAX_LATENCIES = 200
+from uncertainty_depth.process_resources import resources_of
+from uncertainty_depth.ros.advice import with_advice
+
+MAX_LATENCIES = 1000
 LATE_AFTER_S = 2.0
 LOSSES = ("dropped.", "skipped.", "lost_")
+FAILURES = {"failed", "out_of_memory"}
+PERCENTILES = (50, 95, 99)
 
 
 class Health:
@@ -70,14 +75,14 @@ class Health:
         with self._lock:
             return self._clock() - self._last_s.get(name, float("-inf"))
 
-    def percentiles_ms(self) -> tuple[float, float]:
-        """Return median and 95th percentile of the last latencies; NaN without any."""
+    def percentiles_ms(self) -> dict[int, float]:
+        """Return `PERCENTILES` of the last latencies; empty without any."""
         with self._lock:
             latencies_ms = list(self._latencies_ms)
         if not latencies_ms:
-            return float("nan"), float("nan")
-        median, high = np.percentile(latencies_ms, (50, 95))
-        return float(median), float(high)
+            return {}
+        values = np.percentile(latencies_ms, PERCENTILES)
+        return dict(zip(PERCENTILES, values.tolist(), strict=True))
 
     def rates(self) -> dict[str, float]:
         """Return the events per second of each counter since the last call."""
@@ -94,14 +99,18 @@ class Health:
 
 
 def problem(
-    health: Health, rates: Mapping[str, float], awaited: Sequence[str]
+    health: Health,
+    rates: Mapping[str, float],
+    awaited: Sequence[str],
+    problems: Sequence[str] = (),
 ) -> tuple[bytes, str]:
-    """Return the diagnostic level and message of a node.
+    """Return the diagnostic level and message of a node: what is wrong and what to do.
 
     Args:
         health: the node's counters.
         rates: `health.rates()`.
         awaited: counters that should keep growing, causes before effects.
+        problems: further sentences.
     """
     losses_hz = {
         name.removeprefix("dropped.").removeprefix("skipped."): rate
@@ -112,10 +121,11 @@ def problem(
         _silence(name, health.age(name)) for name in awaited if health.age(name) > LATE_AFTER_S
     ][:1]
     if losses_hz:
-        losses = [f"{reason} {rate:.1f}/s" for reason, rate in sorted(losses_hz.items())]
+        losses = [with_advice(reason, rate) for reason, rate in sorted(losses_hz.items())]
         sentences.append(f"frames lost: {', '.join(losses)}")
-    if "failed" in losses_hz:
-        return DiagnosticStatus.ERROR, "; ".join(["frames fail: see the log", *sentences])
+    sentences += problems
+    if not FAILURES.isdisjoint(losses_hz):
+        return DiagnosticStatus.ERROR, "; ".join(["frames fail", *sentences])
     if sentences:
         return DiagnosticStatus.WARN, "; ".join(sentences)
     return DiagnosticStatus.OK, "running"
@@ -136,6 +146,7 @@ class DiagnosticsPublisher:
         awaited: Callable[[], Sequence[str]],
         facts: Callable[[], Mapping[str, object]],
         standing: Callable[[], tuple[bytes, str] | None] = lambda: None,
+        problems: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         """Start publishing.
 
@@ -145,12 +156,14 @@ class DiagnosticsPublisher:
             awaited: returns the counters that should keep growing, see `problem`.
             facts: returns further values to publish: device, samples, queue and the like.
             standing: returns level and message where the node is not at work.
+            problems: returns sentences of what else is wrong, each with what to do.
         """
         self._node = node
         self._health = health
         self._awaited = awaited
         self._facts = facts
         self._standing = standing
+        self._problems = problems
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self._timer = node.create_timer(
             1.0, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME)
@@ -166,15 +179,20 @@ class DiagnosticsPublisher:
         """Return the node's level, message, counters, rates, ages and latencies."""
         rates = self._health.rates()
         awaited = self._awaited()
-        level, sentence = self._standing() or problem(self._health, rates, awaited)
+        level, sentence = self._standing() or problem(
+            self._health, rates, awaited, self._problems()
+        )
         counts = self._health.counts()
         values = {name: str(count) for name, count in sorted(counts.items())}
         values |= {f"{name}_rate_hz": f"{rate:.2f}" for name, rate in sorted(rates.items())}
         values |= {f"{name}_age_s": f"{self._health.age(name):.3f}" for name in awaited}
-        median_ms, high_ms = self._health.percentiles_ms()
-        if not np.isnan(median_ms):
-            values["latency_p50_ms"] = f"{median_ms:.1f}"
-            values["latency_p95_ms"] = f"{high_ms:.1f}"
+        values |= {
+            f"latency_p{percentile}_ms": f"{value:.1f}"
+            for percentile, value in self._health.percentiles_ms().items()
+        }
+        if (resources := resources_of()) is not None:
+            values["memory_mib"] = f"{resources.memory_mib:.0f}"
+            values["threads"] = str(resources.threads)
         values |= {name: str(value) for name, value in self._facts().items()}
         name = self._node.get_fully_qualified_name().lstrip("/")
         return DiagnosticStatus(

@@ -50,10 +50,10 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         self._outputs = ScoreOutputs(self)
         self._run: EvaluatorRun | None = None
         self._inputs: EvaluatorInputs | None = None
-        self._diagnostics = DiagnosticsPublisher(
-            self, self.health, self._awaited, self._facts, self.standing
-        )
         self._watch = InputWatch(self, self._watched)
+        self._diagnostics = DiagnosticsPublisher(
+            self, self.health, self._awaited, self._facts, self.standing, self._problems
+        )
         services = MutuallyExclusiveCallbackGroup()
         self.create_service(Trigger, "~/reset", self._on_reset, callback_group=services)
         self.create_service(Trigger, "~/save", self._on_save, callback_group=services)
@@ -170,6 +170,10 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
     def _facts(self) -> dict[str, object]:
         facts: dict[str, object] = {"state": self.state}
         return facts if self._run is None else facts | self._run.facts()
+
+    def _problems(self) -> tuple[str, ...]:
+        of_run = () if self._run is None else self._run.problems()
+        return (*self._watch.problems, *of_run)
 
     def close(self) -> str:
         """Shut down: score what has arrived, write the report, return a summary line.

@@ -3,19 +3,21 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from rclpy.node import Node
 from std_msgs.msg import String
 
 from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.records import Skipped
-from uncertainty_depth.ros.diagnostics import Health
-from uncertainty_depth.ros.evaluator_inputs import Step
+from uncertainty_depth.ros.diagnostics import LATE_AFTER_S, Health
+from uncertainty_depth.ros.evaluator_inputs import GROUND_TRUTH, Step
 from uncertainty_depth.ros.evaluator_options import check_options, check_output, differ
 from uncertainty_depth.ros.evaluator_reports import EvaluatorReports
 from uncertainty_depth.ros.extrinsics import Extrinsics, create_extrinsics
@@ -29,6 +31,8 @@ from uncertainty_depth.ros.score_outputs import ScoreOutputs
 from uncertainty_depth.ros.worker import Worker
 
 LOG_EVERY_S = 5.0
+RECENT_FRAMES = 100
+COVERAGE = "uncertainty.coverage_"
 STREAMS = 4
 """Topics that share the queue: it has room for `queue_size` messages of each."""
 
@@ -67,6 +71,7 @@ class EvaluatorRun:
         check_options(config)
         check_output(config)
         self.config = config
+        self._recent: deque[dict[str, float]] = deque(maxlen=RECENT_FRAMES)
         self._node = node
         self._health = health
         self._outputs = outputs
@@ -114,6 +119,20 @@ class EvaluatorRun:
         """Discard all scores and counts."""
         self.worker.call(self._reset).result()
 
+    def problems(self) -> tuple[str, ...]:
+        """Return sentences of what is wrong with the scores, each with what to do."""
+        apart_s = self.live.clocks_apart_s
+        _, topic = GROUND_TRUTH[self.config.use_ground_truth_image]
+        warnings = tuple(self.live.geometry.warnings())
+        if apart_s is None or self._health.age(f"received.{topic}") > LATE_AFTER_S:
+            return warnings
+        sentence = (
+            f"the stamps of {topic} nearest to those of depth/image_rect are {apart_s:+.3f} s "
+            f"away, more than max_time_difference {self.config.max_time_difference} s: the clocks "
+            "are apart (chrony, PTP), or messages are lost"
+        )
+        return (*warnings, sentence)
+
     def facts(self) -> dict[str, object]:
         """Return what the diagnostics tell of this run."""
         pairing = {f"pairing.{name}": count for name, count in self.live.pairing_counts.items()}
@@ -122,7 +141,17 @@ class EvaluatorRun:
             "waiting": self.worker.waiting(),
             "undecided": self.live.waiting,
             **self._calibration.facts(),
+            **self._recent_coverage(),
             **self._verdict.facts,
+        }
+
+    def _recent_coverage(self) -> dict[str, str]:
+        """Return the fraction of errors within their interval, over the last frames."""
+        frames = list(self._recent)
+        names = [name for name in (frames[-1] if frames else ()) if COVERAGE in name]
+        return {
+            f"recent_{name.split('.', 1)[1]}": f"{np.mean([frame[name] for frame in frames]):.3f}"
+            for name in names
         }
 
     def finish(self) -> str:
@@ -194,6 +223,7 @@ class EvaluatorRun:
 
     def _reset(self) -> None:
         self.live.reset()
+        self._recent.clear()
         self.reports.start_anew()
 
     def _take(self, step: Step) -> None:
@@ -207,6 +237,7 @@ class EvaluatorRun:
     def _tell(self, result: Scored | Skipped) -> None:
         if isinstance(result, Scored):
             self._health.count("evaluated")
+            self._recent.append(result.metrics)
         else:
             self._health.count(f"skipped.{result.reason}")
         if not self._node.context.ok():

@@ -29,10 +29,14 @@ class InputWatch:
     """Checks a node's inputs once a second and warns of each that is silent, lossy or ahead.
 
     A warning is repeated after half a minute at the earliest.
+
+    Attributes:
+        problems: what is wrong now, for the diagnostics.
     """
 
     def __init__(self, node: Node, inputs: Callable[[], Iterable[WatchedInput]]) -> None:
         """Start checking. `inputs` returns the current ones: a node may change them."""
+        self.problems: tuple[str, ...] = ()
         self._node = node
         self._inputs = inputs
         self._start_s = time.monotonic()
@@ -43,22 +47,26 @@ class InputWatch:
 
     def check(self) -> None:
         """Adapt each input to its publishers, and warn of its problems."""
+        found: dict[tuple[str, str], str] = {}
         if without_clock(self._node) and time.monotonic() - self._start_s > SILENT_AFTER_S:
-            self._warn("/clock", "clock", no_clock(self._node))
+            found["/clock", "clock"] = no_clock(self._node)
         for watched in self._inputs():
             watched.adapt()
             if is_silent(watched):
-                self._warn(watched.name, "silence", silence(self._node, watched))
+                found[watched.name, "silence"] = silence(self._node, watched)
             if watched.lost > self._lost.get(watched.name, 0):
-                self._warn(watched.name, "losses", losses(watched))
+                found[watched.name, "losses"] = losses(watched)
             if watched.last_age_s < -CLOCK_TOLERANCE_S:
-                self._warn(watched.name, "age", future(watched))
+                found[watched.name, "age"] = future(watched)
             self._lost[watched.name] = watched.lost
+        for key, sentence in found.items():
+            self._warn(key, sentence)
+        self.problems = tuple(found.values())
 
-    def _warn(self, topic: str, subject: str, sentence: str) -> None:
+    def _warn(self, key: tuple[str, str], sentence: str) -> None:
         now_s = time.monotonic()
-        if now_s - self._warned_s.get((topic, subject), -REPEAT_AFTER_S) >= REPEAT_AFTER_S:
-            self._warned_s[topic, subject] = now_s
+        if now_s - self._warned_s.get(key, -REPEAT_AFTER_S) >= REPEAT_AFTER_S:
+            self._warned_s[key] = now_s
             self._node.get_logger().warning(sentence)
 
 

@@ -65,6 +65,8 @@ class LiveEvaluation:
         config: options in use.
         evaluation: the scores so far.
         interpreter: what the maps mean.
+        clocks_apart_s: time from the last prediction to the nearest ground truth, where that is
+            more than `max_time_difference`; else None.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class LiveEvaluation:
         self._pairer = Pairer(self.config.max_time_difference, self.config.queue_size)
         self._without_camera: deque[Outcome] = deque()
         self._undecided = 0
+        self.clocks_apart_s: float | None = None
 
     def starts_anew(self, config: EvaluatorNodeConfig) -> bool:
         """Return whether these options need a new run."""
@@ -239,7 +242,8 @@ class LiveEvaluation:
         shape = (depth_map.shape[0], depth_map.shape[1])
         name = frame_name(outcome.stamp_ns)
         if outcome.cloud is None:
-            raise self._unpaired(name)
+            raise self._unpaired(name, outcome.apart_ns)
+        self.clocks_apart_s = None
         ground_truth_m = self._ground_truth.in_maps(outcome.cloud, depth, shape, name)
         prediction, alignment = self.interpreter.interpret(depth_map, confidence, ground_truth_m)
         camera = self._ground_truth.known_camera(shape)
@@ -256,11 +260,14 @@ class LiveEvaluation:
             return Skipped(outcome.stamp_ns, "no_valid_pixel", sentence)
         return Scored(metrics, prediction, ground_truth_m, depth.header)
 
-    def _unpaired(self, name: str) -> MessageError:
+    def _unpaired(self, name: str, apart_ns: int | None) -> MessageError:
+        self.clocks_apart_s = None if apart_ns is None else apart_ns * 1e-9
+        nearest = "" if apart_ns is None else f"; the nearest is {apart_ns * 1e-9:+.3f} s away"
         ground_truth = "ground_truth_image" if self.config.use_ground_truth_image else "lidar"
         return MessageError(
             f"no_{ground_truth}_within_max_time_difference",
-            f"no {ground_truth} within {self.config.max_time_difference} s of frame {name}",
+            f"no {ground_truth} within {self.config.max_time_difference} s of frame {name}"
+            f"{nearest}",
         )
 
     def _skip_unmatched(self, item: Unmatched) -> Skipped:

@@ -43,6 +43,15 @@ class NodeCamera:
         self.info = message
         self._has_info.set()
 
+    def description(self) -> str:
+        """Return what the camera info is and what is done with the images, for diagnostics."""
+        if self.info is None:
+            return f"missing: nothing on {self._topic}"
+        if is_uncalibrated(self.info):
+            return "uncalibrated: its focal length is 0; calibrate the camera"
+        rectifier = self._rectifier
+        return "received" if rectifier is None else rectifier.describe()
+
     def view(
         self, image: NDArray[np.uint8], distorted_images: str
     ) -> tuple[NDArray[np.uint8], Camera | None]:

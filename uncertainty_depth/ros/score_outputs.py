@@ -1,21 +1,22 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Publishers of the evaluator node: metrics, and images drawn only for subscribers."""
+"""Publishers of the evaluator node: scores, and images drawn only for subscribers."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import Image
-from std_msgs.msg import Float64
+from std_msgs.msg import Float64, Header
 
 from uncertainty_depth.config import EvaluatorNodeConfig
-from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, colorize, thicken
 from uncertainty_depth.evaluation.plots import sparsification_figure
@@ -24,27 +25,38 @@ from uncertainty_depth.ros.live_evaluation import Scored
 from uncertainty_depth.ros.messages import image_message
 from uncertainty_depth.ros.qos import OUTPUT_QOS, OVERRIDABLE
 
-PUBLISHED_GROUPS = ("depth", "uncertainty")
+PLOTTED = {
+    "depth.abs_rel": "abs_rel",
+    "depth.rmse": "rmse",
+    "uncertainty.ause.rmse": "ause/rmse",
+    "uncertainty.auce_laplace": "auce_laplace",
+    "uncertainty.coverage_95_laplace": "coverage_95_laplace",
+}
+"""Metrics that have a topic of their own, to plot."""
+FRAME = "frame"
+ALL_FRAMES = "all frames"
 
 
 class ScoreOutputs:
-    """One Float64 publisher per metric, for the last frame and for all frames; three images.
+    """All metrics as stamped DiagnosticArrays on ~/metrics, a few as Float64, and three images.
 
-    Metrics of the last frame are under ~/metrics/frame, of all frames under ~/metrics.
+    An array has one status: "NODE: frame" with the metrics of one frame, under the header of its
+    depth image, or "NODE: all frames" with those of all, under the header of the last one. Values
+    are written with all their digits. Float64 of a frame are under ~/metrics/frame, of all frames
+    under ~/metrics.
     """
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        names = topic_values(flatten(Evaluation().summary()))
-        self._frame_metrics: dict[str, Publisher] = {}
-        self._pooled_metrics: dict[str, Publisher] = {}
-        for name in names:
-            self._frame_metrics[name] = node.create_publisher(
-                Float64, f"~/metrics/frame/{name}", OUTPUT_QOS
-            )
-            self._pooled_metrics[name] = node.create_publisher(
-                Float64, f"~/metrics/{name}", OUTPUT_QOS
-            )
+        self._arrays = node.create_publisher(DiagnosticArray, "~/metrics", OUTPUT_QOS)
+        self._plotted = {
+            group: {
+                key: node.create_publisher(Float64, f"{prefix}/{name}", OUTPUT_QOS)
+                for key, name in PLOTTED.items()
+            }
+            for group, prefix in ((FRAME, "~/metrics/frame"), (ALL_FRAMES, "~/metrics"))
+        }
+        self._last_header = Header()
         self._sparsification = self._image_publisher("sparsification")
         self._error = self._image_publisher("error")
         self._ground_truth = self._image_publisher("ground_truth")
@@ -56,7 +68,8 @@ class ScoreOutputs:
 
     def publish_frame(self, scored: Scored, config: EvaluatorNodeConfig) -> None:
         """Publish the metrics of a frame, and its images to their subscribers."""
-        _publish(self._frame_metrics, topic_values(scored.metrics))
+        self._last_header = scored.header
+        self._publish_metrics(FRAME, scored.metrics)
         if self._error.get_subscription_count():
             error_m = thicken(np.abs(scored.prediction.depth_m - scored.ground_truth_m))
             image = colorize(error_m, config.color_max_error, SIGMA_COLORS)
@@ -69,30 +82,27 @@ class ScoreOutputs:
     @property
     def pooled_wanted(self) -> bool:
         """Whether metrics of all frames or their plot have a subscriber."""
-        publishers = (self._sparsification, *self._pooled_metrics.values())
+        plotted = self._plotted[ALL_FRAMES].values()
+        publishers = (self._sparsification, self._arrays, *plotted)
         return any(publisher.get_subscription_count() for publisher in publishers)
 
     def publish_pooled(self, metrics: OnlineMetrics) -> None:
         """Publish the metrics of all frames, and the sparsification plot to its subscribers."""
-        _publish(self._pooled_metrics, topic_values(flatten(metrics.compute())))
+        self._publish_metrics(ALL_FRAMES, flatten(metrics.compute()))
         if self._sparsification.get_subscription_count():
             image = figure_pixels(sparsification_figure(metrics.curves()))
-            message = image_message(image, Image().header)
-            message.header.stamp = self._node.get_clock().now().to_msg()
-            self._sparsification.publish(message)
+            self._sparsification.publish(image_message(image, self._last_header))
 
-
-def topic_values(metrics: Mapping[str, float]) -> dict[str, float]:
-    """Return metrics by topic name; baselines are left out.
-
-    "depth.rmse" becomes rmse, "uncertainty.ause.rmse" ause/rmse.
-    """
-    values = {}
-    for name, value in metrics.items():
-        group, *parts = name.split(".")
-        if group in PUBLISHED_GROUPS:
-            values["/".join(parts)] = float(value)
-    return values
+    def _publish_metrics(self, group: str, metrics: Mapping[str, float]) -> None:
+        for key, publisher in self._plotted[group].items():
+            publisher.publish(Float64(data=float(metrics.get(key, math.nan))))
+        if self._arrays.get_subscription_count():
+            values = [
+                KeyValue(key=key, value=repr(float(value))) for key, value in metrics.items()
+            ]
+            name = self._node.get_fully_qualified_name().lstrip("/")
+            status = DiagnosticStatus(name=f"{name}: {group}", message=group, values=values)
+            self._arrays.publish(DiagnosticArray(header=self._last_header, status=[status]))
 
 
 def figure_pixels(figure: Figure) -> NDArray[np.uint8]:
@@ -100,9 +110,3 @@ def figure_pixels(figure: Figure) -> NDArray[np.uint8]:
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     return np.ascontiguousarray(np.asarray(canvas.buffer_rgba())[..., :3])
-
-
-def _publish(publishers: Mapping[str, Publisher], values: Mapping[str, float]) -> None:
-    for name, value in values.items():
-        if name in publishers:
-            publishers[name].publish(Float64(data=value))
