@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,6 +53,13 @@ def at_least_one(text: str) -> int:
     """Return a whole number of at least 1."""
     if (number := int(text)) < 1:
         raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return number
+
+
+def positive_float(text: str) -> float:
+    """Return a finite number above 0."""
+    if not 0 < (number := float(text)) < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no number above 0")
     return number
 
 
@@ -429,6 +437,31 @@ SIGNATURES: dict[str, Signature] = {
             ),
         ),
         "--output demo_output",
+    ),
+    "soak": Signature(
+        (),
+        (
+            argument(
+                "--minutes",
+                type=positive_float,
+                default=60.0,
+                help="time to run (default: %(default)g)",
+            ),
+            argument(
+                "--model",
+                type=Path,
+                default=Path("demo"),
+                help="model folder (default: the shipped one)",
+            ),
+            argument(
+                "--output",
+                type=Path,
+                default=Path("soak_output"),
+                metavar="DIR",
+                help="folder for bag, logs, report and resources.csv",
+            ),
+        ),
+        "--minutes 60",
     ),
 }
 

@@ -222,6 +222,17 @@ def demo(arguments: argparse.Namespace) -> None:
         print(line)
 
 
+def soak(arguments: argparse.Namespace) -> None:
+    """Run the whole graph for some minutes; fail where memory, threads or descriptors grow."""
+    from uncertainty_depth.ros.requirements import require_ros
+
+    require_ros()
+    from uncertainty_depth.ros.soak.run import run
+
+    for line in run(arguments.minutes, model_path(arguments.model), arguments.output):
+        print(line)
+
+
 COMMANDS: dict[str, Command] = {
     "train": train,
     "wrap": wrap,
@@ -239,6 +250,7 @@ COMMANDS: dict[str, Command] = {
     "bench": bench,
     "experiment": experiment,
     "demo": demo,
+    "soak": soak,
 }
 
 

@@ -41,17 +41,14 @@ def live_run(source: BagSource, model: Path, output: Path) -> dict[str, dict[str
         UncertaintyDepthError: a process ended too early; its log is named.
     """
     output.mkdir(parents=True, exist_ok=True)
-    commands = {
-        "depth_node": _node_command("depth_node", *_depth_arguments(source, model)),
-        "evaluator_node": _node_command("evaluator_node", *_evaluator_arguments(source, output)),
-    }
+    commands = node_commands(source, model, output)
     with ExitStack() as stack:
         bar = stack.enter_context(tqdm(total=len(source), unit="frame", desc="live"))
         monitor = stack.enter_context(
             Monitor([TOPIC + name for name in SCORES], lambda monitor: _show(bar, monitor))
         )
         nodes = {
-            name: stack.enter_context(_process(command, output / f"{name}.log"))
+            name: stack.enter_context(running(command, output / f"{name}.log"))
             for name, command in commands.items()
         }
 
@@ -81,6 +78,14 @@ def live_run(source: BagSource, model: Path, output: Path) -> dict[str, dict[str
                 f"{name} ended with exit code {process.returncode}; see its log in {output}"
             )
     return counts
+
+
+def node_commands(source: BagSource, model: Path, output: Path) -> dict[str, list[str]]:
+    """Return the commands of both nodes, by node, for a bag that is played with its clock."""
+    return {
+        "depth_node": _node_command("depth_node", *_depth_arguments(source, model)),
+        "evaluator_node": _node_command("evaluator_node", *_evaluator_arguments(source, output)),
+    }
 
 
 def _depth_arguments(source: BagSource, model: Path) -> tuple[str, ...]:
@@ -139,7 +144,7 @@ def _play(source: BagSource, output: Path) -> dict[str, int]:
 
 
 @contextmanager
-def _process(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen]:
+def running(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen]:
     """Run a process and interrupt it at the end as Ctrl-C does: it can write its report."""
     with log.open("w") as file, subprocess.Popen(command, stdout=file, stderr=file) as process:
         try:

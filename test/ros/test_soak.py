@@ -1,0 +1,61 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The soak test: what counts as growth, and a run of seconds with real processes."""
+
+from __future__ import annotations
+
+import csv
+import os
+import threading
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+
+from uncertainty_depth.process_resources import Resources, resources_of
+from uncertainty_depth.ros.soak import growth as growth_module
+from uncertainty_depth.ros.soak import run as run_module
+from uncertainty_depth.ros.soak.growth import growth
+from uncertainty_depth.shipped_model import model_path
+
+
+def test_resources_of_this_process_follow_what_it_opens_and_starts(tmp_path):
+    before = resources_of()
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    with (tmp_path / "file").open("w"):
+        during = resources_of(os.getpid())
+    stop.set()
+    thread.join()
+    assert during.threads == before.threads + 1
+    assert during.descriptors == before.descriptors + 1
+    assert 10 < before.memory_mib < 10_000
+
+
+def test_a_process_that_has_ended_has_no_resources(start_python):
+    process = start_python("-c", "")
+    process.end()
+    assert resources_of(process._process.pid) is None
+
+
+def test_what_grows_after_the_warm_up_is_named():
+    steady = [Resources(500.0, 9, 30)] * 20 + [Resources(100.0, 9, 20)] * 80
+    assert growth("node", steady).excesses == []
+    leaking = [Resources(100.0 + index, 9, 20 + index // 4) for index in range(100)]
+    memory, descriptors = growth("node", leaking).excesses
+    assert memory == "node: memory_mib grew from 132.5 to 186.5, by more than 20"
+    assert "descriptors grew from 28 to 42" in descriptors
+    with pytest.raises(ValueError, match="2 samples"):
+        growth("node", leaking[:2])
+
+
+def test_seconds_of_soak_on_the_real_graph(tmp_path, monkeypatch):
+    """Caches still fill in so short a time: it judges threads and descriptors only."""
+    warm = Resources(memory_mib=1000.0, threads=8, descriptors=16)
+    monkeypatch.setattr(growth_module, "ALLOWED", warm)
+    lines = list(run_module.run(0.1, model_path("demo"), tmp_path))
+    assert lines[-1] == "nothing grew"
+    rows = list(csv.DictReader((tmp_path / "resources.csv").open()))
+    assert {row["process"] for row in rows} == {"depth_node", "evaluator_node", "player"}
+    assert len(rows) == 18
+    assert (tmp_path / "report.html").exists()

@@ -1,0 +1,126 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Play a bag in a loop through both nodes, and fail where a process grows."""
+
+from __future__ import annotations
+
+import csv
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from subprocess import Popen
+
+from tqdm import tqdm
+
+from uncertainty_depth.config import SourceConfig, SynthesisConfig
+from uncertainty_depth.data.bag import BagSource
+from uncertainty_depth.errors import UncertaintyDepthError
+from uncertainty_depth.process_resources import Resources, resources_of
+from uncertainty_depth.ros.demo.live_run import START_S, node_commands, running
+from uncertainty_depth.ros.demo.monitor import Monitor
+from uncertainty_depth.ros.soak.growth import growth
+from uncertainty_depth.synthetic.source import synthesize
+
+WORLD = SynthesisConfig(worlds=1, frames=20, seed=30_000, width=160, height=120, rings=16)
+SAMPLES = 600
+"""Number of looks at the processes, at least a second apart."""
+MIN_PERIOD_S = 1.0
+
+
+class SoakError(UncertaintyDepthError):
+    """A process grew, ended, or did no work."""
+
+
+def run(minutes: float, model: Path, output: Path) -> Iterator[str]:
+    """Run depth node, evaluator node and player for some minutes; yield the lines of the result.
+
+    Args:
+        minutes: time to run after the start, more than 0.
+        model: model folder.
+        output: folder for bag, logs, report and `resources.csv`.
+
+    Raises:
+        SoakError: memory, threads or descriptors of a process grew by more than `ALLOWED`, a
+            process ended, or no frame was scored.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    bag = output / "bag"
+    if not (bag / "metadata.yaml").exists():
+        synthesize(bag, WORLD, progress=False)
+    commands = node_commands(BagSource(bag, SourceConfig()), model, output)
+    player = [sys.executable, "-m", "uncertainty_depth.cli.main", "play", str(bag)]
+    commands["player"] = [*player, "--clock", "--loop"]
+    with ExitStack() as stack:
+        monitor = stack.enter_context(Monitor([], lambda _: None))
+        processes = {
+            name: stack.enter_context(running(command, output / f"{name}.log"))
+            for name, command in commands.items()
+        }
+        if not monitor.wait_for(lambda: _scored(monitor) > 0 or bool(_ended(processes)), START_S):
+            raise SoakError(
+                f"no frame was scored within {START_S:.0f} s; see the logs in {output}"
+            )
+        before = _scored(monitor)
+        samples = _watch(processes, minutes * 60, output)
+        counts = {name: monitor.counts(name) for name in ("depth_node", "evaluator_node")}
+    yield from _result(samples, counts, before, minutes)
+
+
+def _watch(
+    processes: Mapping[str, Popen[bytes]], seconds: float, output: Path
+) -> dict[str, list[Resources]]:
+    """Look at the processes until the time is over; write what they hold to `resources.csv`."""
+    period_s = max(MIN_PERIOD_S, seconds / SAMPLES)
+    samples: dict[str, list[Resources]] = {name: [] for name in processes}
+    start_s = time.monotonic()
+    with (output / "resources.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(("seconds", "process", *Resources._fields))
+        for _ in tqdm(range(max(1, round(seconds / period_s))), "soak"):
+            time.sleep(period_s)
+            if name := _ended(processes):
+                raise SoakError(f"{name} ended; see its log in {output}")
+            for name, process in processes.items():
+                resources = resources_of(process.pid)
+                if resources is None:
+                    raise SoakError("the system has no /proc to read what processes hold from")
+                samples[name].append(resources)
+                rows.writerow((f"{time.monotonic() - start_s:.0f}", name, *resources))
+    return samples
+
+
+def _ended(processes: Mapping[str, Popen[bytes]]) -> str:
+    """Return the name of a process that has ended; empty if none has."""
+    return next((name for name, process in processes.items() if process.poll() is not None), "")
+
+
+def _scored(monitor: Monitor) -> int:
+    return monitor.counts("evaluator_node").get("evaluated", 0)
+
+
+def _result(
+    samples: Mapping[str, list[Resources]],
+    counts: Mapping[str, Mapping[str, int]],
+    before: int,
+    minutes: float,
+) -> Iterator[str]:
+    scored = counts["evaluator_node"].get("evaluated", 0) - before
+    depth = counts["depth_node"]
+    yield (
+        f"{minutes:g} minutes: {depth.get('received', 0)} images received, "
+        f"{depth.get('processed', 0)} processed, {scored} frames scored"
+    )
+    yield f"{'':16}{'memory MiB':>20}{'threads':>14}{'descriptors':>14}"
+    results = [growth(name, values) for name, values in samples.items()]
+    for name, early, late in results:
+        memory = f"{early.memory_mib:.0f} -> {late.memory_mib:.0f}"
+        threads = f"{early.threads} -> {late.threads}"
+        descriptors = f"{early.descriptors} -> {late.descriptors}"
+        yield f"{name:16}{memory:>20}{threads:>14}{descriptors:>14}"
+    excesses = [sentence for result in results for sentence in result.excesses]
+    if not scored:
+        excesses.append("no frame was scored while the processes were watched")
+    if excesses:
+        raise SoakError("; ".join(excesses))
+    yield "nothing grew"
