@@ -54,6 +54,7 @@ setup(
         (f"share/{NAME}/launch", glob("launch/*.launch.py")),
         (f"share/{NAME}/config", glob("config/*.*")),
         (f"share/{NAME}/config/consumers", glob("config/consumers/*.yaml")),
+        (f"share/{NAME}/config/security", glob("config/security/*.xml")),
     ],
     options={
         "develop": {"script_dir": f"$base/lib/{NAME}"},

@@ -43,6 +43,9 @@ class Predictor:
     method = "mc_dropout"
     device = "cpu"
     half_widths = BY_DISTRIBUTION["gaussian"]
+    sparse_input = None
+    sigma_name = "fake"
+    passes = 8
 
     def __init__(self, config):
         self.config = config
@@ -53,7 +56,7 @@ class Predictor:
     def describe(self):
         return {"method": self.method, "samples": self.config.samples}
 
-    def predict(self, image, stamp, camera=None):
+    def predict(self, image, stamp, camera=None, samples=None, sparse_m=None):
         depth_m = np.full(image.shape[:2], 4, np.float32)
         return DepthPrediction(depth_m, depth_m / 10)
 
