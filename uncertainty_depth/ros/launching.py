@@ -14,6 +14,7 @@ from launch.actions import (
     GroupAction,
     OpaqueFunction,
     SetEnvironmentVariable,
+    SetLaunchConfiguration,
     Shutdown,
 )
 from launch.events.process import ProcessExited
@@ -25,6 +26,7 @@ from launch_ros.substitutions import FindPackageShare
 
 from uncertainty_depth.config import DepthNodeConfig, EvaluatorNodeConfig, ProjectionConfig
 from uncertainty_depth.options import element_type
+from uncertainty_depth.ros.camera_names import arguments_of_camera, camera_names
 
 PACKAGE = "uncertainty_depth"
 TRANSPORTS = "FASTDDS_BUILTIN_TRANSPORTS"
@@ -87,12 +89,11 @@ def describe(*nodes: NodeLaunch) -> list[Any]:
     RViz comes first: where it is not installed, nothing is left running.
     """
     node_arguments = [argument for node in nodes for argument in arguments_of(node)]
-    start = [OpaqueFunction(function=start_node, args=[node]) for node in nodes]
     group = [
         PushRosNamespace(LaunchConfiguration("namespace")),
         OpaqueFunction(function=set_transports),
         OpaqueFunction(function=start_rviz, args=[nodes]),
-        *start,
+        OpaqueFunction(function=start_nodes, args=[nodes]),
     ]
     return [*common_arguments(), *node_arguments, GroupAction(group)]
 
@@ -101,6 +102,11 @@ def common_arguments() -> list[DeclareLaunchArgument]:
     """Return the arguments that all nodes share: included launch files may share them too."""
     arguments = {
         "namespace": ("", "namespace of the nodes and their topics"),
+        "cameras": (
+            "",
+            "names, e.g. 'front rear': start the nodes once for each, in a namespace of its name; "
+            "{camera} in any argument stands for it; empty: one camera",
+        ),
         "use_sim_time": ("", "true: take the time from /clock; empty: as in the parameter file"),
         "transports": (
             "",
@@ -142,6 +148,24 @@ def arguments_of(node: NodeLaunch) -> list[DeclareLaunchArgument]:
         for item in dataclasses.fields(node.config_type)
     ]
     return [params_file, respawn, *topics, *parameters]
+
+
+def start_nodes(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Any]:
+    """Return the nodes, once or once per camera, each in a namespace of its name.
+
+    Raises:
+        ValueError: the argument `cameras` is no list of names, or they share one `output`.
+    """
+    cameras = camera_names(LaunchConfiguration("cameras").perform(context))
+    if not cameras:
+        return [OpaqueFunction(function=start_node, args=[node]) for node in nodes]
+    groups = []
+    for camera in cameras:
+        arguments = arguments_of_camera(camera, context.launch_configurations)
+        settings = [SetLaunchConfiguration(name, value) for name, value in arguments.items()]
+        start = [OpaqueFunction(function=start_node, args=[node]) for node in nodes]
+        groups.append(GroupAction([PushRosNamespace(camera), *settings, *start]))
+    return groups
 
 
 def start_node(context: LaunchContext, node: NodeLaunch) -> list[Node]:

@@ -29,6 +29,7 @@ PLOTTED = {
     "depth.abs_rel": "abs_rel",
     "depth.rmse": "rmse",
     "uncertainty.ause.rmse": "ause/rmse",
+    "uncertainty.auce": "auce",
     "uncertainty.auce_laplace": "auce_laplace",
     "uncertainty.coverage_95_laplace": "coverage_95_laplace",
 }
