@@ -53,7 +53,7 @@ BY_DISTRIBUTION = {
 
 
 def measured_half_widths(
-    error: NDArray[np.float64], sigma: NDArray[np.float64]
+    error: NDArray[np.floating], sigma: NDArray[np.floating]
 ) -> NDArray[np.float64]:
     """Return the smallest half width that covers each level of the pixels, (99,) in sigmas.
 
@@ -63,7 +63,7 @@ def measured_half_widths(
         error: (N,) absolute errors, metres, N at least 1.
         sigma: (N,) standard deviations, metres.
     """
-    ratios = np.sort(error_ratio(error, sigma))
+    ratios = np.sort(error_ratio(error.astype(np.float64), sigma.astype(np.float64)))
     orders = np.ceil(LEVELS * len(ratios)).astype(int)
     at_levels: NDArray[np.float64] = ratios[orders - 1]
     return at_levels
