@@ -43,6 +43,8 @@ subscribed topics:
   image/compressed           sensor_msgs/CompressedImage      instead, with compressed_input
   camera_info                sensor_msgs/CameraInfo           of the same camera: rectified images,
                                                               points and camera infos need it
+  uncertainty/calibration    diagnostic_msgs/DiagnosticArray  the evaluator's estimate of sigma's
+                                                              size
 
 published topics:
   depth/image_rect           sensor_msgs/Image                depth along the optical axis, metres,
@@ -64,6 +66,8 @@ published topics:
   uncertainty/image_color    sensor_msgs/Image                color image of sigma; on demand
   color_scales/image         sensor_msgs/Image                legend of both; on demand
   depth/model                std_msgs/String                  description of the model, JSON
+  depth/prediction_info      diagnostic_msgs/DiagnosticArray  samples used, correction of sigma
+  ~/samples_used             std_msgs/Float64                 number of samples of the frame
   ~/latency_ms               std_msgs/Float64                 from an image's stamp to its maps
   ~/processing_time_ms       std_msgs/Float64                 the node's own work in it
   /diagnostics               diagnostic_msgs/DiagnosticArray  rates, latencies, and every dropped
@@ -92,6 +96,7 @@ subscribed topics:
   uncertainty/image_rect     sensor_msgs/Image                its standard deviation, same stamp
   depth/camera_info          sensor_msgs/CameraInfo           of the maps
   depth/model                std_msgs/String                  description of the model, JSON
+  depth/prediction_info      diagnostic_msgs/DiagnosticArray  correction of sigma in force
   lidar/points               sensor_msgs/PointCloud2          ground truth, nearest stamp within
                                                               max_time_difference
   ground_truth/image         sensor_msgs/Image                instead, with use_ground_truth_image
@@ -104,6 +109,7 @@ published topics:
   ~/metrics                  diagnostic_msgs/DiagnosticArray  all metrics, of each frame and of all
   ~/metrics/*                std_msgs/Float64                 a few to plot, of all frames
   ~/metrics/frame/*          std_msgs/Float64                 the same of each frame
+  uncertainty/calibration    diagnostic_msgs/DiagnosticArray  how large sigma must be, latched
   ~/sparsification/image     sensor_msgs/Image                sparsification plot; on demand
   ~/error/image              sensor_msgs/Image                color image of the error; on demand
   ~/ground_truth/image       sensor_msgs/Image                color image of depth; on demand
