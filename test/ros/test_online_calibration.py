@@ -188,3 +188,24 @@ def test_an_estimate_that_cannot_be_read_is_ignored(graph, start_depth, make):
     assert sigma == pytest.approx(OWN_SIGMA_M)
     assert info.in_force.reason.startswith("no estimate has come")
     assert node.health.dropped() == {}
+
+
+@pytest.mark.parametrize(("confidence_type", "frames"), [("sigma", 1), ("rank_up", 0)])
+def test_the_sigma_of_any_node_is_estimated_where_it_has_a_unit(
+    graph, make, confidence_type, frames
+):
+    evaluator = graph.start(
+        EvaluatorNode, lidar_to_camera=IDENTITY, confidence_type=confidence_type, example_frames=0
+    )
+    maps = [graph.publisher(Image, f"{name}/image_rect") for name in ("depth", "uncertainty")]
+    info = graph.publisher(CameraInfo, "depth/camera_info")
+    clouds = graph.publisher(PointCloud2, "lidar/points")
+    stamp = 100 * SECOND_NS
+    info.publish(make.camera_info(stamp, WIDTH, HEIGHT))
+    values = np.random.default_rng(0).uniform(3, 5, (HEIGHT, WIDTH)).astype(np.float32)
+    for publisher in maps:
+        publisher.publish(make.image(stamp, values))
+    clouds.publish(make.cloud(make.points_on_plane(), stamp))
+    graph.until(lambda: evaluator.health.counts().get("evaluated") == 1, "a scored frame")
+    evaluator._run.worker.call(lambda: None).result()
+    assert evaluator._facts()["calibration.frames"] == frames

@@ -244,7 +244,8 @@ class EvaluatorRun:
             return  # shutting down: the report tells it
         if isinstance(result, Scored):
             self._outputs.publish_frame(result, self.config)
-            self._calibration.add(result)
+            if not self.live.interpreter.without_size:
+                self._calibration.add(result)
         else:
             self._node.get_logger().warning(
                 f"not scored ({result.reason}): {result.message}",
