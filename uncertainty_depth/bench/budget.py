@@ -27,8 +27,8 @@ from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.shipped_model import SHIPPED_MODEL
 
-SOURCE = "synthetic:worlds=12,frames=4,rate=1,seed=20000,width=160,height=120"
-ROUNDS = 5
+SOURCE = "synthetic:worlds=12,frames=2,rate=1,seed=20000,width=160,height=120"
+ROUNDS = 3
 MARGIN = 1.2
 """Budget over the median time of a frame with all samples, before the busy process starts."""
 METRICS = {
