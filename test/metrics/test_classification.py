@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.metrics import brier, ece, entropy_sparsification
-from uncertainty_depth.metrics.classification import entropy
+from uncertainty_depth.metrics.classification import auroc, entropy
 
 
 @pytest.fixture
@@ -159,3 +159,15 @@ def test_ece_has_ten_bins_and_a_confidence_of_one_lies_in_the_last():
     labels = np.array([1, 0, 1])
     # One bin: (0.9, 1]; accuracy 2 / 3.
     assert ece(probabilities, labels) == pytest.approx(abs(2 / 3 - 2.95 / 3))
+
+
+def test_auroc_counts_the_pairs_in_order() -> None:
+    random = np.random.default_rng(4)
+    negatives = random.integers(0, 20, 50)
+    positives = random.integers(5, 25, 70)
+    pairs = positives[:, None] - negatives[None]
+    expected = ((pairs > 0) + 0.5 * (pairs == 0)).mean()
+    assert auroc(negatives, positives) == pytest.approx(expected, abs=1e-12)
+    assert auroc([1, 1], [1, 1]) == 0.5
+    assert auroc([0, 1], [2, 3]) == 1
+    assert np.isnan(auroc([], [1]))

@@ -106,4 +106,11 @@ EXPERIMENTS: dict[str, Experiment] = {
         3,
         1,
     ),
+    "shift": Experiment(
+        "depth and sigma of all methods in fog, at night, behind dirt: five severities each",
+        "shift",
+        1,
+        1,
+        reads_data=True,
+    ),
 }

@@ -73,6 +73,27 @@ def brier(probabilities: ArrayLike, labels: ArrayLike) -> float:
     return float((table * table).sum() - 2 * hit.sum()) / len(table) + 1
 
 
+def auroc(negatives: ArrayLike, positives: ArrayLike) -> float:
+    """Return the probability that a positive scores higher than a negative, ties counting half.
+
+    The area under the receiver operating characteristic, by the Mann-Whitney statistic.
+
+    Args:
+        negatives: (N,) scores, such as sigma of clean frames.
+        positives: (M,) scores, such as sigma of corrupted frames.
+
+    Returns:
+        0.5 for scores that tell nothing; NaN where either is empty.
+    """
+    low = np.sort(np.asarray(negatives, np.float64))
+    high = np.asarray(positives, np.float64)
+    if not low.size or not high.size:
+        return float("nan")
+    below = np.searchsorted(low, high, side="left")
+    not_above = np.searchsorted(low, high, side="right")
+    return float((below + not_above).sum() / (2 * low.size * high.size))
+
+
 def entropy(probabilities: ArrayLike) -> Floats:
     """Return the Shannon entropy of each row, nats: (N, C) probabilities to (N,); 0 ln 0 is 0."""
     table = checks.floats("probabilities", probabilities)
