@@ -112,6 +112,11 @@ class PredictorConfig(RawPredictorConfig):
     calibrated: bool = option(
         True, "apply the calibration of sigma stored in the model folder, if there is one"
     )
+    widen_unfamiliar: bool = option(
+        False,
+        "multiply sigma by the frame's unfamiliarity where that is above 1; for a robot in places "
+        "unlike the training's until LiDAR corrects sigma",
+    )
     rescale_depth: str = option(
         "canonical",
         "multiply depth and sigma by the camera's focal length over the training's: canonical, "

@@ -83,10 +83,13 @@ class DepthPrediction:
     Attributes:
         depth_m: (H, W) float32, metres along the optical axis, NaN = no value, never clipped.
         sigma_m: (H, W) float32, metres, higher = less certain, the same NaN mask as the depth.
+        unfamiliarity: of the frame: 1 is what one in a hundred held-out frames of the training
+            reaches; None where it is not known.
     """
 
     depth_m: NDArray[np.float32]
     sigma_m: NDArray[np.float32]
+    unfamiliarity: float | None = None
 
 
 @dataclass(frozen=True)

@@ -128,3 +128,12 @@ def test_a_problem_is_a_warning_with_its_sentence(health, clock):
         DiagnosticStatus.WARN,
         "the clocks are apart",
     )
+
+
+def test_a_quarter_of_unfamiliar_frames_is_a_warning():
+    health = Health()
+    few, _ = problem(health, {"processed": 10.0, "unfamiliar": 2.0}, ())
+    assert few == DiagnosticStatus.OK
+    many, sentence = problem(health, {"processed": 10.0, "unfamiliar": 3.0}, ())
+    assert many == DiagnosticStatus.WARN
+    assert "unlike those of the training" in sentence

@@ -285,6 +285,18 @@ SIGNATURES: dict[str, Signature] = {
         ),
         "my_model my_graphs",
     ),
+    "familiarity": Signature(
+        (SourceConfig,),
+        (
+            argument("model", type=Path, metavar="MODEL", help="model folder"),
+            argument(
+                "source",
+                nargs="?",
+                help=f"frames like the training: {SOURCE}; none takes the recorded source",
+            ),
+        ),
+        "my_model my_bag",
+    ),
     "convert-kitti": Signature(
         (),
         (

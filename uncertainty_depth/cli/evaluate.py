@@ -97,8 +97,10 @@ def _score_model(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
     from uncertainty_depth.corruption.source import corrupted
     from uncertainty_depth.data.checked_source import CheckedSource
     from uncertainty_depth.data.source import open_source, trained_on
+    from uncertainty_depth.evaluation.evaluate import Sink
     from uncertainty_depth.evaluation.evaluate import evaluate as score_source
     from uncertainty_depth.evaluation.report import Context
+    from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity
     from uncertainty_depth.inference.predictor import Predictor
     from uncertainty_depth.writers.prediction_bag import prediction_sink
 
@@ -110,8 +112,12 @@ def _score_model(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
     seen = trained_on(predictor.model.name, predictor.model.training, [source.name])
     warn(seen)
     monitor = predictor.data_monitor
+    unfamiliarity = Unfamiliarity()
     with ExitStack() as stack:
-        sinks = [lambda frame, _: monitor.add_ground_truth(frame.ground_truth_m, frame.camera)]
+        sinks: list[Sink] = [
+            lambda frame, _: monitor.add_ground_truth(frame.ground_truth_m, frame.camera),
+            lambda _, prediction: unfamiliarity.add(prediction.unfamiliarity),
+        ]
         if arguments.write_bag:
             sinks.append(stack.enter_context(prediction_sink(arguments.write_bag)))
         evaluation = score_source(
@@ -128,6 +134,7 @@ def _score_model(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
         tuple(seen),
         checked.check.summary(),
         arguments.command_line,
+        unfamiliarity=unfamiliarity,
     )
     return evaluation, context
 

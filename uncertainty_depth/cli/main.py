@@ -22,6 +22,7 @@ from uncertainty_depth.cli.arguments import build_parser
 from uncertainty_depth.cli.calibrate import calibrate
 from uncertainty_depth.cli.compare import compare, merge
 from uncertainty_depth.cli.evaluate import evaluate
+from uncertainty_depth.cli.familiarity import familiarity
 from uncertainty_depth.cli.train import train, wrap
 from uncertainty_depth.cli.view import view
 from uncertainty_depth.config import (
@@ -242,6 +243,7 @@ COMMANDS: dict[str, Command] = {
     "predict": predict,
     "calibrate": calibrate,
     "export": export,
+    "familiarity": familiarity,
     "convert-kitti": convert_kitti,
     "synthesize": synthesize,
     "info": info,

@@ -21,6 +21,7 @@ from uncertainty_depth.evaluation.summary import (
     scale_text,
     scored_sigma,
 )
+from uncertainty_depth.evaluation.unfamiliar import text as unfamiliarity_text
 
 CURVES = (
     "scale",
@@ -122,6 +123,7 @@ def facts(summary: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
         ("trained on", str(training_of(model).get("source") or "unknown")),
         ("depth range", _range_text(limits_of(model.get("depth_range")))),
         ("camera", _camera_text(summary["camera"])),
+        ("unfamiliarity", unfamiliarity_text(summary["unfamiliarity"])),
         ("geometry", summary["geometry"].get("description", "not checked")),
         ("scored", pixels),
         ("command", command),

@@ -26,6 +26,7 @@ from uncertainty_depth.evaluation.intervals import intervals
 from uncertainty_depth.evaluation.model_facts import law_of
 from uncertainty_depth.evaluation.page import Images, render
 from uncertainty_depth.evaluation.requirements import Requirement, outcomes
+from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity
 from uncertainty_depth.evaluation.verdict import judge
 from uncertainty_depth.options import to_mapping
 
@@ -55,6 +56,7 @@ class Context:
             source is unknown, as in a live run.
         geometry: see `GeometryCheck.summary`; empty if not checked.
         command: the command line that made the report.
+        unfamiliarity: of the frames, as far as it is known.
         requirements: limits that the metrics must keep.
     """
 
@@ -66,6 +68,7 @@ class Context:
     geometry: Mapping[str, Any] = field(default_factory=dict)
     command: str = ""
     requirements: tuple[Requirement, ...] = ()
+    unfamiliarity: Unfamiliarity = field(default_factory=Unfamiliarity)
 
 
 def check_folder(folder: Path) -> None:
@@ -137,7 +140,9 @@ def _write_files(evaluation: Evaluation, folder: Path, context: Context, images:
 def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
     """Return the content of `summary.json`: the metrics, and how to reproduce them."""
     estimates = Estimates(evaluation.units) if evaluation.evaluated else None
-    verdict = judge(evaluation, context.model, context.trained_on, estimates)
+    verdict = judge(
+        evaluation, context.model, context.trained_on, estimates, context.unfamiliarity
+    )
     metrics = evaluation.summary()
     found = intervals(estimates, metrics, evaluation.config.alpha) if estimates else {}
     limits = {name: [interval.low, interval.high] for name, interval in found.items()}
@@ -148,6 +153,7 @@ def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
         "verdict": verdict.as_dict(),
         "requirements": [outcome.as_dict() for outcome in results],
         **metrics,
+        "unfamiliarity": context.unfamiliarity.as_dict(),
         "geometry": dict(context.geometry),
         "notes": list(context.notes),
         "source": context.source,

@@ -21,6 +21,8 @@ from uncertainty_depth.evaluation.bootstrap import ENOUGH_BLOCKS
 from uncertainty_depth.evaluation.estimates import Estimates
 from uncertainty_depth.evaluation.judgement import GREEN, GREY, RED, Check
 from uncertainty_depth.evaluation.model_facts import law_of
+from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity
+from uncertainty_depth.evaluation.unfamiliar import check as unfamiliarity_check
 
 if TYPE_CHECKING:
     from uncertainty_depth.evaluation.evaluation import Evaluation
@@ -76,6 +78,7 @@ def judge(
     model: Mapping[str, Any],
     trained_on: Sequence[str] | None,
     estimates: Estimates | None = None,
+    unfamiliarity: Unfamiliarity | None = None,
 ) -> Verdict:
     """Return the verdict on all frames scored so far.
 
@@ -85,6 +88,8 @@ def judge(
         trained_on: a sentence for each scored source that the model was trained on; None if the
             source is unknown, as in a live run.
         estimates: of its units, where the caller has them.
+        unfamiliarity: of the frames; None where the predictor's word is not heard, as in a live
+            run, whose depth node tells it in its diagnostics.
     """
     if not evaluation.evaluated:
         return Verdict(GREY, nothing_scored(evaluation))
@@ -95,6 +100,8 @@ def judge(
         "size": judgement.size_checks(estimates, law_of(model)),
         "domain": domain.checks(estimates, evaluation.cameras, model, trained_on),
     }
+    if unfamiliarity is not None and (unfamiliar := unfamiliarity_check(unfamiliarity)):
+        checks["domain"].insert(0, unfamiliar)
     lines = tuple(
         Line(name, GREY, evaluation.without_size, ())
         if name == "size" and evaluation.without_size

@@ -22,6 +22,8 @@ from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.engines.choice import choose
 from uncertainty_depth.engines.loading import load
 from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.familiarity import file as familiarity
+from uncertainty_depth.familiarity.gauge import Gauge
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.resampling import resample_depth
 from uncertainty_depth.inference.training_lens import TrainingLens
@@ -78,6 +80,7 @@ class Predictor:
             for key, sigma_map in self.model.calibration.items()
             if sigma_map.kind != IDENTITY.kind
         }
+        self._gauge = Gauge(familiarity.read(self.model.path), self._estimator.networks[-1])
         self._lens = TrainingLens(
             self.model.network.canonical_focal_length, self.model.training.get("camera")
         )
@@ -149,6 +152,7 @@ class Predictor:
             )
             pixels = torch.cat([pixels, sparse], dim=1)
         estimate = self._estimator.estimate(pixels, stamp_ns, config, samples)
+        unfamiliarity = self._gauge.latest()
         depth, sigma = estimate.maps(config.component)
         size = (image.shape[1], image.shape[0])
         depth_m = factor * cv2.resize(depth, size, interpolation=cv2.INTER_LINEAR)
@@ -158,7 +162,10 @@ class Predictor:
         sigma_m[unknown] = np.nan
         if monitor is not None:
             monitor.add_sigma(sigma_m)
-        return DepthPrediction(depth_m, sigma_map(sigma_m))
+        calibrated_m = sigma_map(sigma_m)
+        if config.widen_unfamiliar and unfamiliarity is not None:
+            calibrated_m *= np.float32(max(unfamiliarity, 1.0))
+        return DepthPrediction(depth_m, calibrated_m, unfamiliarity)
 
     @property
     def sparse_input(self) -> SparseInput | None:
@@ -197,7 +204,8 @@ class Predictor:
     @property
     def sigma_name(self) -> str:
         """What sigma is, whose size an evaluator may estimate: method, component, calibration."""
-        return f"{self.calibration_key}, calibration {self._settings.sigma_map.kind}"
+        widened = ", widened where unfamiliar" if self.config.widen_unfamiliar else ""
+        return f"{self.calibration_key}, calibration {self._settings.sigma_map.kind}{widened}"
 
     @property
     def calibration_key(self) -> str:
@@ -236,6 +244,7 @@ class Predictor:
             "precision": self._loaded.precision,
             "engine": self._loaded.engine,
             "calibration": self._settings.sigma_map.kind if config.calibrated else "off",
+            **({"widened": "where unfamiliar"} if config.widen_unfamiliar else {}),
             "interval": self._settings.half_widths.origin,
             "parameters": sum(parameters.values()),
             "backbone": network_config.backbone,
@@ -262,12 +271,14 @@ class Predictor:
         width, height = self.model.network.input_size
         black = torch.zeros((1, 3, height, width), device=self.device)
         try:
-            return self._estimator.estimate(black, 0, config).maps(config.component)[1]
+            sigma_m = self._estimator.estimate(black, 0, config).maps(config.component)[1]
         except (RuntimeError, NotImplementedError) as error:
             raise ConfigError(
                 f"precision is {self._loaded.precision!r}, which does not work on {self.device}: "
                 f"{str(error).splitlines()[0]}"
             ) from error
+        self._gauge.check()
+        return sigma_m
 
     def _warn_of_missing_uncertainty(self, sigma_m: NDArray[np.float32]) -> None:
         is_ensemble = self.method not in SINGLE

@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +37,8 @@ from uncertainty_depth.options import from_mapping, to_mapping
 from uncertainty_depth.shipped_model import model_path
 
 ENCODER = "encoder"
+FAMILIARITY = "familiarity.safetensors"
+RESERVED = (ENCODER, "familiarity")
 BEFORE = {"last_activation": "relu"}
 """Options of networks written before the option existed."""
 
@@ -194,7 +197,7 @@ def write_member(folder: Path | str, name: str, network: DepthNetwork) -> Path:
 
 def is_member_name(name: str) -> bool:
     """Return whether this is a file name in the model folder, not a path out of it."""
-    return re.fullmatch(r"[\w-][\w.-]*", name) is not None and name != ENCODER
+    return re.fullmatch(r"[\w-][\w.-]*", name) is not None and name not in RESERVED
 
 
 def _add_architecture(folder: Path, name: str, network: DepthNetwork) -> None:
@@ -333,6 +336,8 @@ def export_half(folder: Path | str, output: Path | str) -> Path:
         for key, tensor in tensors.items():
             tensors[key] = tensor.half() if tensor.ndim > 1 else tensor
         write_tensors(output / f"{name}.safetensors", tensors)
+    if (model.path / FAMILIARITY).exists():
+        shutil.copyfile(model.path / FAMILIARITY, output / FAMILIARITY)
     write_json(output, read_json(model.path))
     return output
 

@@ -117,6 +117,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         self._qos.declare([topic for _, topic in IMAGE_TOPICS.values()], image_qos(self.config))
         self._qos.declare([LIDAR_TOPIC], sensor_qos(1, self.config.reliable_input))
         self._predictor: Predictor | None = None
+        self._unfamiliarity: float | None = None  # of the latest frame
         self._worker: Worker[Image | CompressedImage] | None = None
         self._images: WatchedInput | None = None
         self._camera_info: WatchedInput | None = None
@@ -248,6 +249,9 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         self._predictions.finished(info, processing_ms)
         self._outputs.publish_times(latency_ms, processing_ms)
         self.health.count("processed")
+        self._unfamiliarity = prediction.unfamiliarity
+        if prediction.unfamiliarity is not None and prediction.unfamiliarity > 1:
+            self.health.count("unfamiliar")
         self.health.latency(latency_ms)
         half_widths = info.half_widths or predictor.half_widths
         self._publish_views(half_widths, prediction, image, message.header, camera)
@@ -365,6 +369,8 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             facts["device_memory_mib"] = device_memory_mib()
             description = self._predictor.describe()
             facts |= {name: description[name] for name in DESCRIBED if name in description}
+        if self._unfamiliarity is not None:
+            facts["unfamiliarity"] = f"{self._unfamiliarity:.2f}"
         return facts | self._predictions.facts()
 
     def close(self) -> str:

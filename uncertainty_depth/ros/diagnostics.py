@@ -18,6 +18,7 @@ from uncertainty_depth.ros.advice import with_advice
 
 MAX_LATENCIES = 1000
 LATE_AFTER_S = 2.0
+UNFAMILIAR = 0.25  # fraction of the frames above the 99 % quantile of the training's
 LOSSES = ("dropped.", "skipped.", "lost_")
 FAILURES = {"failed", "out_of_memory"}
 PERCENTILES = (50, 95, 99)
@@ -124,6 +125,11 @@ def problem(
         losses = [with_advice(reason, rate) for reason, rate in sorted(losses_hz.items())]
         sentences.append(f"frames lost: {', '.join(losses)}")
     sentences += problems
+    if rates.get("unfamiliar", 0) > UNFAMILIAR * rates.get("processed", 0):
+        sentences.append(
+            "the images are unlike those of the training: neither depth nor sigma has been tried "
+            "on such"
+        )
     if not FAILURES.isdisjoint(losses_hz):
         return DiagnosticStatus.ERROR, "; ".join(["frames fail", *sentences])
     if sentences:

@@ -20,6 +20,7 @@ from uncertainty_depth.network.depth_network import check_network
 from uncertainty_depth.options import check, to_mapping
 from uncertainty_depth.training import checkpoint, record
 from uncertainty_depth.training.domain import domain
+from uncertainty_depth.training.familiarity import try_to_add
 from uncertainty_depth.training.fine_tuning import provenance
 from uncertainty_depth.training.frames import read_frames, split
 from uncertainty_depth.training.initial_weights import initial_network
@@ -95,6 +96,7 @@ def train(
         create(model)
         _train_members(model, training.processes)
     model.finish()
+    try_to_add(output, frames, indices, held_out, training.device)
     return output
 
 

@@ -1,0 +1,160 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Unfamiliarity: small for frames like the training's, large for others, kept with the model."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from uncertainty_depth.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.errors import ModelError, SourceError
+from uncertainty_depth.evaluation.judgement import GREEN, RED
+from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity, check
+from uncertainty_depth.familiarity import file
+from uncertainty_depth.familiarity.features import pooled
+from uncertainty_depth.familiarity.gauge import WARNING_FRAMES
+from uncertainty_depth.familiarity.score import Familiarity, fit
+from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.model_folder.folder import create, export_half, set_members, write_member
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.training.familiarity import add_familiarity
+from uncertainty_depth.training.frames import TrainingFrames
+
+
+def gaussian(count: int, seed: int, shift: float = 0.0) -> np.ndarray:
+    """Return correlated features of different scales, (count, 12)."""
+    rng = np.random.default_rng(seed)
+    mixing = np.random.default_rng(0).normal(size=(12, 12)) * np.logspace(-1, 1, 12)
+    return rng.normal(size=(count, 12)) @ mixing + shift
+
+
+def test_one_in_a_hundred_held_out_frames_is_above_one() -> None:
+    familiarity = fit(gaussian(2000, 1), gaussian(1000, 2))
+    assert (familiarity.scores(gaussian(1000, 2)) > 1).mean() == pytest.approx(0.01, abs=0.001)
+    assert (familiarity.scores(gaussian(4000, 3)) > 1).mean() == pytest.approx(0.01, abs=0.008)
+    assert (familiarity.scores(gaussian(100, 4, shift=300.0)) > 1).all()
+
+
+def test_the_distance_is_mahalanobis_of_the_shrunk_covariance() -> None:
+    training = gaussian(500, 1)
+    familiarity = fit(training, gaussian(100, 2))
+    mean = training.mean(axis=0)
+    deviation = training.std(axis=0)
+    covariance = 0.9 * np.cov(((training - mean) / deviation).T) + 0.1 * np.eye(12)
+    others = (gaussian(5, 3) - mean) / deviation
+    expected = np.sqrt(np.einsum("ni,ij,nj->n", others, np.linalg.inv(covariance), others))
+    distances = familiarity.scores(gaussian(5, 3)) * familiarity.threshold
+    np.testing.assert_allclose(distances, expected, rtol=1e-3)
+
+
+def test_a_feature_that_never_changes_does_no_harm() -> None:
+    training = np.concatenate([gaussian(100, 1), np.zeros((100, 1))], axis=1)
+    assert np.isfinite(fit(training, training[:10]).scores(training)).all()
+
+
+def test_too_few_frames_are_refused() -> None:
+    with pytest.raises(SourceError, match="3 frames to learn from"):
+        fit(gaussian(3, 1), gaussian(3, 2))
+
+
+def test_maps_and_states_are_pooled_over_their_pixels() -> None:
+    maps = (torch.arange(24.0).view(1, 2, 3, 4), torch.ones(1, 1, 2, 2))
+    deviation = np.std(np.arange(12))
+    expected = [[5.5, 17.5, deviation, deviation, 1, 0]]
+    np.testing.assert_allclose(pooled(maps), expected, rtol=1e-6)
+    states = torch.arange(24.0).view(1, 2, 12).transpose(1, 2)  # (B, N, C)
+    np.testing.assert_allclose(pooled(((states,), (3, 4)))[0, :2], [5.5, 17.5])
+
+
+def flat(count: int, seed: int) -> list[np.ndarray]:
+    """Return grey images with soft gradients, (64, 80, 3) uint8."""
+    rng = np.random.default_rng(seed)
+    ramp = np.linspace(-1, 1, 80)[None, :, None] * np.ones((64, 1, 3))
+    return [
+        np.uint8(120 + 20 * rng.uniform(-1, 1) + 30 * rng.uniform(-1, 1) * ramp)
+        for _ in range(count)
+    ]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a model of random weights that is familiar with flat grey images."""
+    path = tmp_path_factory.mktemp("model")
+    torch.manual_seed(0)
+    network = Hourglass(NetworkConfig(backbone="tiny", decoder_width=16, input_size=(80, 64)))
+    create(path, network, {"source": "flat"})
+    write_member(path, "best", network)
+    set_members(path, ["best"], "mc_dropout")
+    frames = TrainingFrames(images=flat(90, 1), depths_m=[np.ones((64, 80), np.float16)] * 90)
+    add_familiarity(path, frames, range(60), range(60, 90), "cpu")
+    return path
+
+
+def noisy() -> np.ndarray:
+    return np.random.default_rng(5).integers(0, 256, (64, 80, 3), dtype=np.uint8)
+
+
+def test_a_prediction_says_how_unfamiliar_its_frame_is(folder: Path) -> None:
+    predictor = Predictor(folder, PredictorConfig(samples=2, device="cpu"))
+    known = [predictor.predict(image).unfamiliarity for image in flat(20, 2)]
+    assert np.mean([score <= 1 for score in known]) > 0.8
+    assert predictor.predict(noisy()).unfamiliarity > 3 * max(known)
+
+
+def test_unfamiliar_images_are_told_once(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    predictor = Predictor(folder, PredictorConfig(samples=2, device="cpu"))
+    with caplog.at_level(logging.WARNING):
+        for _ in range(WARNING_FRAMES - 1):
+            predictor.predict(noisy())
+        assert "unlike those of the training" not in caplog.text
+        for _ in range(WARNING_FRAMES):
+            predictor.predict(noisy())
+    assert caplog.text.count("unlike those of the training") == 1
+
+
+def test_sigma_is_widened_only_where_asked_and_unfamiliar(folder: Path) -> None:
+    plain = Predictor(folder, PredictorConfig(samples=2, device="cpu"))
+    wide = Predictor(folder, PredictorConfig(samples=2, device="cpu", widen_unfamiliar=True))
+    before = plain.predict(noisy())
+    after = wide.predict(noisy())
+    np.testing.assert_array_equal(before.depth_m, after.depth_m)
+    np.testing.assert_allclose(after.sigma_m, before.unfamiliarity * before.sigma_m, rtol=1e-6)
+    (image,) = flat(1, 1)
+    assert plain.predict(image).unfamiliarity <= 1
+    np.testing.assert_array_equal(plain.predict(image).sigma_m, wide.predict(image).sigma_m)
+    assert wide.sigma_name != plain.sigma_name
+
+
+def test_a_model_without_it_says_nothing(folder: Path, tmp_path: Path) -> None:
+    copy = export_half(folder, tmp_path / "half")
+    assert Predictor(copy, PredictorConfig(device="cpu")).predict(noisy()).unfamiliarity > 1
+    (copy / "familiarity.safetensors").unlink()
+    assert Predictor(copy, PredictorConfig(device="cpu")).predict(noisy()).unfamiliarity is None
+
+
+def test_that_of_another_network_is_refused(folder: Path, tmp_path: Path) -> None:
+    copy = export_half(folder, tmp_path / "half")
+    file.write(copy, Familiarity(np.zeros(3, np.float32), np.eye(3, dtype=np.float32), 1.0))
+    with pytest.raises(ModelError, match="the model's familiarity 3"):
+        Predictor(copy, PredictorConfig(device="cpu"))
+    (copy / "familiarity.safetensors").write_bytes(b"damaged")
+    with pytest.raises(ModelError, match="damaged"):
+        Predictor(copy, PredictorConfig(device="cpu"))
+
+
+def test_the_verdict_is_red_where_a_quarter_of_the_frames_is_unfamiliar() -> None:
+    total = Unfamiliarity()
+    assert check(total) is None
+    total.add(None)
+    for score in (0.5,) * 99 + (1.2,):
+        total.add(score)
+    assert check(total).color == GREEN
+    for _ in range(50):
+        total.add(3.0)
+    unlike = check(total)
+    assert unlike.color == RED
+    assert "above 1 in 34% of 150 frames" in unlike.text

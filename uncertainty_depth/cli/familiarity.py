@@ -1,0 +1,49 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The `familiarity` command: what frames a model knows, so that it can tell others."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import fields
+
+from uncertainty_depth.config import SourceConfig, TrainingConfig
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.options import current_names, from_arguments, from_mapping
+from uncertainty_depth.shipped_model import model_path
+
+
+def familiarity(arguments: argparse.Namespace) -> None:
+    """Compute from its training frames what a model is familiar with; new models have it."""
+    from uncertainty_depth.data.source import open_source
+    from uncertainty_depth.model_folder.folder import read
+    from uncertainty_depth.training.familiarity import add_familiarity
+    from uncertainty_depth.training.frames import read_frames, split
+
+    shipped = model_path(arguments.model)
+    if shipped != arguments.model:
+        raise ConfigError(
+            f"{arguments.model} is shipped with the package; expected a copy of {shipped}"
+        )
+    model = read(arguments.model)
+    notation = arguments.source or model.training.get("source")
+    if not notation:
+        raise ConfigError(
+            f"{arguments.model} does not say what it was trained on; expected SOURCE too"
+        )
+    recorded = current_names(model.training.get("options", {}), TrainingConfig)
+    names = [field.name for field in fields(TrainingConfig)]
+    own = {name: recorded[name] for name in names if name in recorded}
+    training = from_mapping(TrainingConfig, own)
+    options = from_arguments(SourceConfig, arguments, model.training.get("source_options"))
+    frames = read_frames(
+        open_source(notation, options),
+        model.network.input_size,
+        training.max_frames,
+        model.network.canonical_focal_length,
+    )
+    indices, held_out = split(len(frames), training.validation_fraction, training.seed)
+    found = add_familiarity(arguments.model, frames, indices, held_out, training.device)
+    print(
+        f"{arguments.model} knows {len(indices)} frames of {notation}; 99 % of the "
+        f"{len(held_out)} held out are within a distance of {found.threshold:.1f}"
+    )

@@ -1,0 +1,81 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The unfamiliarity of a frame: the Mahalanobis distance of its features to the training's.
+
+Lee et al. 2018, for one Gaussian instead of one per class, as depth has no classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.errors import SourceError
+
+QUANTILE = 0.99
+"""Fraction of held-out frames of the training whose score is below 1."""
+SHRINKAGE = 0.1
+"""Weight of the unit covariance: with few frames most directions are not known."""
+MIN_FRAMES = 20
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Familiarity:
+    """A Gaussian of the training's features, and what distance is usual.
+
+    Attributes:
+        mean: (D,) of the training's features.
+        whitening: (D, D), maps what is centred to uncorrelated features of unit variance.
+        threshold: the distance that 99 % of the held-out frames stay below.
+    """
+
+    mean: Floats
+    whitening: Floats
+    threshold: float
+
+    def scores(self, features: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return the unfamiliarity of frames, (N,), from their features, (N, D).
+
+        It is a ratio: 1 is what one in a hundred held-out frames of the training reaches.
+        """
+        return _distances(features, self.mean, self.whitening) / self.threshold
+
+
+def fit(training: NDArray[np.floating], held_out: NDArray[np.floating]) -> Familiarity:
+    """Return the familiarity with frames like these.
+
+    The held-out frames decide the threshold: frames that the Gaussian was fitted to are nearer.
+
+    Args:
+        training: (N, D) features.
+        held_out: (M, D) features of frames that the network has not learned from.
+
+    Raises:
+        SourceError: there are too few frames.
+    """
+    if len(training) < MIN_FRAMES or len(held_out) < 2:
+        raise SourceError(
+            f"{len(training)} frames to learn from and {len(held_out)} held out; expected at "
+            f"least {MIN_FRAMES} and 2 to tell what is familiar"
+        )
+    values = training.astype(np.float64)
+    mean = values.mean(axis=0)
+    deviation = values.std(axis=0)
+    scale = 1 / np.maximum(deviation, 1e-3 * max(float(deviation.max()), 1e-9))
+    covariance = np.cov(((values - mean) * scale).T)
+    shrunk = (1 - SHRINKAGE) * covariance + SHRINKAGE * np.eye(len(mean))
+    whitening = np.linalg.cholesky(np.linalg.inv(shrunk)).T * scale
+    distances = _distances(held_out, mean, whitening)
+    threshold = float(np.quantile(distances, QUANTILE))
+    return Familiarity(mean.astype(np.float32), whitening.astype(np.float32), threshold)
+
+
+def _distances(
+    features: NDArray[np.floating], mean: NDArray[np.floating], whitening: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    centred = features.astype(np.float64) - mean
+    distances: NDArray[np.float64] = np.linalg.norm(centred @ whitening.T.astype(float), axis=1)
+    return distances
