@@ -46,11 +46,25 @@ def run_training() -> str:
     return training.table(training.run())
 
 
-def run_metrics() -> str:
-    """Time the metrics against their peers."""
-    from uncertainty_depth.bench import metrics
+def run_metrics(is_busy: bool = False) -> str:
+    """Time the metrics against their peers, or a frame of them while every core is busy."""
+    from uncertainty_depth.bench import busy, metrics
 
-    return metrics.table(metrics.run())
+    return busy.table(busy.run()) if is_busy else metrics.table(metrics.run())
+
+
+def run_startup() -> str:
+    """Time what each command takes until it looks at its input."""
+    from uncertainty_depth.bench import startup
+
+    return startup.table(startup.run())
+
+
+def run_engines() -> str:
+    """Time the engines against torch, whole passes and the floor of each."""
+    from uncertainty_depth.bench import engines
+
+    return engines.table(engines.run())
 
 
 def run_budget() -> str:

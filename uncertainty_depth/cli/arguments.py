@@ -379,6 +379,22 @@ SIGNATURES: dict[str, Signature] = {
                 help="measure the metrics against those of other libraries",
             ),
             argument(
+                "--busy",
+                action="store_true",
+                help="with --metrics: time a frame of 20,000 pixels, alone and while every core "
+                "is busy",
+            ),
+            argument(
+                "--engines",
+                action="store_true",
+                help="measure the installed engines: eight samples against one pass of torch",
+            ),
+            argument(
+                "--startup",
+                action="store_true",
+                help="measure what each command takes until it looks at its input",
+            ),
+            argument(
                 "--training",
                 action="store_true",
                 help="measure training: networks of an ensemble in parallel and in sequence",

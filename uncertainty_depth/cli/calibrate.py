@@ -15,6 +15,7 @@ from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.interrupt import deferred_interrupt
+from uncertainty_depth.model_location import check_location
 from uncertainty_depth.options import from_arguments
 from uncertainty_depth.predictions.config import PredictionTopics
 from uncertainty_depth.shipped_model import model_path
@@ -30,13 +31,8 @@ logger = logging.getLogger(__name__)
 
 def calibrate(arguments: argparse.Namespace) -> None:
     """Fit a calibration of sigma and write it if it improves the scores of held-out frames."""
-    from uncertainty_depth.calibration import report
-    from uncertainty_depth.calibration.table import table
-    from uncertainty_depth.completion.source import for_model
     from uncertainty_depth.data.checked_source import CheckedSource
     from uncertainty_depth.data.source import open_source
-    from uncertainty_depth.evaluation.report import check_folder
-    from uncertainty_depth.inference.predictor import Predictor
     from uncertainty_depth.predictions.open import are_predictions
 
     topics = from_arguments(PredictionTopics, arguments)
@@ -54,14 +50,21 @@ def calibrate(arguments: argparse.Namespace) -> None:
             f"{arguments.model} is shipped with the package; expected a copy of {shipped}, or "
             "--dry-run"
         )
+    check_location(shipped)
     options = from_arguments(SourceConfig, arguments)
+    checked = [CheckedSource(open_source(notation, options)) for notation in arguments.source]
+
+    # Only now, or a wrong path would be told after the seconds that torch takes to import.
+    from uncertainty_depth.calibration import report
+    from uncertainty_depth.calibration.table import table
+    from uncertainty_depth.completion.source import for_model
+    from uncertainty_depth.evaluation.report import check_folder
+    from uncertainty_depth.inference.predictor import Predictor
+
     raw = replace(from_arguments(PredictorConfig, arguments), calibrated=False)
     predictor = Predictor(arguments.model, raw)
     held_out = from_arguments(HeldOutConfig, arguments)
-    sources = []
-    for notation in arguments.source:
-        checked = CheckedSource(open_source(notation, options))
-        sources.append(for_model(checked, predictor, held_out))
+    sources = [for_model(source, predictor, held_out) for source in checked]
     if arguments.output:
         check_folder(arguments.output)
     with deferred_interrupt() as interrupt:

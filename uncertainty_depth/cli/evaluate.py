@@ -20,8 +20,10 @@ from uncertainty_depth.config import (
 )
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.interrupt import deferred_interrupt
+from uncertainty_depth.model_location import check_location
 from uncertainty_depth.options import from_arguments, to_mapping
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
+from uncertainty_depth.shipped_model import model_path
 
 if TYPE_CHECKING:
     from uncertainty_depth.evaluation.evaluation import Evaluation
@@ -101,12 +103,16 @@ def _score_model(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
     from uncertainty_depth.evaluation.evaluate import evaluate as score_source
     from uncertainty_depth.evaluation.report import Context
     from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity
-    from uncertainty_depth.inference.predictor import Predictor
     from uncertainty_depth.writers.prediction_bag import prediction_sink
 
+    check_location(model_path(arguments.model))
     options = from_arguments(SourceConfig, arguments)
     checked = CheckedSource(open_source(arguments.source, options))
     as_seen = corrupted(checked, [parse(text) for text in arguments.corrupt])
+
+    # Only now, or a wrong path would be told after the seconds that torch takes to import.
+    from uncertainty_depth.inference.predictor import Predictor
+
     predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
     source = for_model(as_seen, predictor, from_arguments(HeldOutConfig, arguments))
     seen = trained_on(predictor.model.name, predictor.model.training, [source.name])

@@ -34,6 +34,7 @@ from uncertainty_depth.config import (
 )
 from uncertainty_depth.errors import SourceError, UncertaintyDepthError
 from uncertainty_depth.experiments.registry import EXPERIMENTS
+from uncertainty_depth.model_location import check_location
 from uncertainty_depth.options import from_arguments
 from uncertainty_depth.records import Skipped
 from uncertainty_depth.shipped_model import model_path
@@ -50,6 +51,7 @@ INFO_FRAMES = 50  # first frames of a bag that `info` looks at
 
 def predict(arguments: argparse.Namespace) -> None:
     """Predict depth and sigma of image files: TIFF maps in metres, and a plot of each."""
+    check_location(model_path(arguments.model))
     from uncertainty_depth.inference.predict_files import predict_files
     from uncertainty_depth.inference.predictor import Predictor
 
@@ -74,6 +76,7 @@ def predict(arguments: argparse.Namespace) -> None:
 
 def export(arguments: argparse.Namespace) -> None:
     """Write a model as ONNX graphs: what samples share, and what each has of its own."""
+    check_location(model_path(arguments.model))
     from uncertainty_depth.engines.export import export as export_graphs
 
     for path in export_graphs(arguments.model, arguments.output, arguments.method):
@@ -184,24 +187,30 @@ def bench(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.bench import (
         run_budget,
         run_delivery,
+        run_engines,
         run_metrics,
         run_network,
         run_reading,
+        run_startup,
         run_training,
     )
     from uncertainty_depth.data.source import open_source
 
     sources = [open_source(source, SourceConfig()) for source in arguments.source]
     if arguments.metrics:
-        print(run_metrics())
+        print(run_metrics(arguments.busy))
     if arguments.training:
         print(run_training())
     if arguments.delivery:
         print(run_delivery())
     if arguments.budget:
         print(run_budget())
-    chosen = (arguments.metrics, arguments.training, arguments.delivery, arguments.budget)
-    if not any(chosen):
+    if arguments.engines:
+        print(run_engines())
+    if arguments.startup:
+        print(run_startup())
+    measured = ("metrics", "training", "delivery", "budget", "engines", "startup")
+    if not any(getattr(arguments, name) for name in measured):
         print(run_network())
     for source in sources:
         print("\n" + run_reading(source))

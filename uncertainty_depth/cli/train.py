@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.config import NetworkConfig, SourceConfig, TrainingConfig
@@ -21,11 +22,8 @@ def train(arguments: argparse.Namespace) -> None:
     """Train or fine-tune (--from) a model on a source; --resume continues a training."""
     from uncertainty_depth.data import checked_source
     from uncertainty_depth.data.source import open_source
-    from uncertainty_depth.training import train as train_model
-    from uncertainty_depth.training.plan import without_effect
-    from uncertainty_depth.training.record import read_begun
 
-    before = read_begun(arguments.output) if arguments.resume else None
+    before = _begun(arguments.output) if arguments.resume else None
     notation = arguments.source or (before.source if before else None)
     if notation is None:
         raise ConfigError(
@@ -35,6 +33,11 @@ def train(arguments: argparse.Namespace) -> None:
         SourceConfig, arguments, before.source_options if before else None
     )
     source = checked_source.CheckedSource(open_source(notation, source_options))
+
+    # Only now, or a wrong path would be told after the seconds that torch takes to import.
+    from uncertainty_depth.training import train as train_model
+    from uncertainty_depth.training.plan import without_effect
+
     defaults = _default_options(arguments, before)
     network = from_arguments(NetworkConfig, arguments, defaults)
     training = from_arguments(TrainingConfig, arguments, defaults)
@@ -49,6 +52,12 @@ def train(arguments: argparse.Namespace) -> None:
         source_options=source_options,
     )
     print(f"model written to {model}")
+
+
+def _begun(output: Path) -> Before | None:
+    from uncertainty_depth.training.record import read_begun
+
+    return read_begun(output)
 
 
 def _default_options(arguments: argparse.Namespace, before: Before | None) -> dict[str, Any]:

@@ -38,7 +38,9 @@ def image_tensor(images: NDArray[np.uint8], device: torch.device | str = "cpu") 
 
     Bytes are copied to the device and converted to floats there.
     """
-    pixels = torch.from_numpy(np.ascontiguousarray(images)).to(device)
+    pixels = torch.from_numpy(np.ascontiguousarray(images))
+    if torch.device(device).type == "cuda":  # from pinned memory the copy does not wait
+        pixels = pixels.pin_memory().to(device, non_blocking=True)
     return pixels.permute(0, 3, 1, 2).float().div_(255.0)
 
 

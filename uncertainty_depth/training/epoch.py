@@ -48,18 +48,22 @@ def train_epoch(
     ]
     device = _device(network)
     sparse_input = parse(network.config.sparse_input)
-    total = 0.0
+    total = torch.zeros((), device=device)
     for batch in _batches(order, training.batch_size):
         images, depth_m = frames.batch(batch, device)
         if training.augment:
             images, depth_m = augment(images, depth_m, generator)
         if sparse_input is not None:
             images, depth_m = with_sparse_input(images, depth_m, sparse_input, generator)
-        total += _step(
-            network, optimizer, objective, images, depth_m, training.learning_rate
-        ) * len(batch)
+        total += _step(network, optimizer, objective, images, depth_m) * len(batch)
         progress.update()
-    return total / len(indices)
+    mean_loss = total.item() / len(indices)  # the only value of the epoch that is waited for
+    if not math.isfinite(mean_loss):
+        raise ConfigError(
+            f"the training loss became {mean_loss}; expected a learning_rate below "
+            f"{training.learning_rate} to keep it finite"
+        )
+    return mean_loss
 
 
 def batches_per_epoch(count: int, batch_size: int) -> int:
@@ -84,18 +88,12 @@ def _step(
     objective: Objective,
     images: Tensor,
     depth_m: Tensor,
-    learning_rate: float,
-) -> float:
+) -> Tensor:
     value = objective(network, images, depth_m)
-    if not torch.isfinite(value):
-        raise ConfigError(
-            f"the training loss became {value.item()}; expected a learning_rate below "
-            f"{learning_rate} to keep it finite"
-        )
     optimizer.zero_grad(set_to_none=True)
     value.backward()
     optimizer.step()
-    return value.item()
+    return value.detach()
 
 
 def _device(network: nn.Module) -> torch.device:

@@ -24,14 +24,14 @@ BERHU_FRACTION = 0.2  # Laina et al. 2016, below eq. 1
 
 def l1(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
     """Return the mean of |d - g|, metres."""
-    depth, truth = _supervised(ground_truth_m, depth_m, ground_truth_m)
-    return _mean((depth - truth).abs())
+    known, depth, truth = _supervised(ground_truth_m, depth_m)
+    return _mean((depth - truth).abs(), known)
 
 
 def log_l1(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
     """Return the mean of |ln d - ln g|: a relative error costs the same near and far."""
-    depth, truth = _supervised(ground_truth_m, depth_m, ground_truth_m)
-    return _mean((depth.log() - truth.log()).abs())
+    known, depth, truth = _supervised(ground_truth_m, depth_m)
+    return _mean((depth.log() - truth.log()).abs(), known)
 
 
 def berhu(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
@@ -39,29 +39,29 @@ def berhu(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Te
 
     It is |e| up to c and (e^2 + c^2) / 2c beyond, with c a fifth of the batch's largest error.
     """
-    depth, truth = _supervised(ground_truth_m, depth_m, ground_truth_m)
+    known, depth, truth = _supervised(ground_truth_m, depth_m)
     error = (depth - truth).abs()
-    if not error.numel():
-        return _mean(error)
     threshold = (BERHU_FRACTION * error.detach().max()).clamp(min=torch.finfo(error.dtype).tiny)
     return _mean(
         torch.where(
             error <= threshold, error, (error.square() + threshold.square()) / (2 * threshold)
-        )
+        ),
+        known,
     )
 
 
 def laplace_nll(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
     """Return the mean of ln 2b + |d - g| / b: the Laplace negative log-likelihood."""
-    depth, scale, truth = _supervised(ground_truth_m, depth_m, _required(scale_m), ground_truth_m)
-    return _mean((2 * scale).log() + (depth - truth).abs() / scale)
+    known, depth, truth, scale = _supervised(ground_truth_m, depth_m, _required(scale_m))
+    return _mean((2 * scale).log() + (depth - truth).abs() / scale, known)
 
 
 def gaussian_nll(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
     """Return the mean Gaussian negative log-likelihood of mean d and standard deviation s."""
-    depth, scale, truth = _supervised(ground_truth_m, depth_m, _required(scale_m), ground_truth_m)
+    known, depth, truth, scale = _supervised(ground_truth_m, depth_m, _required(scale_m))
     return _mean(
-        0.5 * math.log(2 * math.pi) + scale.log() + 0.5 * ((depth - truth) / scale).square()
+        0.5 * math.log(2 * math.pi) + scale.log() + 0.5 * ((depth - truth) / scale).square(),
+        known,
     )
 
 
@@ -106,14 +106,21 @@ def choose(network: NetworkConfig, training: TrainingConfig) -> Loss:
     return LIKELIHOODS[network.head] if name == "nll" else LOSSES[name]
 
 
-def _supervised(ground_truth_m: Tensor, *maps: Tensor) -> list[Tensor]:
-    """Return the pixels of each map that have ground truth, flat, in float32."""
+def _supervised(ground_truth_m: Tensor, depth_m: Tensor, *maps: Tensor) -> list[Tensor]:
+    """Return where there is ground truth, and depth, ground truth and maps in float32.
+
+    Elsewhere these are 1, without a gradient. Selecting the pixels instead would make a GPU wait
+    for their number in every step.
+    """
     known = torch.isfinite(ground_truth_m)
-    return [values[known].float() for values in maps]
+    return [
+        known,
+        *(torch.where(known, values, 1.0).float() for values in (depth_m, ground_truth_m, *maps)),
+    ]
 
 
-def _mean(values: Tensor) -> Tensor:
-    return values.sum() / max(values.numel(), 1)
+def _mean(values: Tensor, known: Tensor) -> Tensor:
+    return (values * known).sum() / known.sum().clamp(min=1)
 
 
 def _required(scale_m: Tensor | None) -> Tensor:

@@ -36,7 +36,18 @@ class Estimate(NamedTuple):
             component: one of `config.COMPONENTS`.
         """
         variance = self.variance if component == "total" else getattr(self, component)
-        return torch.stack([self.depth_m, variance.sqrt()]).cpu().numpy()
+        maps = torch.stack([self.depth_m, variance.sqrt()])
+        return download(maps).numpy()
+
+
+def download(maps: Tensor) -> Tensor:
+    """Return a tensor on the CPU; from a GPU by one copy into pinned memory, waited for once."""
+    if maps.device.type != "cuda":
+        return maps.cpu()
+    pinned = torch.empty(maps.shape, dtype=maps.dtype, pin_memory=True)
+    pinned.copy_(maps, non_blocking=True)
+    torch.cuda.current_stream(maps.device).synchronize()
+    return pinned
 
 
 class Moments:

@@ -1,0 +1,38 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The benches of engines, start-up and a busy machine: their tables hold what was measured."""
+
+import pytest
+
+from uncertainty_depth.bench import busy, engines, startup
+from uncertainty_depth.cli.main import COMMANDS
+from uncertainty_depth.config import NetworkConfig
+
+
+def test_every_ratio_is_to_the_plain_pass_of_its_round(monkeypatch):
+    network = NetworkConfig(backbone="tiny", decoder_width=16, input_size=(64, 48))
+    monkeypatch.setattr(engines, "CANDIDATES", (("torch", "fp32"), ("missing", "fp32")))
+    rows = engines.run(2, network)
+    assert rows[0].what == engines.PLAIN
+    assert rows[0][2:] == (1.0, 1.0, 1.0)
+    assert all(0 < row.minimum <= row.median <= row.maximum for row in rows)
+    assert {row.what.partition(",")[0] for row in rows} == {"torch fp32"}
+    assert engines.table(rows).count("\n") == len(rows) + 3
+
+
+def test_a_frame_is_timed_beside_as_many_processes_as_cores(monkeypatch):
+    monkeypatch.setattr(busy, "ENDLESS", "pass")
+    rows = busy.run(2)
+    assert [row.load.rpartition(",")[0] for row in rows] == ["as it is"] * 2 + [
+        "every core busy"
+    ] * 2
+    assert all(0 < row.minimum <= row.median <= row.maximum for row in rows)
+    assert "busy / as it is" in busy.table(rows)
+
+
+def test_start_up_is_timed_of_every_command():
+    assert set(startup.COMMANDS) == set(COMMANDS)
+    assert startup.cpu_seconds(["-c", "pass"]) > 0
+    seconds = {name: [1.0, 2.0, 3.0] for name in startup.COMMANDS} | {"train": [0.1]}
+    assert "slower: wrap, evaluate" in startup.table(seconds)
+    with pytest.raises(KeyError):
+        startup.table({"train": [0.1]})

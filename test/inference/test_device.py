@@ -1,0 +1,79 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What would make a GPU wait is counted, operation by operation, without one."""
+
+from collections import Counter
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from uncertainty_depth.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.training.epoch import _step
+from uncertainty_depth.training.losses import berhu, gaussian_nll, l1, laplace_nll, log_l1
+from uncertainty_depth.training.objective import Objective
+from uncertainty_depth.uncertainty import Deterministic, Ensemble, McDropout
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+NETWORK = NetworkConfig(backbone="tiny", decoder_width=16, input_size=(64, 64), head="laplace")
+WAITING = ("_local_scalar_dense", "nonzero", "masked_select", "is_nonzero", "equal", "unique")
+
+
+class Waits(TorchDispatchMode):
+    """Counts operations whose result's size or value the host has to know."""
+
+    def __init__(self):
+        super().__init__()
+        self.counts = Counter()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        name = function.overloadpacket.__name__
+        if name in WAITING or (name.startswith("index") and self._has_mask(args)):
+            self.counts[name] += 1
+        return function(*args, **(kwargs or {}))
+
+    def _has_mask(self, args):
+        indices = [index for each in args if isinstance(each, (list, tuple)) for index in each]
+        return any(
+            isinstance(index, torch.Tensor) and index.dtype == torch.bool for index in indices
+        )
+
+
+@pytest.fixture(scope="module")
+def network():
+    torch.manual_seed(0)
+    return Hourglass(NETWORK)
+
+
+@pytest.mark.parametrize("method", ["deterministic", "mc_dropout", "multi_epochs"])
+def test_a_frame_is_waited_for_by_its_download_alone(method, network):
+    network.eval()
+    estimator = {
+        "deterministic": lambda: Deterministic(network),
+        "mc_dropout": lambda: McDropout(network),
+        "multi_epochs": lambda: Ensemble([network, network]),
+    }[method]()
+    with Waits() as waits:
+        estimator.estimate(torch.rand(1, 3, 64, 64), 0, PredictorConfig(samples=4, chunk=2))
+    assert waits.counts == {}
+
+
+@pytest.mark.parametrize("loss", [l1, log_l1, berhu, laplace_nll, gaussian_nll])
+def test_a_training_step_waits_for_nothing(loss, network):
+    network.train()
+    optimizer = torch.optim.SGD(network.parameters(), lr=1e-3)
+    depth_m = torch.rand(2, 1, 64, 64) + 1
+    depth_m[depth_m > 1.5] = torch.nan
+    images = torch.rand(2, 3, 64, 64)
+    with Waits() as waits:
+        value = _step(network, optimizer, Objective(loss), images, depth_m)
+    assert waits.counts == {}
+    assert torch.isfinite(value)
+
+
+def test_values_and_masks_are_counted():
+    values = torch.rand(3)
+    with Waits() as waits:
+        values.sum().item()
+        values[values > 0.5]
+    assert waits.counts == {"_local_scalar_dense": 1, "index": 1}

@@ -1,0 +1,175 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What eight samples cost by each engine, against one plain pass of torch in float32.
+
+A ResNet-18 hourglass at 320x240 on one thread of the CPU, in CPU time. All runs take turns, and
+each ratio is to the plain pass of its own round. The naive way runs the whole network for every
+sample. The floor of an engine is the shared part once and the rest for eight samples, without
+drawing noise and without accumulating.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import torch
+from tqdm import trange
+
+from uncertainty_depth.bench.network import NETWORK, STAMP_NS
+from uncertainty_depth.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.engines.engine_network import EngineNetwork
+from uncertainty_depth.engines.runtimes import Compiled, is_installed, make_engine
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.inference.deployment import prepare
+from uncertainty_depth.network.architectures import make_network
+from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.uncertainty import Ensemble, McDropout
+from uncertainty_depth.uncertainty.mc_dropout import seeded, streams_of
+
+SAMPLES = 8
+CPU = torch.device("cpu")
+PLAIN = "torch fp32, one pass"
+CANDIDATES = (
+    ("torch", "fp32"),
+    ("torch", "bf16"),
+    ("onnxruntime", "fp32"),
+    ("openvino", "fp32"),
+    ("openvino", "bf16"),
+)
+Runs = dict[str, Callable[[], object]]
+
+
+class Row(NamedTuple):
+    """CPU milliseconds, and their ratio to the plain pass: minimum, median, maximum."""
+
+    what: str
+    milliseconds: float
+    minimum: float
+    median: float
+    maximum: float
+
+
+def run(repetitions: int = 9, network: NetworkConfig = NETWORK) -> list[Row]:
+    """Time every engine that is installed; minutes."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        torch.manual_seed(0)
+        made = make_network(network).eval()
+        with torch.inference_mode():
+            return _rows(_alternate(_all_runs(made), repetitions))
+    finally:
+        torch.set_num_threads(threads)
+
+
+def table(rows: list[Row]) -> str:
+    """Return the rows as a Markdown table."""
+    lines = ["| what | CPU ms | min | median | max |", "| --- | ---: | ---: | ---: | ---: |"]
+    for row in rows:
+        ratios = f"{row.minimum:.2f} | {row.median:.2f} | {row.maximum:.2f}"
+        lines.append(f"| {row.what} | {row.milliseconds:.1f} | {ratios} |")
+    load = f"load average {os.getloadavg()[0]:.1f}"
+    return "\n".join([*lines, "", f"ratios to {PLAIN}, of the same round; {load}"])
+
+
+def _all_runs(made: DepthNetwork) -> Runs:
+    width, height = made.config.input_size
+    image = torch.rand(1, 3, height, width)
+    runs: Runs = {}
+    for engine, precision in CANDIDATES:
+        try:
+            runs |= _runs(copy.deepcopy(made), engine, precision, image)
+        except ConfigError:  # not installed, or the processor lacks the precision
+            continue
+    return runs
+
+
+def _runs(made: DepthNetwork, engine: str, precision: str, image: torch.Tensor) -> Runs:
+    """Return what is timed of one engine: a pass, both methods, their floors and naive ways."""
+    if not is_installed(engine):
+        raise ConfigError(f"{engine} is not installed")
+    name = f"{engine} {precision}"
+    place = _placer(engine, precision)
+    network = place(made)
+    config = PredictorConfig(samples=SAMPLES, chunk=SAMPLES)
+    dropout = McDropout(network)
+    members = _members(made, place)
+    snapshots = Ensemble(members)
+    size = image.shape[-2:]
+    functions = [seeded(layer) for layer in network.decoder.dropouts]
+    streams = streams_of(0, STAMP_NS, range(SAMPLES), CPU)
+    fixed = [_Fixed(function) for function in functions]
+    runs: Runs = {
+        f"{name}, one pass": lambda: network(image),
+        f"{name}, mc_dropout M = {SAMPLES}": lambda: dropout.estimate(image, STAMP_NS, config),
+        f"{name}, mc_dropout floor": lambda: network.branches(
+            network.trunk(image), fixed, streams, size
+        ),
+        f"{name}, {SAMPLES} snapshots": lambda: snapshots.estimate(image, STAMP_NS, config),
+        f"{name}, snapshots floor": lambda: _decoded(members, network.encode(image), size),
+    }
+    if engine == "torch":
+        runs[f"{name}, naive: {SAMPLES} passes"] = lambda: [network(image) for _ in range(SAMPLES)]
+    return runs
+
+
+def _placer(engine: str, precision: str) -> Callable[[DepthNetwork], DepthNetwork]:
+    if engine == "torch":
+        return lambda network: prepare(network, CPU, precision)
+    compiler = make_engine(engine, precision, "cpu")
+    encoders: dict[int, Compiled] = {}
+    return lambda network: cast(
+        DepthNetwork, EngineNetwork(prepare(network, CPU, "fp32"), compiler, encoders)
+    )
+
+
+def _members(made: DepthNetwork, place: Callable[[DepthNetwork], DepthNetwork]) -> list[Any]:
+    """Return networks that share the encoder of a prepared one."""
+    shared = {id(made.encoder): made.encoder}
+    return [place(copy.deepcopy(made, dict(shared))) for _ in range(SAMPLES)]
+
+
+def _decoded(members: list[Any], features: Any, size: Any) -> list[Any]:
+    return [member.decode(features, size) for member in members]
+
+
+class _Fixed:
+    """A dropout whose noise is drawn once."""
+
+    def __init__(self, dropout: Any) -> None:
+        self.dropout = dropout
+        self.drawn: Any = None
+
+    def noise(self, streams: Any, shape: Any) -> Any:
+        if self.drawn is None:
+            self.drawn = self.dropout.noise(streams, shape)
+        return self.drawn
+
+    def __call__(self, x: torch.Tensor, streams: Any) -> torch.Tensor:
+        applied: torch.Tensor = self.dropout.apply(x, self.noise(streams, x.shape[1:]))
+        return applied
+
+
+def _alternate(runs: Runs, repetitions: int) -> dict[str, np.ndarray]:
+    """Return the CPU seconds of each run in each round, after one that is not counted."""
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    for repetition in trange(repetitions + 1, desc="engines", unit="round"):
+        for name, call in runs.items():
+            start = time.process_time()
+            call()
+            if repetition:
+                seconds[name].append(time.process_time() - start)
+    return {name: np.array(values) for name, values in seconds.items()}
+
+
+def _rows(seconds: dict[str, np.ndarray]) -> list[Row]:
+    rows = []
+    for name, taken in seconds.items():
+        ratio = taken / seconds[PLAIN]
+        milliseconds = 1e3 * float(np.median(taken))
+        rows.append(Row(name, milliseconds, ratio.min(), float(np.median(ratio)), ratio.max()))
+    return rows

@@ -1,0 +1,76 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What each command takes until it has looked at its first input: Python, and what it imports.
+
+The input is missing, so that a command ends where its work would begin. CPU time counts: it holds
+no waiting for a disk or for another program.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+
+import numpy as np
+
+LIMIT_S = 1.5
+REPETITIONS = 3
+MISSING = "missing_input"
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "train": (MISSING, "--output", "out"),
+    "wrap": ("--help",),
+    "evaluate": (MISSING, "--model", "demo", "--output", "out"),
+    "predict": (MISSING, "image.png", "--output", "out"),
+    "calibrate": (MISSING, MISSING),
+    "export": (MISSING, "out"),
+    "convert-kitti": (MISSING, "out"),
+    "synthesize": ("--help",),
+    "info": (MISSING,),
+    "play": (MISSING,),
+    "bench": ("--help",),
+    "experiment": ("--help",),
+    "demo": ("--help",),
+    "compare": (MISSING, MISSING),
+    "merge": (MISSING, "--output", "out"),
+}
+"""Arguments with which each command ends at its first input; --help where it has none."""
+LIBRARIES = ("torch", "transformers")
+
+
+def run(repetitions: int = REPETITIONS) -> dict[str, list[float]]:
+    """Return the CPU seconds of each command, and of importing the largest libraries."""
+    seconds: dict[str, list[float]] = {}
+    for _ in range(repetitions):
+        for name, arguments in COMMANDS.items():
+            taken = cpu_seconds(["-m", "uncertainty_depth", name, *arguments])
+            seconds.setdefault(name, []).append(taken)
+        for library in LIBRARIES:
+            taken = cpu_seconds(["-c", f"import {library}"])
+            seconds.setdefault(f"(import {library})", []).append(taken)
+    return seconds
+
+
+def cpu_seconds(arguments: Sequence[str]) -> float:
+    """Return the CPU seconds of a Python process that is run with these arguments."""
+    with tempfile.TemporaryDirectory() as folder:
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        _, _, usage = os.wait4(process.pid, 0)
+        process.returncode = 0  # or it would be waited for again
+    return usage.ru_utime + usage.ru_stime
+
+
+def table(seconds: dict[str, list[float]]) -> str:
+    """Return minimum, median and maximum as a Markdown table."""
+    lines = ["| command | min s | median s | max s |", "| --- | ---: | ---: | ---: |"]
+    for name, taken in seconds.items():
+        lines.append(f"| {name} | {min(taken):.2f} | {np.median(taken):.2f} | {max(taken):.2f} |")
+    slow = [name for name in COMMANDS if np.median(seconds[name]) >= LIMIT_S]
+    verdict = f"every command is below {LIMIT_S} s" if not slow else f"slower: {', '.join(slow)}"
+    return "\n".join([*lines, "", f"{verdict}; load average {os.getloadavg()[0]:.1f}"])
