@@ -15,27 +15,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from uncertainty_depth.cli.arguments import SIGNATURES
+
 LIMIT_S = 1.5
 REPETITIONS = 3
 MISSING = "missing_input"
 COMMANDS: dict[str, tuple[str, ...]] = {
     "train": (MISSING, "--output", "out"),
-    "wrap": ("--help",),
     "evaluate": (MISSING, "--model", "demo", "--output", "out"),
     "predict": (MISSING, "image.png", "--output", "out"),
     "calibrate": (MISSING, MISSING),
     "export": (MISSING, "out"),
     "convert-kitti": (MISSING, "out"),
-    "synthesize": ("--help",),
     "info": (MISSING,),
     "play": (MISSING,),
-    "bench": ("--help",),
-    "experiment": ("--help",),
-    "demo": ("--help",),
     "compare": (MISSING, MISSING),
     "merge": (MISSING, "--output", "out"),
 }
-"""Arguments with which each command ends at its first input; --help where it has none."""
+"""Arguments with which a command ends at its first input; of the others --help is timed."""
 LIBRARIES = ("torch", "transformers")
 
 
@@ -43,7 +40,8 @@ def run(repetitions: int = REPETITIONS) -> dict[str, list[float]]:
     """Return the CPU seconds of each command, and of importing the largest libraries."""
     seconds: dict[str, list[float]] = {}
     for _ in range(repetitions):
-        for name, arguments in COMMANDS.items():
+        for name in SIGNATURES:
+            arguments = COMMANDS.get(name, ("--help",))
             taken = cpu_seconds(["-m", "uncertainty_depth", name, *arguments])
             seconds.setdefault(name, []).append(taken)
         for library in LIBRARIES:
@@ -71,6 +69,6 @@ def table(seconds: dict[str, list[float]]) -> str:
     lines = ["| command | min s | median s | max s |", "| --- | ---: | ---: | ---: |"]
     for name, taken in seconds.items():
         lines.append(f"| {name} | {min(taken):.2f} | {np.median(taken):.2f} | {max(taken):.2f} |")
-    slow = [name for name in COMMANDS if np.median(seconds[name]) >= LIMIT_S]
+    slow = [name for name in SIGNATURES if np.median(seconds[name]) >= LIMIT_S]
     verdict = f"every command is below {LIMIT_S} s" if not slow else f"slower: {', '.join(slow)}"
     return "\n".join([*lines, "", f"{verdict}; load average {os.getloadavg()[0]:.1f}"])
