@@ -50,9 +50,9 @@ def calibrate(arguments: argparse.Namespace) -> None:
             f"{arguments.model} is shipped with the package; expected a copy of {shipped}, or "
             "--dry-run"
         )
-    check_location(shipped)
     options = from_arguments(SourceConfig, arguments)
     checked = [CheckedSource(open_source(notation, options)) for notation in arguments.source]
+    check_location(shipped)
 
     # Only now, or a wrong path would be told after the seconds that torch takes to import.
     from uncertainty_depth.calibration import report

@@ -105,9 +105,9 @@ def _score_model(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
     from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity
     from uncertainty_depth.writers.prediction_bag import prediction_sink
 
-    check_location(model_path(arguments.model))
     options = from_arguments(SourceConfig, arguments)
     checked = CheckedSource(open_source(arguments.source, options))
+    check_location(model_path(arguments.model))
     as_seen = corrupted(checked, [parse(text) for text in arguments.corrupt])
 
     # Only now, or a wrong path would be told after the seconds that torch takes to import.

@@ -112,8 +112,12 @@ class ModelFolder:
         first = self.load(members[0])
         networks = [first]
         for member in members[1:]:
-            network = copy.deepcopy(first, {id(first.encoder): first.encoder})
-            self._load_part(network, member, "decoder.")
+            if self.architectures.get(member) != self.architectures.get(members[0]):
+                network = self.load(member)
+                network.encoder = first.encoder
+            else:
+                network = copy.deepcopy(first, {id(first.encoder): first.encoder})
+                self._load_part(network, member, "decoder.")
             networks.append(network)
         return networks
 
