@@ -107,8 +107,8 @@ def _score_model(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
 
     options = from_arguments(SourceConfig, arguments)
     checked = CheckedSource(open_source(arguments.source, options))
-    check_location(model_path(arguments.model))
     as_seen = corrupted(checked, [parse(text) for text in arguments.corrupt])
+    check_location(model_path(arguments.model))
 
     # Only now, or a wrong path would be told after the seconds that torch takes to import.
     from uncertainty_depth.inference.predictor import Predictor
