@@ -34,7 +34,7 @@ CONFIGS = {
     "sigma_node": SigmaNodeConfig,
 }
 TF = {"/tf", "/tf_static"}  # only where tf2 is installed and no transform is given
-ENTRY = re.compile(r"^  (\S+) {2,}(\w+/\w+) ", re.MULTILINE)
+ENTRY = re.compile(r"^  (\S+)\s+(\w+/\w+) ", re.MULTILINE)
 
 
 def call(node, *arguments, **environment):

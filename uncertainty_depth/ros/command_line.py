@@ -60,7 +60,8 @@ published topics:
   depth/confident/image_rect sensor_msgs/Image                depth where trusted; on demand
   depth/lower/image_rect     sensor_msgs/Image                the interval that holds coverage of
   depth/upper/image_rect     sensor_msgs/Image                the true depths; on demand
-  depth/image_rect/compressedDepth, uncertainty/image_rect/compressedDepth
+  depth/*/camera_info        sensor_msgs/CameraInfo           of these three
+  */image_rect/compressedDepth
                              sensor_msgs/CompressedImage      the maps compressed; on demand
   depth/image_color          sensor_msgs/Image                color image of depth; on demand
   uncertainty/image_color    sensor_msgs/Image                color image of sigma; on demand

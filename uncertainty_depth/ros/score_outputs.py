@@ -31,6 +31,8 @@ PLOTTED = {
     "uncertainty.ause.rmse": "ause/rmse",
     "uncertainty.auce": "auce",
     "uncertainty.auce_laplace": "auce_laplace",
+    "uncertainty.coverage_68": "coverage_68",
+    "uncertainty.coverage_95": "coverage_95",
     "uncertainty.coverage_95_laplace": "coverage_95_laplace",
 }
 """Metrics that have a topic of their own, to plot."""
