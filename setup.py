@@ -85,6 +85,7 @@ setup(
         "lint": LINT,
         "docs": DOCS,
         "view": VIEW,
+        "ray": ["ray>=2.9"],
         "experiments": ["numpyro>=0.15"],
     },
     entry_points={

@@ -75,7 +75,12 @@ SIGNATURES: dict[str, Signature] = {
     "train": Signature(
         (NetworkConfig, TrainingConfig, SourceConfig),
         (
-            argument("source", nargs="?", help=f"{SOURCE}; with --resume the recorded one"),
+            argument(
+                "source",
+                nargs="*",
+                metavar="SOURCE",
+                help=f"one or more sources, each {SOURCE}; with --resume the recorded ones",
+            ),
             argument(
                 "--output", type=Path, required=True, metavar="MODEL", help="model folder to write"
             ),
@@ -86,7 +91,7 @@ SIGNATURES: dict[str, Signature] = {
                 "options it was started with",
             ),
         ),
-        "my_bag --output my_model --backbone microsoft/resnet-50 --depth-range 0.5 80",
+        "my_bag another_bag --output my_model --backbone microsoft/resnet-50 --depth-range 0.5 80",
     ),
     "wrap": Signature(
         (),
@@ -136,7 +141,22 @@ SIGNATURES: dict[str, Signature] = {
         (
             argument(
                 "source",
-                help=f"{SOURCE}; or predictions:DIR, with depth, confidence and ground truth",
+                nargs="+",
+                metavar="SOURCE",
+                help=f"{SOURCE}; or predictions:DIR, with depth, confidence and ground truth; "
+                "several are scored in workers of their own and merged",
+            ),
+            argument(
+                "--jobs",
+                type=at_least_one,
+                metavar="N",
+                help="several sources: workers at a time (default: one a core)",
+            ),
+            argument(
+                "--ray",
+                default="",
+                metavar="ADDRESS",
+                help="score the sources on the Ray cluster at this address, or local",
             ),
             argument(
                 "--model",

@@ -33,8 +33,7 @@ def merge(arguments: argparse.Namespace) -> None:
     report.check_folder(arguments.output)
     if not arguments.overwrite:
         report.refuse_existing(arguments.output)
-    reports = [merging.read_report(folder) for folder in arguments.reports]
-    evaluation, context = merging.merge(reports)
+    evaluation, context = merging.merge(map(merging.read_report, arguments.reports))
     context = replace(context, command=arguments.command_line, requirements=requirements)
     page = report.write(evaluation, arguments.output, context)
     scores = report.summarize(evaluation, context)

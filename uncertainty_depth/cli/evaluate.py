@@ -33,19 +33,21 @@ logger = logging.getLogger(__name__)
 
 
 def evaluate(arguments: argparse.Namespace) -> None:
-    """Score a model, or recorded predictions, on every frame of a source, and write a report."""
+    """Score a model, or recorded predictions, on every frame of sources, and write a report."""
+    from uncertainty_depth.cli.fleet import evaluate_fleet
     from uncertainty_depth.evaluation import report, summary, verdict
     from uncertainty_depth.evaluation.requirements import requirements_of
-    from uncertainty_depth.predictions.open import are_predictions
 
-    requirements = requirements_of(from_arguments(RequirementConfig, arguments))
-    is_recorded = are_predictions(arguments.source, from_arguments(PredictionTopics, arguments))
-    _check_model(arguments, is_recorded)
     report.check_folder(arguments.output)
+    if len(arguments.source) > 1 or arguments.ray:
+        evaluate_fleet(arguments)
+        return
+    (arguments.source,) = arguments.source
+    requirements = requirements_of(from_arguments(RequirementConfig, arguments))
+    check_model(arguments)
     if not arguments.overwrite:
         report.refuse_existing(arguments.output)
     with deferred_interrupt():  # also while the report is written
-        score = _score_predictions if is_recorded else _score_model
         evaluation, context = score(arguments)
         context = replace(context, requirements=requirements)
         page = report.write(evaluation, arguments.output, context)
@@ -70,7 +72,20 @@ def _nothing_scored(source: str, evaluation: Evaluation) -> str:
     return f"{sentence}: {evaluation.first_skips[reason]}"
 
 
-def _check_model(arguments: argparse.Namespace, is_recorded: bool) -> None:
+def score(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
+    """Return the evaluation of a source, and where its metrics come from."""
+    return _score_predictions(arguments) if _is_recorded(arguments) else _score_model(arguments)
+
+
+def _is_recorded(arguments: argparse.Namespace) -> bool:
+    from uncertainty_depth.predictions.open import are_predictions
+
+    return are_predictions(arguments.source, from_arguments(PredictionTopics, arguments))
+
+
+def check_model(arguments: argparse.Namespace) -> None:
+    """Raise `ConfigError` unless there is a model, or predictions that were recorded."""
+    is_recorded = _is_recorded(arguments)
     if is_recorded and arguments.model:
         raise ConfigError(
             f"model is {str(arguments.model)!r}, but {arguments.source} has its own predictions; "

@@ -19,20 +19,22 @@ logger = logging.getLogger(__name__)
 
 
 def train(arguments: argparse.Namespace) -> None:
-    """Train or fine-tune (--from) a model on a source; --resume continues a training."""
-    from uncertainty_depth.data import checked_source
-    from uncertainty_depth.data.source import open_source
+    """Train or fine-tune (--from) a model on sources; --resume continues a training."""
+    from uncertainty_depth.data.checked_source import CheckedSource
+    from uncertainty_depth.data.joined_source import JoinedSource
+    from uncertainty_depth.data.source import NAME_SEPARATOR, open_source
 
     before = _begun(arguments.output) if arguments.resume else None
-    notation = arguments.source or (before.source if before else None)
-    if notation is None:
+    notations = arguments.source or (before.source.split(NAME_SEPARATOR) if before else [])
+    if not notations:
         raise ConfigError(
             "SOURCE is missing; only --resume takes it from the training that it continues"
         )
     source_options = from_arguments(
         SourceConfig, arguments, before.source_options if before else None
     )
-    source = checked_source.CheckedSource(open_source(notation, source_options))
+    sources = [CheckedSource(open_source(notation, source_options)) for notation in notations]
+    source = sources[0] if len(sources) == 1 else JoinedSource(sources)
 
     # Only now, or a wrong path would be told after the seconds that torch takes to import.
     from uncertainty_depth.training import train as train_model

@@ -16,6 +16,10 @@ PERHAPS = "if they are one"
 """In a sentence of `trained_on` that is no more than a hint."""
 
 
+NAME_SEPARATOR = " + "
+"""Between the names of sources that were read as one."""
+
+
 class Source(Protocol):
     """Frames in order.
 
@@ -69,10 +73,11 @@ def trained_on(model: str, training: Mapping[str, Any], sources: Sequence[str]) 
     """
     started_from = training.get("started_from")
     earlier = started_from.get("sources") if isinstance(started_from, Mapping) else None
-    trained = [training.get("source"), *(earlier if isinstance(earlier, list) else [])]
+    joined = [training.get("source"), *(earlier if isinstance(earlier, list) else [])]
+    trained = [name for names in joined if names for name in str(names).split(NAME_SEPARATOR)]
     sentences = []
     for source in sources:
-        overlaps = [_overlap(source, str(name)) for name in trained if name]
+        overlaps = [_overlap(source, name) for name in trained]
         sentences += [f"{model} was trained on {overlap}" for overlap in overlaps if overlap][:1]
     return sentences
 

@@ -125,7 +125,8 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
     """
     if len(reports) < 2:
         raise ConfigError(f"{len(reports)} report is given; expected two or more to compare")
-    check_same_config(reports)
+    for report in reports[1:]:
+        check_same_config(reports[0], report)
     tables = [_by_frame(report) for report in reports]
     common = [key for key in tables[0] if all(key in table for table in tables)]
     names = _names(reports)

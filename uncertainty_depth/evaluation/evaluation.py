@@ -103,12 +103,13 @@ class Evaluation:
         )
         return row
 
-    def merge(self, other: Evaluation, source: str) -> None:
+    def merge(self, other: Evaluation, source: str, with_frames: bool = True) -> None:
         """Add the frames of another evaluation after those of this one.
 
         Args:
             other: scored with the same options; not changed. Its example frames are not added.
             source: name of its source, in the table of frames.
+            with_frames: copy its rows of frames too.
 
         Raises:
             ValueError: it was scored with other options.
@@ -122,7 +123,7 @@ class Evaluation:
         self.evaluated += other.evaluated
         self.first_skips = {**other.first_skips, **self.first_skips}
         self.interrupted = self.interrupted or other.interrupted
-        for row in other.table.rows().dicts():
+        for row in other.table.rows().dicts() if with_frames else ():
             self.table.add({"source": source, **row})
 
     def skip(self, record: Skipped) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -54,80 +54,115 @@ def read_report(folder: Path) -> SavedReport:
     return SavedReport(folder, summary, saved.evaluation, saved.details)
 
 
-def check_same_config(reports: Sequence[SavedReport]) -> None:
-    """Raise `ConfigError` if reports were scored with other options than the first."""
-    first = reports[0]
-    for report in reports[1:]:
-        for name in (item.name for item in fields(EvaluationConfig)):
-            one = getattr(first.evaluation.config, name)
-            other = getattr(report.evaluation.config, name)
-            if one != other and name not in NOT_COMPARED:
-                option = f"--{name.replace('_', '-')}"
-                raise ConfigError(
-                    f"{report.folder} was scored with {name} {other}, {first.folder} with {one}; "
-                    f"expected the same: evaluate one of them again with {option}"
-                )
+def check_same_config(first: SavedReport, report: SavedReport) -> None:
+    """Raise `ConfigError` if a report was scored with other options than the first."""
+    for name in (item.name for item in fields(EvaluationConfig)):
+        one = getattr(first.evaluation.config, name)
+        other = getattr(report.evaluation.config, name)
+        if one != other and name not in NOT_COMPARED:
+            option = f"--{name.replace('_', '-')}"
+            raise ConfigError(
+                f"{report.folder} was scored with {name} {other}, {first.folder} with {one}; "
+                f"expected the same: evaluate one of them again with {option}"
+            )
 
 
-def merge(reports: Sequence[SavedReport]) -> tuple[Evaluation, Context]:
+def merge(
+    reports: Iterable[SavedReport], max_frames: int | None = None
+) -> tuple[Evaluation, Context]:
     """Return the evaluation of all frames of all reports, and where they come from.
 
     Sums are added in the order of the reports: the same reports in the same order give the same
-    bits.
+    bits. One report is held at a time.
+
+    Args:
+        reports: at least one.
+        max_frames: rows of frames that are copied at most; None copies all.
 
     Raises:
         ConfigError: they were scored with other options, or are of other models.
     """
-    check_same_config(reports)
-    first = reports[0]
-    for report in reports[1:]:
-        if report.summary["model"] != first.summary["model"]:
+    merged = None
+    parts: list[_Part] = []
+    for report in reports:
+        if merged is None:
+            first = report
+            merged = Evaluation(report.evaluation.config, None, report.evaluation.without_size)
+        check_same_config(first, report)
+        if _model_of(report) != _model_of(first):
             raise ConfigError(
                 f"{report.folder} is of another model than {first.folder}; expected reports of "
                 "one model: `compare` compares models"
             )
-    merged = Evaluation(first.evaluation.config, None, first.evaluation.without_size)
-    for report in reports:
-        merged.merge(report.evaluation, str(report.summary["source"]))
-    return merged, _context(reports)
+        copied = max_frames is None or merged.evaluated < max_frames
+        merged.merge(report.evaluation, str(report.summary["source"]), with_frames=copied)
+        parts.append(_Part.of(report))
+    if merged is None:
+        raise ConfigError("there is no report to merge; expected at least one")
+    notes = _by_source({part.source: part.notes for part in parts})
+    if max_frames is not None and merged.evaluated > max_frames:
+        notes.append(
+            "frames.csv ends before the last sources; their own reports hold their frames"
+        )
+    return merged, _context(first, parts, notes)
 
 
-def _context(reports: Sequence[SavedReport]) -> Context:
-    sources = [str(report.summary["source"]) for report in reports]
-    name = f"{len(sources)} sources" if len(sources) > 1 else sources[0]
-    trained_on = [report.details["trained_on"] for report in reports]
-    known = [sentence for sentences in trained_on for sentence in sentences or ()]
+def _model_of(report: SavedReport) -> dict[str, Any]:
+    """Return the description of a model; recorded predictions are called by their folder."""
+    model = dict(report.summary["model"])
+    if model.get("method") == "recorded":
+        model.pop("model")
+    return model
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What the report over all sources says of one."""
+
+    source: str
+    notes: tuple[str, ...]
+    trained_on: tuple[str, ...] | None
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, report: SavedReport) -> _Part:
+        summary = report.summary
+        trained_on = report.details["trained_on"]
+        return cls(
+            str(summary["source"]),
+            tuple(summary["notes"]),
+            None if trained_on is None else tuple(trained_on),
+            tuple(summary["geometry"].get("warnings", [])),
+        )
+
+
+def _context(first: SavedReport, parts: Sequence[_Part], notes: Sequence[str]) -> Context:
+    is_one = len(parts) == 1
+    number = f"{len(parts)} sources: {parts[0].source} ... {parts[-1].source}"
+    known = [sentence for part in parts for sentence in part.trained_on or ()]
+    warned = [part for part in parts if part.warnings]
+    geometry = {
+        "description": f"{len(warned)} of {len(parts)} sources have warnings",
+        "warnings": [f"{part.source}: {text}" for part in warned for text in part.warnings],
+    }
     return Context(
-        f"{name}: {sources[0]}" + (f" ... {sources[-1]}" if len(sources) > 1 else ""),
-        reports[0].summary["model"],
-        tuple(_by_source(reports, "notes")),
-        reports[0].details["options"],
-        None if None in trained_on else tuple(known),
-        _geometry(reports),
+        parts[0].source if is_one else number,
+        first.summary["model"],
+        tuple(notes),
+        first.details["options"],
+        None if any(part.trained_on is None for part in parts) else tuple(known),
+        geometry,
     )
 
 
-def _by_source(reports: Sequence[SavedReport], name: str) -> list[str]:
-    """Return the sentences of all reports; those that not all share begin with their source."""
-    lists = [report.summary[name] for report in reports]
+def _by_source(sentences: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the sentences of all sources; those that not all share begin with their source."""
+    lists = list(sentences.values())
     shared = [sentence for sentence in lists[0] if all(sentence in each for each in lists)]
     own = [
-        f"{report.summary['source']}: {sentence}"
-        for report in reports
-        for sentence in report.summary[name]
+        f"{source}: {sentence}"
+        for source, texts in sentences.items()
+        for sentence in texts
         if sentence not in shared
     ]
     return [*shared, *own]
-
-
-def _geometry(reports: Sequence[SavedReport]) -> dict[str, Any]:
-    warned = {
-        str(report.summary["source"]): report.summary["geometry"].get("warnings", [])
-        for report in reports
-    }
-    warnings = [f"{source}: {text}" for source, texts in warned.items() for text in texts]
-    number = sum(bool(texts) for texts in warned.values())
-    return {
-        "description": f"{number} of {len(warned)} sources have warnings",
-        "warnings": warnings,
-    }

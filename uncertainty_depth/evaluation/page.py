@@ -91,6 +91,7 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         facts=facts(summary, command),
         verdict=summary["verdict"],
         requirements=summary["requirements"],
+        sources=summary["sources"],
         scored=scored,
         law=law,
         baselines=BASELINE_LABELS.values(),

@@ -58,6 +58,7 @@ class Context:
         command: the command line that made the report.
         unfamiliarity: of the frames, as far as it is known.
         requirements: limits that the metrics must keep.
+        sources: of an evaluation of several, the row of each, see `fleet.table`.
     """
 
     source: str
@@ -69,6 +70,7 @@ class Context:
     command: str = ""
     requirements: tuple[Requirement, ...] = ()
     unfamiliarity: Unfamiliarity = field(default_factory=Unfamiliarity)
+    sources: tuple[Mapping[str, Any], ...] = ()
 
 
 def check_folder(folder: Path) -> None:
@@ -157,6 +159,7 @@ def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
         "geometry": dict(context.geometry),
         "notes": list(context.notes),
         "source": context.source,
+        "sources": [dict(row) for row in context.sources],
         "camera": evaluation.cameras.as_dict(),
         "config": {**context.options, **to_mapping(evaluation.config)},
         "model": dict(context.model),

@@ -1,0 +1,202 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Several sources: scored in processes, merged in their order, and gone on with after a kill."""
+
+import csv
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.cli.main import main
+from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.evaluation import report
+from uncertainty_depth.evaluation.page import Images
+from uncertainty_depth.fleet import local
+from uncertainty_depth.fleet.folder import Job, open_fleet
+from uncertainty_depth.interrupt import Interrupt
+
+FRAMES = 4
+
+
+def predictions(folder, seed, error=0.05):
+    """Write recorded predictions as .npy files."""
+    random = np.random.default_rng(seed)
+    for name in ("depth", "confidence", "ground_truth"):
+        (folder / name).mkdir(parents=True)
+    for index in range(FRAMES):
+        truth = random.uniform(1, 9, (12, 16)).astype(np.float32)
+        sigma = (error * truth * random.lognormal(0, 0.5, truth.shape)).astype(np.float32)
+        depth = (truth + random.normal(0, sigma)).astype(np.float32)
+        for name, values in (("depth", depth), ("confidence", sigma), ("ground_truth", truth)):
+            np.save(folder / name / f"{index:03}.npy", values)
+    return f"predictions:{folder}"
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """Two sources, and between them one without ground truth."""
+    root = tmp_path_factory.mktemp("sources")
+    good = predictions(root / "good", 1)
+    poor = predictions(root / "poor", 2, error=0.3)
+    (root / "broken" / "depth").mkdir(parents=True)
+    return [good, f"predictions:{root / 'broken'}", poor]
+
+
+def evaluate(sources, output, *options):
+    quick = ["--example-frames", "0"]
+    return main(["evaluate", *sources, "--output", str(output), *quick, *options])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_plots_in_this_process():
+    """The reports of the sources have theirs, drawn by the workers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "draw", lambda *_: Images({}))
+        yield
+
+
+@pytest.fixture(scope="module")
+def scored(sources, tmp_path_factory):
+    output = tmp_path_factory.mktemp("fleet") / "report"
+    return evaluate(sources, output, "--jobs", "2"), output
+
+
+def summary_of(output):
+    summary = json.loads((output / "summary.json").read_text())
+    for name in ("source", "sources", "notes"):
+        summary.pop(name)
+    return summary
+
+
+def test_a_damaged_source_is_named_and_the_rest_scored(scored, sources):
+    code, output = scored
+    assert code == 1
+    summary = json.loads((output / "summary.json").read_text())
+    assert summary["frames"]["evaluated"] == 2 * FRAMES
+    assert any(note.startswith(f"not scored: {sources[1]}") for note in summary["notes"])
+    rows = list(csv.DictReader((output / "sources.csv").open()))
+    assert [row["source"] for row in rows] == [sources[1], sources[2], sources[0]]
+    assert rows[0]["failure"]
+    assert float(rows[1]["crps"]) > float(rows[2]["crps"])
+    page = (output / "report.html").read_text()
+    for row in rows[1:]:
+        assert (output / row["report"]).is_file()
+        assert f'href="{row["report"]}"' in page
+
+
+def test_the_bits_do_not_depend_on_the_number_of_workers(scored, sources, tmp_path, caplog):
+    _, output = scored
+    (output / "sources").rename(tmp_path / "sources")  # begins anew, but for one source
+    outcome = next(path for path in (tmp_path / "sources").glob("*good*.json"))
+    (output / "sources").mkdir()
+    for path in (outcome, outcome.with_suffix("")):
+        path.rename(output / "sources" / path.name)
+    before = summary_of(output)
+    caplog.set_level("INFO")
+    assert evaluate(sources, output, "--jobs", "1") == 1
+    assert "1 of 3 sources are scored already" in caplog.text
+    assert summary_of(output) == before
+
+
+def test_other_options_are_refused_in_one_sentence(scored, sources, capsys):
+    _, output = scored
+    assert evaluate(sources, output, "--max-depth", "5") == 1
+    sentence = capsys.readouterr().err
+    assert "was begun with max_depth None, now it is 5.0" in sentence
+    assert sentence.count("\n") == 1
+
+
+def test_what_cannot_be_begun_is_told(sources, tmp_path):
+    with pytest.raises(ConfigError, match="is given twice"):
+        open_fleet(tmp_path, [sources[0], sources[0]], {}, False)
+    (tmp_path / "summary.json").write_text("{}")
+    with pytest.raises(SourceError, match="holds a report already"):
+        open_fleet(tmp_path, sources, {}, False)
+    open_fleet(tmp_path, sources, {"alpha": 0.9}, True)
+    assert open_fleet(tmp_path, sources, {"alpha": 0.9}, False)[0].folder.parent.name == "sources"
+
+
+def test_a_source_that_changed_is_scored_again(tmp_path):
+    bag = tmp_path / "a.bag"
+    bag.write_bytes(b"1")
+    (job,) = open_fleet(tmp_path / "out", [str(bag)], {}, False)
+    assert not job.is_done
+    job.folder.mkdir()
+    (job.folder / "summary.json").write_text("{}")
+    job.finish()
+    assert job.is_done
+    bag.write_bytes(b"12")
+    assert not job.is_done
+    job.finish("it is damaged")
+    assert not job.is_done
+
+
+ENDS = '''"""Work whose process is killed as its source says, the first times it is tried."""
+import os, signal
+def ends(source, folder):
+    tries = folder.with_suffix(".tries")
+    number = len(tries.read_text()) if tries.exists() else 0
+    tries.write_text("x" * (number + 1))
+    if source == "raises":
+        raise ValueError("no frame index")
+    if source == "always" or (source == "once" and not number):
+        os.kill(os.getpid(), signal.SIGKILL)
+'''
+
+
+def test_a_killed_worker_is_tried_again_and_its_end_recorded(tmp_path, monkeypatch):
+    (tmp_path / "work_that_ends.py").write_text(ENDS)
+    monkeypatch.syspath_prepend(tmp_path)  # where the workers too find it
+    ends = importlib.import_module("work_that_ends").ends
+    jobs = open_fleet(tmp_path, ["once", "always", "raises", "fine"], {}, False)
+    told = []
+    local.run(jobs, ends, 2, Interrupt(), told.append)
+    assert set(told) == set(jobs)
+    sentences = {job.source: job.outcome()["sentence"] for job in jobs}
+    assert sentences["once"] == sentences["fine"] == ""
+    assert sentences["always"].startswith("its process ended with SIGKILL, 3 times; see ")
+    assert sentences["raises"] == "ValueError: no frame index"
+    raised = next(job for job in jobs if job.source == "raises")
+    assert "Traceback" in raised.log_file.read_text()
+
+
+WAITING = """
+import sys, time
+from pathlib import Path
+from uncertainty_depth.evaluation import report
+from uncertainty_depth.evaluation.page import Images
+from uncertainty_depth.fleet import local
+from uncertainty_depth.fleet.folder import Job
+from uncertainty_depth.interrupt import deferred_interrupt
+def forever(source, folder):
+    Path(folder).with_suffix(".pid").write_text(str(__import__("os").getpid()))
+    time.sleep(600)
+if __name__ == "__main__":
+    with deferred_interrupt() as interrupt:
+        local.run([Job("a", Path(sys.argv[1]) / "a")], forever, 1, interrupt, print)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_workers_end_with_their_parent(tmp_path, number):
+    script = tmp_path / "waiting.py"
+    script.write_text(WAITING)
+    parent = subprocess.Popen([sys.executable, script, tmp_path])
+    pid_file = tmp_path / "a.pid"
+    deadline = time.monotonic() + 60
+    while not (pid_file.exists() and pid_file.read_text()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    parent.send_signal(number)
+    parent.wait(30)
+    worker = int(pid_file.read_text())
+    while os.path.exists(f"/proc/{worker}"):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert Job("a", tmp_path / "a").outcome() == {}

@@ -1,0 +1,163 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""`evaluate` of several sources: one worker a source, and one report over all of them."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from uncertainty_depth import strict_json
+from uncertainty_depth.cli.requirements import check_requirements
+from uncertainty_depth.config import RequirementConfig
+from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.fleet.folder import DONE, Job
+from uncertainty_depth.interrupt import Interrupt, deferred_interrupt
+from uncertainty_depth.options import from_arguments
+
+logger = logging.getLogger(__name__)
+NO_SCORE = (
+    "source",
+    "output",
+    "overwrite",
+    "jobs",
+    "ray",
+    "junit",
+    "require",
+    "require_file",
+    "command",
+    "command_line",
+)
+"""Arguments that do not change the scores of a source."""
+MAX_MERGED_FRAMES = 200_000
+MAX_NAMED_FAILURES = 3
+
+
+def evaluate_fleet(arguments: argparse.Namespace) -> None:
+    """Score every source in a worker of its own, and write one report over all of them.
+
+    What is done is kept: the same command goes on with the rest.
+
+    Raises:
+        KeyboardInterrupt: it was interrupted; no report over all sources is written.
+        SourceError: a source could not be scored; the report holds the others.
+        RequirementError: a requirement is not met.
+    """
+    from uncertainty_depth.cli.evaluate import check_model
+    from uncertainty_depth.evaluation.requirements import requirements_of
+    from uncertainty_depth.fleet.folder import open_fleet
+
+    requirements = requirements_of(from_arguments(RequirementConfig, arguments))
+    if arguments.write_bag:
+        raise ConfigError("write_bag is of one source; expected none for several")
+    for source in arguments.source:
+        check_model(argparse.Namespace(**{**vars(arguments), "source": source}))
+    texts = {name: _plain(value) for name, value in _options(arguments).items()}
+    options = strict_json.plain(texts)
+    jobs = open_fleet(arguments.output, arguments.source, options, arguments.overwrite)
+    waiting = [job for job in jobs if not job.is_done]
+    if len(waiting) < len(jobs):
+        logger.info("%d of %d sources are scored already", len(jobs) - len(waiting), len(jobs))
+    with deferred_interrupt() as interrupt:
+        _run(waiting, arguments, interrupt)
+    if interrupt.requested:
+        done = sum(job.is_done for job in jobs)
+        logger.warning("%d of %d sources are scored; the same command goes on", done, len(jobs))
+        raise KeyboardInterrupt
+    scores, failures = _report(jobs, arguments, requirements)
+    check_requirements(scores, arguments.junit)
+    if failures:
+        sentences = [f"{job.source}: {job.outcome()['sentence']}" for job in failures]
+        named = "; ".join(sentences[:MAX_NAMED_FAILURES])
+        raise SourceError(f"{len(failures)} of {len(jobs)} sources could not be scored: {named}")
+
+
+def evaluate_one(options: Mapping[str, Any], source: str, folder: Path) -> None:
+    """Score one source and write its report, in a worker."""
+    from uncertainty_depth.cli.evaluate import score
+    from uncertainty_depth.evaluation import report
+
+    _use_one_thread()
+    arguments = argparse.Namespace(**options, source=source)
+    with deferred_interrupt():
+        evaluation, context = score(arguments)
+        if evaluation.interrupted:
+            raise KeyboardInterrupt
+        report.write(evaluation, folder, context)
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {name: value for name, value in vars(arguments).items() if name not in NO_SCORE}
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
+
+
+def _run(waiting: list[Job], arguments: argparse.Namespace, interrupt: Interrupt) -> None:
+    from uncertainty_depth.fleet import local, on_ray
+
+    own = {**_options(arguments), "command_line": arguments.command_line}
+    work = partial(evaluate_one, own)
+    with tqdm(total=len(waiting), unit="source", disable=not waiting) as bar:
+
+        def tell(job: Job) -> None:
+            bar.update()
+            outcome = job.outcome()
+            if outcome["state"] != DONE:
+                logger.warning("%s: %s", job.source, outcome["sentence"])
+
+        if arguments.ray and waiting:
+            gpus = bool(arguments.model) and own.get("device") != "cpu"
+            on_ray.run(waiting, work, arguments.ray, gpus, interrupt, tell)
+        else:
+            local.run(waiting, work, arguments.jobs or os.cpu_count() or 1, interrupt, tell)
+
+
+def _report(
+    jobs: list[Job], arguments: argparse.Namespace, requirements: tuple[Any, ...]
+) -> tuple[dict[str, Any], list[Job]]:
+    from uncertainty_depth.evaluation import report, summary, verdict
+    from uncertainty_depth.evaluation.merging import merge, read_report
+    from uncertainty_depth.fleet import table
+
+    output: Path = arguments.output
+    done = [job for job in jobs if job.outcome()["state"] == DONE]
+    failures = [job for job in jobs if job not in done]
+    rows = table.rows_of(jobs, output)
+    table.write(rows, output / "sources.csv")
+    print("\n".join(table.lines(rows)))
+    if not done:
+        raise SourceError(f"none of {len(jobs)} sources could be scored: see {output}/sources.csv")
+    evaluation, context = merge((read_report(job.folder) for job in done), MAX_MERGED_FRAMES)
+    notes = [f"not scored: {job.source}: {job.outcome()['sentence']}" for job in failures]
+    context = replace(
+        context,
+        notes=(*notes, *context.notes),
+        command=arguments.command_line,
+        requirements=requirements,
+        sources=tuple(rows),
+    )
+    page = report.write(evaluation, output, context)
+    scores = report.summarize(evaluation, context)
+    print(f"\n{len(done)} sources scored, {len(failures)} failed")
+    print(summary.table(scores, context.model))
+    print("\n".join(["", *verdict.sentences(scores["verdict"])]))
+    print(f"report: {page}")
+    return scores, failures
+
+
+def _use_one_thread() -> None:
+    """Use one thread, so that the bits do not depend on how many workers share the machine."""
+    try:
+        import torch
+    except ImportError:
+        return  # recorded predictions need no network
+    torch.set_num_threads(1)

@@ -1,0 +1,34 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Several sources as one, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from uncertainty_depth.data.source import NAME_SEPARATOR, Source
+from uncertainty_depth.records import Frame, Skipped
+
+
+class JoinedSource:
+    """The frames of several sources, in their order.
+
+    Attributes:
+        name: the names of the sources, joined by `NAME_SEPARATOR`.
+        sources: each of them.
+    """
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.sources = sources
+        self.name = NAME_SEPARATOR.join(source.name for source in sources)
+
+    @property
+    def notes(self) -> list[str]:
+        """The notes of every source, after its name."""
+        return [f"{source.name}: {note}" for source in self.sources for note in source.notes]
+
+    def __len__(self) -> int:
+        return sum(len(source) for source in self.sources)
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        return chain.from_iterable(self.sources)

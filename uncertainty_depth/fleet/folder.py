@@ -1,0 +1,139 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The folder of a fleet's evaluation: what is done, what failed, and where each report lies.
+
+`fleet.json` holds the options that every source is scored with. For each source `sources/` has the
+folder NAME of its report, NAME.json on how it ended, and NAME.log with what its worker printed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from uncertainty_depth import strict_json
+from uncertainty_depth.errors import ConfigError, SourceError
+
+FLEET_FILE = "fleet.json"
+SOURCES = "sources"
+FORMAT = 1
+MAX_NAME = 60
+DONE = "done"
+FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One source to score.
+
+    Attributes:
+        source: its notation.
+        folder: of its report.
+    """
+
+    source: str
+    folder: Path
+
+    @property
+    def outcome_file(self) -> Path:
+        """File that says how it ended."""
+        return self.folder.with_name(f"{self.folder.name}.json")
+
+    @property
+    def log_file(self) -> Path:
+        """File with what its worker printed."""
+        return self.folder.with_name(f"{self.folder.name}.log")
+
+    def finish(self, failure: str = "") -> None:
+        """Record that the source is scored, or the sentence that says why it is not."""
+        outcome = {
+            "source": self.source,
+            "state": FAILED if failure else DONE,
+            "sentence": failure,
+            "files": files_of(self.source),
+        }
+        strict_json.write(self.outcome_file, outcome)
+
+    def outcome(self) -> Mapping[str, Any]:
+        """Return how it ended; empty if it did not."""
+        try:
+            outcome = json.loads(self.outcome_file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return outcome if isinstance(outcome, dict) else {}
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the report is there and the files of the source are those that were scored."""
+        outcome = self.outcome()
+        return (
+            outcome.get("state") == DONE
+            and outcome.get("files") == files_of(self.source)
+            and (self.folder / "summary.json").is_file()
+        )
+
+
+def open_fleet(
+    folder: Path, sources: Sequence[str], options: Mapping[str, Any], overwrite: bool
+) -> list[Job]:
+    """Return the jobs of an evaluation, new or to be continued, in the order of the sources.
+
+    Args:
+        folder: of the evaluation; created if missing.
+        sources: notations, each once.
+        options: that decide the scores, as JSON gives them back.
+        overwrite: discard what an earlier run scored.
+
+    Raises:
+        ConfigError: a source is given twice, or an earlier run had other options.
+        SourceError: the folder holds the report of something else.
+    """
+    for source in sources:
+        if sources.count(source) > 1:
+            raise ConfigError(f"the source {source} is given twice; expected each once")
+    path = folder / FLEET_FILE
+    if overwrite:
+        path.unlink(missing_ok=True)
+        shutil.rmtree(folder / SOURCES, ignore_errors=True)
+    elif path.exists():
+        _check_options(path, options)
+    elif (folder / "summary.json").exists():
+        raise SourceError(
+            f"{folder} holds a report already; expected another folder, or the option overwrite"
+        )
+    (folder / SOURCES).mkdir(parents=True, exist_ok=True)
+    strict_json.write(path, {"format": FORMAT, "options": options})
+    return [Job(source, folder / SOURCES / _name(source)) for source in sources]
+
+
+def _check_options(path: Path, options: Mapping[str, Any]) -> None:
+    saved = json.loads(path.read_text(encoding="utf-8"))["options"]
+    for name in sorted(saved.keys() | options.keys()):
+        if saved.get(name) != options.get(name):
+            raise ConfigError(
+                f"{path.parent} was begun with {name} {saved.get(name)!r}, now it is "
+                f"{options.get(name)!r}; expected the same to go on, another folder, or overwrite"
+            )
+
+
+def _name(source: str) -> str:
+    """Return a folder name that people recognise and no two sources share."""
+    digest = hashlib.sha256(source.encode()).hexdigest()[:8]
+    readable = re.sub(r"[^\w.-]+", "_", source).strip("._")[-MAX_NAME:]
+    return f"{readable}-{digest}"
+
+
+def files_of(source: str) -> list[int] | None:
+    """Return number, size in bytes and latest change of a source's files; None if it has none."""
+    path = Path(source)
+    if not path.exists():
+        return None
+    files = [path] if path.is_file() else [each for each in path.rglob("*") if each.is_file()]
+    stats = [file.stat() for file in files]
+    sizes = sum(stat.st_size for stat in stats)
+    return [len(stats), sizes, max((stat.st_mtime_ns for stat in stats), default=0)]

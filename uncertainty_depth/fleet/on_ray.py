@@ -1,0 +1,113 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Score sources on a Ray cluster: one task a source, done again where its node dies.
+
+Nodes read sources and model from where the driver does, a file system that they share, and send
+the files of the report back; they write nothing that is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from uncertainty_depth import atomic
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.fleet.folder import Job
+from uncertainty_depth.fleet.local import Work, score
+from uncertainty_depth.interrupt import Interrupt
+
+LOCAL = "local"
+RETRIES = 5
+"""Of a task whose node or process died."""
+POLL_S = 0.5
+
+
+def run(
+    jobs: Sequence[Job],
+    work: Work,
+    address: str,
+    gpus: bool,
+    interrupt: Interrupt,
+    tell: Callable[[Job], None],
+) -> None:
+    """Score each source, and record how it ended.
+
+    Args:
+        jobs: sources to score.
+        work: scores one.
+        address: of the cluster; "local" starts one on this machine.
+        gpus: whether each task takes a GPU where the cluster has any.
+        interrupt: once requested, tasks are cancelled.
+        tell: called with each source that ended.
+
+    Raises:
+        ConfigError: Ray is not installed, or there is no cluster at the address.
+    """
+    ray = _connected(address)
+    try:
+        options: dict[str, Any] = {"num_cpus": 1, "max_retries": RETRIES}
+        if gpus and ray.cluster_resources().get("GPU"):
+            options["num_gpus"] = 1
+        task = ray.remote(**options)(_score_remotely)
+        folder = os.getcwd()
+        running = {task.remote(work, job.source, folder): job for job in jobs}
+        while running and not interrupt.requested:
+            ready, _ = ray.wait(list(running), num_returns=1, timeout=POLL_S)
+            for reference in ready:
+                job = running.pop(reference)
+                _take(ray, reference, job)
+                tell(job)
+        for reference in running:
+            ray.cancel(reference, force=True)
+    finally:
+        ray.shutdown()
+
+
+def _connected(address: str) -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        raise ConfigError(
+            "ray is not installed; expected pip install 'uncertainty_depth[ray]'"
+        ) from error
+    try:
+        ray.init(
+            address=None if address == LOCAL else address,
+            log_to_driver=False,
+            include_dashboard=False if address == LOCAL else None,
+        )
+    except ConnectionError as error:
+        raise ConfigError(
+            f"there is no Ray cluster at {address}; expected its address, as `ray start --head` "
+            "prints it, or local"
+        ) from error
+    return ray
+
+
+def _score_remotely(work: Work, source: str, folder: str) -> tuple[str, dict[str, bytes]]:
+    """Return why scoring failed, empty if it did not, and the files of the report."""
+    if Path(folder).is_dir():
+        os.chdir(folder)  # sources may be relative paths
+    with tempfile.TemporaryDirectory() as parent:
+        report = Path(parent) / "report"
+        failure = score(work, source, report)
+        if failure:
+            return failure, {}
+        return "", {path.name: path.read_bytes() for path in sorted(report.iterdir())}
+
+
+def _take(ray: Any, reference: Any, job: Job) -> None:
+    try:
+        failure, files = ray.get(reference)
+    except ray.exceptions.RayError as error:
+        lines = str(error).strip().splitlines()
+        job.finish(f"its task failed {RETRIES + 1} times: {lines[-1] if lines else error!r}")
+        return
+    if files:
+        with atomic.replacing_folder(job.folder) as staging:
+            for name, content in files.items():
+                (staging / name).write_bytes(content)
+    job.finish(failure)

@@ -1,0 +1,103 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The table of an evaluation of several sources: a row a source, the worst first."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from uncertainty_depth import atomic
+from uncertainty_depth.evaluation.model_facts import law_of
+from uncertainty_depth.fleet.folder import DONE, Job
+
+SHOWN_ROWS = 20
+METRICS = ("abs_rel", "rmse", "ause_rmse", "auce", "coverage_95", "crps")
+COLUMNS = ("source", "failure", "verdict", "frames", "skipped", *METRICS, "report")
+Row = dict[str, Any]
+
+
+def rows_of(jobs: Sequence[Job], folder: Path) -> list[Row]:
+    """Return a row a source: failed ones first, then those without a frame, then by CRPS.
+
+    Without CRPS, for a sigma without a unit, by abs_rel.
+
+    Args:
+        jobs: all that ended.
+        folder: of the evaluation, which the paths of the reports are relative to.
+    """
+    rows = [_row(job, folder) for job in jobs]
+    return sorted(rows, key=_badness, reverse=True)
+
+
+def write(rows: Sequence[Row], path: Path) -> None:
+    """Write the rows as CSV, in one step."""
+    with (
+        atomic.replacing(path) as temporary,
+        temporary.open("w", newline="", encoding="utf-8") as file,
+    ):
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def lines(rows: Sequence[Row]) -> list[str]:
+    """Return the worst rows as text for a terminal."""
+    width = max(len("source"), *(len(row["source"][-48:]) for row in rows))
+    titles = "".join(f"{name:>13}" for name in ("frames", "skipped", *METRICS))
+    shown = [f"{'source':{width}}{titles}  verdict"]
+    for row in rows[:SHOWN_ROWS]:
+        name = f"{row['source'][-48:]:{width}}"
+        if row["failure"]:
+            shown.append(f"{name}  FAILED: {row['failure']}")
+            continue
+        numbers = f"{row['frames']:13}{row['skipped']:13}"
+        numbers += "".join(f"{_text(row[metric]):>13}" for metric in METRICS)
+        shown.append(f"{name}{numbers}  {row['verdict']}")
+    if len(rows) > SHOWN_ROWS:
+        shown.append(f"... and {len(rows) - SHOWN_ROWS} better ones in sources.csv")
+    return shown
+
+
+def _row(job: Job, folder: Path) -> Row:
+    outcome = job.outcome()
+    if outcome["state"] != DONE:
+        return {**dict.fromkeys(COLUMNS), "source": job.source, "failure": outcome["sentence"]}
+    summary = json.loads((job.folder / "summary.json").read_text(encoding="utf-8"))
+    sigma = summary["uncertainty"]
+    suffix = "_laplace" if law_of(summary["model"]) == "laplace" else ""
+    return {
+        "source": job.source,
+        "failure": "",
+        "verdict": summary["verdict"]["color"],
+        "frames": summary["frames"]["evaluated"],
+        "skipped": sum(summary["frames"]["skipped"].values()),
+        "abs_rel": _number(summary["depth"]["abs_rel"]),
+        "rmse": _number(summary["depth"]["rmse"]),
+        "ause_rmse": _number(sigma["ause"]["rmse"]),
+        "auce": _number(sigma[f"auce{suffix}"]),
+        "coverage_95": _number(sigma[f"coverage_95{suffix}"]),
+        "crps": _number(sigma[f"crps{suffix}"]),
+        "report": str((job.folder / "report.html").relative_to(folder)),
+    }
+
+
+def _badness(row: Mapping[str, Any]) -> tuple[float, ...]:
+    if row["failure"]:
+        return (2.0, 0.0)
+    if not row["frames"]:
+        return (1.0, 0.0)
+    score = row["crps"] if row["crps"] is not None else row["abs_rel"]
+    return (0.0, math.inf if score is None else score)
+
+
+def _number(value: Any) -> float | None:
+    """Return a number of `summary.json`, where NaN is null and infinities are text."""
+    return None if value is None else float(value)
+
+
+def _text(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
