@@ -98,14 +98,14 @@ def deep_predictions(
 def compute(name: str, settings: Settings, seeds: int) -> dict[str, Any]:
     """Return the assessment of one problem and method, from `seeds` repetitions.
 
-    A costly problem gets a third of them, at least two, and half of the members.
+    A costly problem gets a third of them and of the members, at least two.
     """
     problem_name, method = name.rsplit(" ", 1)
     problem = next(problem for problem in PROBLEMS if problem.name == problem_name)
     if method == "anchor":
         mean, sigma = anchor_predictions(problem, ANCHOR_REPETITIONS)
     elif problem.is_costly:
-        fewer = replace(settings, members=max(settings.members // 2, 2))
+        fewer = replace(settings, members=max(settings.members // COSTLY_FRACTION, 2))
         repetitions = max(seeds // COSTLY_FRACTION, 2)
         mean, sigma = deep_predictions(problem, method, fewer, repetitions)
     else:

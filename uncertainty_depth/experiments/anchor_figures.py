@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from uncertainty_depth.experiments import figures
 from uncertainty_depth.experiments.anchor_problems import (
@@ -91,8 +92,8 @@ def predictions(results: Results, problem: RegressionProblem, titles: Mapping[st
             inputs = problem.training_inputs()[:, 0]
             axis.plot(inputs, problem.targets(1)[0], "k.", markersize=3)
         axis.axvspan(-TRAINING_LIMIT, TRAINING_LIMIT, color="0.9", zorder=-1)
-        margin = 1.5 * np.ptp(truth)
-        axis.set_ylim(truth.min() - margin / 2, truth.max() + margin / 2)
+        margin = 0.3 * np.ptp(truth)
+        axis.set_ylim(truth.min() - margin, truth.max() + margin)
         axis.set_title(f"{problem.name}, {titles[method]}", fontsize=9)
     return figure
 
@@ -114,8 +115,9 @@ def maps(results: Results, problem: RegressionProblem, titles: Mapping[str, str]
                 vmax=1,
             )
             figure.colorbar(image, ax=axis)
-            box = TRAINING_LIMIT * np.array([-1, 1, 1, -1, -1])
-            axis.plot(box, np.roll(box, 1)[[1, 2, 3, 4, 1]], color="white", linewidth=0.8)
+            corner = (-TRAINING_LIMIT, -TRAINING_LIMIT)
+            side = 2 * TRAINING_LIMIT
+            axis.add_patch(Rectangle(corner, side, side, fill=False, color="white"))
             label = quantity if is_coverage else f"log10 {quantity}"
-            axis.set_title(f"{titles[method]}: {label}", fontsize=7)
+            axis.set_title(f"{titles[method]}: {label}", fontsize=6)
     return figure

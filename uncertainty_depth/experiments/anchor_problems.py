@@ -36,7 +36,7 @@ class RegressionProblem:
         points: training points.
         at: (P, dimension) test inputs.
         inputs: indices of the test inputs that the paper reports on, by its name for them.
-        is_costly: whether a run gives it a third of the repetitions and half of the members.
+        is_costly: whether a run gives it a third of the repetitions and of the members.
     """
 
     name: str
