@@ -139,9 +139,11 @@ def test_a_method_learns(method):
 def test_smallest_run_writes_its_files_and_resumes(tmp_path, monkeypatch):
     monkeypatch.setattr(anchor, "Settings", lambda **_: TINY)
     monkeypatch.setattr(anchor, "ANCHOR_REPETITIONS", 20)
+    problems = [named(name) for name in ("E.1 f_main=1", "E.2 d=1", "E.3")]
+    monkeypatch.setattr(anchor, "QUICK_PROBLEMS", problems)
     anchor.run(tmp_path, 2, True)
     written = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
-    predictions = {f"predictions_{name}.png" for name in ("e1_1", "e1_3", "e2_1")}
+    predictions = {f"predictions_{name}.png" for name in ("e1_1", "e2_1")}
     plots = {"e1.png", "e2.png", "maps.png"} | predictions
     assert set(written) == {"table.md", "table.csv", "inputs.csv", "summary.json"} | plots
     summary = json.loads(written["summary.json"])["results"]
