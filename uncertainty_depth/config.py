@@ -601,7 +601,12 @@ class SigmaNodeConfig(OutputConfig, MeaningConfig, LifecycleConfig):
 
 @dataclass(frozen=True)
 class EvaluatorNodeConfig(
-    EvaluationConfig, LidarConfig, PredictionConfig, OnlineEstimateConfig, LifecycleConfig
+    EvaluationConfig,
+    RequirementConfig,
+    LidarConfig,
+    PredictionConfig,
+    OnlineEstimateConfig,
+    LifecycleConfig,
 ):
     """Parameters of the evaluator node."""
 

@@ -442,8 +442,14 @@ def test_diagnostics_tell_what_keeps_frames_from_being_scored(graph, start, make
     assert status("no_lidar_within_max_time_difference").level == b"\x01"
 
 
-def test_diagnostics_hold_the_verdict_of_the_report(graph, start, make, tmp_path):
-    node = start(output=str(tmp_path / "report"))
+def test_diagnostics_hold_the_verdict_and_the_requirements_of_the_report(
+    graph, start, make, tmp_path
+):
+    require = ["scored_fraction>=0.1", "frames.evaluated>=4"]
+    node = start("-p", "require:=['ause.rmse<=0']", output=str(tmp_path / "report"))
+    refused = graph.set_parameters(NODE, require=["aus<=0.2"])
+    assert "there is no metric 'aus'" in refused.reason
+    assert graph.set_parameters(NODE, require=require).successful
     feeder = Feeder(graph, make)
     for index in range(3):
         feeder.frame((index + 1) * 100 * MS, seed=index)
@@ -453,12 +459,20 @@ def test_diagnostics_hold_the_verdict_of_the_report(graph, start, make, tmp_path
     def facts(message):
         return {item.key: item.value for item in message.status[0].values}
 
-    told = facts(inbox.wait_for(lambda message: "verdict.size" in facts(message)))
+    message = inbox.wait_for(lambda message: "verdict.size" in facts(message))
+    told = facts(message)
     graph.stop(node)
-    verdict = json.loads((tmp_path / "report" / "summary.json").read_text())["verdict"]
+    summary = json.loads((tmp_path / "report" / "summary.json").read_text())
+    verdict = summary["verdict"]
     assert told["verdict"] == f"{verdict['color']}: {verdict['text']}"
     for line in verdict["lines"]:
         assert told[f"verdict.{line['name']}"] == f"{line['color']}: {line['text']}"
+    assert [outcome["requirement"] for outcome in summary["requirements"]] == require
+    assert [outcome["passed"] for outcome in summary["requirements"]] == [True, False]
+    for outcome in summary["requirements"]:
+        assert told[f"requirement.{outcome['requirement']}"] == outcome["text"]
+    assert message.status[0].level == b"\x01"
+    assert "requirement not met: frames.evaluated 3, required >= 4" in message.status[0].message
 
 
 def test_a_bag_that_loops_keeps_counting(graph, start, make):

@@ -145,11 +145,7 @@ def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
     verdict = judge(
         evaluation, context.model, context.trained_on, estimates, context.unfamiliarity
     )
-    metrics = evaluation.summary()
-    found = intervals(estimates, metrics, evaluation.config.alpha) if estimates else {}
-    limits = {name: [interval.low, interval.high] for name, interval in found.items()}
-    metrics["intervals"] = limits
-    metrics["without_size"] = evaluation.without_size
+    metrics = metrics_with_intervals(evaluation, estimates)
     results = outcomes(context.requirements, metrics)
     return {
         "verdict": verdict.as_dict(),
@@ -165,6 +161,20 @@ def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
         "model": dict(context.model),
         "versions": _versions(),
     }
+
+
+def metrics_with_intervals(evaluation: Evaluation, estimates: Estimates | None) -> dict[str, Any]:
+    """Return the metrics over all frames and their 95 % intervals, which requirements limit.
+
+    Args:
+        evaluation: of the frames.
+        estimates: of its units; None where no frame was scored.
+    """
+    metrics = evaluation.summary()
+    found = intervals(estimates, metrics, evaluation.config.alpha) if estimates else {}
+    metrics["intervals"] = {name: [limits.low, limits.high] for name, limits in found.items()}
+    metrics["without_size"] = evaluation.without_size
+    return metrics
 
 
 def _versions() -> dict[str, str | None]:

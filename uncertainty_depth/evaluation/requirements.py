@@ -30,6 +30,8 @@ PREFIXES = ("uncertainty.", "depth.", "scale.")
 OTHER_NAMES = {"picp": "coverage_95", "mpiw": "mpiw_95", "interval_score": "interval_score_95"}
 """Usual names of metrics that are called by their level here."""
 MAX_NEAR_NAMES = 4
+PASS = "PASS  "
+FAIL = "FAIL  "
 UNDEFINED = {
     "n_merci": "the errors that count are all equal",
     "spearman": "sigma or the error is the same everywhere",
@@ -131,10 +133,11 @@ def _outcome(requirement: Requirement, summary: Mapping[str, Any]) -> Outcome:
     name = _short(requirement.metric)
     if math.isnan(value):
         reason = _reason(requirement.metric, summary)
-        text = f"FAIL  {name} is not a number, required {wanted}: {reason}"
+        text = f"{FAIL}{name} is not a number, required {wanted}: {reason}"
         return Outcome(requirement.text, False, value, (low, high), text)
     passed = COMPARISONS[requirement.comparison](value, requirement.limit)
-    text = f"{'PASS' if passed else 'FAIL'}  {name} {_figure(value, low, high)}, required {wanted}"
+    figure = _figure(value, low, high)
+    text = f"{PASS if passed else FAIL}{name} {figure}, required {wanted}"
     if low < requirement.limit < high:
         text += " (the limit lies in the interval: more frames could change this)"
     return Outcome(requirement.text, passed, value, (low, high), text)

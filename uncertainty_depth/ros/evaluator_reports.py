@@ -15,6 +15,7 @@ from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.evaluation import report
 from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.evaluation.requirements import Requirement
 from uncertainty_depth.ros.diagnostics import Health
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation
 from uncertainty_depth.ros.report_writer import ReportWriter
@@ -42,6 +43,7 @@ class EvaluatorReports:
         worker: Worker,
         state: RunState,
         source: Callable[[], str],
+        requirements: Callable[[], tuple[Requirement, ...]],
     ) -> None:
         """Start, or continue the run that was resumed.
 
@@ -52,12 +54,14 @@ class EvaluatorReports:
             worker: its thread owns the evaluation.
             state: where the state is written.
             source: returns what the report calls its source.
+            requirements: returns the limits that the metrics must keep.
         """
         self._node = node
         self._live = live
         self._worker = worker
         self._state = state
         self._source = source
+        self._requirements = requirements
         self._saved_frames = -1
         self._earlier_runs = 0
         self.model: Mapping[str, Any] = {}
@@ -145,7 +149,13 @@ class EvaluatorReports:
     def _context(self) -> report.Context:
         geometry = self._live.geometry.summary()
         notes = self.notes.notes(self._live)
-        return report.Context(self._source(), self.model, notes, geometry=geometry)
+        return report.Context(
+            self._source(),
+            self.model,
+            notes,
+            geometry=geometry,
+            requirements=self._requirements(),
+        )
 
     def _tell_failure(self, written: Future) -> None:
         if (error := written.exception()) is not None:

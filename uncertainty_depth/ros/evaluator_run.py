@@ -15,6 +15,7 @@ from std_msgs.msg import String
 
 from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.errors import MessageError
+from uncertainty_depth.evaluation.requirements import Requirement, requirements_of
 from uncertainty_depth.records import Skipped
 from uncertainty_depth.ros.diagnostics import LATE_AFTER_S, Health
 from uncertainty_depth.ros.evaluator_inputs import GROUND_TRUTH, Step
@@ -68,6 +69,7 @@ class EvaluatorRun:
             ConfigError: a parameter is illegal, or neither lidar_to_camera nor tf2 is there.
             SourceError: the report could not be written, or a saved state cannot be resumed.
         """
+        self._requirements = requirements_of(config)
         check_options(config)
         check_output(config)
         self.config = config
@@ -91,11 +93,22 @@ class EvaluatorRun:
         self.worker: Worker[Step] = Worker(
             self._take, lambda _, reason: health.drop(reason), STREAMS * config.queue_size
         )
-        self.reports = EvaluatorReports(node, health, self.live, self.worker, self._state, source)
+        self.reports = EvaluatorReports(
+            node,
+            health,
+            self.live,
+            self.worker,
+            self._state,
+            source,
+            lambda: self._requirements,
+        )
         self._pooled = PooledMetrics(node, outputs, self.worker.post, lambda: self.live.evaluation)
         self._calibration = LiveCalibration(node, config)
         self._verdict = LiveVerdict(
-            self.worker.post, lambda: self.live.evaluation, lambda: self.reports.model
+            self.worker.post,
+            lambda: self.live.evaluation,
+            lambda: self.reports.model,
+            lambda: self._requirements,
         )
 
     def on_timer(self) -> None:
@@ -120,18 +133,19 @@ class EvaluatorRun:
         self.worker.call(self._reset).result()
 
     def problems(self) -> tuple[str, ...]:
-        """Return sentences of what is wrong with the scores, each with what to do."""
+        """Return sentences of what is wrong with the scores; requirements not met come last."""
         apart_s = self.live.clocks_apart_s
         _, topic = GROUND_TRUTH[self.config.use_ground_truth_image]
         warnings = tuple(self.live.geometry.warnings())
+        failures = self._verdict.failures
         if apart_s is None or self._health.age(f"received.{topic}") > LATE_AFTER_S:
-            return warnings
+            return (*warnings, *failures)
         sentence = (
             f"the stamps of {topic} nearest to those of depth/image_rect are {apart_s:+.3f} s "
             f"away, more than max_time_difference {self.config.max_time_difference} s: the clocks "
             "are apart (chrony, PTP), or messages are lost"
         )
-        return (*warnings, sentence)
+        return (*warnings, sentence, *failures)
 
     def facts(self) -> dict[str, object]:
         """Return what the diagnostics tell of this run."""
@@ -177,6 +191,7 @@ class EvaluatorRun:
 
     def prepare(self, old: EvaluatorNodeConfig, new: EvaluatorNodeConfig) -> Callable[[], None]:
         """Check new parameters, and return what applies them."""
+        requirements = requirements_of(new)
         check_options(new)
         if new.output != old.output:
             check_output(replace(new, resume=False))
@@ -191,7 +206,8 @@ class EvaluatorRun:
 
         def apply() -> None:
             try:
-                self.worker.call(partial(self._reconfigure, new, extrinsics, folder)).result()
+                job = partial(self._reconfigure, new, extrinsics, requirements, folder)
+                self.worker.call(job).result()
             except Exception:
                 if extrinsics is not self.live.extrinsics:
                     extrinsics.close()
@@ -200,7 +216,11 @@ class EvaluatorRun:
         return apply
 
     def _reconfigure(
-        self, config: EvaluatorNodeConfig, extrinsics: Extrinsics, folder: Path | None
+        self,
+        config: EvaluatorNodeConfig,
+        extrinsics: Extrinsics,
+        requirements: tuple[Requirement, ...],
+        folder: Path | None,
     ) -> None:
         """On the worker's thread, once everything received before the change is scored.
 
@@ -218,6 +238,7 @@ class EvaluatorRun:
         self.worker.capacity = STREAMS * config.queue_size
         self._calibration.reconfigure(config)
         self.config = config
+        self._requirements = requirements
         if previous is not extrinsics:
             previous.close()
 
