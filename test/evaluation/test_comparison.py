@@ -5,6 +5,7 @@ import csv
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from uncertainty_depth.evaluation.comparison import compare
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.merging import merge, read_report
 from uncertainty_depth.evaluation.page import Images
+from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity, check
 
 FRAMES = 48
 CONTEXT = report.Context("drive", {"method": "mc_dropout", "head": "laplace"})
@@ -150,6 +152,29 @@ def test_merged_reports_are_the_evaluation_of_all_frames(folders, evaluate_momen
     assert len(rows) == FRAMES + 30
     again, _ = merge([read_report(saved.folder) for saved in reports])
     assert again.metrics.compute() == evaluation.metrics.compute()
+
+
+def test_merged_unfamiliarity_is_that_of_all_frames(evaluate_moments, tmp_path):
+    scores = np.random.default_rng(3).uniform(0.5, 1.2, 8)
+    whole = Unfamiliarity()
+    reports = []
+    for name, part in (("a", scores[:3]), ("b", scores[3:]), ("recorded", [None])):
+        unfamiliarity = Unfamiliarity()
+        for score in part:
+            unfamiliarity.add(score)
+            whole.add(score)
+        context = replace(CONTEXT, unfamiliarity=unfamiliarity)
+        report.write(evaluate_moments(frames=2), tmp_path / name, context, images=False)
+        reports.append(read_report(tmp_path / name))
+    assert 0 < whole.above < len(scores)
+    evaluation, context = merge(reports)
+    report.write(evaluation, tmp_path / "merged", context, images=False)
+    again = read_report(tmp_path / "merged")
+    expected = pytest.approx(whole.as_dict(), rel=1e-12)  # sums are added in another order
+    assert again.summary["unfamiliarity"] == expected
+    (domain,) = [line for line in again.summary["verdict"]["lines"] if line["name"] == "domain"]
+    assert domain["checks"][0]["text"] == check(whole).text
+    assert merge([again])[1].unfamiliarity.as_dict() == expected
 
 
 def test_merge_writes_a_report_that_can_be_merged_again(

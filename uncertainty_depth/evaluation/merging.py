@@ -14,6 +14,7 @@ from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.evaluation import saved_state
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.report import Context
+from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity
 
 NOT_COMPARED = ("example_frames",)
 """Options of an evaluation that change no score."""
@@ -123,6 +124,7 @@ class _Part:
     notes: tuple[str, ...]
     trained_on: tuple[str, ...] | None
     warnings: tuple[str, ...]
+    unfamiliarity: Unfamiliarity
 
     @classmethod
     def of(cls, report: SavedReport) -> _Part:
@@ -133,6 +135,7 @@ class _Part:
             tuple(summary["notes"]),
             None if trained_on is None else tuple(trained_on),
             tuple(summary["geometry"].get("warnings", [])),
+            Unfamiliarity(**report.details["unfamiliarity"]),
         )
 
 
@@ -145,6 +148,9 @@ def _context(first: SavedReport, parts: Sequence[_Part], notes: Sequence[str]) -
         "description": f"{len(warned)} of {len(parts)} sources have warnings",
         "warnings": [f"{part.source}: {text}" for part in warned for text in part.warnings],
     }
+    unfamiliarity = Unfamiliarity()
+    for part in parts:
+        unfamiliarity.merge(part.unfamiliarity)
     return Context(
         parts[0].source if is_one else number,
         first.summary["model"],
@@ -152,6 +158,7 @@ def _context(first: SavedReport, parts: Sequence[_Part], notes: Sequence[str]) -
         first.details["options"],
         None if any(part.trained_on is None for part in parts) else tuple(known),
         geometry,
+        unfamiliarity=unfamiliarity,
     )
 
 

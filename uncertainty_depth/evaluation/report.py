@@ -11,7 +11,7 @@ import json
 import math
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,11 @@ def _write_files(evaluation: Evaluation, folder: Path, context: Context, images:
     (folder / "summary.json").write_text(text, encoding="utf-8")
     evaluation.table.write(folder / "frames.csv")
     evaluation.table.write_json_lines(folder / "frames.jsonl")
-    details = {"options": dict(context.options), "trained_on": context.trained_on}
+    details = {
+        "options": dict(context.options),
+        "trained_on": context.trained_on,
+        "unfamiliarity": asdict(context.unfamiliarity),
+    }
     saved_state.save(evaluation, folder, details, "frames.csv")
     drawings = draw(evaluation, law_of(context.model)) if images else Images({})
     for name, data in drawings.plots.items():

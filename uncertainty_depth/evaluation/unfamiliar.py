@@ -36,9 +36,16 @@ class Unfamiliarity:
         if score is None:
             return
         self.frames += 1
-        self.above += score > 1
+        self.above += int(score > 1)
         self.total += score
         self.highest = max(self.highest, score)
+
+    def merge(self, other: Unfamiliarity) -> None:
+        """Add the frames of another."""
+        self.frames += other.frames
+        self.above += other.above
+        self.total += other.total
+        self.highest = max(self.highest, other.highest)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as in `summary.json`: mean and max are null where nothing is known."""
