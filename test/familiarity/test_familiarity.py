@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
-from uncertainty_depth.errors import ModelError, SourceError
+from uncertainty_depth.errors import ConfigError, ModelError, SourceError
 from uncertainty_depth.evaluation.judgement import GREEN, RED
 from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity, check
 from uncertainty_depth.familiarity import file
@@ -127,6 +128,34 @@ def test_sigma_is_widened_only_where_asked_and_unfamiliar(folder: Path) -> None:
     assert plain.predict(image).unfamiliarity <= 1
     np.testing.assert_array_equal(plain.predict(image).sigma_m, wide.predict(image).sigma_m)
     assert wide.sigma_name != plain.sigma_name
+
+
+@pytest.mark.parametrize("engine", ["onnxruntime", "auto"])
+def test_sigma_cannot_be_widened_by_an_engine_that_gives_no_unfamiliarity(
+    folder: Path, engine: str
+) -> None:
+    config = PredictorConfig(samples=2, device="cpu", engine=engine)
+    sentence = f"widen_unfamiliar is true, but engine is '{engine}'.*expected engine 'torch'"
+    with pytest.raises(ConfigError, match=sentence):
+        Predictor(folder, replace(config, widen_unfamiliar=True))
+
+
+def test_another_engine_gives_no_unfamiliarity(folder: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    config = PredictorConfig(samples=2, device="cpu", engine="onnxruntime")
+    predictor = Predictor(folder, config)
+    assert predictor.predict(noisy()).unfamiliarity is None
+    with pytest.raises(ConfigError, match="widen_unfamiliar is true"):
+        predictor.config = replace(config, widen_unfamiliar=True)
+
+
+def test_sigma_cannot_be_widened_by_a_model_that_knows_no_unfamiliarity(
+    folder: Path, tmp_path: Path
+) -> None:
+    copy = export_half(folder, tmp_path / "half")
+    (copy / "familiarity.safetensors").unlink()
+    with pytest.raises(ConfigError, match=r"half does not tell.*uncertainty-depth familiarity"):
+        Predictor(copy, PredictorConfig(samples=2, device="cpu", widen_unfamiliar=True))
 
 
 def test_a_model_without_it_says_nothing(folder: Path, tmp_path: Path) -> None:

@@ -36,6 +36,11 @@ class Gauge:
         self._is_told = False
         self._lock = Lock()
 
+    @property
+    def is_known(self) -> bool:
+        """Whether frames have a score."""
+        return self._familiarity is not None
+
     def latest(self) -> float | None:
         """Return the unfamiliarity of this thread's latest frame; None where it is not known."""
         features = self._take()

@@ -59,8 +59,8 @@ class Predictor:
     Raises:
         ModelError: the folder cannot be used.
         ConfigError: an option is out of range, the model was not trained for the method, sigma has
-            no such component, there is no CUDA device, or the device cannot compute in the
-            precision.
+            no such component or cannot be widened, there is no CUDA device, or the device cannot
+            compute in the precision.
     """
 
     def __init__(
@@ -69,6 +69,7 @@ class Predictor:
         config: PredictorConfig = PredictorConfig(),  # noqa: B008  frozen
     ) -> None:
         check(config)
+        _check_widening(config)
         self.model = read(folder)
         self.method = _choose_method(config.method, self.model)
         choice = choose(self.model, self.method, config)
@@ -80,7 +81,8 @@ class Predictor:
             for key, sigma_map in self.model.calibration.items()
             if sigma_map.kind != IDENTITY.kind
         }
-        self._gauge = Gauge(familiarity.read(self.model.path), self._estimator.networks[-1])
+        known = familiarity.read(self.model.path) if self._loaded.engine == "torch" else None
+        self._gauge = Gauge(known, self._estimator.networks[-1])
         self._lens = TrainingLens(
             self.model.network.canonical_focal_length, self.model.training.get("camera")
         )
@@ -186,7 +188,14 @@ class Predictor:
         return torch.from_numpy(np.nan_to_num(resampled)[None, None]).to(self.device)
 
     def check(self, config: PredictorConfig) -> None:
-        """Raise `ConfigError` unless this model's sigma has `config.component`."""
+        """Raise `ConfigError` unless sigma has `config.component` and can be widened if asked."""
+        _check_widening(config)
+        if config.widen_unfamiliar and not self._gauge.is_known:
+            raise ConfigError(
+                f"widen_unfamiliar is true, but {self.model.path} does not tell what its training "
+                f"looked like; expected `uncertainty-depth familiarity {self.model.path}` first, "
+                "or widen_unfamiliar false"
+            )
         components = self._estimator.components(config)
         if config.component not in components:
             passes = self._estimator.passes(config)
@@ -296,6 +305,18 @@ class Predictor:
                 "uncertainty; expected a model with several members",
                 self.method,
             )
+
+
+def _check_widening(config: PredictorConfig) -> None:
+    """Raise `ConfigError` where sigma is to be widened by an engine without unfamiliarity.
+
+    Nor may `auto` be one: whether sigma is widened would depend on what is fastest.
+    """
+    if config.widen_unfamiliar and config.engine != "torch":
+        raise ConfigError(
+            f"widen_unfamiliar is true, but engine is {config.engine!r}, and unfamiliarity is "
+            "read from torch's encoder; expected engine 'torch', or widen_unfamiliar false"
+        )
 
 
 def _choose_method(requested: str, model: ModelFolder) -> str:
