@@ -26,7 +26,7 @@ ROSDEP_KEYS = {
     "transformers": "python3-transformers-pip",
     "yaml": "python3-yaml",
 }
-OPTIONAL = {"jax", "numpyro", "onnxruntime", "openvino", "rerun", "uncertainty_toolbox"}
+OPTIONAL = {"jax", "numpyro", "onnxruntime", "openvino", "ray", "rerun", "uncertainty_toolbox"}
 """Extras of setup.py."""
 
 

@@ -11,7 +11,7 @@ output folder are scored on the NYU test split.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -154,9 +154,14 @@ class _Scorer:
 def score(predictor: Predictor, frame: Frame) -> dict[str, float | None]:
     """Return the scores of one frame: error, AUSE, coverage, mean sigma and unfamiliarity."""
     prediction = predictor.predict(frame.image, frame.stamp_ns, frame.camera)
-    maps = (prediction.depth_m, prediction.sigma_m, frame.ground_truth_m)
-    thinned = [values[::THINNED, ::THINNED] for values in maps]
-    depth, sigma, truth = valid_pixels(*thinned, MIN_DEPTH_M, MAX_DEPTH_M)
+    every = np.s_[::THINNED, ::THINNED]
+    depth, sigma, truth = valid_pixels(
+        prediction.depth_m[every],
+        prediction.sigma_m[every],
+        frame.ground_truth_m[every],
+        MIN_DEPTH_M,
+        MAX_DEPTH_M,
+    )
     error = np.abs(depth - truth)
     law = distribution_of(predictor.describe()["head"])
     return {
@@ -181,10 +186,9 @@ def _spread(source: Source, number: int) -> list[Frame]:
 class _Frames:
     """Frames in memory, as a source."""
 
-    name = "frames"
-    notes: Sequence[str] = ()
-
     def __init__(self, frames: list[Frame]) -> None:
+        self.name = "frames"
+        self.notes: list[str] = []
         self._frames = frames
 
     def __len__(self) -> int:

@@ -1,0 +1,85 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""All options of the package: frozen dataclasses that hold the only defaults.
+
+The command line, YAML files, ROS parameters and launch arguments are all made from them (see
+`options`), so an option has one name, one default, one range and one line of help.
+"""
+
+from uncertainty_depth.config.choices import (
+    COMPONENTS,
+    DEVICES,
+    DISTORTED_IMAGES,
+    DROPOUTS,
+    ENGINES,
+    HEADS,
+    LOSSES,
+    MAX_COUNT,
+    MAX_DEPTH_M,
+    MAX_DURATION_S,
+    MAX_SEED,
+    METHOD_ALIASES,
+    METHODS,
+    PRECISIONS,
+)
+from uncertainty_depth.config.evaluation import (
+    CalibrationConfig,
+    EvaluationConfig,
+    RequirementConfig,
+)
+from uncertainty_depth.config.nodes import (
+    DepthNodeConfig,
+    EvaluatorNodeConfig,
+    LifecycleConfig,
+    PlayerConfig,
+    SigmaNodeConfig,
+)
+from uncertainty_depth.config.prediction import (
+    ColorConfig,
+    OutputConfig,
+    PredictorConfig,
+    RawPredictorConfig,
+)
+from uncertainty_depth.config.sources import (
+    CameraConfig,
+    LidarConfig,
+    ProjectionConfig,
+    SourceConfig,
+    SynthesisConfig,
+)
+from uncertainty_depth.config.training import NetworkConfig, TrainingConfig
+
+__all__ = [
+    "COMPONENTS",
+    "DEVICES",
+    "DISTORTED_IMAGES",
+    "DROPOUTS",
+    "ENGINES",
+    "HEADS",
+    "LOSSES",
+    "MAX_COUNT",
+    "MAX_DEPTH_M",
+    "MAX_DURATION_S",
+    "MAX_SEED",
+    "METHODS",
+    "METHOD_ALIASES",
+    "PRECISIONS",
+    "CalibrationConfig",
+    "CameraConfig",
+    "ColorConfig",
+    "DepthNodeConfig",
+    "EvaluationConfig",
+    "EvaluatorNodeConfig",
+    "LidarConfig",
+    "LifecycleConfig",
+    "NetworkConfig",
+    "OutputConfig",
+    "PlayerConfig",
+    "PredictorConfig",
+    "ProjectionConfig",
+    "RawPredictorConfig",
+    "RequirementConfig",
+    "SigmaNodeConfig",
+    "SourceConfig",
+    "SynthesisConfig",
+    "TrainingConfig",
+]

@@ -1,0 +1,34 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Values that options choose among, and their limits."""
+
+from __future__ import annotations
+
+METHODS = (
+    "deterministic",
+    "mc_dropout",
+    "multi_epochs",
+    "log_likelihood",
+    "multi_inits",
+    "bagging",
+    "adversarial_ensemble",
+    "multi_networks",
+    "learned_error",
+    "self_teaching",
+    "distilled",
+    "concrete_dropout",
+    "variational_dropout",
+)
+METHOD_ALIASES = {"deep_ensemble": "multi_inits", "snapshot_ensemble": "multi_epochs"}
+"""Usual names of methods that the papers of this package call otherwise."""
+COMPONENTS = ("total", "epistemic", "aleatoric")
+DEVICES = ("auto", "cpu", "cuda")
+PRECISIONS = ("auto", "fp32", "fp16", "bf16")
+ENGINES = ("torch", "openvino", "onnxruntime", "auto")
+LOSSES = ("l1", "berhu", "log_l1", "nll")
+HEADS = ("none", "laplace", "gaussian")
+DROPOUTS = ("bernoulli", "concrete", "gaussian")
+MAX_SEED = 2**31 - 1
+MAX_COUNT = 10_000_000
+MAX_DEPTH_M = 10_000.0
+MAX_DURATION_S = 86_400.0
+DISTORTED_IMAGES = ("rectify", "keep", "already_rectified")

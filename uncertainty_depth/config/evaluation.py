@@ -1,0 +1,104 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Options of evaluation and calibration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from uncertainty_depth.config.choices import MAX_COUNT, MAX_DEPTH_M, MAX_SEED
+from uncertainty_depth.options import option
+
+
+@dataclass(frozen=True)
+class EvaluationConfig:
+    """What is scored, and how."""
+
+    min_depth: float = option(
+        0.1,
+        "minimum ground truth depth that is scored, metres",
+        minimum=0.0,
+        maximum=MAX_DEPTH_M,
+    )
+    max_depth: float = option(
+        80.0,
+        "maximum ground truth depth that is scored, metres",
+        minimum=0.0,
+        maximum=MAX_DEPTH_M,
+    )
+    alpha: float = option(
+        0.95,
+        "fraction of the pixels whose error the scaled sigma of n-MeRCI must cover",
+        minimum=0.01,
+        maximum=1.0,
+    )
+    depth_bin_width: float = option(
+        0.1,
+        "width of the depth bins of the metrics by depth, metres",
+        minimum=0.01,
+        maximum=MAX_DEPTH_M,
+        former_name="depth_interval",
+    )
+    example_frames: int = option(
+        6,
+        "number of frames plotted in the report, half of them those with the largest error",
+        minimum=0,
+        maximum=100,
+        former_name="pictures",
+    )
+
+
+@dataclass(frozen=True)
+class RequirementConfig:
+    """Requirements that the metrics must meet."""
+
+    require: tuple[str, ...] = option(
+        (),
+        "limit of a metric, such as 'ause.rmse<=0.2' or 'auce<=0.05': PASS or FAIL; repeatable",
+    )
+    require_file: str = option("", "YAML file with a list of such requirements")
+
+
+@dataclass(frozen=True)
+class CalibrationConfig:
+    """How the calibration of sigma is fitted."""
+
+    pixels_per_frame: int = option(
+        1000, "maximum number of random pixels used per frame", minimum=1, maximum=MAX_COUNT
+    )
+    max_frames: int = option(
+        2000,
+        "maximum number of frames used per source, evenly spaced; 0 uses all",
+        minimum=0,
+        maximum=MAX_COUNT,
+    )
+    min_depth: float = option(
+        0.1,
+        "minimum ground truth depth that is used, metres",
+        minimum=0.0,
+        maximum=MAX_DEPTH_M,
+    )
+    max_depth: float = option(
+        80.0,
+        "maximum ground truth depth that is used, metres",
+        minimum=0.0,
+        maximum=MAX_DEPTH_M,
+    )
+    distribution: str = option(
+        "",
+        "distribution of the error; empty uses that of the model's variance head, or a Gaussian",
+        choices=("", "gaussian", "laplace"),
+    )
+    report_fraction: float = option(
+        0.33,
+        "with a single source: last fraction of its frames, held out for the reported scores",
+        minimum=0.05,
+        maximum=0.9,
+    )
+    blocks: int = option(
+        4,
+        "with a single source: number of blocks in time for the cross-validation that selects "
+        "the map",
+        minimum=2,
+        maximum=100,
+    )
+    pixel_seed: int = option(0, "random seed of the pixel selection", minimum=0, maximum=MAX_SEED)

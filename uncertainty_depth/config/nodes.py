@@ -1,0 +1,163 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Options of the nodes and of the bag player."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from uncertainty_depth.calibration.online_config import (
+    OnlineCorrectionConfig,
+    OnlineEstimateConfig,
+)
+from uncertainty_depth.completion.config import SparseInputConfig
+from uncertainty_depth.config.choices import MAX_DEPTH_M, MAX_DURATION_S
+from uncertainty_depth.config.evaluation import EvaluationConfig, RequirementConfig
+from uncertainty_depth.config.prediction import OutputConfig, PredictorConfig
+from uncertainty_depth.config.sources import CameraConfig, LidarConfig, ProjectionConfig
+from uncertainty_depth.options import option
+from uncertainty_depth.predictions.config import MeaningConfig, PredictionConfig
+
+
+@dataclass(frozen=True)
+class LifecycleConfig:
+    """How a node starts."""
+
+    autostart: bool = option(
+        True,
+        "configure and activate at the start, and end where that fails; false: wait, "
+        "unconfigured, for ~/enable or a lifecycle manager",
+    )
+
+
+@dataclass(frozen=True)
+class DepthNodeConfig(
+    PredictorConfig,
+    CameraConfig,
+    OutputConfig,
+    OnlineCorrectionConfig,
+    SparseInputConfig,
+    ProjectionConfig,
+    LifecycleConfig,
+):
+    """Parameters of the depth node."""
+
+    model: str = option("", "model folder; demo: the shipped model", read_only=True)
+    max_frame_age: float = option(
+        0.5,
+        "drop and count frames older than this when their turn comes, seconds; 0 disables",
+        minimum=0.0,
+        maximum=MAX_DURATION_S,
+    )
+    frame_budget_ms: float = option(
+        0.0,
+        "time for a frame from its turn to its maps, milliseconds: as many samples or members as "
+        "fit, 2 at least; 0 uses all",
+        minimum=0.0,
+        maximum=60_000.0,
+    )
+    reliable_input: bool = option(
+        True,
+        "subscribe to images with reliable QoS if every publisher offers it; "
+        "false: best effort, which loses many",
+    )
+    compressed_input: bool = option(False, "subscribe to image/compressed instead of image")
+    queue_size: int = option(
+        1,
+        "number of newest images kept while the network is busy; older ones are dropped and "
+        "counted",
+        minimum=1,
+        maximum=1000,
+    )
+
+
+@dataclass(frozen=True)
+class SigmaNodeConfig(OutputConfig, MeaningConfig, LifecycleConfig):
+    """Parameters of the sigma node."""
+
+    reliable_input: bool = option(
+        True,
+        "subscribe to depth and confidence with reliable QoS if every publisher offers it; "
+        "false: best effort, which loses many",
+    )
+    queue_size: int = option(
+        1,
+        "number of newest pairs kept while one is processed; older ones are dropped and counted",
+        minimum=1,
+        maximum=1000,
+    )
+
+
+@dataclass(frozen=True)
+class EvaluatorNodeConfig(
+    EvaluationConfig,
+    RequirementConfig,
+    LidarConfig,
+    PredictionConfig,
+    OnlineEstimateConfig,
+    LifecycleConfig,
+):
+    """Parameters of the evaluator node."""
+
+    use_ground_truth_image: bool = option(
+        False, "score against ground_truth/image instead of lidar/points"
+    )
+    reliable_input: bool = option(
+        True,
+        "subscribe to point clouds or ground truth images with reliable QoS if every publisher "
+        "offers it; false: best effort",
+    )
+    queue_size: int = option(
+        30,
+        "number of predictions and clouds kept while they wait for their match; older ones are "
+        "counted as unmatched",
+        minimum=2,
+        maximum=1000,
+    )
+    output: str = option(
+        "",
+        "folder for the report, written on shutdown and on ~/save; empty writes none on shutdown",
+    )
+    overwrite: bool = option(False, "replace the report of an earlier run in output")
+    resume: bool = option(
+        False, "continue a run that was killed, from its state beside output", read_only=True
+    )
+    color_max_depth: float = option(
+        10.0,
+        "depth at the upper end of the colour scale, metres",
+        minimum=0.01,
+        maximum=MAX_DEPTH_M,
+    )
+    color_max_error: float = option(
+        2.0,
+        "error at the upper end of the colour scale, metres",
+        minimum=0.001,
+        maximum=MAX_DEPTH_M,
+    )
+
+
+@dataclass(frozen=True)
+class PlayerConfig:
+    """How a bag is published into ROS 2."""
+
+    rate: float = option(
+        1.0, "playback rate, as a multiple of the recording's", minimum=1e-3, maximum=1e3
+    )
+    clock: bool = option(False, "publish /clock, for nodes with use_sim_time")
+    loop: bool = option(False, "start again at the end, until interrupted")
+    wait_for_subscribers: float = option(
+        0.0,
+        "maximum time to wait before the first message for a subscriber to every topic, seconds",
+        minimum=0.0,
+        maximum=MAX_DURATION_S,
+    )
+    wait_for_result: str = option(
+        "",
+        "image topic published by a node; each camera image is sent only after the result of the "
+        "previous one",
+    )
+    result_timeout: float = option(
+        10.0,
+        "maximum time to wait for a result, seconds; the frame then counts as unanswered",
+        minimum=0.1,
+        maximum=MAX_DURATION_S,
+    )

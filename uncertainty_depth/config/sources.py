@@ -1,0 +1,114 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Options of the sources of frames, real and synthetic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from uncertainty_depth.config.choices import DISTORTED_IMAGES, MAX_COUNT, MAX_DEPTH_M, MAX_SEED
+from uncertainty_depth.options import option
+
+
+@dataclass(frozen=True)
+class ProjectionConfig:
+    """How LiDAR points become depth in the camera image."""
+
+    lidar_to_camera: tuple[float, ...] = option(
+        (),
+        "transform from the LiDAR frame to the camera optical frame: x y z qx qy qz qw, metres; "
+        "empty uses tf",
+        minimum=-MAX_DEPTH_M,
+        maximum=MAX_DEPTH_M,
+    )
+    occlusion_tolerance: float = option(
+        0.1,
+        "occlusion filter: drop points more than this fraction deeper than the nearest point "
+        "in the window (0 disables)",
+        minimum=0.0,
+        maximum=10.0,
+    )
+    occlusion_window: int = option(
+        7,
+        "occlusion filter: width and height of the window, pixels",
+        minimum=1,
+        maximum=63,
+    )
+
+
+@dataclass(frozen=True)
+class LidarConfig(ProjectionConfig):
+    """How LiDAR points become ground truth in the camera image."""
+
+    max_time_difference: float = option(
+        0.05,
+        "maximum time between an image and the LiDAR cloud it is scored against, seconds",
+        minimum=0.0,
+        maximum=60.0,
+    )
+
+
+@dataclass(frozen=True)
+class CameraConfig:
+    """How images with lens distortion are handled."""
+
+    distorted_images: str = option(
+        "rectify",
+        "if the camera info has distortion: rectify the images, keep them and project with the "
+        "distortion, or treat them as already_rectified (the output of image_proc)",
+        choices=DISTORTED_IMAGES,
+    )
+
+
+@dataclass(frozen=True)
+class SourceConfig(LidarConfig, CameraConfig):
+    """What to read from a bag; topics need a name only where several would fit."""
+
+    image_topic: str = option("", "camera image topic; empty uses the only one")
+    camera_info_topic: str = option(
+        "",
+        "camera info topic; empty uses the one in the image topic's namespace, or the only one",
+    )
+    lidar_topic: str = option("", "LiDAR point cloud topic; empty uses the only one")
+    ground_truth_topic: str = option(
+        "",
+        "registered depth image used as ground truth; empty uses the LiDAR, or without LiDAR "
+        "the only depth image",
+    )
+
+
+@dataclass(frozen=True)
+class SynthesisConfig:
+    """The synthetic worlds, and the robot that drives through them."""
+
+    worlds: int = option(
+        4,
+        "number of worlds (rooms and corridors), each with one drive",
+        minimum=1,
+        maximum=MAX_COUNT,
+    )
+    frames: int = option(20, "camera frames per world", minimum=1, maximum=MAX_COUNT)
+    seed: int = option(0, "random seed of the worlds", minimum=0, maximum=MAX_SEED)
+    scenes: str = option(
+        "rooms",
+        "rooms: rooms and corridors, all with one camera; varied: those, furnished homes and "
+        "streets, each with a camera, lights and textures of its own",
+        choices=("rooms", "varied"),
+    )
+    test_objects: bool = option(False, "add a class of objects that training worlds never contain")
+    width: int = option(320, "camera image width, pixels", minimum=16, maximum=8192)
+    height: int = option(240, "camera image height, pixels", minimum=16, maximum=8192)
+    rate: float = option(
+        10.0, "camera and LiDAR rate, frames per second", minimum=0.1, maximum=1000.0
+    )
+    rings: int = option(32, "number of LiDAR rings", minimum=1, maximum=1024)
+    noise: float = option(
+        1.0,
+        "sensor noise, as a multiple of that of a typical camera and LiDAR",
+        minimum=0.0,
+        maximum=100.0,
+    )
+    dense: bool = option(
+        False,
+        "add exact dense depth: a source has it instead of the LiDAR's, a bag as an additional "
+        "depth image",
+    )

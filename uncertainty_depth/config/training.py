@@ -1,0 +1,200 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Options of the network and of its training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from uncertainty_depth.config.choices import (
+    DEVICES,
+    DROPOUTS,
+    HEADS,
+    LOSSES,
+    MAX_COUNT,
+    MAX_SEED,
+    METHOD_ALIASES,
+    METHODS,
+)
+from uncertainty_depth.options import option
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """The network: an encoder with an up-projection decoder, or a pretrained depth model."""
+
+    backbone: str = option(
+        "resnet18",
+        "encoder: resnet10 to resnet200, tiny to tiny34, a folder or hub id of a pretrained "
+        "backbone; or a depth model to fine-tune (Depth Anything, DepthPro, DPT, ZoeDepth, GLPN, "
+        "TIPSv2)",
+    )
+    skip_connections: bool = option(
+        True, "connect the encoder's feature maps of each scale to the decoder"
+    )
+    decoder_width: int = option(
+        256,
+        "channels after the first up-projection; halved by each further one",
+        minimum=16,
+        maximum=2048,
+    )
+    dropout: float = option(
+        0.2,
+        "dropout rate after each of the first three up-projections, or after each fusion stage "
+        "of a depth model",
+        minimum=0.0,
+        maximum=0.9,
+    )
+    dropout_type: str = option(
+        "bernoulli",
+        "bernoulli has a constant rate, concrete learns the rate, gaussian multiplies by noise "
+        "of learned variance",
+        choices=DROPOUTS,
+        former_name="dropout_kind",
+    )
+    last_activation: str = option(
+        "leaky_relu",
+        "activation before the last convolution; with relu, pixels whose units are all off have "
+        "no spread",
+        choices=("relu", "leaky_relu"),
+    )
+    head: str = option(
+        "laplace",
+        "variance head: likelihood whose scale a second output channel predicts",
+        choices=HEADS,
+    )
+    sparse_input: str = option(
+        "",
+        "known depth that the network takes beside the image: lidar, or random:N for N pixels; "
+        "empty: the image alone",
+    )
+    input_size: tuple[int, ...] = option(
+        (160, 128),
+        "width and height of the network input, pixels; a depth model brings its own default",
+        minimum=32,
+        maximum=4096,
+    )
+    depth_range: tuple[float, ...] = option(
+        (0.3, 12.0),
+        "minimum and maximum depth the network can predict, metres; a metric depth model brings "
+        "its own default",
+        minimum=1e-3,
+        maximum=1e4,
+    )
+    canonical_focal_length: float = option(
+        0.0,
+        "predict the depth of a camera whose sqrt(fx fy / (width height)) is this, rescaled by "
+        "each camera's own; 0 predicts metres whatever the camera, for robots of one camera",
+        minimum=0.0,
+        maximum=100.0,
+    )
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How the network is trained."""
+
+    method: str = option(
+        "multi_epochs",
+        "uncertainty method the model is trained for, and its default when it predicts",
+        choices=METHODS,
+        aliases=METHOD_ALIASES,
+    )
+    loss: str = option(
+        "",
+        "l1, berhu, log_l1 or nll; empty uses nll with a variance head, log_l1 without",
+        choices=("", *LOSSES),
+    )
+    epochs: int = option(150, "maximum number of epochs", minimum=1, maximum=MAX_COUNT)
+    batch_size: int = option(16, "frames per batch", minimum=1, maximum=65536)
+    learning_rate: float = option(
+        1e-3,
+        "learning rate; the default is a tenth for a depth model",
+        minimum=0.0,
+        maximum=10.0,
+    )
+    final_learning_rate: float = option(
+        1.0,
+        "learning rate of the last epoch as a fraction of that of the first, approached along a "
+        "cosine; 1 keeps it constant",
+        minimum=0.0,
+        maximum=1.0,
+    )
+    weight_decay: float = option(1e-4, "decoupled weight decay (AdamW)", minimum=0.0, maximum=10.0)
+    snapshots: int = option(
+        8,
+        "number of snapshots of multi_epochs: one per epoch, once the validation error has "
+        "stopped improving",
+        minimum=1,
+        maximum=1024,
+    )
+    members: int = option(
+        5,
+        "number of networks of multi_inits, bagging and adversarial_ensemble",
+        minimum=1,
+        maximum=1024,
+    )
+    backbones: tuple[str, ...] = option(
+        ("resnet10", "resnet18", "resnet34"), "encoders of multi_networks, one network each"
+    )
+    adversarial_step: float = option(
+        0.01,
+        "step size of adversarial_ensemble, as a fraction of the range of pixel values",
+        minimum=0.0,
+        maximum=1.0,
+    )
+    distill: str = option(
+        "",
+        "model folder of a teacher: train one network to predict its mean and sigma "
+        "(method distilled)",
+    )
+    from_model: str = option(
+        "",
+        "model folder to fine-tune: its network and method are kept, each network starts from "
+        "its member",
+        flag="--from",
+    )
+    patience: int = option(
+        30,
+        "number of epochs without a lower validation error that count as a plateau",
+        minimum=1,
+        maximum=MAX_COUNT,
+    )
+    freeze_encoder: bool = option(
+        False,
+        "train the decoder only, so that snapshots share one encoder; on by default for a depth "
+        "model",
+    )
+    validation_fraction: float = option(
+        0.1,
+        "fraction of the frames held out for validation",
+        minimum=0.01,
+        maximum=0.9,
+        former_name="validation_share",
+    )
+    augment: bool = option(
+        True,
+        "augment with random flips, zoom, brightness, contrast and colour; off by default for "
+        "DepthPro with its field of view",
+    )
+    seed: int = option(
+        0,
+        "random seed of initial weights, frame order, augmentation and validation split",
+        minimum=0,
+        maximum=MAX_SEED,
+    )
+    processes: int = option(
+        1,
+        "number of networks of an ensemble trained in parallel, each in its own process, spread "
+        "over the GPUs; 0 uses one per GPU",
+        minimum=0,
+        maximum=1024,
+    )
+    device: str = option(
+        "auto", "device to train on; auto uses the GPU if there is one", choices=DEVICES
+    )
+    max_frames: int = option(
+        0,
+        "maximum number of frames used, evenly spaced; 0 uses all",
+        minimum=0,
+        maximum=MAX_COUNT,
+    )
