@@ -20,6 +20,11 @@ class ProjectionConfig:
         minimum=-MAX_DEPTH_M,
         maximum=MAX_DEPTH_M,
     )
+    fixed_frame: str = option(
+        "",
+        "frame of tf that does not move with the robot, odom or map: takes each point from the "
+        "cloud's time to the image's; empty: the motion in between is not compensated",
+    )
     occlusion_tolerance: float = option(
         0.1,
         "occlusion filter: drop points more than this fraction deeper than the nearest point "

@@ -5,35 +5,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.data.bag_frames import ImageFrames, Layout
+from uncertainty_depth.data.extrinsics import ExtrinsicsFinder
 from uncertainty_depth.data.ground_truth import (
     DepthImageGroundTruth,
     GroundTruth,
     LidarGroundTruth,
 )
 from uncertainty_depth.data.recording import OpenRecording, Recording
-from uncertainty_depth.data.topics import NO_PREDICTIONS, TopicChooser, Topics, transform_topics
+from uncertainty_depth.data.topics import NO_PREDICTIONS, TopicChooser, Topics
 from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import MessageError, SourceError
-from uncertainty_depth.geometry.candidate_poses import (
-    BODY_TO_OPTICAL_OPTION,
-    looks_like_body_frame,
-)
 from uncertainty_depth.geometry.rectification import KEEP, RECTIFY, Rectifier
-from uncertainty_depth.geometry.transforms import option_from
 from uncertainty_depth.messages.camera_info import calibration_from_info
-from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import decode_values, encoding_of
 from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.predictions.config import PredictionTopics
 from uncertainty_depth.records import Frame, Skipped
-
-MOVING = 1000  # first messages of /tf that are searched for a connection
 
 
 class BagSource:
@@ -108,45 +100,25 @@ class BagSource:
         self.lidar_to_camera = None
         if topics.depth_image:
             ground_truth = DepthImageGroundTruth(rectifier)
+            if self._config.fixed_frame:
+                self.recording.note(
+                    f"fixed_frame {self._config.fixed_frame!r} is not used: the ground truth is "
+                    "the depth image, which is taken as registered"
+                )
             if truth is not None:
                 self._note_registration(topics, camera_frame, truth.header.frame_id)
         else:
             ground_truth = LidarGroundTruth(self._config)
             self.lidar_to_camera = ground_truth.fixed_lidar_to_camera
             if self.lidar_to_camera is None:
-                transforms = self._read_transforms(bag)
+                finder = ExtrinsicsFinder(self.recording, bag, self._config.fixed_frame)
+                transforms = finder.fixed
                 if image is not None and truth is not None:
-                    moving_topics = self._connect(bag, transforms, camera_frame, truth)
+                    self.lidar_to_camera, moving_topics = finder.find(camera_frame, truth)
         count = bag.topics[topics.image].count
         return Layout(
             topics, count, rectifier, camera_frame, ground_truth, transforms, moving_topics
         )
-
-    def _connect(
-        self, bag: OpenRecording, fixed: TransformTree, camera_frame: str, cloud: Any
-    ) -> list[str]:
-        """Find the extrinsics, once rather than per frame; return the topics of moving ones."""
-        lidar_frame = cloud.header.frame_id
-        try:
-            self.lidar_to_camera = fixed.lookup(camera_frame, lidar_frame)
-            return []
-        except SourceError as error:
-            problem = str(error)
-        topics = transform_topics(bag.topics, "tf")
-        tree = fixed.copy()
-        for _, message in islice(bag.messages(topics), MOVING):
-            if message is None:
-                continue
-            tree.add_message(message, is_moving=True)
-            if tree.is_connected(camera_frame, lidar_frame):
-                option = option_from(tree.lookup(camera_frame, lidar_frame))
-                self.recording.note(
-                    f"{' and '.join(topics)} connect{'s' if len(topics) == 1 else ''} LiDAR and "
-                    "camera: the transform is interpolated at each cloud's stamp; a fixed one, "
-                    f"the first, is --lidar-to-camera {option}"
-                )
-                return topics
-        raise SourceError("; ".join([f"{self.name}: {problem}", *_frame_hints(cloud)]))
 
     def _note_registration(self, topics: Topics, image_frame: str, depth_frame: str) -> None:
         if image_frame and depth_frame and image_frame.lstrip("/") != depth_frame.lstrip("/"):
@@ -189,35 +161,8 @@ class BagSource:
         if note := rectifier.describe_size(width, height):
             self.recording.note(f"{topics.image}: {note}")
 
-    def _read_transforms(self, bag: OpenRecording) -> TransformTree:
-        tree = TransformTree()
-        topics = transform_topics(bag.topics)
-        count = sum(bag.topics[topic].count for topic in topics)
-        # Reading stops at the last one: they come first in most bags.
-        for topic, message in islice(bag.messages(topics), count):
-            if message is None:
-                self.recording.note(f"a message on {topic} cannot be deserialised")
-                continue
-            for sentence in tree.add_message(message):
-                self.recording.note(f"{topic}: {sentence}")
-        return tree
-
 
 def _first_encoding(bag: OpenRecording, topic: str) -> str:
     """Return the encoding of the first image on `topic`; empty where none can be read."""
     message = bag.first(topic)
     return "" if message is None else encoding_of(message)
-
-
-def _frame_hints(cloud: Any) -> Iterator[str]:
-    """Yield what to type where no transform connects camera and LiDAR."""
-    try:
-        points = cloud_points(cloud)
-    except MessageError:
-        return
-    if len(points) and looks_like_body_frame(points):
-        yield (
-            "the cloud looks as if it were in a body frame (x forward, z up); the transform "
-            "leads to the camera's optical frame (z forward, x right, y down): for a LiDAR "
-            f"at the camera's place it is --lidar-to-camera {BODY_TO_OPTICAL_OPTION}"
-        )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.ground_truth import GroundTruth
+from uncertainty_depth.data.ground_truth import GroundTruth, Viewpoint
 from uncertainty_depth.data.pairing import Outcome, Pairer
 from uncertainty_depth.data.recording import OpenRecording, Recording
 from uncertainty_depth.data.topics import Topics
@@ -136,15 +136,15 @@ class BagFrames(ABC, Generic[FrameT]):
             yield self._frame_or_reason(self._waiting.popleft())
 
     def _is_awaited(self, outcome: Outcome | Skipped) -> bool:
-        """Return whether transforms at the time of the outcome's cloud may still come."""
+        """Return whether transforms that the outcome needs may still come."""
         if isinstance(outcome, Skipped) or not self._layout.transform_topics:
             return False
         if outcome.cloud is None:
             return False
         if len(self._waiting) > QUEUE_SIZE:
             return False
-        camera_frame = self._frame_id(outcome.reference)
-        return self._layout.ground_truth.is_awaited(outcome.cloud, camera_frame, self._transforms)
+        viewpoint = self._viewpoint(outcome.reference)
+        return self._layout.ground_truth.is_awaited(outcome.cloud, viewpoint, self._transforms)
 
     def _frame_or_reason(self, outcome: Outcome | Skipped) -> FrameT | Skipped:
         if isinstance(outcome, Skipped):
@@ -169,11 +169,12 @@ class BagFrames(ABC, Generic[FrameT]):
                 f"no {ground_truth.noun} within {self._max_time_difference} s",
             )
         size = (shape[0], shape[1])
-        frame_id = self._frame_id(reference)
-        return ground_truth.read(truth, frame_id, camera, size, self._transforms)
+        viewpoint = self._viewpoint(reference)
+        return ground_truth.read(truth, viewpoint, camera, size, self._transforms)
 
-    def _frame_id(self, reference: Any) -> str:
-        return self._header(reference).frame_id or self._layout.camera_frame
+    def _viewpoint(self, reference: Any) -> Viewpoint:
+        header = self._header(reference)
+        return Viewpoint(header.frame_id or self._layout.camera_frame, stamp_ns(header))
 
     def _note_losses(self) -> None:
         for sentence in self._losses():

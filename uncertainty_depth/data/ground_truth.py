@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,26 @@ from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.rectification import Rectifier
-from uncertainty_depth.geometry.transforms import transform_from_option
+from uncertainty_depth.geometry.transforms import (
+    refuse_pose_and_fixed_frame,
+    transform_from_option,
+)
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import ground_truth_from_depth_image
 from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.records import Scan
+
+
+class Viewpoint(NamedTuple):
+    """Where and when a camera image was taken.
+
+    Attributes:
+        frame: optical frame of the camera.
+        stamp_ns: nanoseconds.
+    """
+
+    frame: str
+    stamp_ns: int
 
 
 class GroundTruth(Protocol):
@@ -34,7 +49,7 @@ class GroundTruth(Protocol):
     def read(
         self,
         message: Any,
-        camera_frame: str,
+        viewpoint: Viewpoint,
         camera: Camera | None,
         shape: tuple[int, int],
         transforms: TransformTree,
@@ -45,16 +60,16 @@ class GroundTruth(Protocol):
 
         Args:
             message: the cloud or depth image of the camera image.
-            camera_frame: optical frame of the camera image.
+            viewpoint: of the camera image.
             camera: the camera at the image's size.
             shape: height and width of the camera image, pixels.
-            transforms: between frames, at the time of the message.
+            transforms: between frames, at the times of the message and of the image.
 
         Raises:
             MessageError: the message gives none; the sentence names no time.
         """
 
-    def is_awaited(self, message: Any, camera_frame: str, transforms: TransformTree) -> bool:
+    def is_awaited(self, message: Any, viewpoint: Viewpoint, transforms: TransformTree) -> bool:
         """Return whether transforms that the message needs may still come."""
 
 
@@ -65,15 +80,16 @@ class LidarGroundTruth:
     unmatched_reason = "no_lidar_within_max_time_difference"
 
     def __init__(self, config: SourceConfig) -> None:
-        """Raises `ConfigError` unless the option `lidar_to_camera` is empty or a transform."""
+        """Raises `ConfigError` where `lidar_to_camera` is no transform, or `fixed_frame` too."""
         self._config = config
         option = config.lidar_to_camera
+        refuse_pose_and_fixed_frame(config)
         self.fixed_lidar_to_camera = transform_from_option(option) if option else None
 
     def read(
         self,
         message: Any,
-        camera_frame: str,
+        viewpoint: Viewpoint,
         camera: Camera | None,
         shape: tuple[int, int],
         transforms: TransformTree,
@@ -84,26 +100,47 @@ class LidarGroundTruth:
         points = cloud_points(message)
         if not len(points):
             raise MessageError("cloud_without_points", "the cloud has no finite point")
-        lidar_to_camera = self.lidar_to_camera(message, camera_frame, transforms)
+        lidar_to_camera = self.lidar_to_camera(message, viewpoint, transforms)
         depth_m = ground_truth_from_cloud(points, lidar_to_camera, camera, self._config)
         return depth_m, Scan(points, lidar_to_camera)
 
     def lidar_to_camera(
-        self, message: Any, camera_frame: str, transforms: TransformTree
+        self, message: Any, viewpoint: Viewpoint, transforms: TransformTree
     ) -> NDArray[np.float64]:
-        """Return the (4, 4) extrinsics at the cloud's stamp; raises `MessageError` otherwise."""
+        """Return the (4, 4) transform from the LiDAR, at the cloud's stamp, to the camera.
+
+        With `fixed_frame` the camera is where it was at the image's stamp, else at the cloud's.
+
+        Raises:
+            MessageError: there is none.
+        """
         if self.fixed_lidar_to_camera is not None:
             return self.fixed_lidar_to_camera
-        header = message.header
+        lidar_frame = message.header.frame_id
+        cloud_ns = stamp_ns(message.header)
+        fixed_frame = self._config.fixed_frame
+        camera_frame, image_ns = viewpoint
         try:
-            return transforms.lookup(camera_frame, header.frame_id, stamp_ns(header))
+            if not fixed_frame:
+                return transforms.lookup(camera_frame, lidar_frame, cloud_ns)
+            return transforms.lookup_through(
+                fixed_frame, camera_frame, image_ns, lidar_frame, cloud_ns
+            )
         except SourceError as error:
-            raise MessageError("no_extrinsics", str(error)) from error
+            reason = "no_ego_motion" if fixed_frame else "no_extrinsics"
+            raise MessageError(reason, str(error)) from error
 
-    def is_awaited(self, message: Any, camera_frame: str, transforms: TransformTree) -> bool:
-        """Return whether transforms at the cloud's stamp may still come."""
-        header = message.header
-        return transforms.is_awaited(camera_frame, header.frame_id, stamp_ns(header))
+    def is_awaited(self, message: Any, viewpoint: Viewpoint, transforms: TransformTree) -> bool:
+        """Return whether transforms at the cloud's stamp, or the image's, may still come."""
+        lidar_frame = message.header.frame_id
+        cloud_ns = stamp_ns(message.header)
+        fixed_frame = self._config.fixed_frame
+        camera_frame, image_ns = viewpoint
+        if not fixed_frame:
+            return transforms.is_awaited(camera_frame, lidar_frame, cloud_ns)
+        return transforms.is_awaited(fixed_frame, lidar_frame, cloud_ns) or transforms.is_awaited(
+            camera_frame, fixed_frame, image_ns
+        )
 
 
 class DepthImageGroundTruth:
@@ -119,7 +156,7 @@ class DepthImageGroundTruth:
     def read(
         self,
         message: Any,
-        camera_frame: str,
+        viewpoint: Viewpoint,
         camera: Camera | None,
         shape: tuple[int, int],
         transforms: TransformTree,
@@ -130,6 +167,6 @@ class DepthImageGroundTruth:
             depth_m = self._rectifier.depth(depth_m)
         return depth_m, None
 
-    def is_awaited(self, message: Any, camera_frame: str, transforms: TransformTree) -> bool:
+    def is_awaited(self, message: Any, viewpoint: Viewpoint, transforms: TransformTree) -> bool:
         """Return False: no transform is needed."""
         return False

@@ -189,6 +189,27 @@ class TransformTree:
             ) from error
         return transform
 
+    def lookup_through(
+        self, fixed_frame: str, target: str, target_ns: int, source: str, source_ns: int
+    ) -> NDArray[np.float64]:
+        """Return the (4, 4) transform from `source` at one time to `target` at another.
+
+        A point that rests in `fixed_frame` keeps its place there in between; tf2's
+        `lookup_transform_full` is the same.
+
+        Args:
+            fixed_frame: in which the world stands still.
+            target: frame.
+            target_ns: when coordinates in `target` are asked for, nanoseconds.
+            source: frame.
+            source_ns: when a point has its coordinates in `source`, nanoseconds.
+
+        Raises:
+            SourceError: as `lookup`.
+        """
+        to_fixed = self.lookup(fixed_frame, source, source_ns)
+        return self.lookup(target, fixed_frame, target_ns) @ to_fixed
+
     def is_connected(self, target: str, source: str) -> bool:
         """Return whether a chain of transforms connects two frames."""
         return self._chain(target.lstrip("/"), source.lstrip("/")) is not None

@@ -8,11 +8,15 @@ where they are needed: they take longer to import than all else here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.errors import ConfigError
+
+if TYPE_CHECKING:
+    from uncertainty_depth.config import ProjectionConfig
 
 QUATERNION_LENGTHS = (1e-6, 1e6)  # outside, squares over- or underflow
 
@@ -52,6 +56,16 @@ def transform_from_option(values: Sequence[float]) -> NDArray[np.float64]:
             f"lidar_to_camera has {len(values)} numbers; expected 7: x y z qx qy qz qw"
         )
     return transform_from(*values)
+
+
+def refuse_pose_and_fixed_frame(config: ProjectionConfig) -> None:
+    """Raise `ConfigError` where both are set: a pose that names no frames cannot be moved."""
+    if config.lidar_to_camera and config.fixed_frame:
+        raise ConfigError(
+            f"lidar_to_camera is set and fixed_frame is {config.fixed_frame!r}; expected one of "
+            "them: motion is looked up in tf, with the frames of camera and LiDAR; publish the "
+            "LiDAR's pose on /tf_static"
+        )
 
 
 def parameters_from(

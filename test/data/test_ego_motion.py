@@ -1,0 +1,146 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A robot that drives between cloud and image: through the fixed frame, ground truth is exact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.spatial.transform import Rotation
+
+from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.data.bag import BagSource
+from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.geometry.transforms import parameters_from, transform_from
+from uncertainty_depth.messages.stamps import SECOND_NS
+from uncertainty_depth.records import Frame, Skipped
+from uncertainty_depth.writers import bag_writer
+from uncertainty_depth.writers.bag_writer import BagWriter
+
+START_NS = 1_700_000_000 * SECOND_NS
+PERIOD_NS = SECOND_NS // 5
+DELAY_NS = SECOND_NS // 20  # from an image to its cloud
+SPEED_M_PER_S = 15.0
+TURN_RAD_PER_S = 0.5
+FRAMES = 4
+WALL_M = 60.0  # a wall across the road, in odom
+THROUGH_ODOM = SourceConfig(fixed_frame="odom")
+LIDAR_IN_BASE = transform_from(1.2, 0.1, 0.4, 0, 0, 0, 1)
+CAMERA_IN_BASE = transform_from(1.0, 0, 0, -0.5, 0.5, -0.5, 0.5)
+
+
+def base_pose(time_ns: int, turn_rad_per_s: float) -> np.ndarray:
+    """Return the pose of the base in odom: it drives along x, and turns."""
+    pose = np.eye(4)
+    seconds = time_ns / SECOND_NS
+    pose[:3, :3] = Rotation.from_euler("z", turn_rad_per_s * seconds).as_matrix()
+    pose[0, 3] = SPEED_M_PER_S * seconds
+    return pose
+
+
+def transform_message(time_ns: int, pose: np.ndarray) -> object:
+    x, y, z, *quaternion = parameters_from(pose)
+    transform = bag_writer._new(
+        "geometry_msgs/msg/Transform",
+        bag_writer._new("geometry_msgs/msg/Vector3", x, y, z),
+        bag_writer._new("geometry_msgs/msg/Quaternion", *quaternion),
+    )
+    header = bag_writer._header(START_NS + time_ns, "odom")
+    stamped = bag_writer._new("geometry_msgs/msg/TransformStamped", header, "base", transform)
+    return bag_writer._new("tf2_msgs/msg/TFMessage", [stamped])
+
+
+def wall_points(lidar_in_odom: np.ndarray) -> np.ndarray:
+    """Return the (N, 4) points of the wall as the LiDAR sees them from there."""
+    y, z = np.meshgrid(np.linspace(-20, 20, 81), np.linspace(-15, 15, 61))
+    points = np.stack([np.full(y.size, WALL_M), y.ravel(), z.ravel(), np.ones(y.size)])
+    seen = np.linalg.inv(lidar_in_odom) @ points
+    return seen.T.astype(np.float32)
+
+
+@pytest.fixture
+def driving_bag(tmp_path, camera, image_at) -> Callable[..., Path]:
+    """Write a drive towards the wall; /tf has the base in odom at `times_ns`."""
+
+    def write(times_ns: Iterable[int], turn_rad_per_s: float = 0.0) -> Path:
+        with BagWriter(tmp_path / "bag") as writer:
+            writer.static_transforms(
+                [("base", "camera", CAMERA_IN_BASE), ("base", "lidar", LIDAR_IN_BASE)]
+            )
+            for index in range(FRAMES):
+                image_ns = START_NS + index * PERIOD_NS
+                cloud_ns = image_ns + DELAY_NS
+                lidar_in_odom = base_pose(cloud_ns - START_NS, turn_rad_per_s) @ LIDAR_IN_BASE
+                writer.camera_info("/camera/camera_info", image_ns, "camera", camera)
+                writer.image("/camera/image", image_ns, "camera", image_at(index))
+                writer.cloud("/lidar/points", cloud_ns, "lidar", wall_points(lidar_in_odom))
+            for time_ns in times_ns:
+                message = transform_message(time_ns, base_pose(time_ns, turn_rad_per_s))
+                writer.message("/tf", START_NS + time_ns, message)
+        return tmp_path / "bag"
+
+    return write
+
+
+EVERY_130_MS = range(-PERIOD_NS, 6 * PERIOD_NS, 130_000_000)
+
+
+def test_through_the_fixed_frame_the_wall_is_where_it_is_when_the_image_is_taken(driving_bag):
+    bag = driving_bag(EVERY_130_MS)
+    compensated = list(BagSource(bag, THROUGH_ODOM))
+    plain = list(BagSource(bag, SourceConfig()))
+    assert [type(record) for record in compensated + plain] == [Frame] * 2 * FRAMES
+    for index, (moved, left) in enumerate(zip(compensated, plain, strict=True)):
+        camera_x = CAMERA_IN_BASE[0, 3] + SPEED_M_PER_S * index * PERIOD_NS / SECOND_NS
+        known = np.isfinite(moved.ground_truth_m)
+        assert known.sum() > 100
+        assert_allclose(moved.ground_truth_m[known], WALL_M - camera_x, atol=1e-4)
+        # The cloud is 0.05 s later, and at 15 m/s 0.75 m nearer to the wall.
+        left_m = left.ground_truth_m[np.isfinite(left.ground_truth_m)]
+        assert_allclose(left_m, WALL_M - camera_x - 0.75, atol=1e-4)
+
+
+def test_a_turn_is_interpolated_to_both_stamps(driving_bag):
+    bag = driving_bag(EVERY_130_MS, TURN_RAD_PER_S)
+    source = BagSource(bag, THROUGH_ODOM)
+    for _ in range(2):
+        for index, frame in enumerate(source):
+            image_ns = index * PERIOD_NS
+            camera_in_odom = base_pose(image_ns, TURN_RAD_PER_S) @ CAMERA_IN_BASE
+            lidar_in_odom = base_pose(image_ns + DELAY_NS, TURN_RAD_PER_S) @ LIDAR_IN_BASE
+            expected = np.linalg.inv(camera_in_odom) @ lidar_in_odom
+            assert_allclose(frame.scan.lidar_to_camera, expected, atol=1e-9)
+    assert "through 'odom' to the camera at the image's stamp" in source.notes[0]
+    expected = np.linalg.inv(CAMERA_IN_BASE) @ LIDAR_IN_BASE
+    assert_allclose(source.lidar_to_camera, expected, atol=1e-12)
+
+
+def test_a_time_without_a_pose_is_one_counted_reason(driving_bag):
+    """The image at 0.0 s has none, nor the cloud at 0.65 s: both ends of the lookup count."""
+    records = list(BagSource(driving_bag([100_000_000, 620_000_000]), THROUGH_ODOM))
+    assert [type(record) for record in records] == [Skipped, Frame, Frame, Skipped]
+    assert {records[0].reason, records[3].reason} == {"no_ego_motion"}
+    assert "at 1700000000.000000000 s" in records[0].message
+    assert "at 1700000000.650000000 s" in records[3].message
+
+
+def test_a_fixed_frame_that_nothing_connects_is_refused_before_the_first_frame(driving_bag):
+    bag = driving_bag(EVERY_130_MS)
+    with pytest.raises(SourceError, match="fixed_frame is 'map'; expected a frame that /tf"):
+        BagSource(bag, SourceConfig(fixed_frame="map"))
+
+
+def test_a_fixed_frame_on_the_robot_is_said_to_compensate_nothing(driving_bag):
+    source = BagSource(driving_bag([]), SourceConfig(fixed_frame="base"))
+    (note,) = source.notes
+    assert "fixed_frame 'base' is fixed to the camera frame 'camera'" in note
+    assert [type(record) for record in source] == [Frame] * FRAMES
+
+
+def test_a_pose_without_frames_cannot_be_moved(driving_bag):
+    config = SourceConfig(fixed_frame="odom", lidar_to_camera=(0, 0, 0, 0, 0, 0, 1))
+    with pytest.raises(ConfigError, match="fixed_frame is 'odom'; expected one of them"):
+        BagSource(driving_bag(EVERY_130_MS), config)
