@@ -74,6 +74,7 @@ def test_an_alignment_of_the_whole_source_needs_the_recording():
 def test_another_meaning_starts_a_new_run():
     live = LiveEvaluation(EvaluatorNodeConfig(), FixedExtrinsics(IDENTITY))
     assert live.starts_anew(EvaluatorNodeConfig(confidence_type="rank_up"))
+    assert live.starts_anew(EvaluatorNodeConfig(fixed_frame="odom"))
     config = EvaluatorNodeConfig(confidence_type="rank_up")
     live.reconfigure(config, live.extrinsics, live.new_evaluation(config))
     assert live.interpreter.config.confidence_type == "rank_up"

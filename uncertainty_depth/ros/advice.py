@@ -11,6 +11,7 @@ ADVICE = {
     "out_of_memory": "lower samples, chunk or input_size, or free the device",
     "no_camera_info": "remap depth/camera_info to one that is published",
     "no_extrinsics": "set lidar_to_camera, or publish the LiDAR's pose on /tf_static",
+    "no_ego_motion": "publish tf from fixed_frame to camera and LiDAR at all times, or empty it",
     "no_lidar_point_in_view": "check lidar_to_camera or tf: no LiDAR point lies in the image",
     "no_lidar_within_max_time_difference": "synchronise the clocks, or raise max_time_difference",
     "no_ground_truth_image_within_max_time_difference": (

@@ -317,8 +317,9 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         has_new_input = any(getattr(old, name) != getattr(new, name) for name in INPUT_PARAMETERS)
         lidar = self._lidar
         extrinsics = None
-        if lidar is not None and old.lidar_to_camera != new.lidar_to_camera:
-            extrinsics = create_extrinsics(self, new.lidar_to_camera, False)
+        places = [(config.lidar_to_camera, config.fixed_frame) for config in (old, new)]
+        if lidar is not None and places[0] != places[1]:
+            extrinsics = create_extrinsics(self, new, False)
 
         def apply() -> None:
             before = predictor.config

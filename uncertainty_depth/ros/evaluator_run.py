@@ -77,7 +77,7 @@ class EvaluatorRun:
         self._node = node
         self._health = health
         self._outputs = outputs
-        extrinsics = create_extrinsics(node, config.lidar_to_camera, config.use_ground_truth_image)
+        extrinsics = create_extrinsics(node, config, config.use_ground_truth_image)
         try:
             self._state = RunState(config)
             resumed = self._state.resumed
@@ -199,10 +199,8 @@ class EvaluatorRun:
         if self.live.starts_anew(new):
             folder = self.reports.earlier_folder(old.output or new.output)
         extrinsics = self.live.extrinsics
-        if differ(old, new, "lidar_to_camera", "use_ground_truth_image"):
-            extrinsics = create_extrinsics(
-                self._node, new.lidar_to_camera, new.use_ground_truth_image
-            )
+        if differ(old, new, "lidar_to_camera", "fixed_frame", "use_ground_truth_image"):
+            extrinsics = create_extrinsics(self._node, new, new.use_ground_truth_image)
 
         def apply() -> None:
             try:

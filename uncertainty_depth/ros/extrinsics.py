@@ -8,8 +8,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.config import ProjectionConfig
 from uncertainty_depth.errors import ConfigError, MessageError
-from uncertainty_depth.geometry.transforms import transform_from, transform_from_option
+from uncertainty_depth.geometry.transforms import (
+    refuse_pose_and_fixed_frame,
+    transform_from,
+    transform_from_option,
+)
 
 TF_TIMEOUT_S = 0.2
 
@@ -17,11 +22,15 @@ TF_TIMEOUT_S = 0.2
 class Extrinsics(Protocol):
     """Looks up the transform from a LiDAR frame to a camera optical frame."""
 
-    def lookup(self, camera_frame: str, lidar_frame: str, stamp: Any) -> NDArray[np.float64]:
-        """Return the (4, 4) transform at the cloud's stamp.
+    def lookup(self, image: Any, cloud: Any) -> NDArray[np.float64]:
+        """Return the (4, 4) transform from the LiDAR, at the cloud's stamp, to the camera.
+
+        Args:
+            image: header of the image.
+            cloud: header of the cloud.
 
         Raises:
-            MessageError: there is none, with the reason "no_extrinsics".
+            MessageError: there is none.
         """
         ...
 
@@ -45,7 +54,7 @@ class FixedExtrinsics:
             )
         self._transform = transform_from_option(lidar_to_camera)
 
-    def lookup(self, camera_frame: str, lidar_frame: str, stamp: Any) -> NDArray[np.float64]:
+    def lookup(self, image: Any, cloud: Any) -> NDArray[np.float64]:
         """Return the transform."""
         return self._transform
 
@@ -56,35 +65,58 @@ class FixedExtrinsics:
 class TfExtrinsics:
     """Transforms from /tf and /tf_static."""
 
-    def __init__(self, node: Any) -> None:
-        """Subscribe to /tf and /tf_static on `node`; `lookup` is called from another thread."""
+    def __init__(self, node: Any, fixed_frame: str) -> None:
+        """Subscribe to /tf and /tf_static; `lookup` is called from another thread.
+
+        Args:
+            node: subscribes.
+            fixed_frame: through which the LiDAR at the cloud's stamp is taken to the camera at
+                the image's; empty: the camera is where it was at the cloud's stamp.
+        """
         import tf2_ros
+
+        self._fixed_frame = fixed_frame
 
         self._errors = tf2_ros.TransformException
         # with its node the buffer is cleared when /clock jumps back; else old transforms stay
         self._buffer = tf2_ros.Buffer(node=node)
         self._listener = tf2_ros.TransformListener(self._buffer, node)
 
-    def lookup(self, camera_frame: str, lidar_frame: str, stamp: Any) -> NDArray[np.float64]:
-        """Return the transform at the cloud's stamp; wait up to `TF_TIMEOUT_S` for it."""
-        from rclpy.duration import Duration
-        from rclpy.time import Time
-
+    def lookup(self, image: Any, cloud: Any) -> NDArray[np.float64]:
+        """Return the transform; wait up to `TF_TIMEOUT_S` for it."""
         try:
-            stamped = self._buffer.lookup_transform(
-                camera_frame,
-                lidar_frame,
-                Time.from_msg(stamp),
-                timeout=Duration(seconds=TF_TIMEOUT_S),
-            )
+            stamped = self._stamped(image, cloud)
         except self._errors as error:
+            reason = "no_ego_motion" if self._fixed_frame else "no_extrinsics"
+            through = f" through {self._fixed_frame!r}" if self._fixed_frame else ""
             raise MessageError(
-                "no_extrinsics", f"no transform from {lidar_frame!r} to {camera_frame!r}: {error}"
+                reason,
+                f"no transform from {cloud.frame_id!r} to {image.frame_id!r}{through}: {error}",
             ) from error
         position = stamped.transform.translation
         rotation = stamped.transform.rotation
         return transform_from(
             position.x, position.y, position.z, rotation.x, rotation.y, rotation.z, rotation.w
+        )
+
+    def _stamped(self, image: Any, cloud: Any) -> Any:
+        """Return the `geometry_msgs/TransformStamped`."""
+        from rclpy.duration import Duration
+        from rclpy.time import Time
+
+        timeout = Duration(seconds=TF_TIMEOUT_S)
+        cloud_time = Time.from_msg(cloud.stamp)
+        if not self._fixed_frame:
+            return self._buffer.lookup_transform(
+                image.frame_id, cloud.frame_id, cloud_time, timeout=timeout
+            )
+        return self._buffer.lookup_transform_full(
+            image.frame_id,
+            Time.from_msg(image.stamp),
+            cloud.frame_id,
+            cloud_time,
+            self._fixed_frame,
+            timeout=timeout,
         )
 
     def close(self) -> None:
@@ -95,7 +127,7 @@ class TfExtrinsics:
 class NoExtrinsics:
     """Stands in for extrinsics where ground truth is an image."""
 
-    def lookup(self, camera_frame: str, lidar_frame: str, stamp: Any) -> NDArray[np.float64]:
+    def lookup(self, image: Any, cloud: Any) -> NDArray[np.float64]:
         """Raise `MessageError`: there is no LiDAR."""
         raise MessageError("no_extrinsics", "ground truth comes as images: there is no LiDAR")
 
@@ -104,19 +136,21 @@ class NoExtrinsics:
 
 
 def create_extrinsics(
-    node: Any, lidar_to_camera: tuple[float, ...], use_ground_truth_image: bool
+    node: Any, config: ProjectionConfig, use_ground_truth_image: bool
 ) -> Extrinsics:
     """Return extrinsics from the parameter if it is set, else from tf2.
 
     Raises:
-        ConfigError: the parameter is no transform, or it is empty and tf2_ros is not installed.
+        ConfigError: the parameter is no transform, or is set beside `fixed_frame`, or it is empty
+            and tf2_ros is not installed.
     """
-    if lidar_to_camera != ():
-        return FixedExtrinsics(lidar_to_camera)
+    refuse_pose_and_fixed_frame(config)
+    if config.lidar_to_camera != ():
+        return FixedExtrinsics(config.lidar_to_camera)
     if use_ground_truth_image:
         return NoExtrinsics()
     try:
-        return TfExtrinsics(node)
+        return TfExtrinsics(node, config.fixed_frame)
     except ImportError as error:
         raise ConfigError(
             "lidar_to_camera is empty and tf2_ros is not installed; expected x y z qx qy qz qw, "

@@ -45,7 +45,7 @@ class LidarInput:
         self._node = node
         self._health = health
         self._cloud: PointCloud2 | None = None
-        self.extrinsics: Extrinsics = create_extrinsics(node, config.lidar_to_camera, False)
+        self.extrinsics: Extrinsics = create_extrinsics(node, config, False)
         self.watched = WatchedInput(
             node,
             health,
@@ -98,9 +98,7 @@ class LidarInput:
             )
         if camera is None or camera.intrinsics[0, 0] == 0:
             raise MessageError("no_camera_info", "a cloud cannot be projected without camera info")
-        lidar_to_camera = self.extrinsics.lookup(
-            header.frame_id, cloud.header.frame_id, cloud.header.stamp
-        )
+        lidar_to_camera = self.extrinsics.lookup(header, cloud.header)
         scan = Scan(cloud_points(cloud), lidar_to_camera)
         depth_m = ground_truth_from_cloud(scan.points, lidar_to_camera, camera, config)
         if np.isnan(depth_m).all():

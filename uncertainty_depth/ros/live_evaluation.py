@@ -34,6 +34,7 @@ RUN_OPTIONS = (
     *(item.name for item in fields(PredictionConfig)),
     "max_time_difference",
     "use_ground_truth_image",
+    "fixed_frame",
 )
 """Options that all scores of one run share."""
 

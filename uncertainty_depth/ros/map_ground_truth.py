@@ -87,9 +87,7 @@ class MapGroundTruth:
             )
         height, width = shape
         camera = self.camera.camera(width, height)
-        lidar_to_camera = self.extrinsics.lookup(
-            depth.header.frame_id, cloud.header.frame_id, cloud.header.stamp
-        )
+        lidar_to_camera = self.extrinsics.lookup(depth.header, cloud.header)
         ground_truth_m = ground_truth_from_cloud(points, lidar_to_camera, camera, self.config)
         self.check.update(None, ground_truth_m, camera, Scan(points, lidar_to_camera))
         if np.isnan(ground_truth_m).all():

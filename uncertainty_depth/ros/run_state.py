@@ -21,6 +21,7 @@ from uncertainty_depth.predictions.config import PredictionConfig
 PAIRING_OPTIONS = (
     "max_time_difference",
     "use_ground_truth_image",
+    "fixed_frame",
     *(item.name for item in fields(PredictionConfig)),
 )
 """Options of the node that a resumed run must share, beside those of its evaluation."""
