@@ -376,7 +376,7 @@ def test_a_bag_of_predictions_is_read_with_and_without_leading_slashes(slash):
         assert chosen_of(topics, SourceConfig(image_topic=image)) == (
             image,
             f"{slash}{folder}camera_info",
-            f"{slash}points",
+            (f"{slash}points",),
             "",
         )
 
@@ -394,7 +394,7 @@ def test_an_uncompressed_image_is_taken_before_its_compressed_twin():
     assert chosen_of(topics, CONFIG) == (
         "/camera/image",
         "/camera/camera_info",
-        "/points",
+        ("/points",),
         "",
     )
     named = SourceConfig(image_topic="/camera/image/compressed")

@@ -113,7 +113,7 @@ def info(arguments: argparse.Namespace) -> None:
     source = BagSource(arguments.bag, from_arguments(SourceConfig, arguments))
     camera = f"camera {source.topics.image} with {source.topics.camera_info or 'no camera info'}"
     depth = "LiDAR" if source.topics.lidar else "depth image"
-    print(f"{camera}, {depth} {source.topics.ground_truth}")
+    print(f"{camera}, {depth} {', '.join(source.topics.ground_truths)}")
     if source.lidar_to_camera is not None:
         _print_transform(source.lidar_to_camera)
     _check_geometry(source, arguments.output or Path(f"{arguments.bag.resolve().name}.png"))

@@ -73,7 +73,11 @@ class SourceConfig(LidarConfig, CameraConfig):
         "",
         "camera info topic; empty uses the one in the image topic's namespace, or the only one",
     )
-    lidar_topic: str = option("", "LiDAR point cloud topic; empty uses the only one")
+    lidar_topic: str = option(
+        "",
+        "LiDAR point cloud topic, or several, separated by commas, whose clouds are merged; empty "
+        "uses the only one",
+    )
     ground_truth_topic: str = option(
         "",
         "registered depth image used as ground truth; empty uses the LiDAR, or without LiDAR "

@@ -41,7 +41,7 @@ class BagSource:
         topics: the names of the image, camera info and ground truth topics.
         rectifier: the camera, and what is done with its images; None without camera info.
         lidar_to_camera: (4, 4) float64, of the bag's first image and cloud; None where it moves,
-            or where the bag has none of either.
+            of several LiDARs, or where the bag has none of either.
     """
 
     def __init__(
@@ -85,15 +85,16 @@ class BagSource:
         topics = chooser.choose()
         if unused := chooser.unused_depth_images(topics):
             self.recording.note(
-                f"the ground truth is the LiDAR, {topics.lidar}; --ground-truth-topic takes a "
-                f"registered depth image instead: {' or '.join(unused)}"
+                f"the ground truth is the LiDAR, {', '.join(topics.lidars)}; "
+                "--ground-truth-topic takes a registered depth image instead: "
+                f"{' or '.join(unused)}"
             )
         rectifier, camera_frame = self._read_camera(bag, topics)
         image = bag.first(topics.image)
         self._note_camera(topics, rectifier, image)
         if image is not None:
             camera_frame = image.header.frame_id or camera_frame
-        truth = bag.first(topics.ground_truth)
+        truths = [truth for truth in map(bag.first, topics.ground_truths) if truth is not None]
         ground_truth: GroundTruth
         transforms = TransformTree()
         moving_topics: list[str] = []
@@ -105,7 +106,7 @@ class BagSource:
                     f"fixed_frame {self._config.fixed_frame!r} is not used: the ground truth is "
                     "the depth image, which is taken as registered"
                 )
-            if truth is not None:
+            for truth in truths:
                 self._note_registration(topics, camera_frame, truth.header.frame_id)
         else:
             ground_truth = LidarGroundTruth(self._config)
@@ -113,8 +114,13 @@ class BagSource:
             if self.lidar_to_camera is None:
                 finder = ExtrinsicsFinder(self.recording, bag, self._config.fixed_frame)
                 transforms = finder.fixed
-                if image is not None and truth is not None:
-                    self.lidar_to_camera, moving_topics = finder.find(camera_frame, truth)
+                if image is not None:
+                    found = [finder.find(camera_frame, truth) for truth in truths]
+                    moving_topics = sorted(
+                        {topic for one in found for topic in one.transform_topics}
+                    )
+                    if len(found) == 1:
+                        self.lidar_to_camera = found[0].lidar_to_camera
         count = bag.topics[topics.image].count
         return Layout(
             topics, count, rectifier, camera_frame, ground_truth, transforms, moving_topics

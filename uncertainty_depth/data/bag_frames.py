@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.data.ground_truth import GroundTruth, Viewpoint
-from uncertainty_depth.data.pairing import Outcome, Pairer
+from uncertainty_depth.data.nearest_clouds import NearestClouds
+from uncertainty_depth.data.pairing import Outcome
 from uncertainty_depth.data.recording import OpenRecording, Recording
 from uncertainty_depth.data.topics import Topics
 from uncertainty_depth.data.transforms import TransformTree
@@ -58,7 +59,9 @@ class BagFrames(ABC, Generic[FrameT]):
         self._recording = recording
         self._layout = layout
         self._max_time_difference = config.max_time_difference
-        self._pairer = Pairer(config.max_time_difference, QUEUE_SIZE)
+        self._pairer = NearestClouds(
+            layout.topics.ground_truths, config.max_time_difference, QUEUE_SIZE
+        )
         self._waiting: deque[Outcome | Skipped] = deque()
         self._transforms = layout.transforms.copy()
         self._images = 0
@@ -70,7 +73,11 @@ class BagFrames(ABC, Generic[FrameT]):
     def read(self, bag: OpenRecording) -> Iterator[FrameT | Skipped]:
         """Yield every camera image once, as a frame or as the reason why it cannot be scored."""
         topics = self._layout.topics
-        names = [*self._reference_topics(), topics.ground_truth, *self._layout.transform_topics]
+        names = [
+            *self._reference_topics(),
+            *topics.ground_truths,
+            *self._layout.transform_topics,
+        ]
         if topics.camera_info:
             names.append(topics.camera_info)
         for topic, message in bag.messages(names):
@@ -105,8 +112,10 @@ class BagFrames(ABC, Generic[FrameT]):
         """Return the header of what is paired with ground truth."""
 
     @abstractmethod
-    def _frame(self, time_ns: int, reference: Any, truth: Any | None) -> FrameT | Skipped:
-        """Return the frame of a reference and its message of ground truth."""
+    def _frame(
+        self, time_ns: int, reference: Any, truth: tuple[Any, ...] | None
+    ) -> FrameT | Skipped:
+        """Return the frame of a reference and its messages of ground truth."""
 
     def _last_outcomes(self) -> Iterable[Outcome | Skipped]:
         """Return what is decided at the end of the bag."""
@@ -117,8 +126,8 @@ class BagFrames(ABC, Generic[FrameT]):
         topics = self._layout.topics
         if topic in self._reference_topics():
             return self._add_reference(topic, message)
-        if topic == topics.ground_truth:
-            return self._pairer.add_cloud(stamp_ns(message.header), message)
+        if topic in topics.ground_truths:
+            return self._pairer.add_cloud(topic, stamp_ns(message.header), message)
         if topic == topics.camera_info:
             self._compare_calibration(message)
         else:
@@ -159,7 +168,11 @@ class BagFrames(ABC, Generic[FrameT]):
             return Skipped(outcome.stamp_ns, "unreadable", sentence)
 
     def _ground_truth(
-        self, truth: Any | None, reference: Any, camera: Camera | None, shape: tuple[int, ...]
+        self,
+        truth: tuple[Any, ...] | None,
+        reference: Any,
+        camera: Camera | None,
+        shape: tuple[int, ...],
     ) -> tuple[NDArray[np.float32], Scan | None]:
         """Return the ground truth of a reference of this shape, see `GroundTruth.read`."""
         ground_truth = self._layout.ground_truth
@@ -191,7 +204,9 @@ class BagFrames(ABC, Generic[FrameT]):
                 f"time jumped back {jumps} times (images and {noun}s counted each): "
                 "pairing started anew"
             )
-        if damaged := self._damaged[topics.ground_truth]:
+        for topic, images in self._pairer.incomplete.items():
+            yield f"{images} images are scored without a {noun} of {topic}: none is near in time"
+        if damaged := sum(self._damaged[topic] for topic in topics.ground_truths):
             yield f"{damaged} {noun} messages cannot be deserialised"
         for topic in (topics.camera_info, *self._layout.transform_topics):
             if damaged := self._damaged[topic]:
@@ -218,7 +233,9 @@ class ImageFrames(BagFrames[Frame]):
     def _header(self, reference: Any) -> Any:
         return reference.header
 
-    def _frame(self, time_ns: int, reference: Any, truth: Any | None) -> Frame | Skipped:
+    def _frame(
+        self, time_ns: int, reference: Any, truth: tuple[Any, ...] | None
+    ) -> Frame | Skipped:
         pixels = decode_image(reference)
         camera = None
         if self._layout.rectifier is not None:

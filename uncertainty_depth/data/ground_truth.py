@@ -13,6 +13,7 @@ from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.rectification import Rectifier
+from uncertainty_depth.geometry.scans import merged_scan
 from uncertainty_depth.geometry.transforms import (
     refuse_pose_and_fixed_frame,
     transform_from_option,
@@ -48,7 +49,7 @@ class GroundTruth(Protocol):
 
     def read(
         self,
-        message: Any,
+        messages: tuple[Any, ...],
         viewpoint: Viewpoint,
         camera: Camera | None,
         shape: tuple[int, int],
@@ -59,22 +60,24 @@ class GroundTruth(Protocol):
         A LiDAR's comes with the scan that it was projected from.
 
         Args:
-            message: the cloud or depth image of the camera image.
+            messages: the clouds, one of each LiDAR at most, or the depth image.
             viewpoint: of the camera image.
             camera: the camera at the image's size.
             shape: height and width of the camera image, pixels.
-            transforms: between frames, at the times of the message and of the image.
+            transforms: between frames, at the times of the messages and of the image.
 
         Raises:
-            MessageError: the message gives none; the sentence names no time.
+            MessageError: the messages give none; the sentence names no time.
         """
 
-    def is_awaited(self, message: Any, viewpoint: Viewpoint, transforms: TransformTree) -> bool:
-        """Return whether transforms that the message needs may still come."""
+    def is_awaited(
+        self, messages: tuple[Any, ...], viewpoint: Viewpoint, transforms: TransformTree
+    ) -> bool:
+        """Return whether transforms that the messages need may still come."""
 
 
 class LidarGroundTruth:
-    """A point cloud, projected with the transforms of the bag or the one of the options."""
+    """Point clouds, projected with the transforms of the bag or the one of the options."""
 
     noun = "cloud"
     unmatched_reason = "no_lidar_within_max_time_difference"
@@ -88,7 +91,7 @@ class LidarGroundTruth:
 
     def read(
         self,
-        message: Any,
+        messages: tuple[Any, ...],
         viewpoint: Viewpoint,
         camera: Camera | None,
         shape: tuple[int, int],
@@ -97,12 +100,13 @@ class LidarGroundTruth:
         """Return as `GroundTruth`; raises also for a cloud without points."""
         if camera is None:  # `Topics` has a camera info wherever it has a LiDAR
             raise MessageError("no_camera_info", "a cloud cannot be projected without camera info")
-        points = cloud_points(message)
-        if not len(points):
+        clouds = [cloud_points(message) for message in messages]
+        if not any(map(len, clouds)):
             raise MessageError("cloud_without_points", "the cloud has no finite point")
-        lidar_to_camera = self.lidar_to_camera(message, viewpoint, transforms)
-        depth_m = ground_truth_from_cloud(points, lidar_to_camera, camera, self._config)
-        return depth_m, Scan(points, lidar_to_camera)
+        poses = [self.lidar_to_camera(message, viewpoint, transforms) for message in messages]
+        scan = merged_scan([Scan(*pair) for pair in zip(clouds, poses, strict=True)])
+        depth_m = ground_truth_from_cloud(scan.points, scan.lidar_to_camera, camera, self._config)
+        return depth_m, scan
 
     def lidar_to_camera(
         self, message: Any, viewpoint: Viewpoint, transforms: TransformTree
@@ -130,8 +134,13 @@ class LidarGroundTruth:
             reason = "no_ego_motion" if fixed_frame else "no_extrinsics"
             raise MessageError(reason, str(error)) from error
 
-    def is_awaited(self, message: Any, viewpoint: Viewpoint, transforms: TransformTree) -> bool:
-        """Return whether transforms at the cloud's stamp, or the image's, may still come."""
+    def is_awaited(
+        self, messages: tuple[Any, ...], viewpoint: Viewpoint, transforms: TransformTree
+    ) -> bool:
+        """Return whether transforms at a cloud's stamp, or the image's, may still come."""
+        return any(self._awaits(message, viewpoint, transforms) for message in messages)
+
+    def _awaits(self, message: Any, viewpoint: Viewpoint, transforms: TransformTree) -> bool:
         lidar_frame = message.header.frame_id
         cloud_ns = stamp_ns(message.header)
         fixed_frame = self._config.fixed_frame
@@ -155,18 +164,21 @@ class DepthImageGroundTruth:
 
     def read(
         self,
-        message: Any,
+        messages: tuple[Any, ...],
         viewpoint: Viewpoint,
         camera: Camera | None,
         shape: tuple[int, int],
         transforms: TransformTree,
     ) -> tuple[NDArray[np.float32], Scan | None]:
         """Return as `GroundTruth`."""
+        (message,) = messages
         depth_m = ground_truth_from_depth_image(message, shape)
         if self._rectifier is not None:
             depth_m = self._rectifier.depth(depth_m)
         return depth_m, None
 
-    def is_awaited(self, message: Any, viewpoint: Viewpoint, transforms: TransformTree) -> bool:
+    def is_awaited(
+        self, messages: tuple[Any, ...], viewpoint: Viewpoint, transforms: TransformTree
+    ) -> bool:
         """Return False: no transform is needed."""
         return False

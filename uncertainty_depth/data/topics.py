@@ -31,19 +31,24 @@ class Topics(NamedTuple):
     Attributes:
         image: camera images.
         camera_info: of the same camera; may be empty where a depth image is the ground truth.
-        lidar: point clouds, empty where a depth image is the ground truth.
+        lidars: point clouds, none where a depth image is the ground truth.
         depth_image: empty where the LiDAR is the ground truth.
     """
 
     image: str
     camera_info: str
-    lidar: str
+    lidars: tuple[str, ...]
     depth_image: str = ""
 
     @property
-    def ground_truth(self) -> str:
-        """The topic of the LiDAR or of the depth image."""
-        return self.lidar or self.depth_image
+    def lidar(self) -> str:
+        """The topic of the first LiDAR; empty where a depth image is the ground truth."""
+        return self.lidars[0] if self.lidars else ""
+
+    @property
+    def ground_truths(self) -> tuple[str, ...]:
+        """The topics of the LiDARs, or that of the depth image."""
+        return self.lidars or (self.depth_image,)
 
 
 class TopicChooser:
@@ -88,11 +93,16 @@ class TopicChooser:
                 f"{config.ground_truth_topic!r}; expected one of them, which is the ground truth"
             )
         image = self._image()
-        lidar, depth_image = self._ground_truth(image)
-        info = config.camera_info_topic or self._camera_info(image, needed=bool(lidar))
+        lidars, depth_image = self._ground_truth(image)
+        if len(lidars) > 1 and config.lidar_to_camera:
+            raise SourceError(
+                f"lidar_topic names {len(lidars)} LiDARs and lidar_to_camera is one pose; "
+                "expected their poses on /tf_static"
+            )
+        info = config.camera_info_topic or self._camera_info(image, needed=bool(lidars))
         if info:
             self._check(info, CAMERA_INFO, "camera_info_topic")
-        return Topics(image, info, lidar, depth_image)
+        return Topics(image, info, lidars, depth_image)
 
     def unused_depth_images(self, chosen: Topics) -> list[str]:
         """Depth images that could be the ground truth, where the LiDAR is it by default."""
@@ -114,20 +124,25 @@ class TopicChooser:
         self._check(image, IMAGE, "image_topic")
         return image
 
-    def _ground_truth(self, image: str) -> tuple[str, str]:
-        """The LiDAR topic and the depth image topic, one of them empty."""
+    def _ground_truth(self, image: str) -> tuple[tuple[str, ...], str]:
+        """The LiDAR topics and the depth image topic, one of them empty."""
         config = self._config
         if config.ground_truth_topic:
             self._check(config.ground_truth_topic, IMAGE, "ground_truth_topic")
-            return "", config.ground_truth_topic
-        if config.lidar_topic or (clouds := self._of(CLOUD)):
-            lidar = config.lidar_topic or self._only(clouds, "LiDAR point cloud", "--lidar-topic")
-            self._check(lidar, CLOUD, "lidar_topic")
-            return lidar, ""
+            return (), config.ground_truth_topic
+        lidars = tuple(filter(None, map(str.strip, config.lidar_topic.split(","))))
+        clouds = self._of(CLOUD)
+        if clouds and not lidars:
+            flag = "--lidar-topic, or several with commas between them"
+            lidars = (self._only(clouds, "LiDAR point cloud", flag),)
+        if lidars:
+            for lidar in lidars:
+                self._check(lidar, CLOUD, "lidar_topic")
+            return tuple(dict.fromkeys(lidars)), ""
         depth_images = self._images(depth=True, besides=image)
         if not depth_images:
             self._only([], "LiDAR point cloud or depth image", "--lidar-topic")
-        return "", self._only(depth_images, "depth image", "--ground-truth-topic")
+        return (), self._only(depth_images, "depth image", "--ground-truth-topic")
 
     def _camera_info(self, image: str, needed: bool) -> str:
         """Return the camera info in the namespace of the image, without its transport's suffix."""

@@ -118,7 +118,9 @@ class PredictionFrames(BagFrames[PredictedFrame]):
     def _header(self, reference: Any) -> Any:
         return reference[0].header
 
-    def _frame(self, time_ns: int, reference: Any, truth: Any | None) -> PredictedFrame | Skipped:
+    def _frame(
+        self, time_ns: int, reference: Any, truth: tuple[Any, ...] | None
+    ) -> PredictedFrame | Skipped:
         depth, confidence = decode_maps(reference[0], reference[1], self._meaning)
         height, width = depth.shape
         camera = self._camera(width, height)

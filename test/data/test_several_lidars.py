@@ -1,0 +1,156 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Clouds of several LiDARs are one ground truth: merged first, then freed of occluded points."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.data.bag import BagSource
+from uncertainty_depth.data.nearest_clouds import NearestClouds
+from uncertainty_depth.data.pairing import Pairer
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.geometry.camera import ground_truth_from_cloud
+from uncertainty_depth.geometry.scans import merged_scan
+from uncertainty_depth.geometry.transforms import transform_from
+from uncertainty_depth.records import Frame, Scan, Skipped
+from uncertainty_depth.writers.bag_writer import BagWriter
+
+START_NS = 1_700_000_000_000_000_000
+PERIOD_NS = 100_000_000
+MS = 1_000_000
+FRONT = "/front/points"
+REAR = "/rear/points"
+BOTH = SourceConfig(lidar_topic=f"{FRONT}, {REAR}")
+REAR_IN_FRONT = transform_from(-2.0, 0.5, 0.3, 0, 0, 1, 0.2)
+FRAMES = 4
+
+
+@pytest.fixture
+def two_lidars(tmp_path, camera, image_at, points_at, lidar_to_camera) -> Callable[..., Path]:
+    """Write a bag whose standard cloud is seen half by one LiDAR, half by the other."""
+
+    def write(front: set[int], rear: set[int]) -> Path:
+        with BagWriter(tmp_path / "bag") as writer:
+            poses = [("front", "rear", REAR_IN_FRONT)]
+            writer.static_transforms([("camera", "front", lidar_to_camera), *poses])
+            for index in range(FRAMES):
+                stamp_ns = START_NS + index * PERIOD_NS
+                writer.camera_info("/camera/camera_info", stamp_ns, "camera", camera)
+                writer.image("/camera/image", stamp_ns, "camera", image_at(index))
+                points = points_at(index)
+                if index in front:
+                    writer.cloud(FRONT, stamp_ns + 10 * MS, "front", points[::2])
+                if index in rear:
+                    seen = points[1::2].copy()
+                    to_rear = np.linalg.inv(REAR_IN_FRONT)
+                    seen[:, :3] = seen[:, :3] @ to_rear[:3, :3].T + to_rear[:3, 3]
+                    writer.cloud(REAR, stamp_ns - 20 * MS, "rear", seen)
+        return tmp_path / "bag"
+
+    return write
+
+
+def test_halves_seen_by_two_lidars_are_the_cloud_that_one_would_see(
+    two_lidars, points_at, lidar_to_camera, camera
+):
+    every = set(range(FRAMES))
+    source = BagSource(two_lidars(every, every), BOTH)
+    records = list(source)
+    assert [type(record) for record in records] == [Frame] * FRAMES
+    for index, frame in enumerate(records):
+        points = points_at(index)[:, :3]
+        expected = ground_truth_from_cloud(points, lidar_to_camera, camera, BOTH)
+        known = np.isfinite(frame.ground_truth_m)
+        assert (known == np.isfinite(expected)).mean() > 0.99  # points on an edge round
+        both = known & np.isfinite(expected)
+        assert np.median(np.abs(frame.ground_truth_m - expected)[both]) < 1e-5
+        assert_allclose(frame.scan.points[:200], points[::2])
+        assert_allclose(frame.scan.points[200:], points[1::2], atol=1e-5)
+    assert source.notes == []
+
+
+def test_an_image_that_one_lidar_missed_is_scored_with_the_other_and_said(two_lidars):
+    bag = two_lidars({0, 1}, {0, 2})
+    source = BagSource(bag, BOTH)
+    records = list(source)
+    assert [type(record) for record in records] == [Frame, Frame, Frame, Skipped]
+    assert records[3].reason == "no_lidar_within_max_time_difference"
+    assert [len(record.scan.points) for record in records[:3]] == [400, 200, 200]
+    losses = [note for note in source.notes if "are scored without a cloud of" in note]
+    assert len(losses) == 2
+    assert any(f"1 images are scored without a cloud of {REAR}" in note for note in losses)
+
+
+def test_wrong_names_and_one_pose_for_two_are_refused(two_lidars):
+    bag = two_lidars({0}, {0})
+    with pytest.raises(SourceError, match=r"2 LiDAR point cloud topics.*or several with commas"):
+        BagSource(bag, SourceConfig())
+    with pytest.raises(SourceError, match="no messages on lidar_topic '/side/points'"):
+        BagSource(bag, SourceConfig(lidar_topic=f"{FRONT},/side/points"))
+    one_pose = SourceConfig(lidar_topic=BOTH.lidar_topic, lidar_to_camera=(0, 0, 0, 0, 0, 0, 1))
+    with pytest.raises(SourceError, match="names 2 LiDARs and lidar_to_camera is one pose"):
+        BagSource(bag, one_pose)
+
+
+def test_what_one_lidar_sees_past_an_edge_is_hidden_by_the_other(camera):
+    """Columns of a near surface from one, of the far one behind it from the other."""
+    rays = camera.rays()
+    near = Scan(4 * rays[:, ::2].reshape(-1, 3), np.eye(4))
+    in_second = transform_from(1, 0, 0, 0, 0, 0, 1)
+    far_in_camera = 20 * rays[:, 1::2].reshape(-1, 3)
+    far = Scan(far_in_camera - in_second[:3, 3], in_second)
+
+    def depth_m(scan: Scan) -> np.ndarray:
+        return ground_truth_from_cloud(scan.points, scan.lidar_to_camera, camera, BOTH)
+
+    assert np.isfinite(depth_m(far)).sum() == len(far.points)
+    merged = depth_m(merged_scan([near, far]))
+    assert np.nanmax(merged) == pytest.approx(4)
+    assert np.isfinite(merged).sum() == len(near.points)
+    assert merged_scan([near]) is near
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    stamps=st.tuples(*[st.lists(st.integers(0, 2000), max_size=20).map(sorted)] * 3),
+    data=st.data(),
+)
+def test_each_stream_is_paired_as_it_would_be_alone(stamps, data):
+    names = ("image", FRONT, REAR)
+    counts = [len(of_stream) for of_stream in stamps]
+    order = data.draw(st.permutations(np.repeat(names, counts).tolist()))
+    streams = {name: iter(of_stream) for name, of_stream in zip(names, stamps, strict=True)}
+    several = NearestClouds((FRONT, REAR), 0.05, 100)
+    alone = {name: Pairer(0.05, 100) for name in (FRONT, REAR)}
+    outcomes = []
+    expected = {name: [] for name in alone}
+    for name in order:
+        stamp = next(streams[name])
+        if name == "image":
+            outcomes += several.add_reference(stamp * MS, stamp)
+            for stream, pairer in alone.items():
+                expected[stream] += pairer.add_reference(stamp * MS, stamp)
+        else:
+            outcomes += several.add_cloud(name, stamp * MS, (name, stamp))
+            expected[name] += alone[name].add_cloud(stamp * MS, (name, stamp))
+    outcomes += several.flush()
+    for stream, pairer in alone.items():
+        expected[stream] += pairer.flush()
+    assert [outcome.reference for outcome in outcomes] == stamps[0]
+    together = zip(*expected.values(), strict=True)
+    clouds = [tuple(item.cloud for item in pair if item.cloud is not None) for pair in together]
+    assert [outcome.cloud or () for outcome in outcomes] == clouds
+    assert several.counts["paired"] == sum(map(bool, clouds))
+    assert several.counts["unmatched"] == len(clouds) - several.counts["paired"]
+    lacking = Counter(name for pair in clouds if len(pair) == 1 for name in alone)
+    present = Counter(name for pair in clouds if len(pair) == 1 for name, _ in pair)
+    assert several.incomplete == lacking - present
