@@ -41,7 +41,7 @@ class Source:
 
 
 class Predictor:
-    def predict(self, image, stamp_ns):
+    def predict(self, image, stamp_ns, camera):
         if stamp_ns == 0:
             used_ns.append(cpu_ns_of_other_threads()[0])
         return DepthPrediction(depth, sigma)

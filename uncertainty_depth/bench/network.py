@@ -52,7 +52,8 @@ def run(
     """
     device = choose_device(config.device)
     torch.manual_seed(config.seed)
-    made = prepare(make_network(network), device, config.precision)
+    precision = "fp32" if config.precision == "auto" else config.precision  # as torch is served
+    made = prepare(make_network(network), device, precision)
     width, height = network.input_size
     image = torch.rand(1, 3, height, width, device=device)
     with torch.inference_mode():

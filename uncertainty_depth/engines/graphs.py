@@ -61,7 +61,9 @@ def trace(network: DepthNetwork, dropouts: Sequence[Any] = ()) -> GraphPair:
     with torch.no_grad():
         shared = share(image)
         shapes = _noise_shapes(network, shared, len(dropouts))
-        noise = [_example_noise(dropout, shape) for dropout, shape in zip(dropouts, shapes)]  # noqa: B905
+        noise = [
+            _example_noise(dropout, shape) for dropout, shape in zip(dropouts, shapes, strict=True)
+        ]
         leaves, structure = pytree.tree_flatten(shared)
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         shared_names = tuple(f"shared_{number}" for number in range(len(tensors)))
@@ -111,7 +113,9 @@ class _Branches(nn.Module):
         shared = pytree.tree_unflatten(leaves, self.structure)
         width, height = self.network.config.input_size
         if self.dropouts:
-            applied = [_Applied(one, noise) for one, noise in zip(self.dropouts, remaining)]  # noqa: B905
+            applied = [
+                _Applied(one, noise) for one, noise in zip(self.dropouts, remaining, strict=False)
+            ]
             raw = self.network.decoder.branches(shared, applied)
             output = self.network.to_metres(raw, (height, width))
         else:

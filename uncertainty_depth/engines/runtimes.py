@@ -83,7 +83,9 @@ class OpenVino:
 
     def _request(self, graph: Graph, shapes: Sequence[Sequence[int]]) -> Any:
         model = self._core.read_model(graph.onnx)
-        model.reshape({name: list(shape) for name, shape in zip(graph.inputs, shapes)})  # noqa: B905
+        model.reshape(
+            {name: list(shape) for name, shape in zip(graph.inputs, shapes, strict=True)}
+        )
         compiled = self._core.compile_model(model, "CPU", self._properties)
         return compiled.create_infer_request()
 
@@ -131,7 +133,7 @@ class OnnxRuntime:
         self._describe(session.get_providers()[0])
 
         def run(arrays: Arrays) -> list[NDArray[np.float32]]:
-            inputs = dict(zip(graph.inputs, arrays))  # noqa: B905
+            inputs = dict(zip(graph.inputs, arrays, strict=True))
             results: list[NDArray[np.float32]] = session.run(list(graph.outputs), inputs)
             return results
 

@@ -8,6 +8,7 @@ import importlib
 from uncertainty_depth.errors import UncertaintyDepthError
 
 REQUIRED_MODULES = (
+    "rclpy",
     "rclpy.lifecycle",
     "sensor_msgs.msg",
     "std_msgs.msg",

@@ -95,8 +95,8 @@ def train(
     with torch.random.fork_rng():
         create(model)
         _train_members(model, training.processes)
-    model.finish()
-    try_to_add(output, frames, indices, held_out, training.device)
+        model.finish()
+        try_to_add(output, frames, indices, held_out, training.device)
     return output
 
 
