@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from uncertainty_depth.cli import main as cli
-from uncertainty_depth.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.config import TRAINING_FREE_METHODS, NetworkConfig, PredictorConfig
 from uncertainty_depth.engines import choice
+from uncertainty_depth.engines.export import export
 from uncertainty_depth.engines.runtimes import is_installed
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.inference.predictor import Predictor
@@ -173,6 +174,17 @@ def test_an_engine_that_is_missing_is_named_with_what_to_type(models, monkeypatc
 def test_a_precision_that_an_engine_lacks_is_refused(models):
     with pytest.raises(ConfigError, match=r"precision is 'bf16', which engine 'onnxruntime'"):
         Predictor(models["multi_epochs"], engine_config("onnxruntime", "bf16"))
+
+
+@pytest.mark.parametrize("method", TRAINING_FREE_METHODS)
+def test_a_method_that_changes_the_network_runs_in_torch_alone(models, method, tmp_path):
+    sentence = f"method is '{method}'.*graphs of onnx.* are fixed; expected engine torch"
+    with pytest.raises(ConfigError, match=sentence):
+        Predictor(models["multi_epochs"], engine_config("onnxruntime", method=method))
+    with pytest.raises(ConfigError, match=sentence):
+        export(models["multi_epochs"], tmp_path, method)
+    auto = PredictorConfig(method=method, engine="auto", precision="fp32", device="cpu", samples=2)
+    assert Predictor(models["multi_epochs"], auto).describe()["engine"] == "torch"
 
 
 @pytest.mark.parametrize("method", ["mc_dropout", "multi_epochs", "learned_error"])

@@ -18,7 +18,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from uncertainty_depth.calibration.sigma_map import affine
-from uncertainty_depth.config import COMPONENTS, NetworkConfig, PredictorConfig
+from uncertainty_depth.config import (
+    COMPONENTS,
+    TRAINING_FREE_METHODS,
+    NetworkConfig,
+    PredictorConfig,
+)
 from uncertainty_depth.errors import ConfigError, MessageError, ModelError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.inference.predictor import Predictor
@@ -421,3 +426,19 @@ def test_a_canonical_model_scales_depth_and_sigma_by_the_cameras_focal_length(tm
     long_lens = predictor.predict(image, STAMP, Camera(120, 90, intrinsics))
     np.testing.assert_allclose(long_lens.depth_m, 2 * canonical.depth_m, rtol=1e-5)
     np.testing.assert_allclose(long_lens.sigma_m, 2 * canonical.sigma_m, rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", TRAINING_FREE_METHODS)
+@pytest.mark.parametrize("trained_for", ["multi_inits", "log_likelihood", "deterministic"])
+def test_a_method_without_training_serves_any_model(method, trained_for, tmp_path):
+    head = "none" if trained_for == "deterministic" else "laplace"
+    folder = write_model(tmp_path / "model", head, method=trained_for, dropout=0.0)
+    config = PredictorConfig(method=method, component="epistemic", device="cpu", samples=3)
+    predictor = Predictor(folder, config)
+    image = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
+    found = predictor.predict(image, STAMP)
+    assert predictor.calibration_key == f"{method} epistemic"
+    assert predictor.passes == 3
+    assert (found.sigma_m > 0).mean() > 0.9
+    again = Predictor(folder, config).predict(image, STAMP)
+    assert np.array_equal(found.sigma_m, again.sigma_m)

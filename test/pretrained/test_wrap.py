@@ -11,7 +11,12 @@ import pytest
 import torch
 
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.config import NetworkConfig, PredictorConfig, TrainingConfig
+from uncertainty_depth.config import (
+    TRAINING_FREE_METHODS,
+    NetworkConfig,
+    PredictorConfig,
+    TrainingConfig,
+)
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.pretrained.wrap import wrap
@@ -56,6 +61,40 @@ def test_without_dropout_it_is_deterministic(saved, tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         assert not Predictor(folder, PredictorConfig(device="cpu")).predict(IMAGE).sigma_m.any()
     assert "predicts zero uncertainty everywhere" in caplog.text
+
+
+@pytest.mark.parametrize("method", TRAINING_FREE_METHODS)
+@pytest.mark.parametrize("metric", ["depth_anything_metric", "glpn", "zoedepth"])
+def test_a_method_without_training_gives_it_a_sigma_at_once(metric, method, saved, tmp_path):
+    config = replace(PLAIN, backbone=str(saved(metric)), dropout=0.0)
+    predictor = Predictor(
+        wrap(tmp_path / "model", config, method), PredictorConfig(device="cpu", samples=6)
+    )
+    found = predictor.predict(IMAGE)
+    assert predictor.method == method
+    assert np.isfinite(found.depth_m).all()
+    assert (found.sigma_m > 0).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("method", "sentence"),
+    [
+        ("bagging", "method is 'bagging', which needs training; expected one of deterministic"),
+        ("mc_dropout", "method is 'mc_dropout', but dropout is 0"),
+    ],
+)
+def test_a_method_that_it_cannot_be_wrapped_for_is_refused(method, sentence, saved, tmp_path):
+    config = replace(PLAIN, backbone=str(saved("glpn")), dropout=0.0)
+    with pytest.raises(ConfigError, match=sentence):
+        wrap(tmp_path / "model", config, method)
+
+
+def test_the_command_needs_a_hub_id(saved, tmp_path, capsys):
+    output = str(tmp_path / "model")
+    assert main(["wrap", "--output", output]) != 0
+    assert "HUB_ID is missing" in capsys.readouterr().err
+    assert main(["wrap", str(saved("glpn")), "--output", output, "--method", "tta"]) == 0
+    assert Predictor(output, PredictorConfig(device="cpu", samples=2)).method == "tta"
 
 
 def test_a_relative_model_has_to_be_trained(relative, saved, tmp_path):

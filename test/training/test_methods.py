@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from uncertainty_depth.config import METHODS, PredictorConfig
+from uncertainty_depth.config import TRAINED_METHODS, PredictorConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder import folder as model_folder
@@ -28,7 +28,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", TRAINED_METHODS)
 def test_what_a_method_trained_is_served_by_it(method: str, small, make, tmp_path: Path) -> None:
     folder = make(small, tmp_path / "model", method)
     predictor = Predictor(folder, PredictorConfig(device="cpu"))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from uncertainty_depth.config import METHODS, NetworkConfig, TrainingConfig
+from uncertainty_depth.config import TRAINED_METHODS, NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.training import losses, schedule
 from uncertainty_depth.training.plan import (
@@ -65,7 +65,7 @@ def test_bootstrap_samples_differ_and_leave_out_about_a_third(network) -> None:
     assert samples == [member.frames(indices) for member in plan(network, "bagging", members=5)]
 
 
-@pytest.mark.parametrize("method", sorted(set(METHODS) - {"bagging", "distilled"}))
+@pytest.mark.parametrize("method", sorted(set(TRAINED_METHODS) - {"bagging", "distilled"}))
 def test_other_methods_show_every_frame_once(method: str, network) -> None:
     assert all(member.frames([3, 5, 8]) == [3, 5, 8] for member in plan(network, method))
 
@@ -160,7 +160,7 @@ def test_the_best_member_comes_last_and_those_without_weights_are_left_out(netwo
 OTHERS = {"members": 3, "backbones": ("tiny",), "adversarial_step": 0.5, "snapshots": 2}
 
 
-@pytest.mark.parametrize("method", sorted(set(METHODS) - {"distilled"}))
+@pytest.mark.parametrize("method", sorted(set(TRAINED_METHODS) - {"distilled"}))
 @pytest.mark.parametrize("name", ONLY_FOR)
 def test_an_option_changes_what_is_trained_for_its_methods_alone(
     name: str, method: str, network

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from uncertainty_depth import __version__
 from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import (
-    METHODS,
+    TRAINED_METHODS,
+    UNTRAINED_METHODS,
     CalibrationConfig,
     ColorConfig,
     EvaluationConfig,
@@ -97,11 +98,14 @@ SIGNATURES: dict[str, Signature] = {
         (),
         (
             argument(
-                "--backbone",
-                required=True,
+                "backbone",
+                nargs="?",
+                metavar="HUB_ID",
+                default=argparse.SUPPRESS,
                 help="metric depth model: hub id, or a folder with its config and "
                 ".safetensors weights",
             ),
+            argument("--backbone", default=argparse.SUPPRESS, help="another way to say HUB_ID"),
             argument(
                 "--output", type=Path, required=True, metavar="MODEL", help="model folder to write"
             ),
@@ -110,6 +114,12 @@ SIGNATURES: dict[str, Signature] = {
                 type=float,
                 default=argparse.SUPPRESS,
                 help="dropout rate in the head; 0: no dropout, depth only (default: 0.2)",
+            ),
+            argument(
+                "--method",
+                default="",
+                choices=("", *UNTRAINED_METHODS),
+                help="uncertainty method; empty is mc_dropout, or deterministic without dropout",
             ),
             argument(
                 "--input-size",
@@ -126,7 +136,7 @@ SIGNATURES: dict[str, Signature] = {
                 help="minimum and maximum depth, metres (default: the model's own)",
             ),
         ),
-        "--backbone depth-anything/Depth-Anything-V2-Metric-Indoor-Small-hf --output my_model",
+        "depth-anything/Depth-Anything-V2-Metric-Indoor-Small-hf --output my_model",
     ),
     "evaluate": Signature(
         (
@@ -299,7 +309,7 @@ SIGNATURES: dict[str, Signature] = {
             argument(
                 "--method",
                 default="",
-                choices=("", *METHODS),
+                choices=("", *TRAINED_METHODS),
                 help="uncertainty method; empty uses the method the model was trained for",
             ),
         ),

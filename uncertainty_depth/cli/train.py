@@ -80,11 +80,14 @@ def _default_options(arguments: argparse.Namespace, before: Before | None) -> di
 
 
 def wrap(arguments: argparse.Namespace) -> None:
-    """Write a pretrained metric depth model to a model folder, untrained, with MC dropout."""
+    """Write a pretrained metric depth model to a model folder, untrained."""
+    if "backbone" not in arguments:
+        raise ConfigError("HUB_ID is missing; expected a metric depth model to wrap")
     from uncertainty_depth.pretrained.own_options import own_options
     from uncertainty_depth.pretrained.wrap import wrap as wrap_model
 
     backbone = from_arguments(NetworkConfig, arguments).backbone
     defaults = {**own_options(backbone), "head": "none"}
-    model = wrap_model(arguments.output, from_arguments(NetworkConfig, arguments, defaults))
+    config = from_arguments(NetworkConfig, arguments, defaults)
+    model = wrap_model(arguments.output, config, arguments.method)
     print(f"model written to {model}")

@@ -20,6 +20,9 @@ from uncertainty_depth.config.choices import (
     METHOD_ALIASES,
     METHODS,
     PRECISIONS,
+    TRAINED_METHODS,
+    TRAINING_FREE_METHODS,
+    UNTRAINED_METHODS,
 )
 from uncertainty_depth.config.evaluation import (
     CalibrationConfig,
@@ -63,6 +66,9 @@ __all__ = [
     "METHODS",
     "METHOD_ALIASES",
     "PRECISIONS",
+    "TRAINED_METHODS",
+    "TRAINING_FREE_METHODS",
+    "UNTRAINED_METHODS",
     "CalibrationConfig",
     "CameraConfig",
     "ColorConfig",

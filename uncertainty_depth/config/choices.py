@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-METHODS = (
+TRAINED_METHODS = (
     "deterministic",
     "mc_dropout",
     "multi_epochs",
@@ -18,6 +18,11 @@ METHODS = (
     "concrete_dropout",
     "variational_dropout",
 )
+TRAINING_FREE_METHODS = ("tta", "inference_dropout", "feature_noise")
+"""Methods that run on the last network of any model, whatever it was trained for."""
+UNTRAINED_METHODS = ("deterministic", "mc_dropout", *TRAINING_FREE_METHODS)
+"""Methods that a network can be run with as it is, without a member or a head of their own."""
+METHODS = (*TRAINED_METHODS, *TRAINING_FREE_METHODS)
 METHOD_ALIASES = {"deep_ensemble": "multi_inits", "snapshot_ensemble": "multi_epochs"}
 """Usual names of methods that the papers of this package call otherwise."""
 COMPONENTS = ("total", "epistemic", "aleatoric")

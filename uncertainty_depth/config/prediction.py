@@ -37,7 +37,8 @@ class RawPredictorConfig:
     )
     samples: int = option(
         8,
-        "number of MC-dropout passes, or maximum number of ensemble members",
+        "number of passes with noise, or maximum number of ensemble members, or of the views of "
+        "tta",
         minimum=1,
         maximum=1024,
     )
@@ -52,6 +53,18 @@ class RawPredictorConfig:
         "random seed of the dropout masks, combined with the image's stamp",
         minimum=0,
         maximum=MAX_SEED,
+    )
+    inference_dropout_rate: float = option(
+        0.1,
+        "fraction of the units that inference_dropout drops",
+        minimum=0.0,
+        maximum=0.9,
+    )
+    feature_noise_ratio: float = option(
+        0.3,
+        "standard deviation of feature_noise over that of each feature map",
+        minimum=0.0,
+        maximum=10.0,
     )
     device: str = option(
         "auto",

@@ -13,7 +13,7 @@ from uncertainty_depth.config.choices import (
     MAX_COUNT,
     MAX_SEED,
     METHOD_ALIASES,
-    METHODS,
+    TRAINED_METHODS,
 )
 from uncertainty_depth.options import option
 
@@ -96,7 +96,7 @@ class TrainingConfig:
     method: str = option(
         "multi_epochs",
         "uncertainty method the model is trained for, and its default when it predicts",
-        choices=METHODS,
+        choices=TRAINED_METHODS,
         aliases=METHOD_ALIASES,
     )
     loss: str = option(

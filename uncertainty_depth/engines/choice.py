@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 
 from uncertainty_depth import atomic
-from uncertainty_depth.config import RawPredictorConfig
+from uncertainty_depth.config import TRAINING_FREE_METHODS, RawPredictorConfig
 from uncertainty_depth.engines.loading import Loaded, load
 from uncertainty_depth.engines.runtimes import is_installed
 from uncertainty_depth.model_folder.folder import ModelFolder
@@ -65,7 +65,7 @@ def _measured(
     model: ModelFolder, method: str, config: RawPredictorConfig
 ) -> Iterator[tuple[Choice, float]]:
     """Yield every choice that works here, and the milliseconds of its fastest frame."""
-    for choice in _candidates(config):
+    for choice in _candidates(method, config):
         try:
             loaded = load(model, method, *choice, config.device)
             milliseconds = _fastest_frame_ms(loaded, model.network.input_size, config)
@@ -79,12 +79,14 @@ def _measured(
         yield Choice(choice.engine, loaded.precision), milliseconds
 
 
-def _candidates(config: RawPredictorConfig) -> list[Choice]:
-    """Return torch, first, and the installed engines that have the config's precision."""
+def _candidates(method: str, config: RawPredictorConfig) -> list[Choice]:
+    """Return torch, first, and the installed engines for the method and the precision."""
     precision = config.precision
     candidates = [Choice("torch", "fp32" if precision == "auto" else precision)]
     if precision == "auto" and _has_fast_bf16():
         candidates.append(Choice("torch", "bf16"))
+    if method in TRAINING_FREE_METHODS:
+        return candidates
     for name in ENGINES[1:]:
         has_precision = name == "openvino" or precision in ("auto", "fp32")
         if is_installed(name) and has_precision and (name, config.device) != _NO_CUDA:

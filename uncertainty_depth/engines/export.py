@@ -11,6 +11,7 @@ import torch
 
 from uncertainty_depth import atomic
 from uncertainty_depth.engines.graphs import GraphPair, input_channels, trace
+from uncertainty_depth.engines.loading import check_method
 from uncertainty_depth.engines.runtimes import require_onnx
 from uncertainty_depth.inference.deployment import prepare
 from uncertainty_depth.model_folder.folder import read
@@ -40,12 +41,13 @@ def export(folder: Path | str, output: Path, method: str = "") -> list[Path]:
         The files.
 
     Raises:
-        ConfigError: the package `onnx` is not installed.
+        ConfigError: the package `onnx` is not installed, or no graph serves the method.
         ModelError: the folder is no model, or cannot be run with the method.
     """
     require_onnx()
     model = read(folder)
     method = method or model.method
+    check_method(method, "onnx")
     estimator: Any = ESTIMATORS[method].load(
         model, lambda network: prepare(network, torch.device("cpu"), "fp32")
     )

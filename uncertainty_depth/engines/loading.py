@@ -7,8 +7,10 @@ from typing import Any, NamedTuple, cast
 
 import torch
 
+from uncertainty_depth.config import TRAINING_FREE_METHODS
 from uncertainty_depth.engines.engine_network import EngineNetwork
 from uncertainty_depth.engines.runtimes import Compiled, Engine, make_engine
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.inference.deployment import choose_device, prepare
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
@@ -53,7 +55,8 @@ def load(model: ModelFolder, method: str, engine: str, precision: str, device: s
         device: auto, cpu or cuda.
 
     Raises:
-        ConfigError: the engine is not installed, or has no such device or precision.
+        ConfigError: the engine is not installed, cannot run the method, or has no such device or
+            precision.
         ModelError: the model cannot be run with the method.
     """
     if engine == "torch":
@@ -64,6 +67,7 @@ def load(model: ModelFolder, method: str, engine: str, precision: str, device: s
             return prepare(network, chosen, precision)
 
         return Loaded(ESTIMATORS[method].load(model, place), engine, precision, chosen)
+    check_method(method, engine)
     compiler = make_engine(engine, precision, device)
     encoders: dict[int, Compiled] = {}
 
@@ -73,3 +77,15 @@ def load(model: ModelFolder, method: str, engine: str, precision: str, device: s
 
     estimator: Any = ESTIMATORS[method].load(model, compile_network)
     return Loaded(estimator, engine, compiler.precision, CPU, compiler)
+
+
+def check_method(method: str, engine: str) -> None:
+    """Raise `ConfigError` where an engine other than torch cannot run a method.
+
+    A graph has the size of one image, and the network's own dropouts at their rates.
+    """
+    if method in TRAINING_FREE_METHODS:
+        raise ConfigError(
+            f"method is {method!r}, which changes the image or the features of a network, but the "
+            f"graphs of {engine} are fixed; expected engine torch, or another method"
+        )

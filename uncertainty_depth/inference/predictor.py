@@ -18,7 +18,7 @@ from uncertainty_depth.calibration.data_monitor import DataMonitor
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.completion.sparse_input import SparseInput, check_sparse_depth, parse
-from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.config import UNTRAINED_METHODS, PredictorConfig
 from uncertainty_depth.engines.choice import choose
 from uncertainty_depth.engines.loading import load
 from uncertainty_depth.errors import ConfigError, MessageError
@@ -35,9 +35,6 @@ from uncertainty_depth.records import DepthPrediction, SampleRange
 from uncertainty_depth.uncertainty import Estimator
 
 logger = logging.getLogger(__name__)
-
-SINGLE = ("deterministic", "mc_dropout")
-"""Methods that any model's last member can be run with."""
 
 
 class _Settings(NamedTuple):
@@ -127,7 +124,7 @@ class Predictor:
 
         Args:
             image: (H, W, 3) uint8, RGB, any size.
-            stamp_ns: time of the image, nanoseconds; part of mc_dropout's seed.
+            stamp_ns: time of the image, nanoseconds; part of the noise's seed.
             camera: of the image; its focal length scales depth and sigma, see `rescale_depth`.
                 None predicts the depth of a camera like the training's.
             samples: those to be used, of the `passes`; None uses all.
@@ -290,7 +287,7 @@ class Predictor:
         return sigma_m
 
     def _warn_of_missing_uncertainty(self, sigma_m: NDArray[np.float32]) -> None:
-        is_ensemble = self.method not in SINGLE
+        is_ensemble = self.method not in UNTRAINED_METHODS
         members = len(self._estimator.networks)
         components = self._estimator.components(self.config)
         if not sigma_m.any():
@@ -324,8 +321,8 @@ def _choose_method(requested: str, model: ModelFolder) -> str:
 
     A single network can be run by any model; an ensemble's name says how its members were trained.
     """
-    choices = [model.method, *SINGLE]
-    if model.method in SINGLE:
+    choices = [model.method, *UNTRAINED_METHODS]
+    if model.method in UNTRAINED_METHODS:
         choices.append("multi_epochs")
     if requested and requested not in choices:
         raise ConfigError(

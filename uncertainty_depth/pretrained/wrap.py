@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from uncertainty_depth.config import NetworkConfig
+from uncertainty_depth.config import UNTRAINED_METHODS, NetworkConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.model_folder import folder
 from uncertainty_depth.network.architectures import make_network
@@ -15,19 +15,33 @@ from uncertainty_depth.pretrained.families import metric_range
 MEMBER = "pretrained"
 
 
-def wrap(output: Path, config: NetworkConfig) -> Path:
+def wrap(output: Path, config: NetworkConfig, method: str = "") -> Path:
     """Write the depth model that `config.backbone` names to the model folder `output`.
 
-    Its method is mc_dropout, or deterministic without dropout.
+    Args:
+        output: folder to write; it is made.
+        config: of the network.
+        method: that predicts by default, of `UNTRAINED_METHODS`; empty is mc_dropout, or
+            deterministic without dropout.
 
     Raises:
-        ConfigError: an option needs training.
+        ConfigError: an option needs training, or the method dropout.
         ModelError: there is no such model, it does not give metres, or `output` holds a model.
     """
     if config.head != "none" or config.dropout_type != "bernoulli":
         raise ConfigError(
             f"head is {config.head!r} and dropout_type {config.dropout_type!r}, which need "
             "training; expected 'none' and 'bernoulli'"
+        )
+    method = method or ("mc_dropout" if config.dropout else "deterministic")
+    if method not in UNTRAINED_METHODS:
+        raise ConfigError(
+            f"method is {method!r}, which needs training; "
+            f"expected one of {', '.join(UNTRAINED_METHODS)}"
+        )
+    if method == "mc_dropout" and not config.dropout:
+        raise ConfigError(
+            "method is 'mc_dropout', but dropout is 0; expected a rate above 0, or another method"
         )
     model = make_backbone(config.backbone)
     if metric_range(model.config) is None:
@@ -39,5 +53,5 @@ def wrap(output: Path, config: NetworkConfig) -> Path:
     record = {"source": "none: wrapped as it is"}
     folder.create(output, network, record)
     folder.write_member(output, MEMBER, network)
-    folder.set_members(output, [MEMBER], "mc_dropout" if config.dropout else "deterministic")
+    folder.set_members(output, [MEMBER], method)
     return output

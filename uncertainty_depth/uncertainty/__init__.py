@@ -6,6 +6,8 @@ from uncertainty_depth.uncertainty.ensemble import Ensemble
 from uncertainty_depth.uncertainty.estimator import Estimator
 from uncertainty_depth.uncertainty.learned_error import LearnedError
 from uncertainty_depth.uncertainty.mc_dropout import McDropout
+from uncertainty_depth.uncertainty.perturbed_features import FeatureNoise, InferenceDropout
+from uncertainty_depth.uncertainty.test_time_augmentation import TestTimeAugmentation
 
 ESTIMATORS: dict[str, type[Estimator]] = {
     "deterministic": Deterministic,
@@ -21,4 +23,7 @@ ESTIMATORS: dict[str, type[Estimator]] = {
     "distilled": Distilled,
     "concrete_dropout": McDropout,
     "variational_dropout": McDropout,
+    "tta": TestTimeAugmentation,
+    "inference_dropout": InferenceDropout,
+    "feature_noise": FeatureNoise,
 }

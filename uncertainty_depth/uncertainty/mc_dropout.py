@@ -12,9 +12,10 @@ or a GPU), and on nothing else.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
@@ -30,6 +31,9 @@ from uncertainty_depth.records import SampleRange
 from uncertainty_depth.uncertainty.estimator import Place, components_of
 from uncertainty_depth.uncertainty.moments import Estimate, Moments
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 KEY_MODULUS = 2**64
 THRESHOLDS = 2**16
 
@@ -39,24 +43,18 @@ Stream = np.random.Philox | torch.Generator
 Streams = Sequence[Stream]
 
 
-class McDropout:
-    """M stochastic passes; what comes before the first dropout is computed once.
-
-    Raises:
-        ModelError: the network has no dropout.
-    """
+class StochasticPasses(ABC):
+    """M stochastic passes; what comes before the first dropout is computed once."""
 
     def __init__(self, network: DepthNetwork) -> None:
-        if network.config.dropout == 0.0:
-            raise ModelError(
-                "mc_dropout needs a network with dropout, but this network's dropout rate is 0; "
-                "expected another method"
-            )
         self.networks = [network]
-        self._dropouts = [seeded(layer) for layer in network.decoder.dropouts]
+
+    @abstractmethod
+    def dropouts(self, config: PredictorConfig) -> Sequence[Callable[..., Tensor]]:
+        """Return the functions of maps and streams that replace the network's dropout layers."""
 
     @classmethod
-    def load(cls, model: ModelFolder, place: Place) -> McDropout:
+    def load(cls, model: ModelFolder, place: Place) -> Self:
         """Load the model's last member."""
         return cls(place(model.load(model.members[-1])))
 
@@ -76,8 +74,9 @@ class McDropout:
         config: PredictorConfig,
         samples: SampleRange | None = None,
     ) -> Estimate:
-        """See `Estimator`. Sample m's masks follow from (seed, stamp, m), whatever the chunk."""
+        """See `Estimator`. Sample m's noise follows from (seed, stamp, m), whatever the chunk."""
         network = self.networks[0]
+        dropouts = self.dropouts(config)
         moments = Moments()
         trunk = network.trunk(image)
         used = samples or SampleRange(0, config.samples)
@@ -85,9 +84,30 @@ class McDropout:
         for start in range(0, len(numbers), config.chunk):
             batch = numbers[start : start + config.chunk]
             streams = streams_of(config.seed, stamp_ns, batch, image.device)
-            output = network.branches(trunk, self._dropouts, streams, image.shape[-2:])
+            output = network.branches(trunk, dropouts, streams, image.shape[-2:])
             moments.add(output.depth_m, network.variance(output))
         return moments.estimate()
+
+
+class McDropout(StochasticPasses):
+    """Passes with the network's own dropout on.
+
+    Raises:
+        ModelError: the network has no dropout.
+    """
+
+    def __init__(self, network: DepthNetwork) -> None:
+        if network.config.dropout == 0.0:
+            raise ModelError(
+                "mc_dropout needs a network with dropout, but this network's dropout rate is 0; "
+                "expected another method"
+            )
+        super().__init__(network)
+        self._dropouts = [seeded(layer) for layer in network.decoder.dropouts]
+
+    def dropouts(self, config: PredictorConfig) -> Sequence[Callable[..., Tensor]]:
+        """See `StochasticPasses`."""
+        return self._dropouts
 
 
 @dataclass(frozen=True)
@@ -129,9 +149,7 @@ class SeededGaussianDropout:
 
     def noise(self, streams: Streams, shape: Sequence[int]) -> Tensor:
         """Return (M, h, w, C) float32 samples of N(0, 1); as `SeededDropout.noise`."""
-        return _stacked(
-            streams, shape, normal_noise, lambda maps, bits: maps.normal_(generator=bits)
-        )
+        return normal_maps(streams, shape)
 
     def apply(self, x: Tensor, noise: Tensor) -> Tensor:
         """Return (M, C, h, w): (1 or M, C, h, w) maps times 1 + sqrt(alpha) noise."""
@@ -195,6 +213,11 @@ def keep_mask(bits: np.random.Philox, count: int, rate: float) -> NDArray[np.boo
 def normal_noise(bits: np.random.Philox, count: int) -> NDArray[np.float32]:
     """Return (count,) float32 samples of mean 0 and variance 1."""
     return np.random.Generator(bits).standard_normal(count, dtype=np.float32)
+
+
+def normal_maps(streams: Streams, shape: Sequence[int]) -> Tensor:
+    """Return (M, h, w, C) float32 samples of N(0, 1), for M streams and maps of (C, h, w)."""
+    return _stacked(streams, shape, normal_noise, lambda maps, bits: maps.normal_(generator=bits))
 
 
 def _stacked(

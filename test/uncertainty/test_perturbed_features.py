@@ -1,0 +1,94 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""inference_dropout and feature_noise against M whole passes with one feature map changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from uncertainty_depth.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.uncertainty import FeatureNoise, InferenceDropout, McDropout
+from uncertainty_depth.uncertainty.mc_dropout import keep_mask, normal_noise, random_stream
+
+STAMP = 1_700_000_000_123_456_789
+CONFIG = PredictorConfig(samples=5, chunk=2, seed=3)
+IMAGE = torch.rand(1, 3, 50, 70, generator=torch.Generator().manual_seed(0))
+BOTH = pytest.mark.parametrize("method", [InferenceDropout, FeatureNoise])
+
+
+@pytest.fixture(scope="module")
+def network() -> Hourglass:
+    """Trained without dropout."""
+    torch.manual_seed(0)
+    config = NetworkConfig(backbone="tiny", decoder_width=16, head="none", dropout=0.0)
+    return Hourglass(config).eval()
+
+
+def by_hand(method, x, sample):
+    """One map changed by NumPy, in channels-last order as the noise is drawn."""
+    values = x[0].permute(1, 2, 0).double().numpy()
+    bits = random_stream(CONFIG.seed, STAMP, sample)
+    if method is InferenceDropout:
+        rate = CONFIG.inference_dropout_rate
+        changed = values * keep_mask(bits, values.size, rate).reshape(values.shape) / (1 - rate)
+    else:
+        noise = normal_noise(bits, values.size).reshape(values.shape)
+        changed = values + CONFIG.feature_noise_ratio * values.std((0, 1)) * noise
+    return torch.from_numpy(changed).float().permute(2, 0, 1)[None]
+
+
+@BOTH
+def test_it_is_m_whole_passes_with_the_first_map_changed(method, network):
+    depths = []
+    for sample in range(CONFIG.samples):
+        hook = network.decoder.ups[0].register_forward_hook(
+            lambda _, inputs, x, sample=sample: by_hand(method, x, sample)
+        )
+        with torch.no_grad():
+            depths.append(network(IMAGE).depth_m[0, 0].double().numpy())
+        hook.remove()
+    estimate = method(network).estimate(IMAGE, STAMP, CONFIG)
+    np.testing.assert_allclose(estimate.depth_m, np.mean(depths, 0), rtol=1e-5)
+    np.testing.assert_allclose(estimate.epistemic, np.var(depths, 0), rtol=1e-3, atol=1e-9)
+    assert not estimate.aleatoric.any()
+
+
+@BOTH
+def test_the_noise_follows_from_seed_and_stamp_whatever_the_chunk(method, network):
+    estimator = method(network)
+    reference = estimator.estimate(IMAGE, STAMP, CONFIG)
+    torch.manual_seed(99)
+    assert all(map(torch.equal, estimator.estimate(IMAGE, STAMP, CONFIG), reference))
+    chunked = estimator.estimate(IMAGE, STAMP, replace(CONFIG, chunk=5))
+    torch.testing.assert_close(chunked.epistemic, reference.epistemic, rtol=1e-3, atol=1e-8)
+    for stamp, seed in ((STAMP + 1, CONFIG.seed), (STAMP, CONFIG.seed + 1)):
+        other = estimator.estimate(IMAGE, stamp, replace(CONFIG, seed=seed))
+        assert not torch.equal(other.epistemic, reference.epistemic)
+
+
+@pytest.mark.parametrize(
+    ("method", "option"),
+    [(InferenceDropout, "inference_dropout_rate"), (FeatureNoise, "feature_noise_ratio")],
+)
+def test_the_variance_grows_with_the_noise_from_zero(method, option, network):
+    estimator = method(network)
+    variances = []
+    for strength in (0.0, 0.05, 0.2, 0.5):
+        config = replace(CONFIG, **{option: strength})
+        variances.append(estimator.estimate(IMAGE, STAMP, config).epistemic.mean().item())
+    assert variances[0] < 1e-12
+    assert variances == sorted(set(variances))
+
+
+def test_the_networks_own_dropouts_are_off():
+    torch.manual_seed(0)
+    made = Hourglass(NetworkConfig(backbone="tiny", decoder_width=16, dropout=0.4)).eval()
+    off = replace(CONFIG, feature_noise_ratio=0.0)
+    torch.testing.assert_close(
+        FeatureNoise(made).estimate(IMAGE, STAMP, off).depth_m, made(IMAGE).depth_m[0, 0].detach()
+    )
+    assert McDropout(made).estimate(IMAGE, STAMP, off).epistemic.max() > 1e-6

@@ -1,0 +1,139 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Test-time augmentation (`tta`): the spread of one network's depth over views of the same image.
+
+The first two views, the image and its mirror image, are "Post" of Poggi et al., CVPR 2020, "On the
+uncertainty of self-supervised monocular depth estimation". The others also change light or size
+(infer-transformation of Mi et al., AAAI 2022).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.model_folder.folder import ModelFolder
+from uncertainty_depth.network.depth_network import DepthNetwork, NetworkOutput
+from uncertainty_depth.network.encoder import resize_maps
+from uncertainty_depth.records import SampleRange
+from uncertainty_depth.uncertainty.estimator import Place, components_of
+from uncertainty_depth.uncertainty.moments import Estimate, Moments
+
+COLORS = 3
+"""Channels of an image; a fourth is sparse depth."""
+
+
+class View(NamedTuple):
+    """How an image is changed.
+
+    Attributes:
+        flip: mirrored left to right.
+        gain: factor of the intensities.
+        gamma: exponent of the intensities.
+        scale: factor of height and width.
+    """
+
+    flip: bool = False
+    gain: float = 1.0
+    gamma: float = 1.0
+    scale: float = 1.0
+
+
+VIEWS = (
+    View(),
+    View(flip=True),
+    View(gain=0.8),
+    View(flip=True, gain=1.25),
+    View(scale=0.8),
+    View(flip=True, scale=1.25),
+    View(gamma=0.8),
+    View(flip=True, gamma=1.25),
+)
+"""Opposite changes are neighbours: what one does to the depth everywhere, the other undoes."""
+
+
+class TestTimeAugmentation:
+    """One pass of each of the first `samples` views, predictions aligned back to the image."""
+
+    __test__ = False  # no test class of pytest
+
+    def __init__(self, network: DepthNetwork) -> None:
+        self.networks = [network]
+
+    @classmethod
+    def load(cls, model: ModelFolder, place: Place) -> TestTimeAugmentation:
+        """Load the model's last member."""
+        return cls(place(model.load(model.members[-1])))
+
+    def passes(self, config: PredictorConfig) -> int:
+        """See `Estimator`; at most the number of views."""
+        return min(config.samples, len(VIEWS))
+
+    def components(self, config: PredictorConfig) -> tuple[str, ...]:
+        """See `Estimator`."""
+        return components_of(self.networks, self.passes(config))
+
+    @torch.inference_mode()
+    def estimate(
+        self,
+        image: Tensor,
+        stamp_ns: int,
+        config: PredictorConfig,
+        samples: SampleRange | None = None,
+    ) -> Estimate:
+        """See `Estimator`; nothing is random.
+
+        Of a range of samples its number alone counts: the views are not exchangeable, and other
+        views for each frame would make sigma flicker. The image itself comes last, so that the
+        encoder's latest features are its own. One pass bounds the memory, whatever the chunk.
+        """
+        network = self.networks[0]
+        passes = self.passes(config)
+        count = passes if samples is None else min(samples.count, passes)
+        moments = Moments()
+        for view in reversed(VIEWS[:count]):
+            output = predict_view(network, image, view)
+            moments.add(output.depth_m, network.variance(output))
+        return moments.estimate()
+
+
+def predict_view(network: DepthNetwork, image: Tensor, view: View) -> NetworkOutput:
+    """Return the maps of a view, at the pixels of the image.
+
+    Resizing the whole image keeps its field of view and every distance, so metres stay as they
+    are: a network that gives others for it does not know them, which is what sigma is to say. A
+    network with a canonical focal length gives no metres but the depth of a camera of so many
+    pixels per tangent, and an image `scale` times larger has a focal length of `scale` times the
+    pixels: its depth is the canonical one divided by `scale`, and is multiplied back.
+
+    Args:
+        network: predicts.
+        image: (1, 3 or 4, h, w), see `DepthNetwork.forward`.
+        view: the change.
+    """
+    unit = view.scale if network.config.canonical_focal_length > 0 else 1.0
+    output = network(_changed(image, view, unit))
+    size = image.shape[-2:]
+    depth_m = _aligned(output.depth_m, view, size) * unit
+    if output.scale_m is None:
+        return NetworkOutput(depth_m, None)
+    return NetworkOutput(depth_m, _aligned(output.scale_m, view, size) * unit)
+
+
+def _changed(image: Tensor, view: View, unit: float) -> Tensor:
+    """Return the image as the view shows it; sparse depth in the units of its prediction."""
+    colors = (view.gain * image[:, :COLORS] ** view.gamma).clamp(0.0, 1.0)
+    size = [round(view.scale * length) for length in image.shape[-2:]]
+    changed = resize_maps(colors, size)
+    if image.shape[1] > COLORS:  # nearest: 0 is no depth to interpolate
+        sparse = functional.interpolate(image[:, COLORS:] / unit, size, mode="nearest")
+        changed = torch.cat([changed, sparse], dim=1)
+    return changed.flip(-1) if view.flip else changed
+
+
+def _aligned(maps: Tensor, view: View, size: torch.Size) -> Tensor:
+    """Return maps of a view at the pixels of the image."""
+    return resize_maps(maps.flip(-1) if view.flip else maps, size)
