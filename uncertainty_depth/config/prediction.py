@@ -55,13 +55,13 @@ class RawPredictorConfig:
         maximum=MAX_SEED,
     )
     inference_dropout_rate: float = option(
-        0.1,
+        0.2,
         "fraction of the units that inference_dropout drops",
         minimum=0.0,
         maximum=0.9,
     )
     feature_noise_ratio: float = option(
-        0.3,
+        0.5,
         "standard deviation of feature_noise over that of each feature map",
         minimum=0.0,
         maximum=10.0,
