@@ -143,6 +143,7 @@ def plot(curves: dict[str, Curve], path: Path) -> None:
     axes.axhline(100 * DANGEROUS, color="grey", linewidth=0.8)
     axes.set_xlim(0.0, 2.5)
     axes.set_yscale("symlog", linthresh=1.0)
+    axes.set_ylim(0.0, 30.0)
     axes.set_xlabel("mean free distance given away (m)")
     axes.set_ylabel(f"frames overestimated by > {DANGER_M} m (%)")
     axes.legend(title="margin")
