@@ -135,7 +135,7 @@ class _Part:
             tuple(summary["notes"]),
             None if trained_on is None else tuple(trained_on),
             tuple(summary["geometry"].get("warnings", [])),
-            Unfamiliarity(**report.details["unfamiliarity"]),
+            Unfamiliarity(**report.details.get("unfamiliarity", {})),
         )
 
 
