@@ -154,7 +154,7 @@ def test_kept_points_land_where_opencv_projects_them(world, raw):
     np.testing.assert_array_equal(np.stack([columns, rows], axis=1), expected)
 
 
-def test_info_says_that_a_camera_is_distorted_and_what_is_done(bag, capsys):
-    assert main(["info", str(bag)]) == 0
+def test_info_says_that_a_camera_is_distorted_and_what_is_done(bag, capsys, tmp_path):
+    assert main(["info", str(bag), "--output", str(tmp_path / "overlay.png")]) == 0
     said = capsys.readouterr().out
     assert "/camera/direct/camera_info is distorted (plumb_bob): images are rectified" in said
