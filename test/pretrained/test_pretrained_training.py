@@ -14,7 +14,12 @@ import torch
 from safetensors.torch import load_file
 
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.config import METHODS, NetworkConfig, PredictorConfig, TrainingConfig
+from uncertainty_depth.config import (
+    TRAINED_METHODS,
+    NetworkConfig,
+    PredictorConfig,
+    TrainingConfig,
+)
 from uncertainty_depth.inference.deployment import prepare
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder import folder as model_folder
@@ -129,7 +134,7 @@ def test_a_killed_training_goes_on_as_if_nothing_had_been(options, source, tmp_p
         assert path.read_bytes() == (tmp_path / "killed" / path.name).read_bytes()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", TRAINED_METHODS)
 def test_every_method_is_trained_and_served_at_the_images_size(method, options, source, tmp_path):
     small = options("depth_anything_metric", input_size=(42, 42))
     training = replace(TRAINING, epochs=1, method=method)
