@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -30,9 +30,6 @@ from uncertainty_depth.network.learned_dropout import ConcreteDropout, Variation
 from uncertainty_depth.records import SampleRange
 from uncertainty_depth.uncertainty.estimator import Place, components_of
 from uncertainty_depth.uncertainty.moments import Estimate, Moments
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 KEY_MODULUS = 2**64
 THRESHOLDS = 2**16
@@ -54,7 +51,7 @@ class StochasticPasses(ABC):
         """Return the functions of maps and streams that replace the network's dropout layers."""
 
     @classmethod
-    def load(cls, model: ModelFolder, place: Place) -> Self:
+    def load(cls, model: ModelFolder, place: Place) -> StochasticPasses:
         """Load the model's last member."""
         return cls(place(model.load(model.members[-1])))
 
