@@ -31,6 +31,13 @@ from uncertainty_depth.calibration.table import text
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.data.source import open_source
 from uncertainty_depth.evaluation.frame_table import flatten
+from uncertainty_depth.experiments.nyu_methods import (
+    ROWS,
+    TRAINING_FREE,
+    TRAINING_FREE_LAPLACE,
+    Row,
+    prediction,
+)
 from uncertainty_depth.experiments.tables import markdown, mean_and_deviation
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import OnlineMetrics
@@ -61,15 +68,17 @@ COLUMNS = {
     "Spearman": "spearman",
 }
 DEPTH_COLUMNS = ("abs_rel", "rmse", "a1")
-NYU_ROWS = (
-    ("multi_epochs", "multi_epochs"),
-    ("multi_epochs_laplace", "multi_epochs"),
-    ("multi_epochs_laplace_long", "multi_epochs"),
-    ("multi_epochs", "mc_dropout"),
-    ("multi_epochs_laplace", "mc_dropout"),
+NYU_CALIBRATED = ("multi_epochs", "multi_epochs_laplace", "mc_dropout", "mc_dropout_laplace")
+NYU_SCORED = (
+    "multi_epochs",
+    "multi_epochs_laplace",
+    "multi_epochs_long",
+    "mc_dropout",
+    "mc_dropout_laplace",
+    *TRAINING_FREE,
+    *TRAINING_FREE_LAPLACE,
 )
-"""(training, method); a training's folder is its name and "-SEED"."""
-NYU_CALIBRATED = tuple(row for row in NYU_ROWS if row[0] != "multi_epochs_laplace_long")
+"""Rows of the NYU experiment."""
 Scores = Mapping[str, Sequence[Mapping[str, float]]]
 """Title to the metrics of each seed, by dotted name."""
 
@@ -205,7 +214,7 @@ def demo_calibration(_: Inputs) -> str:
     rows = []
     for trial in calibration.trials:
         rows.append([trial.name, "before", *_scores(trial.before)])
-        rows.append([f"map: {trial.sigma_map.kind}", "after", *_scores(trial.after)])
+        rows.append([f"map: {trial.sigma_map.name}", "after", *_scores(trial.after)])
     before, after = calibration.scores()
     rows.append(["mean", "before", *_scores(before)])
     rows.append(["", "after", *_scores(after)])
@@ -223,7 +232,7 @@ def _scores(scores: Mapping[str, float]) -> list[str]:
 
 
 def _outcome(calibration: Calibration) -> str:
-    kind = calibration.choice.sigma_map.kind
+    kind = calibration.choice.sigma_map.name
     worse = ", ".join(LABELS[name] for name in calibration.harmed())
     return f"The map of all is '{kind}'; " + (
         f"refused, because worse on frames not used: {worse}.\n" if worse else "written.\n"
@@ -233,15 +242,15 @@ def _outcome(calibration: Calibration) -> str:
 def nyu_scores(inputs: Inputs) -> str:
     """Score all finished seeds of the NYU experiment's networks on the official test split."""
     scores: dict[str, list[dict[str, float]]] = {}
-    for training, method in NYU_ROWS:
-        folders = nyu_folders(inputs, training)
-        title = f"{training}, {method}"
+    for name in NYU_SCORED:
+        row = ROWS[name]
+        folders = nyu_folders(inputs, row.variant)
+        title = nyu_title(row)
         if len(folders) > 1:
             title += f" ({len(folders)} seeds)"
         for folder in folders:
-            predictor = Predictor(folder, PredictorConfig(method=method, calibrated=False))
-            metrics = score(predictor, f"nyu:{inputs.data}:test")
-            print(json.dumps({f"{folder.name}, {method}": metrics}), file=sys.stderr)
+            metrics = score(Predictor(folder, prediction(row)), f"nyu:{inputs.data}:test")
+            print(json.dumps({f"{folder.name}, {nyu_title(row)}": metrics}), file=sys.stderr)
             scores.setdefault(title, []).append(metrics)
     return depth_table(scores) + "\n" + sigma_table(scores)
 
@@ -249,17 +258,22 @@ def nyu_scores(inputs: Inputs) -> str:
 def nyu_calibration(inputs: Inputs) -> str:
     """Calibrate seed 0 on the first two thirds of the test split, and report on the last."""
     rows = []
-    for training, method in NYU_CALIBRATED:
-        folder = nyu_folders(inputs, training)[0]
-        predictor = Predictor(folder, PredictorConfig(method=method, calibrated=False))
+    for name in NYU_CALIBRATED:
+        row = ROWS[name]
+        predictor = Predictor(nyu_folders(inputs, row.variant)[0], prediction(row))
         calibration = _calibrated(predictor, [f"nyu:{inputs.data}:test"])
         before, after = calibration.scores()
-        title = f"{training}, {method}"
-        rows.append([title, calibration.distribution, "before", *_scores(before)])
+        rows.append([nyu_title(row), calibration.distribution, "before", *_scores(before)])
         is_refused = ", refused" if calibration.harmed() else ""
-        kind = calibration.choice.sigma_map.kind
+        kind = calibration.choice.sigma_map.name
         rows.append([f"map: {kind}{is_refused}", "", "after", *_scores(after)])
     return markdown(["", "distribution", "", *LABELS.values()], rows)
+
+
+def nyu_title(row: Row) -> str:
+    """Return the training and the method of a row, with its samples where they are its own."""
+    samples = f" --samples {row.samples}" if row.samples != PredictorConfig().samples else ""
+    return f"{row.variant}, {row.served}{samples}"
 
 
 def nyu_folders(inputs: Inputs, training: str) -> list[Path]:

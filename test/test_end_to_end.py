@@ -15,7 +15,7 @@ from uncertainty_depth.config import NetworkConfig, SourceConfig
 from uncertainty_depth.data.recording import Recording
 from uncertainty_depth.data.source import open_source
 from uncertainty_depth.evaluation.summary import UNCERTAINTY_ROWS, row
-from uncertainty_depth.model_folder.folder import create, set_members, write_member
+from uncertainty_depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
 
 WORLD = ["--worlds", "2", "--frames", "4", "--width", "80", "--height", "60", "--rings", "16"]

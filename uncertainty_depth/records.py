@@ -92,6 +92,25 @@ class DepthPrediction:
     unfamiliarity: float | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """What a prediction is made from.
+
+    Attributes:
+        image: (H, W, 3) uint8, RGB, any size.
+        stamp_ns: time of the image, nanoseconds; part of the noise's seed.
+        camera: of the image; its focal length scales depth and sigma, see `rescale_depth`. None
+            predicts the depth of a camera like the training's.
+        sparse_m: (H, W) known depth for a model with sparse input, metres, NaN or 0 where
+            unknown; None or nowhere known: the image alone.
+    """
+
+    image: NDArray[np.uint8]
+    stamp_ns: int = 0
+    camera: Camera | None = None
+    sparse_m: NDArray[np.floating] | None = None
+
+
 @dataclass(frozen=True)
 class SampleRange:
     """Which of the MC-dropout samples or ensemble members make a prediction.
@@ -122,7 +141,9 @@ class PredictedFrame:
         camera: the intrinsics at this size; None where a source has none.
         ground_truth_m: (H, W) float32, metres, NaN where nothing is known.
         name: what a person calls this frame (file stem, or the stamp in seconds).
-        image: (H, W, 3) uint8 RGB, for the report; None where there is none.
+        image: (h, w, 3) uint8 RGB, for the report; None where there is none.
+        is_registered: a pixel of the image and of the maps, which have its size, look in the same
+            direction.
     """
 
     stamp_ns: int
@@ -132,3 +153,4 @@ class PredictedFrame:
     ground_truth_m: NDArray[np.float32]
     name: str
     image: NDArray[np.uint8] | None = None
+    is_registered: bool = True

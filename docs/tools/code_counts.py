@@ -15,6 +15,7 @@ import ast
 import statistics
 import sys
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -197,11 +198,13 @@ def traced() -> Iterator[dict[tuple[str, str], None]]:
             name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
             functions.setdefault((path.relative_to(PACKAGE).as_posix(), name))
 
+    threading.setprofile(record)  # of threads that start in the block: reading is on one
     sys.setprofile(record)
     try:
         yield functions
     finally:
         sys.setprofile(None)
+        threading.setprofile(None)
 
 
 if __name__ == "__main__":

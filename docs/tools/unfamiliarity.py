@@ -13,7 +13,7 @@ import numpy as np
 
 from uncertainty_depth.config import PredictorConfig, SourceConfig
 from uncertainty_depth.corruption.corruption import Corruption
-from uncertainty_depth.corruption.kinds import KINDS
+from uncertainty_depth.corruption.names import CORRUPTIONS
 from uncertainty_depth.data.source import open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics.classification import auroc
@@ -47,7 +47,7 @@ def main(model: str, others: list[str]) -> None:
     print(f"| home | | {known.mean():.2f} | {(known > 1).mean():.0%} |")
     for notation in others:
         row(notation, known, scores(predictor, (frame.image for frame in frames(notation))))
-    for kind in KINDS:
+    for kind in CORRUPTIONS:
         corrupt = Corruption(kind, 3)
         images = (corrupt(frame.image, frame.stamp_ns, frame.ground_truth_m) for frame in home)
         row(f"{kind} 3", known, scores(predictor, images))

@@ -7,7 +7,7 @@ import torch
 
 from uncertainty_depth.calibration.sample import Sample
 from uncertainty_depth.config import NetworkConfig
-from uncertainty_depth.model_folder.folder import create, set_members, write_member
+from uncertainty_depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
 
 

@@ -71,7 +71,6 @@ def test_data_like_those_fitted_to_are_not_noted(fitted, caplog):
     monitor = DataMonitor("scale", fitted)
     for _ in range(20):
         monitor.add_sigma(sigma_map(0.11, 0.49))
-        monitor.add_ground_truth(np.full((60, 80), 4.0), camera())
     assert monitor.notes() == []
     assert not caplog.messages
 
@@ -99,19 +98,7 @@ def test_few_frames_are_noted_too(fitted):
     assert len(monitor.notes()) == 1
 
 
-def test_ground_truth_and_camera_outside_are_noted(fitted):
-    monitor = DataMonitor("scale", fitted)
-    truth = np.where(np.arange(4800).reshape(60, 80) % 2, 20.0, np.nan)
-    monitor.add_ground_truth(truth, camera(120.0, width=160))
-    depth, aspect = monitor.notes()
-    assert "100% of the ground truth is outside" in depth
-    assert "the camera's aspect is 2.67, and 1.33 to 1.33 in the data" in aspect
-    monitor.add_ground_truth(truth, camera(80.0))
-    assert "focal length per width is 1" in monitor.notes()[1]
-
-
 def test_a_map_of_an_earlier_version_is_never_unlike():
     monitor = DataMonitor("scale", None)
     monitor.add_sigma(sigma_map(5, 9))
-    monitor.add_ground_truth(np.full((60, 80), 50.0), camera())
     assert monitor.notes() == []

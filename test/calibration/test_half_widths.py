@@ -23,7 +23,8 @@ from uncertainty_depth.config import CalibrationConfig, PredictorConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics.distributions import LEVELS
-from uncertainty_depth.model_folder.folder import read, set_calibration
+from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.model_folder.writing import set_calibration
 
 MAP = SigmaMap("scale", (0.0, 1.0), (0.0, 2.0))
 LINE = np.linspace(0.1, 3.0, 99)

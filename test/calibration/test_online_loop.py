@@ -116,3 +116,33 @@ def test_switching_it_off_takes_effect_at_once() -> None:
     state.config = replace(state.config, use_online_calibration=False)
     assert state.at(round(101.1e9), "raw").correction == IDENTITY
     assert state.last.source == "own"
+
+
+def test_sigma_is_widened_until_lidar_corrects_it_and_never_shrinks_in_between() -> None:
+    state = CorrectionInForce(replace(ON, calibration_max_rate=1.5))
+    unfamiliarity = 3.0
+
+    def published(second: float) -> float:
+        """Return published sigma over the model's own."""
+        factor = state.at(round(second * 1e9), "").correction.max_factor
+        return factor * state.widening(unfamiliarity)
+
+    assert published(0) == unfamiliarity
+    state.receive(ReceivedEstimate(10**9, "", constant(4.0)))
+    moving = [published(second) for second in range(1, 12)]
+    assert min(moving) >= unfamiliarity - 1e-9
+    assert moving[-1] == pytest.approx(4.0)
+    assert state.widening(unfamiliarity) == 1.0  # LiDAR alone tells
+    assert state.last.source == "online"
+    later = round((11 + ON.calibration_timeout) * 1e9)
+    assert state.at(later, "").source == "own"
+    assert state.widening(unfamiliarity) == unfamiliarity
+
+
+def test_without_online_calibration_every_frame_is_widened_by_its_own_unfamiliarity() -> None:
+    state = CorrectionInForce()
+    factors = []
+    for second, unfamiliarity in enumerate((0.5, 2.0, 1.5, None)):
+        state.at(second * 10**9, "")
+        factors.append(state.widening(unfamiliarity))
+    assert factors == [1.0, 2.0, 1.5, 1.0]

@@ -20,7 +20,8 @@ from uncertainty_depth.errors import CalibrationError, ModelError, SourceError
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import auce
 from uncertainty_depth.metrics.distributions import distribution_of
-from uncertainty_depth.model_folder.folder import export_half, read, set_calibration, set_members
+from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.model_folder.writing import export_half, set_calibration, set_members
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.synthetic.source import synthesize
 
@@ -440,15 +441,20 @@ def test_a_map_of_other_data_is_said_by_the_report_and_the_log(model, bag, tmp_p
     arguments = ["evaluate", str(bag), "--model", str(model), "--samples", "2", "--device", "cpu"]
     output = tmp_path / "report"
     assert main([*arguments, "--output", str(output)]) == 0
-    notes = json.loads((output / "summary.json").read_text())["notes"]
-    unlike = [note for note in notes if "(isotonic 50%) was fitted to, rooms" in note]
-    assert len(unlike) == 2, "raw sigma and ground truth"
-    topics = ("of the raw sigmas are outside", "of the ground truth is outside 0.1 to 0.2 m")
-    for topic in topics:
-        assert len([message for message in caplog.messages if topic in message]) == 1
+    summary = json.loads((output / "summary.json").read_text())
+    for notes, topic in (
+        (summary["notes"], "of the raw sigmas are outside"),
+        (summary["verdict"]["notes"], "of the ground truth lies outside 0.1 to 0.2 m"),
+    ):
+        (unlike,) = (note for note in notes if "(isotonic 50%) was fitted to, rooms" in note)
+        assert topic in unlike
+    topic = "of the raw sigmas are outside"
+    assert len([message for message in caplog.messages if topic in message]) == 1
     raw_output = tmp_path / "raw"
     assert main([*arguments, "--no-calibrated", "--output", str(raw_output)]) == 0
-    assert json.loads((raw_output / "summary.json").read_text())["notes"] == []
+    raw = json.loads((raw_output / "summary.json").read_text())
+    assert raw["notes"] == []
+    assert not [note for note in raw["verdict"]["notes"] if "was fitted to" in note]
 
 
 def test_half_of_nyu_calibrates_the_other_half():

@@ -17,28 +17,25 @@ def evaluate(report, *options):
     return ["evaluate", SOURCE, "--model", MODEL, "--output", report, "--samples", "1", *options]
 
 
+FOLD = {"module": "uncertainty_depth.metrics.online", "owner": "module", "name": "fold_errors"}
+
+
 @pytest.mark.parametrize(
-    "place",
-    [
-        {"name": "predict"},
-        {
-            "module": "uncertainty_depth.metrics.online",
-            "owner": "module",
-            "name": "fold_errors",
-        },
-    ],
+    ("place", "finished"),
+    [({"name": "predict"}, (2,)), (FOLD, (2, 3))],  # the third may be in the network meanwhile
 )
-def test_evaluate_finishes_the_frame_and_writes_its_report(strike, tmp_path, place):
+def test_evaluate_finishes_the_frame_and_writes_its_report(strike, tmp_path, place, finished):
     done = strike(evaluate(tmp_path / "report"), **place)
     assert done.returncode == 130, done.stderr
     assert "Traceback" not in done.stderr
     summary = json.loads((tmp_path / "report" / "summary.json").read_text())
-    assert summary["frames"]["evaluated"] == 2
+    frames = summary["frames"]["evaluated"]
+    assert frames in finished
     assert summary["notes"] == ["interrupted: only the first frames of about 12 were read"]
     metrics = saved_state.read(tmp_path / "report").evaluation.metrics
     counts = metrics._state.tables["error.count"].sum()
-    assert (metrics.frames, metrics.pixels) == (2, counts) == (2, summary["pixels"])
-    assert len(list(csv.reader((tmp_path / "report" / "frames.csv").open()))) == 1 + 2
+    assert (metrics.frames, metrics.pixels) == (frames, counts) == (frames, summary["pixels"])
+    assert len(list(csv.reader((tmp_path / "report" / "frames.csv").open()))) == 1 + frames
     assert (tmp_path / "report" / "report.html").stat().st_size > 10_000
 
 

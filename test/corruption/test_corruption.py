@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.corruption.corruption import SEEDED, Corruption, notation, parse
-from uncertainty_depth.corruption.kinds import KINDS, SEVERITIES
+from uncertainty_depth.corruption.names import CORRUPTIONS, SEVERITIES
 from uncertainty_depth.corruption.source import CorruptedSource, corrupted
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.records import Frame, Skipped
@@ -26,10 +26,10 @@ def photo() -> np.ndarray:
 
 
 def test_every_kind_has_its_function() -> None:
-    assert set(KINDS) == {"fog", *SEEDED}
+    assert set(CORRUPTIONS) == {"fog", *SEEDED}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CORRUPTIONS)
 def test_a_higher_severity_changes_the_image_more(kind: str) -> None:
     image = photo()
     images = [Corruption(kind, severity)(image, STAMP, DEPTH_M) for severity in SEVERITIES]
@@ -41,7 +41,7 @@ def test_a_higher_severity_changes_the_image_more(kind: str) -> None:
     np.testing.assert_array_equal(image, photo())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CORRUPTIONS)
 def test_the_stamp_is_the_seed(kind: str) -> None:
     corruption = Corruption(kind, 3)
     first = corruption(photo(), STAMP, DEPTH_M)
@@ -73,7 +73,7 @@ def test_fog_takes_the_nearest_depth_where_lidar_has_none() -> None:
 
 
 def test_tiny_images_are_corrupted_too() -> None:
-    for kind in KINDS:
+    for kind in CORRUPTIONS:
         for shape in ((1, 1, 3), (3, 7, 3)):
             image = np.full(shape, 100, np.uint8)
             assert Corruption(kind, 5)(image, 0, None).shape == shape
@@ -82,8 +82,8 @@ def test_tiny_images_are_corrupted_too() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("fog", "KIND:SEVERITY"),
-        ("fog:x", "KIND:SEVERITY"),
+        ("fog", "NAME:SEVERITY"),
+        ("fog:x", "NAME:SEVERITY"),
         ("snow:3", "'snow'"),
         ("fog:6", "severity of fog is 6"),
         ("fog:0", "severity of fog is 0"),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 
 import cv2
 import numpy as np
@@ -18,6 +19,7 @@ from uncertainty_depth.data.bag import BagSource
 from uncertainty_depth.data.recording import Topic
 from uncertainty_depth.data.topics import TopicChooser
 from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.evaluation.overlap import read_ahead
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.records import Frame, Skipped
@@ -110,10 +112,11 @@ def test_every_format_gives_the_same_frames_each_time(
 ):
     source = BagSource(as_format(write_bag()), CONFIG)
     assert len(source) == 5
-    for _ in range(2):
-        check_frames(source, range(5), image_at, points_at, lidar_to_camera, camera)
+    for frames in (source, read_ahead(source)):  # here, and on another thread
+        check_frames(frames, range(5), image_at, points_at, lidar_to_camera, camera)
     assert source.notes == []
-    first = next(iter(source))
+    with closing(read_ahead(source)) as begun:
+        first = next(begun)
     assert (first.stamp_ns, first.name) == (1_700_000_000_000_000_000, "1700000000.000000000")
     assert_array_equal(first.camera.intrinsics, camera.intrinsics)
 

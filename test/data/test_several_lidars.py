@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +15,11 @@ from numpy.testing import assert_allclose
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.data.bag import BagSource
-from uncertainty_depth.data.nearest_clouds import NearestClouds
-from uncertainty_depth.data.pairing import Pairer
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.data.ground_truth import merged_scan
+from uncertainty_depth.data.pairing import NearestClouds, Pairer
+from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
-from uncertainty_depth.geometry.scans import merged_scan
-from uncertainty_depth.geometry.transforms import transform_from
+from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.records import Frame, Scan, Skipped
 from uncertainty_depth.writers.bag_writer import BagWriter
 
@@ -99,6 +98,21 @@ def test_wrong_names_and_one_pose_for_two_are_refused(two_lidars):
     one_pose = SourceConfig(lidar_topic=BOTH.lidar_topic, lidar_to_camera=(0, 0, 0, 0, 0, 0, 1))
     with pytest.raises(SourceError, match="names 2 LiDARs and lidar_to_camera is one pose"):
         BagSource(bag, one_pose)
+    three_poses = replace(one_pose, lidar_to_camera=3 * one_pose.lidar_to_camera)
+    with pytest.raises(ConfigError, match="lidar_to_camera has 21 numbers; expected 14"):
+        BagSource(bag, three_poses)
+
+
+def test_poses_of_the_option_are_those_of_tf(two_lidars, lidar_to_camera):
+    """The second frame has no cloud of the first LiDAR: the pose of the other is its own."""
+    bag = two_lidars({0}, {0, 1})
+    poses = (lidar_to_camera, lidar_to_camera @ REAR_IN_FRONT)
+    option = tuple(np.concatenate([parameters_from(pose) for pose in poses]).tolist())
+    given = list(BagSource(bag, replace(BOTH, lidar_to_camera=option)))[:2]
+    of_tf = list(BagSource(bag, BOTH))[:2]
+    for with_option, with_tf in zip(given, of_tf, strict=True):
+        assert_allclose(with_option.scan.lidar_to_camera, with_tf.scan.lidar_to_camera, atol=1e-9)
+        assert_allclose(with_option.scan.points, with_tf.scan.points, atol=1e-5)
 
 
 def test_what_one_lidar_sees_past_an_edge_is_hidden_by_the_other(camera):
@@ -147,10 +161,10 @@ def test_each_stream_is_paired_as_it_would_be_alone(stamps, data):
         expected[stream] += pairer.flush()
     assert [outcome.reference for outcome in outcomes] == stamps[0]
     together = zip(*expected.values(), strict=True)
-    clouds = [tuple(item.cloud for item in pair if item.cloud is not None) for pair in together]
-    assert [outcome.cloud or () for outcome in outcomes] == clouds
-    assert several.counts["paired"] == sum(map(bool, clouds))
+    clouds = [tuple(item.cloud for item in pair) for pair in together]
+    assert [outcome.cloud or (None, None) for outcome in outcomes] == clouds
+    assert several.counts["paired"] == sum(map(any, clouds))
     assert several.counts["unmatched"] == len(clouds) - several.counts["paired"]
-    lacking = Counter(name for pair in clouds if len(pair) == 1 for name in alone)
-    present = Counter(name for pair in clouds if len(pair) == 1 for name, _ in pair)
-    assert several.incomplete == lacking - present
+    for lidar, name in enumerate(alone):
+        lacking = [pair for pair in clouds if pair[lidar] is None and any(pair)]
+        assert several.incomplete[name] == len(lacking)

@@ -16,10 +16,10 @@ from uncertainty_depth.engines.export import export
 from uncertainty_depth.engines.runtimes import is_installed
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.model_folder.folder import create, set_members, write_member
+from uncertainty_depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import SampleRange
-from uncertainty_depth.uncertainty.mc_dropout import SeededDropout, random_stream
+from uncertainty_depth.uncertainty.noise import CPU, SeededDropout, frame_streams
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 CONFIG = PredictorConfig(samples=5, chunk=3, seed=3, device="cpu")
@@ -52,7 +52,8 @@ def write_model(path, method, **options):
         else:
             torch.manual_seed(number)
             made.decoder.final.reset_parameters()
-            made.decoder.ups[1].conv.reset_parameters()
+            decoder = getattr(made.decoder, "decoder", made.decoder)  # a residual one wraps it
+            decoder.ups[1].conv.reset_parameters()
         write_member(path, name, made)
     set_members(path, list(names), method)
     return path
@@ -194,7 +195,7 @@ def test_exported_files_run_as_their_description_says(models, references, method
     description = json.loads((tmp_path / "graphs.json").read_text())
     pixels = (IMAGE / np.float32(255)).transpose(2, 0, 1)[None]
     assert list(pixels.shape) == description["image"]["shape"]
-    streams = [random_stream(CONFIG.seed, STAMP, sample) for sample in range(CONFIG.samples)]
+    streams = frame_streams(CONFIG, STAMP, range(CONFIG.samples), CPU)
     noise = {}
     for number, each in enumerate(description["noise"]):
         drawn = SeededDropout(each["rate"]).noise(streams, _channels_first(each))

@@ -187,16 +187,14 @@ def test_worst_frames_are_apart_in_time():
 
 
 def test_interrupted_run_returns_the_frames_so_far():
-    class Interrupted(ListSource):
-        def __iter__(self):
-            yield frame(0)
-            signal.raise_signal(signal.SIGINT)
-            yield frame(1)
-            yield frame(2)
+    class Interrupted(NoisyPredictor):
+        def predict(self, image, stamp_ns, camera=None):
+            if stamp_ns == 100:
+                signal.raise_signal(signal.SIGINT)
+            return super().predict(image, stamp_ns, camera)
 
-    evaluation = evaluate(
-        Interrupted([None] * 5), NoisyPredictor(), EvaluationConfig(), progress=False
-    )
+    records = [frame(index) for index in range(5)]
+    evaluation = evaluate(ListSource(records), Interrupted(), EvaluationConfig(), progress=False)
     assert evaluation.interrupted
     assert evaluation.summary()["frames"]["evaluated"] == 2
     assert not evaluate(

@@ -2,6 +2,7 @@
 """Sums over units of frames lose no frame, are bounded, and share full units when copied."""
 
 import copy
+import tracemalloc
 
 import numpy as np
 from hypothesis import given
@@ -32,6 +33,25 @@ def test_units_are_few_and_lose_no_frame(frames):
     assert tables["sums"].sum(axis=0).tolist() == [frames * (frames - 1) / 2, frames]
     assert (tables["sums"][:-1, 1] == units.frames_per_unit).all()
     assert (np.diff(tables["sums"][:, 0] / tables["sums"][:, 1]) > 0).all(), "in order"
+
+
+def test_a_merge_takes_no_more_memory_than_the_units_have():
+    """Tables of all units, taken beside them, make a node grow at every merge."""
+    one = {"sums": np.ones(2000)}
+    tracemalloc.start()
+    try:
+        units = Units({"sums": ((2000,), "float64")})
+        for _ in range(MAX_UNITS):
+            units.add(one)
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        units.add(one)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert units.frames_per_unit == 2
+    assert peak - before < 4 * one["sums"].nbytes
+    assert [unit["sums"][0] for unit in units._units] == [2.0] * (MAX_UNITS // 2) + [1.0]
 
 
 @given(st.integers(0, 400), st.integers(0, 400), st.integers(0, 40))

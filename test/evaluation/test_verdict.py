@@ -120,6 +120,33 @@ def test_camera_unlike_the_training_changes_the_domain(fx_per_width, height, exp
     assert judge(evaluation, model, []).lines[-1].color == expected
 
 
+FITTED_TO = {"depth_range_m": [0.5, 20.0], "sources": ["rooms"], "camera": None}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, []),
+        ({"depth_range_m": [0.5, 2.0]}, ["of the ground truth lies outside 0.5 to 2 m"]),
+        ({"camera": {"focal_length_per_width": [0.68, 0.7], "aspect": [1.33, 1.34]}}, []),
+        (
+            {"camera": {"focal_length_per_width": [1.5, 1.5], "aspect": [1.33, 1.34]}},
+            ["focal length / image width is 0.69, and 1.50 in the data"],
+        ),
+        ({"depth_range_m": "a few", "camera": 3, "sources": 7}, []),
+    ],
+)
+def test_data_unlike_those_of_the_calibration_are_noted(evaluate_moments, model, change, words):
+    calibrated = {**model, "calibration": "scale", "fitted_to": {**FITTED_TO, **change}}
+    notes = judge(evaluate_moments(frames=12), calibrated, []).notes
+    told = [note for note in notes if "(scale) was fitted to, rooms" in note]
+    assert len(told) == len(words)
+    assert all(word in note for word, note in zip(words, told, strict=True))
+    assert not any(
+        "was fitted to" in note for note in judge(evaluate_moments(frames=12), model, []).notes
+    )
+
+
 def test_domain_is_grey_without_a_camera(model):
     evaluation = Evaluation()
     truth = np.full((24, 32), 3, np.float32)

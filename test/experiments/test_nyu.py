@@ -84,7 +84,8 @@ def test_rows_have_three_baselines_and_a_time(finished):
 def test_numbers_are_those_of_evaluate_on_the_same_folder(finished, nyu_like, name):
     row = ROWS[name]
     predictor = Predictor(
-        finished / "models" / f"{row.variant}-0", PredictorConfig(method=row.served)
+        finished / "models" / f"{row.variant}-0",
+        PredictorConfig(method=row.served, sampling="independent"),
     )
     flat = flatten(
         evaluate(

@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from uncertainty_depth.experiments.nyu_ideal import NOISE, RECIPES, draw_truths, score_drawn
-from uncertainty_depth.experiments.nyu_search import Passes, SmallFrames, load_networks
+from uncertainty_depth.experiments.nyu_passes import Passes, load_networks
+from uncertainty_depth.experiments.nyu_search import SmallFrames
 from uncertainty_depth.metrics import OnlineMetrics
 
 SHAPE = (200, 200)

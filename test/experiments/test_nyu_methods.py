@@ -17,11 +17,13 @@ from uncertainty_depth.experiments.nyu_data import FirstFrames, data_folder, ope
 from uncertainty_depth.experiments.nyu_methods import (
     FULL,
     ROWS,
+    TRAINING_FREE,
     VARIANTS,
     load,
     model_name,
     options,
     plan,
+    prediction,
     train_models,
 )
 from uncertainty_depth.options import from_arguments
@@ -101,8 +103,23 @@ def test_rows_are_the_papers_methods_and_known_ones():
         "learned_error",
         "log_likelihood",
         "self_teaching",
+        "post",
+        "tta",
+        "inference_dropout",
+        "feature_noise",
     }
     assert all(row.served in METHODS and row.variant in VARIANTS for row in ROWS.values())
+
+
+@pytest.mark.parametrize("name", TRAINING_FREE)
+def test_methods_without_training_share_the_networks_of_multi_epochs(name):
+    headless = ROWS[name]
+    with_head = ROWS[f"{name}_laplace"]
+    assert headless.variant == ROWS["multi_epochs"].variant
+    assert with_head.variant == ROWS["multi_epochs_laplace"].variant
+    assert headless.cheap
+    assert with_head.cheap
+    assert prediction(headless) == prediction(with_head)
 
 
 def test_a_training_of_other_options_is_not_overwritten(nyu_models, nyu_like, tiny_settings):
@@ -115,7 +132,16 @@ def test_a_training_of_other_options_is_not_overwritten(nyu_models, nyu_like, ti
 
 @pytest.mark.parametrize(
     ("row", "passes"),
-    [("multi_epochs", 2), ("mc_dropout", 8), ("log_likelihood", 1), ("learned_error", 1)],
+    [
+        ("multi_epochs", 2),
+        ("mc_dropout", 8),
+        ("log_likelihood", 1),
+        ("learned_error", 1),
+        ("post", 2),
+        ("tta_laplace", 8),
+        ("inference_dropout", 8),
+        ("feature_noise_laplace", 8),
+    ],
 )
 def test_a_row_is_served_raw_by_its_own_method(nyu_models, row, passes):
     described = load(nyu_models / "models", ROWS[row]).describe()

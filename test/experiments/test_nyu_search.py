@@ -9,13 +9,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.experiments.nyu_data import open_splits
+from uncertainty_depth.experiments.nyu_passes import Passes, load_networks
 from uncertainty_depth.experiments.nyu_recipes import ALL_PLACES, Recipe, dropout, questions
 from uncertainty_depth.experiments.nyu_search import (
-    Passes,
     SmallFrames,
     collect,
     fit_maps,
-    load_networks,
     parts_of,
     score_recipes,
     some_pixels,
@@ -56,7 +55,9 @@ def estimated(nyu_models, image, variant, method, part="total", samples=8):
         read(nyu_models / "models" / f"{variant}-0"), lambda network: network
     )
     return estimator.estimate(
-        image_tensor(image[None]), STAMP, PredictorConfig(samples=samples)
+        image_tensor(image[None]),
+        STAMP,
+        PredictorConfig(samples=samples, sampling="independent"),
     ).maps(part)
 
 

@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.geometry.focal_length import depth_factor, relative_focal_length
+from uncertainty_depth.geometry.focal_length import (
+    camera_ranges,
+    depth_factor,
+    relative_focal_length,
+)
 
 
 def camera(focal_length: float, width: int = 320, height: int = 240) -> Camera:
@@ -34,3 +38,16 @@ def test_twice_the_focal_length_is_twice_the_depth_for_the_same_image() -> None:
     far = depth_factor(camera(400.0), 0.8)
     assert far == pytest.approx(2 * near)
     assert depth_factor(camera(400.0), 0.0) == 1.0
+
+
+def test_ranges_are_min_and_max_of_focal_length_per_width_and_of_aspect() -> None:
+    cameras = [camera(60, 80, 60), None, camera(100, 80, 60), camera(64, 160, 60)]
+    assert camera_ranges(cameras) == {
+        "focal_length_per_width": [0.4, 1.25],
+        "aspect": [1.333333, 2.666667],
+    }
+
+
+def test_without_a_camera_there_is_no_range() -> None:
+    assert camera_ranges([]) is None
+    assert camera_ranges([None, None]) is None

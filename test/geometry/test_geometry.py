@@ -22,7 +22,7 @@ from uncertainty_depth.geometry.camera import (
 from uncertainty_depth.geometry.transforms import (
     parameters_from,
     transform_from,
-    transform_from_option,
+    transforms_from_option,
 )
 
 CAMERA = Camera(32, 24, np.array([[20.0, 0, 15.5], [0, 22.0, 11.5], [0, 0, 1]]))
@@ -185,10 +185,14 @@ def test_what_is_no_transform_is_refused(values):
 
 def test_the_option_needs_seven_numbers():
     with pytest.raises(ConfigError, match="has 3 numbers; expected 7"):
-        transform_from_option((1.0, 2.0, 3.0))
-    assert_array_equal(
-        transform_from_option((1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 1.0))[:3, 3], [1, 2, 3]
-    )
+        transforms_from_option((1.0, 2.0, 3.0))
+    first = (1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 1.0)
+    second = (4.0, 5.0, 6.0, 0.0, 0.0, 0.0, 1.0)
+    (transform,) = transforms_from_option(first)
+    assert_array_equal(transform[:3, 3], [1, 2, 3])
+    with pytest.raises(ConfigError, match=r"has 7 numbers; expected 14: .* of each of 2 LiDARs"):
+        transforms_from_option(first, lidars=2)
+    assert [pose[2, 3] for pose in transforms_from_option(first + second, lidars=2)] == [3, 6]
 
 
 def test_a_camera_scales_with_its_image_whose_borders_stay_where_they_are():

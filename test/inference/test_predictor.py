@@ -27,9 +27,9 @@ from uncertainty_depth.config import (
 from uncertainty_depth.errors import ConfigError, MessageError, ModelError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.model_folder.folder import (
+from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.model_folder.writing import (
     create,
-    read,
     set_calibration,
     set_members,
     write_member,
@@ -214,7 +214,7 @@ def test_a_value_that_is_not_finite_is_nan_in_both_maps(model, monkeypatch):
     depth[0, 0] = np.inf
     sigma[-1, -1] = np.nan
     maps = (torch.from_numpy(depth), torch.zeros(64, 80), torch.from_numpy(sigma).square())
-    monkeypatch.setattr(predictor._estimator, "estimate", lambda *_: Estimate(*maps))
+    monkeypatch.setattr(predictor._estimator, "estimate_batch", lambda *_: [Estimate(*maps)])
     found = predictor.predict(random_image(64, 80), STAMP)
     assert np.isnan(found.depth_m[[0, -1], [0, -1]]).all()
     assert np.array_equal(np.isnan(found.depth_m), np.isnan(found.sigma_m))
@@ -442,3 +442,51 @@ def test_a_method_without_training_serves_any_model(method, trained_for, tmp_pat
     assert (found.sigma_m > 0).mean() > 0.9
     again = Predictor(folder, config).predict(image, STAMP)
     assert np.array_equal(found.sigma_m, again.sigma_m)
+
+
+@pytest.mark.parametrize(
+    ("method", "option", "then", "now"),
+    [
+        ("inference_dropout", "inference_dropout_rate", 0.2, 0.3),
+        ("feature_noise", "feature_noise_ratio", 0.5, 0.6),
+        ("tta", "samples", 8, 2),
+    ],
+)
+def test_a_calibration_at_another_strength_of_the_noise_is_refused(
+    method, option, then, now, model, tmp_path
+):
+    folder = tmp_path / "model"
+    shutil.copytree(model, folder)
+    config = PredictorConfig(method=method, device="cpu")
+    assert Predictor(folder, config).describe()[option] == then
+    set_calibration(folder, method, affine(0.0, 3.0), {option: then})
+    predictor = Predictor(folder, config)
+    assert predictor.describe()["calibration"] == "affine"
+    other = replace(config, **{option: now})
+    words = (
+        f"{option} is {now}, but the calibration of {method} .* fitted at {then}, .* calibrated"
+    )
+    with pytest.raises(ConfigError, match=words):
+        predictor.config = other
+    with pytest.raises(ConfigError, match=words):
+        Predictor(folder, other)
+    assert Predictor(folder, replace(other, calibrated=False)).describe()[option] == now
+    without_head = replace(other, component="epistemic")
+    assert Predictor(folder, without_head).describe()["calibration"] == "identity"
+
+
+def test_a_calibration_of_samples_otherwise_related_is_not_served_silently(
+    model, tmp_path, caplog
+):
+    folder = tmp_path / "model"
+    shutil.copytree(model, folder)
+    config = PredictorConfig(method="mc_dropout", device="cpu", samples=2)
+    set_calibration(folder, "mc_dropout", affine(0.0, 3.0), {"sampling": "independent"})
+    with pytest.raises(ConfigError, match=r"sampling is stratified, but .* at independent"):
+        Predictor(folder, config)
+    before = Predictor(folder, replace(config, sampling="independent"))
+    assert before.describe()["calibration"] == "affine"
+    assert "how samples were related" not in caplog.text
+    set_calibration(folder, "mc_dropout", affine(0.0, 3.0), {"distribution": "gaussian"})
+    Predictor(folder, config)
+    assert "does not say how samples were related" in caplog.text

@@ -1,4 +1,4 @@
-"""Both launch files start nodes that become ready and end cleanly (launch_testing).
+"""The launch files start nodes that become ready and end cleanly (launch_testing).
 
 `launch_test test/launch/test_launch_files.py`, or pytest with launch_testing's plugin, in a
 workspace where the package is installed.
@@ -34,7 +34,7 @@ def include(name, **arguments):
 
 @pytest.mark.launch_test
 def generate_test_description():
-    """Start the depth node with the shipped model, and the evaluator beside it."""
+    """Start the depth node with the shipped model, the evaluator, and the sigma node."""
     return LaunchDescription(
         [
             include("depth", model="demo", image="/camera/image_raw"),
@@ -43,6 +43,13 @@ def generate_test_description():
                 lidar="/lidar/points",
                 lidar_to_camera=AT_THE_CAMERA,
                 output=tempfile.mkdtemp(),
+            ),
+            include(
+                "sigma",
+                confidence_type="variance",
+                depth="/stereo/depth",
+                confidence="/stereo/variance",
+                depth_camera_info="/stereo/camera_info",
             ),
             launch_testing.actions.ReadyToTest(),
         ]
@@ -58,10 +65,13 @@ class TestStart(unittest.TestCase):
     def test_the_evaluator_says_what_it_waits_for(self, proc_output):
         proc_output.assertWaitFor("nothing on /lidar/points", timeout=STARTS_WITHIN_S)
 
+    def test_the_sigma_node_says_what_it_reads(self, proc_output):
+        proc_output.assertWaitFor("sigma from variance", timeout=STARTS_WITHIN_S)
+
 
 @launch_testing.post_shutdown_test()
 class TestEnd(unittest.TestCase):
     """After the launch was shut down."""
 
-    def test_both_nodes_end_cleanly(self, proc_info):
+    def test_all_nodes_end_cleanly(self, proc_info):
         launch_testing.asserts.assertExitCodes(proc_info)

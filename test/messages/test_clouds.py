@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.messages.clouds import cloud_points
+from uncertainty_depth.messages.clouds import cloud_points, lidar_points
 
 DATATYPES = {"f4": 7, "f8": 8}
+PREDICTED = [SimpleNamespace(name=name) for name in ("uncertainty", "confidence_ratio")]
 
 
 def message(
@@ -151,3 +152,13 @@ def test_whatever_a_message_claims_it_is_read_or_refused(sizes, offsets, data):
     except MessageError:
         return
     assert len(found) <= sizes["height"] * sizes["width"]
+
+
+def test_predicted_points_are_no_lidars():
+    cloud = message(points_of(4))
+    assert_array_equal(lidar_points(cloud), cloud_points(cloud))
+    cloud.fields.extend(PREDICTED)
+    assert len(cloud_points(cloud)) == 4
+    with pytest.raises(MessageError, match="its points are predicted") as caught:
+        lidar_points(cloud)
+    assert caught.value.reason == "cloud_of_prediction"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -34,8 +35,20 @@ def estimate() -> OnlineEstimate:
     return made
 
 
-def test_how_a_prediction_was_made_is_read_back() -> None:
+@pytest.mark.parametrize("unfamiliarity", [None, 1 / 3, 0.0])
+def test_how_a_prediction_was_made_is_read_back(unfamiliarity: float | None) -> None:
+    info = replace(INFO, unfamiliarity=unfamiliarity, widened_by=4 / 3)
+    assert read_info(info_values(info)) == info
     assert read_info(info_values(INFO)) == INFO
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [("unfamiliarity", "nan"), ("unfamiliarity", "-1"), ("widened_by", "0.5"), ("widened_by", "")],
+)
+def test_an_unfamiliarity_that_is_none_is_refused(key: str, text: str) -> None:
+    with pytest.raises(MessageError, match="widened_by"):
+        read_info(info_values(INFO) | {key: text})
 
 
 def test_intervals_are_gaussian_where_the_estimate_is_in_force() -> None:

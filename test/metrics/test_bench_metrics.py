@@ -6,12 +6,14 @@ import importlib.util
 import pytest
 
 from uncertainty_depth.bench import metrics as bench
+from uncertainty_depth.bench.metric_drift import feed
+from uncertainty_depth.bench.metric_peers import poggi_loop
 from uncertainty_depth.metrics import sparsification
 
 
 def test_the_loop_that_is_timed_gives_the_same_areas():
     pixels = bench.draw(2000, seed=1)
-    areas = bench.poggi_loop(*(values.astype("float64") for values in pixels))
+    areas = poggi_loop(*(values.astype("float64") for values in pixels))
     assert areas == pytest.approx(
         {name: sparsification(*pixels, name).ause for name in ("abs_rel", "rmse", "a1")}, rel=1e-9
     )
@@ -28,7 +30,7 @@ def test_every_row_has_both_times():
 
 
 def test_feeding_many_pixels_drifts_by_rounding_only():
-    drift = bench.feed(200_000)
+    drift = feed(200_000)
     assert drift.pixels == 200_000
     assert drift.state_bytes <= 8_000_000
     assert max(drift.relative.values()) < 1e-13

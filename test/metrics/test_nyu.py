@@ -111,13 +111,13 @@ def test_trimmed_n_merci_is_that_of_an_alpha_next_to_it(scored):
         assert (drawn[name] <= near.max(axis=1) * (1 + 5e-3)).all(), name
 
 
-def test_the_metrics_of_the_summary_are_within_a_thousandth(scored):
+def test_the_metrics_of_the_summary_are_within_a_thousandth_and_withdrawn_within_two(scored):
     metrics, _, (depth, sigma, truth) = scored
     error = np.abs(depth - truth)
     found = metrics.compute()["uncertainty"]
     assert found["n_merci"] == pytest.approx(n_merci(error, sigma), rel=1e-3)
     assert found["n_merci_withdrawn"] == pytest.approx(
-        n_merci(error, sigma, withdrawn=True), rel=1e-3
+        n_merci(error, sigma, withdrawn=True), rel=2e-3
     )
     assert found["n_merci_trimmed"] == pytest.approx(n_merci(error, sigma, trimmed=True), rel=1e-3)
 

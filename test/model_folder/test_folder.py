@@ -12,13 +12,8 @@ from safetensors.torch import load_file, save_file
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder import folder as module
-from uncertainty_depth.model_folder.folder import (
-    create,
-    export_half,
-    read,
-    set_members,
-    write_member,
-)
+from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.model_folder.writing import create, export_half, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
 
 CONFIG = NetworkConfig(backbone="tiny", decoder_width=16, head="laplace", input_size=(64, 48))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -47,6 +48,33 @@ def scene_at():
     return scene
 
 
+class ShownCamera(NamedTuple):
+    """A camera image beside the depth: brighter where it is nearer.
+
+    Attributes:
+        topic: of the images.
+        frame_id: of the images.
+        size: factor of width and height.
+        delay_ns: of the stamps, after the depth's.
+    """
+
+    topic: str = "/stereo/left/image"
+    frame_id: str = "camera"
+    size: int = 2
+    delay_ns: int = 0
+
+    def write(self, writer, time_ns, now):
+        grey = (255 / now.truth).clip(0, 255).astype(np.uint8)
+        pixels = np.repeat(grey, 3).reshape(HEIGHT, WIDTH, 3)
+        enlarged = pixels.repeat(self.size, 0).repeat(self.size, 1)
+        writer.image(self.topic, time_ns + self.delay_ns, self.frame_id, enlarged)
+
+
+@pytest.fixture(scope="session")
+def shown_camera():
+    return ShownCamera
+
+
 @pytest.fixture
 def write_camera(tmp_path):
     return camera_writer(tmp_path)
@@ -69,6 +97,7 @@ def camera_writer(folder):
         first=0,
         truth_image=False,
         confidence_delay_ns=0,
+        image=None,
     ):
         depth_topic, confidence_topic = topics
         with BagWriter(folder / name) as writer:
@@ -82,6 +111,8 @@ def camera_writer(folder):
                 if confidence_topic:
                     delayed_ns = time_ns + confidence_delay_ns
                     writer.image(confidence_topic, delayed_ns, "camera", confidence(now))
+                if image is not None:
+                    image.write(writer, time_ns, now)
                 if truth_image:
                     writer.image("/truth/image", time_ns, "camera", now.truth)
                 else:

@@ -175,3 +175,12 @@ def test_from_a_bag_to_metres_and_back_by_the_command(write_camera, tmp_path, ca
 def test_what_calibrate_cannot_do_is_one_sentence(options, words, tmp_path, capsys):
     assert main(["calibrate", str(tmp_path), *options]) == 1
     assert words in capsys.readouterr().err
+
+
+def test_a_confidence_that_is_constant_is_told_before_its_map_is_written(write_camera, caplog):
+    topics = ("/stereo/depth/image", "/stereo/confidence")
+    bag = write_camera(topics, confidence=lambda s: np.ones_like(s.sigma), frames=8)
+    names = ["--depth-topic", topics[0], "--confidence-topic", topics[1]]
+    options = ["--confidence-type", "rank_up", "--dry-run"]
+    assert main(["calibrate", str(bag), *names, *options]) == 0
+    assert "the confidence is 1 in every pixel of every frame" in caplog.text

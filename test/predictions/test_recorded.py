@@ -11,6 +11,7 @@ import pytest
 
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import EvaluationConfig, SourceConfig
+from uncertainty_depth.errors import SourceError
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.predictions.evaluate import evaluate
 from uncertainty_depth.predictions.interpreter import Interpreter
@@ -132,6 +133,28 @@ def test_a_depth_image_can_be_the_ground_truth(write_camera):
     assert alone.summary()["depth"] == evaluation.summary()["depth"]
 
 
+def test_a_prediction_is_never_its_own_ground_truth(bag, tmp_path):
+    """A written bag has the points of the predicted depth too, on a topic like a LiDAR's."""
+    truth = run(bag, confidence_type="sigma")[0].summary()["depth"]
+    topics = ("/depth/image_rect", "/uncertainty/image_rect")
+    written = tmp_path / "written"
+    code, _ = command(
+        bag, tmp_path, "--depth-topic", TOPICS[0], "--confidence-topic", TOPICS[1],
+        "--confidence-type", "sigma", "--write-bag", str(written),
+    )  # fmt: skip
+    assert code == 0
+    again, _, _ = run(written, topics, confidence_type="sigma")
+    assert again.summary()["depth"] == pytest.approx(truth)
+    with pytest.raises(SourceError, match="holds points of predicted depth"):
+        run(written, topics, SourceConfig(lidar_topic="/points"), confidence_type="sigma")
+
+
+def test_options_of_recorded_predictions_are_refused_with_a_model(bag, tmp_path, capsys):
+    arguments = ["evaluate", str(bag), "--model", "demo", "--output", str(tmp_path / "report")]
+    assert main([*arguments, "--align", "median"]) == 1
+    assert "align is 'median' and the model is demo" in capsys.readouterr().err
+
+
 def test_stamps_that_differ_are_counted_on_both_sides(write_camera):
     bag = write_camera(TOPICS, confidence_delay_ns=1_000_000)
     evaluation, _, _ = run(bag)
@@ -140,6 +163,9 @@ def test_stamps_that_differ_are_counted_on_both_sides(write_camera):
         "evaluated": 0,
         "skipped": {"depth_without_uncertainty": FRAMES, "uncertainty_without_depth": FRAMES},
     }
+    for here, there in (TOPICS, TOPICS[::-1]):
+        (sentence,) = [text for text in evaluation.first_skips.values() if f"on {here} at" in text]
+        assert f"no partner of the same stamp on {there}; expected" in sentence
 
 
 def test_sizes_that_differ_are_counted(write_camera):
@@ -155,6 +181,14 @@ def test_sparse_ground_truth_is_not_aligned_to(write_camera):
     assert evaluation.frames()["skipped"] == {"too_few_points_to_align": FRAMES}
     whole, _, _ = run(bag, align="scale", align_per="source")
     assert whole.evaluated == FRAMES, "all frames together have enough"
+
+
+def test_a_source_without_points_to_align_to_says_what_to_change(write_camera):
+    bag = write_camera(
+        TOPICS, depth=lambda s: np.where(np.arange(64) < 1, s.depth, np.nan), frames=1
+    )
+    with pytest.raises(SourceError, match=r"24 pixels .* at least 30: another --depth-topic"):
+        run(bag, align="scale", align_per="source")
 
 
 SCALES = (0.5, 0.6, 0.4, 0.5)

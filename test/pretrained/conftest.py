@@ -21,6 +21,7 @@ from transformers import (
     GLPNConfig,
     PretrainedConfig,
     PreTrainedModel,
+    PromptDepthAnythingConfig,
     Swinv2Config,
     Tipsv2DptConfig,
     Tipsv2VisionConfig,
@@ -141,6 +142,13 @@ def configs() -> dict[str, PretrainedConfig]:
             depths=[1] * 4,
             num_attention_heads=[1, 1, 2, 2],
             decoder_hidden_size=8,
+        ),
+        "prompt_depth_anything": PromptDepthAnythingConfig(
+            backbone_config=dinov2(),
+            depth_estimation_type="metric",
+            reassemble_hidden_size=16,
+            head_hidden_size=4,
+            **FUSION,
         ),
         "tipsv2": tipsv2(),
         "zoedepth": ZoeDepthConfig(

@@ -169,7 +169,7 @@ def test_mc_dropout_is_the_naive_way_with_the_same_masks(family, network):
     """Each sample by a whole pass of a network with the dropout masks of `McDropout`."""
     wrapped = network(family)
     images = image(family, 1)
-    config = PredictorConfig(samples=3, chunk=3)
+    config = PredictorConfig(samples=3, chunk=3, sampling="independent")
     expected = []
     estimator = McDropout(wrapped)
     for sample in range(config.samples):

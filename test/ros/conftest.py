@@ -325,7 +325,7 @@ def tiny_model(tmp_path_factory):
     import torch
 
     from uncertainty_depth.config import NetworkConfig
-    from uncertainty_depth.model_folder.folder import create, set_members, write_member
+    from uncertainty_depth.model_folder.writing import create, set_members, write_member
     from uncertainty_depth.network.hourglass import Hourglass
 
     folder = tmp_path_factory.mktemp("models") / "tiny"

@@ -5,7 +5,12 @@ from __future__ import annotations
 
 import pytest
 
-from uncertainty_depth.ros.camera_names import arguments_of_camera, camera_names
+from uncertainty_depth.ros.camera_names import (
+    arguments_of_camera,
+    camera_names,
+    refuse_camera_in,
+    topics_of_camera,
+)
 
 
 @pytest.mark.parametrize("text", ["front rear", "front,rear", " front,  rear "])
@@ -31,6 +36,54 @@ def test_the_name_stands_in_any_argument_and_reports_are_kept_apart():
         arguments_of_camera("rear", {"output": "day"})
 
 
+def test_topics_of_a_shared_node_are_those_of_a_node_in_the_cameras_namespace():
+    topics = {"image": "/{camera}/image_raw", "camera_info": "camera_info", "lidar/points": "/l"}
+    assert topics_of_camera("rear", topics) == {
+        "rear/image": "/rear/image_raw",
+        "rear/camera_info": "rear/camera_info",
+        "rear/lidar/points": "/l",
+    }
+
+
+def test_a_shared_node_has_one_value_of_each_parameter():
+    refuse_camera_in({"model": "demo", "samples": ""})
+    with pytest.raises(ValueError, match="one_process has one model for all cameras"):
+        refuse_camera_in({"model": "{camera}.model"})
+
+
+def test_one_process_starts_one_depth_node_and_an_evaluator_per_camera():
+    launching = pytest.importorskip(
+        "uncertainty_depth.ros.launching", reason="the launch library is not installed"
+    )
+    from launch.launch_context import LaunchContext
+
+    context = LaunchContext()
+    context.launch_configurations.update(
+        {
+            "cameras": "front rear",
+            "one_process": "true",
+            "output": "",
+            "image": "/{camera}/image_raw",
+            "camera_info": "camera_info",
+            "lidar": "/lidar",
+            "tf": "/tf",
+            "tf_static": "/tf_static",
+            "use_sim_time": "",
+            **{item.name: "" for item in launching.parameters_of(launching.DEPTH)},
+        }
+    )
+    started = launching.start_nodes(context, [launching.DEPTH, launching.EVALUATOR])
+    assert len(started) == 3  # the depth node, and an evaluator in each namespace
+    cameras = ["front", "rear"]
+    assert launching.parameter_overrides(launching.DEPTH, context, cameras) == {"cameras": cameras}
+    pairs = launching.camera_remappings(launching.DEPTH, context, cameras)
+    assert ("rear/image", "/rear/image_raw") in pairs
+    assert ("front/image/compressed", "/front/image_raw/compressed") in pairs
+    context.launch_configurations["cameras"] = ""
+    with pytest.raises(ValueError, match="one_process is true, but cameras is empty"):
+        launching.start_nodes(context, [launching.DEPTH])
+
+
 def test_the_nodes_are_started_once_per_camera():
     launching = pytest.importorskip(
         "uncertainty_depth.ros.launching", reason="the launch library is not installed"
@@ -38,7 +91,13 @@ def test_the_nodes_are_started_once_per_camera():
     from launch.launch_context import LaunchContext
 
     context = LaunchContext()
-    context.launch_configurations |= {"cameras": "front rear", "output": ""}
+    context.launch_configurations.update(
+        {
+            "cameras": "front rear",
+            "one_process": "false",
+            "output": "",
+        }
+    )
     groups = launching.start_nodes(context, [launching.DEPTH, launching.EVALUATOR])
     assert len(groups) == 2
     context.launch_configurations["cameras"] = ""

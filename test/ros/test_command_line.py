@@ -140,6 +140,10 @@ def real(graph, tiny_model):
             node.get_publisher_names_and_types_by_node,
             node.get_service_names_and_types_by_node,
         )
+        graph.until(
+            lambda: "/rosout" in dict(node.get_publisher_names_and_types_by_node(name, "/")),
+            "the node's log, which every node has, in the graph",
+        )
         names_and_types = [query(name, "/") for query in queries]
         graph.stop(node)
         return [

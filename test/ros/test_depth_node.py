@@ -74,6 +74,12 @@ class FakePredictor:
         depth = image[..., 0].astype(np.float32)
         return DepthPrediction(depth, depth / 10)
 
+    def predict_batch(self, observations, samples=None, widen=True):
+        return [
+            self.predict(one.image, one.stamp_ns, one.camera, samples, one.sparse_m)
+            for one in observations
+        ]
+
     def check(self, config):
         if config.component == "aleatoric":
             raise ConfigError("component is 'aleatoric', which fake does not have")
@@ -94,6 +100,12 @@ def start(graph, monkeypatch):
     return start_node
 
 
+def health(node):
+    """Return the counts of the node's only camera."""
+    (camera,) = node.cameras
+    return camera.health
+
+
 def red(value=4):
     image = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
     image[..., 0] = value
@@ -101,7 +113,7 @@ def red(value=4):
 
 
 def dropped(node):
-    return node.health.dropped()
+    return health(node).dropped()
 
 
 def test_maps_carry_the_image_header_and_metres(graph, start, make):
@@ -125,7 +137,7 @@ def test_maps_carry_the_image_header_and_metres(graph, start, make):
     assert latencies.wait()[0].data > times.wait()[0].data > 0
     assert infos.messages == []
     info.publish(make.camera_info(1, 2 * WIDTH, 2 * HEIGHT, focal=50.0))
-    graph.until(lambda: node._camera.info is not None, "camera info in the node")
+    graph.until(lambda: node.cameras[0].camera.info is not None, "camera info in the node")
     images.publish(make.image(1_700_000_001_000_000_000, red(), "left_optical"))
     scaled = infos.wait()[0]
     assert (scaled.width, scaled.height, scaled.k[0], scaled.p[2]) == (
@@ -155,7 +167,7 @@ def test_color_images_and_points_are_published_only_for_subscribers(
     info = graph.publisher(CameraInfo, "camera_info")
     images = graph.publisher(Image, "image")
     info.publish(make.camera_info(0, WIDTH, HEIGHT))
-    graph.until(lambda: node._camera.info is not None, "camera info in the node")
+    graph.until(lambda: node.cameras[0].camera.info is not None, "camera info in the node")
     views = ("points", "depth/image_color", "uncertainty/image_color")
     graph.until(lambda: not any(map(node.count_subscribers, views)), "end of other subscribers")
     images.publish(make.image(1, red(4)))
@@ -184,13 +196,13 @@ def test_a_frame_whose_points_fail_is_published_and_not_counted_as_dropped(
     def fail(*_):
         raise ValueError("no points today")
 
-    monkeypatch.setattr(node._outputs.views, "publish", fail)
+    monkeypatch.setattr(node.cameras[0].outputs.views, "publish", fail)
     depths = graph.inbox(Image, "depth/image_rect")
     images = graph.publisher(Image, "image")
     images.publish(make.image(1, red()))
     depths.wait()
-    graph.until(lambda: node.health.counts().get("views_failed") == 1, "the failure counted")
-    assert node.health.counts()["processed"] == 1
+    graph.until(lambda: health(node).counts().get("views_failed") == 1, "the failure counted")
+    assert health(node).counts()["processed"] == 1
     assert dropped(node) == {}
 
 
@@ -203,11 +215,11 @@ def test_points_wait_for_camera_info_and_ignore_an_uncalibrated_one(graph, start
     images.publish(make.image(1, red()))
     depths.wait(1)
     info.publish(CameraInfo(width=WIDTH, height=HEIGHT))
-    graph.until(lambda: node._camera.info is not None, "camera info in the node")
+    graph.until(lambda: node.cameras[0].camera.info is not None, "camera info in the node")
     images.publish(make.image(2, red()))
     depths.wait(2)
     info.publish(make.camera_info(3, WIDTH, HEIGHT))
-    graph.until(lambda: node._camera.info.k[0] > 0, "calibrated camera info")
+    graph.until(lambda: node.cameras[0].camera.info.k[0] > 0, "calibrated camera info")
     images.publish(make.image(3, red()))
     assert [stamp_ns(message.header) for message in points.wait(1)] == [3]
 
@@ -223,13 +235,13 @@ def test_only_the_newest_frame_waits_and_every_other_is_counted(graph, start, ma
     for stamp in range(2, 8):
         images.publish(make.image(stamp, red()))
         graph.until(
-            lambda stamp=stamp: node.health.counts()["received"] == stamp,
+            lambda stamp=stamp: health(node).counts()["received"] == stamp,
             f"image {stamp} in the node",
         )
     predictor.gate.set()
     assert [stamp_ns(message.header) for message in depths.wait(2)] == [1, 7]
-    graph.until(lambda: node.health.counts()["processed"] == 2, "both counted")
-    assert node.health.counts() | {"received": 7} == {
+    graph.until(lambda: health(node).counts()["processed"] == 2, "both counted")
+    assert health(node).counts() | {"received": 7} == {
         "received": 7,
         "processed": 2,
         "dropped.queue_full": 5,
@@ -404,14 +416,17 @@ def test_every_image_of_a_burst_is_counted(graph, start, make):
         images.publish(make.image(stamp, red()))
     graph.until(
         lambda: (
-            sum(node.health.counts().get(key, 0) for key in ("received", "lost_in_transport"))
+            sum(health(node).counts().get(key, 0) for key in ("received", "lost_in_transport"))
             == 300
         ),
         "every image in a counter",
     )
     node._predictor.gate.set()
-    graph.until(lambda: node.health.counts().get("processed") == 2, "the first and the last image")
-    counts = node.health.counts()
+    graph.until(
+        lambda: health(node).counts().get("processed") == 2,
+        "the first and the last image",
+    )
+    counts = health(node).counts()
     assert counts["received"] == 2 + counts["dropped.queue_full"]
 
 
@@ -509,7 +524,7 @@ def test_whatever_a_change_raises_refuses_it_and_the_node_goes_on(graph, start, 
         "MemoryError: no room for a second network",
     )
     assert node._predictor is before
-    assert (node.config.samples, node._worker.capacity) == (8, 1)
+    assert (node.config.samples, node.cameras[0].queue.capacity) == (8, 1)
     depths = graph.inbox(Image, "depth/image_rect")
     graph.publisher(Image, "image").publish(make.image(1, red()))
     depths.wait()
@@ -544,7 +559,7 @@ def test_an_input_that_cannot_be_subscribed_leaves_the_old_state(graph, start, m
         graph.set_parameters(NODE, compressed_input=True, samples=2, queue_size=3)
     assert node.config.compressed_input is False
     assert node.get_parameter("compressed_input").value is False
-    assert (predictor.config.samples, node._worker.capacity) == (8, 1)
+    assert (predictor.config.samples, node.cameras[0].queue.capacity) == (8, 1)
     depths = graph.inbox(Image, "depth/image_rect")
     graph.publisher(Image, "image").publish(make.image(1, red()))
     depths.wait()
@@ -594,7 +609,7 @@ def test_the_input_may_change_at_run_time(graph, start, make):
     assert info.qos_profile.reliability == ReliabilityPolicy.RELIABLE
     images.publish(make.image(2, red()))
     assert stamp_ns(depths.wait(2)[1].header) == 2
-    assert node._worker.capacity == 4
+    assert node.cameras[0].queue.capacity == 4
 
 
 def test_diagnostics_once_a_second(graph, start, make):

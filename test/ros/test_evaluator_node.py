@@ -513,9 +513,9 @@ def test_best_effort_lidar_is_heard_by_default(graph, start, make):
 
 def test_overridden_quality_of_service_outlives_a_change_at_run_time(graph, start):
     node = start("-p", "qos_overrides./lidar/points.subscription.reliability:=best_effort")
-    before = node._inputs.ground_truth
+    before = node._inputs.ground_truths
     assert graph.set_parameters(NODE, queue_size=7).successful
-    graph.until(lambda: node._inputs.ground_truth is not before, "the new subscription")
+    graph.until(lambda: node._inputs.ground_truths is not before, "the new subscription")
     graph.until(
         lambda: len(graph.node.get_subscriptions_info_by_topic("/lidar/points")) == 1,
         "end of the old subscription",

@@ -7,6 +7,7 @@ pass (test_depth_node), memory that runs out (test_within_memory).
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +16,8 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.srv import GetState
+from rcl_interfaces.srv import GetParameters
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_srvs.srv import SetBool
@@ -28,6 +31,7 @@ from uncertainty_depth.ros import depth_node
 from uncertainty_depth.ros.depth_node import DepthNode
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 
+DEADLINE_S = 60
 S = 1_000_000_000
 MS = 1_000_000
 WIDTH = 32
@@ -60,6 +64,12 @@ class Predictor:
         depth_m = np.full(image.shape[:2], 4, np.float32)
         return DepthPrediction(depth_m, depth_m / 10)
 
+    def predict_batch(self, observations, samples=None, widen=True):
+        return [
+            self.predict(one.image, one.stamp_ns, one.camera, samples, one.sparse_m)
+            for one in observations
+        ]
+
 
 @pytest.fixture
 def start(graph, monkeypatch):
@@ -67,6 +77,12 @@ def start(graph, monkeypatch):
     return lambda **parameters: graph.start(
         DepthNode, **{"model": "fake", "max_frame_age": 0.5, **parameters}
     )
+
+
+def health(node):
+    """Return the counts of the node's only camera."""
+    (camera,) = node.cameras
+    return camera.health
 
 
 def small():
@@ -82,7 +98,7 @@ def test_a_camera_driver_that_dies_and_returns_is_heard_again(graph, start, make
         depths.wait(life + 1)
         graph.node.destroy_publisher(driver)
         graph.until(lambda: graph.node.count_publishers("image") == 0, "driver any more")
-    assert node.health.counts() == {"received": 3, "processed": 3}
+    assert health(node).counts() == {"received": 3, "processed": 3}
 
 
 def test_a_clock_that_jumps_back_stands_still_or_runs_fast(graph, start, make):
@@ -112,7 +128,7 @@ def test_a_clock_that_jumps_back_stands_still_or_runs_fast(graph, start, make):
     diagnostics.wait_for(lambda message: "ahead of this node's clock" in message.status[0].message)
     set_clock(100)
     images.publish(make.image(13 * S, small()))  # of before the jump: stale by the clock
-    graph.until(lambda: node.health.dropped() == {"stale": 1}, "the stale image counted")
+    graph.until(lambda: health(node).dropped() == {"stale": 1}, "the stale image counted")
 
 
 def test_a_fast_camera_fills_neither_memory_nor_the_executor(graph, start, make, monkeypatch):
@@ -125,7 +141,7 @@ def test_a_fast_camera_fills_neither_memory_nor_the_executor(graph, start, make,
     for _ in range(4):
         for _ in range(100):
             images.publish(message)
-        waiting.append(node._worker.waiting())
+        waiting.append(len(node.cameras[0].queue))
         enabled = graph.call(SetBool, "/depth_node/enable", SetBool.Request(data=True))
         assert enabled.success  # a service is answered in between
         memory_mib.append(resources_of().memory_mib)
@@ -133,11 +149,57 @@ def test_a_fast_camera_fills_neither_memory_nor_the_executor(graph, start, make,
     assert memory_mib[-1] - memory_mib[0] < 100  # 300 images have 264 MiB
     graph.until(
         lambda: (
-            node.health.counts().get("processed", 0) + sum(node.health.dropped().values())
-            == node.health.counts()["received"]
+            health(node).counts().get("processed", 0) + sum(health(node).dropped().values())
+            == health(node).counts()["received"]
         ),
         "every image processed or dropped",
     )
+
+
+class HeldPredictor(Predictor):
+    """Begins with a frame, and goes on once it is let go."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.begun = threading.Semaphore(0)
+        self.may_end = threading.Event()
+
+    def predict_batch(self, observations, samples=None, widen=True):
+        self.begun.release()
+        assert self.may_end.wait(DEADLINE_S)
+        return super().predict_batch(observations, samples, widen)
+
+
+def test_services_are_answered_while_the_network_works_and_one_frame_waits(
+    graph, make, monkeypatch
+):
+    """Whoever calls never waits for a frame: all are answered before the first one ends."""
+    monkeypatch.setattr(depth_node, "load_predictor", HeldPredictor)
+    node = graph.start(DepthNode, model="fake", max_frame_age=0.0)
+    predictor = node._predictor
+    images = graph.publisher(Image, "image", 10)
+    message = make.image(1, small())
+    images.publish(message)
+    assert predictor.begun.acquire(timeout=DEADLINE_S)
+    counts = health(node).counts
+    for sent in range(2, 202):
+        images.publish(message)
+        if sent % 5 == 0:  # fewer than the middleware keeps: none is lost on the way
+            graph.until(lambda sent=sent: counts()["received"] == sent, f"image {sent}")
+        if sent % 50 == 0:
+            assert graph.call(SetBool, "/depth_node/enable", SetBool.Request(data=True)).success
+            request = GetParameters.Request(names=["samples"])
+            (value,) = graph.call(GetParameters, "/depth_node/get_parameters", request).values
+            assert value.integer_value == node.config.samples
+            assert graph.set_parameters("/depth_node", samples=sent // 50).successful
+            state = graph.call(GetState, "/depth_node/get_state").current_state
+            assert state.label == "active"
+    graph.until(lambda: counts()["received"] == 201, "the last image")
+    assert len(node.cameras[0].queue) == 1
+    assert counts() == {"received": 201, "dropped.queue_full": 199}
+    assert not predictor.begun.acquire(blocking=False), "one frame in work"
+    predictor.may_end.set()
+    graph.until(lambda: counts().get("processed") == 2, "the one in work, and the one that waits")
 
 
 @pytest.mark.parametrize("weights", ["one member", "all members"])

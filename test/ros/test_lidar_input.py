@@ -42,6 +42,7 @@ class CompletingPredictor:
     device = "cpu"
     half_widths = BY_DISTRIBUTION["gaussian"]
     sparse_input = SparseInput(0)
+    depth_range = (0.3, 12.0)
     passes = 1
     sigma_name = "fake"
 
@@ -53,6 +54,12 @@ class CompletingPredictor:
         if sparse_m is not None:
             depth = np.where(np.isnan(sparse_m), depth, sparse_m)
         return DepthPrediction(depth, depth / 10)
+
+    def predict_batch(self, observations, samples=None, widen=True):
+        return [
+            self.predict(one.image, one.stamp_ns, one.camera, samples, one.sparse_m)
+            for one in observations
+        ]
 
     def check(self, config):
         pass
@@ -72,6 +79,12 @@ def start(graph, monkeypatch):
     return start_node
 
 
+def health(node):
+    """Return the counts of the node's only camera."""
+    (camera,) = node.cameras
+    return camera.health
+
+
 def decoded(message):
     values = np.frombuffer(message.data, np.float32)
     return values.reshape(message.height, message.width)
@@ -86,15 +99,15 @@ def test_the_newest_cloud_reaches_the_model_and_without_one_the_image_does_alone
     clouds = graph.publisher(PointCloud2, "lidar/points")
     infos = graph.publisher(CameraInfo, "camera_info")
     infos.publish(make.camera_info(1, WIDTH, HEIGHT))
-    graph.until(lambda: node._camera.info is not None, "camera info in the node")
+    graph.until(lambda: node.cameras[0].camera.info is not None, "camera info in the node")
     picture = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
 
     images.publish(make.image(1000 * MS, picture))
     assert (decoded(depths.wait(1)[0]) == 9).all()
-    assert node.health.counts()["image_alone.no_cloud"] == 1
+    assert health(node).counts()["image_alone.no_cloud"] == 1
 
     clouds.publish(make.cloud(make.points_on_plane(), 1050 * MS))
-    graph.until(lambda: node._lidar._cloud is not None, "a cloud in the node")
+    graph.until(lambda: node.cameras[0].inputs._lidar._cloud is not None, "a cloud in the node")
     images.publish(make.image(1100 * MS, picture))
     given = decoded(depths.wait(2)[1])
     assert 50 < (given == 4).sum() <= 400
@@ -102,8 +115,8 @@ def test_the_newest_cloud_reaches_the_model_and_without_one_the_image_does_alone
 
     images.publish(make.image(1300 * MS, picture))
     assert (decoded(depths.wait(3)[2]) == 9).all()
-    assert node.health.counts()["image_alone.cloud_too_old"] == 1
-    assert node.health.counts()["processed"] == 3
+    assert health(node).counts()["image_alone.cloud_too_old"] == 1
+    assert health(node).counts()["processed"] == 3
 
 
 def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, start, make):
@@ -115,8 +128,8 @@ def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, start, m
 
     header = make.header(1100 * MS)
     camera = _camera(make)
-    node._lidar._on_cloud(make.cloud(make.points_on_plane(), 1050 * MS))
-    sparse_m = node._lidar.sparse_depth(header, camera, node.config)
+    node.cameras[0].inputs._lidar._on_cloud(make.cloud(make.points_on_plane(), 1050 * MS))
+    sparse_m = node.cameras[0].inputs._lidar.sparse_depth(header, camera, node.config)
     live = evaluation(make, rule)
     live.add_depth(make.image(1100 * MS, np.full((HEIGHT, WIDTH), 5, np.float32)))
     live.add_sigma(make.image(1100 * MS, np.full((HEIGHT, WIDTH), 1, np.float32)))
@@ -129,6 +142,27 @@ def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, start, m
     assert not (given & is_scored).any()
     changed = graph.set_parameters("/depth_node", held_out_fraction=0.0)
     assert not changed.successful
+
+
+def test_a_lidar_that_cannot_be_used_leaves_the_image_alone_in_one_clear_sentence(start, make):
+    node = start(max_cloud_age=0.15)
+    camera = node.cameras[0]
+    lidar = camera.inputs._lidar
+    points = make.points_on_plane()
+    behind = points * [1, 1, -1]
+    for stamp, cloud, sentence in (
+        (1000, make.cloud(points * 1000, 1000 * MS), r"median of 4000, .* expected metres"),
+        (1200, make.cloud(points, 1000 * MS), r"0\.200 s from the image, more than max_cloud_age"),
+        (1000, make.cloud(points, 1200 * MS), r"0\.200 s from the image, more than max_cloud_age"),
+        (1000, make.cloud(behind, 1000 * MS), "no point of the cloud is in the image"),
+        (1000, make.cloud(points[:0], 1000 * MS), "no point of the cloud is in the image"),
+    ):
+        lidar._on_cloud(cloud)
+        arguments = (make.header(stamp * MS), _camera(make), node.config)
+        with pytest.raises(MessageError, match=sentence) as error:
+            lidar._projected(*arguments)
+        assert lidar.sparse_depth(*arguments) is None
+        assert camera.health.counts()[f"image_alone.{error.value.reason}"] >= 1
 
 
 def _camera(make):

@@ -4,19 +4,29 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
+from uncertainty_depth.calibration.correction import IDENTITY as CORRECTION
+from uncertainty_depth.calibration.correction_in_force import InForce
 from uncertainty_depth.config import EvaluatorNodeConfig
+from uncertainty_depth.evaluation import saved_state
+from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.frame_table import flatten
+from uncertainty_depth.evaluation.verdict import judge
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.messages.camera_info import calibration_from_info, camera_from_info
+from uncertainty_depth.messages.online_calibration import PredictionInfo, info_values, read_info
+from uncertainty_depth.messages.stamps import frame_name
+from uncertainty_depth.records import SampleRange
 from uncertainty_depth.ros.extrinsics import FixedExtrinsics
-from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
+from uncertainty_depth.ros.live_evaluation import MAX_WITHOUT_INFO, LiveEvaluation, Scored
+from uncertainty_depth.ros.map_camera import MapCamera
 
 WIDTH = 32
 HEIGHT = 24
@@ -321,7 +331,7 @@ def test_whatever_a_pair_raises_is_a_counted_frame(ready, make, monkeypatch):
         raise OverflowError("Python int too large to convert to C long")
 
     with monkeypatch.context() as patch:
-        patch.setattr("uncertainty_depth.ros.map_ground_truth.cloud_points", fail)
+        patch.setattr("uncertainty_depth.ros.map_ground_truth.lidar_points", fail)
         add_prediction(ready, make, 100 * MS)
         (result,) = add_cloud(ready, make, 100 * MS)
     assert result.reason == "failed"
@@ -358,6 +368,19 @@ def test_maps_of_raw_images_are_scored_with_the_distortion_and_that_is_said(make
     ]
 
 
+def test_a_camera_is_made_anew_only_when_its_info_or_the_size_changes(make):
+    """Its rays, which clouds are made with, are kept as long as the camera is the same object."""
+    maps = MapCamera()
+    maps.info = distorted(make)
+    camera = maps.camera(WIDTH, HEIGHT)
+    maps.info = distorted(make, stamp=100 * MS)
+    assert maps.camera(WIDTH, HEIGHT) is camera
+    half = maps.camera(WIDTH // 2, HEIGHT // 2)
+    assert (half.width, half.intrinsics[0, 0]) == (WIDTH // 2, camera.intrinsics[0, 0] / 2)
+    maps.info = make.camera_info(0, WIDTH, HEIGHT)
+    assert maps.camera(WIDTH, HEIGHT).distortion is None
+
+
 def test_a_raw_ground_truth_image_is_rectified_where_the_maps_are(make):
     depth_m = np.random.default_rng(4).uniform(3, 5, (HEIGHT, WIDTH)).astype(np.float32)
     truths = []
@@ -392,3 +415,63 @@ def test_maps_of_another_aspect_than_their_camera_info_are_counted_and_of_anothe
     add_prediction(evaluation, make, 200 * MS)
     add_cloud(evaluation, make, 200 * MS)
     assert skipped(evaluation) == {"camera_info_wrong_aspect": 1}
+
+
+SCORES = (0.3, 1 / 3, None, 1.7)
+
+
+def info_of(score, widened_by=1.0):
+    info = PredictionInfo(
+        "raw", SampleRange(0, 8), 8, InForce(CORRECTION, "own", "why"), score, widened_by
+    )
+    return read_info(info_values(info))  # as it comes back from the message
+
+
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_unfamiliarity_is_scored_live_as_it_is_offline(order, make, tmp_path):
+    offline = Evaluation()
+    evaluation = LiveEvaluation(
+        EvaluatorNodeConfig(), FixedExtrinsics(IDENTITY), is_described=lambda: True
+    )
+    evaluation.add_camera_info(make.camera_info(0, WIDTH, HEIGHT))
+    results = []
+    for index, score in enumerate(SCORES, 1):
+        stamp = 100 * index * MS
+        if order == "before":
+            results += evaluation.add_prediction_info(stamp, info_of(score))
+        results += add_prediction(evaluation, make, stamp, seed=index)
+        results += add_cloud(evaluation, make, stamp)
+        if order == "after":  # another topic: it may come last
+            assert len(results) == index - 1
+            results += evaluation.add_prediction_info(stamp, info_of(score))
+        scored = results[-1]
+        prediction = replace(scored.prediction, unfamiliarity=score)
+        offline.add(frame_name(stamp), stamp, prediction, scored.ground_truth_m)
+    tables = [each.table.rows() for each in (evaluation.evaluation, offline)]
+    assert list(tables[0].dicts()) == list(tables[1].dicts())
+    assert tables[0].column("unfamiliarity") == pytest.approx(
+        [0.3, 1 / 3, np.nan, 1.7], nan_ok=True
+    )
+    verdicts = [judge(each, {}, None) for each in (evaluation.evaluation, offline)]
+    assert verdicts[0] == verdicts[1]
+    assert verdicts[0].lines[-1].checks[0].name == "unfamiliarity"
+    summary = evaluation.evaluation.summary()["unfamiliarity"]
+    assert summary == offline.summary()["unfamiliarity"]
+    assert (summary["frames"], summary["max"], summary["fraction_above_1"]) == (3, 1.7, 1 / 3)
+    saved_state.save(evaluation.evaluation, tmp_path, {}, tables[0].path.name)
+    again = saved_state.read(tmp_path).evaluation
+    assert again.unfamiliarity == offline.unfamiliarity
+
+
+def test_a_word_that_does_not_come_holds_back_few_frames(make):
+    evaluation = LiveEvaluation(
+        EvaluatorNodeConfig(), FixedExtrinsics(IDENTITY), is_described=lambda: True
+    )
+    evaluation.add_camera_info(make.camera_info(0, WIDTH, HEIGHT))
+    for index in range(1, MAX_WITHOUT_INFO + 3):
+        add_prediction(evaluation, make, 100 * index * MS)
+        add_cloud(evaluation, make, 100 * index * MS)
+    assert evaluation.evaluation.evaluated == 2
+    evaluation.finish()
+    assert evaluation.evaluation.frames()["evaluated"] == MAX_WITHOUT_INFO + 2
+    assert evaluation.evaluation.unfamiliarity.frames == 0

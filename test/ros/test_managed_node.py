@@ -188,7 +188,7 @@ def test_a_change_that_the_evaluator_cannot_make_leaves_the_run_as_it_was(
     frames.publish(100 * MS)
     run = node._run
     graph.until(lambda: run.live.evaluation.evaluated == 1, "the first frame")
-    before = (node.config, run.live.evaluation, node._inputs.ground_truth, run.live.extrinsics)
+    before = (node.config, run.live.evaluation, node._inputs.ground_truths, run.live.extrinsics)
 
     def fail(*_, **__):
         raise OSError("no space left on device")
@@ -204,7 +204,7 @@ def test_a_change_that_the_evaluator_cannot_make_leaves_the_run_as_it_was(
     assert before == (
         node.config,
         run.live.evaluation,
-        node._inputs.ground_truth,
+        node._inputs.ground_truths,
         run.live.extrinsics,
     )
     frames.publish(200 * MS)

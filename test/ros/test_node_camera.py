@@ -51,6 +51,12 @@ class RedIsDepth:
         depth_m = 3 + image[..., 0].astype(np.float32) / 10
         return DepthPrediction(depth_m, depth_m / 10)
 
+    def predict_batch(self, observations, samples=None, widen=True):
+        return [
+            self.predict(one.image, one.stamp_ns, one.camera, samples, one.sparse_m)
+            for one in observations
+        ]
+
     def check(self, config):
         """Every option goes."""
 
@@ -64,6 +70,12 @@ def start(graph, monkeypatch):
     return lambda **parameters: graph.start(
         DepthNode, **{"model": "fake", "max_frame_age": 0.0, **parameters}
     )
+
+
+def health(node):
+    """Return the counts of the node's only camera."""
+    (camera,) = node.cameras
+    return camera.health
 
 
 @pytest.fixture
@@ -156,7 +168,8 @@ def test_an_image_that_its_camera_info_cannot_be_of_is_dropped_and_counted(
     info.publish(raw_info)
     images.publish(make.image(1, image))
     graph.until(
-        lambda: node.health.counts().get("dropped.camera_info_wrong_aspect") == 1, "a counted drop"
+        lambda: health(node).counts().get("dropped.camera_info_wrong_aspect") == 1,
+        "a counted drop",
     )
 
 

@@ -36,6 +36,7 @@ WIDTH = 64
 HEIGHT = 48
 ERROR_M = 0.5
 OWN_SIGMA_M = 0.1
+UNFAMILIARITY = 2.5
 FACTOR = ERROR_M / (1.96 * OWN_SIGMA_M)
 IDENTITY = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -57,7 +58,13 @@ class OverconfidentPredictor:
 
     def predict(self, image, stamp, camera=None, samples=None, sparse_m=None):
         depth_m = np.full(image.shape[:2], 4 + ERROR_M, np.float32)
-        return DepthPrediction(depth_m, np.full_like(depth_m, OWN_SIGMA_M))
+        return DepthPrediction(depth_m, np.full_like(depth_m, OWN_SIGMA_M), UNFAMILIARITY)
+
+    def predict_batch(self, observations, samples=None, widen=True):
+        return [
+            self.predict(one.image, one.stamp_ns, one.camera, samples, one.sparse_m)
+            for one in observations
+        ]
 
     def check(self, config):
         """Every option goes."""
@@ -110,7 +117,7 @@ def factor_of(message) -> float:
 
 def wait_for_estimate(graph, node, time_s: int) -> None:
     """Wait until the depth node has the estimate of this time."""
-    correction = node._predictions._correction
+    correction = node.cameras[0].predictions._correction
 
     def is_there() -> bool:
         estimate = correction._estimate
@@ -122,7 +129,9 @@ def wait_for_estimate(graph, node, time_s: int) -> None:
 def test_sigma_is_corrected_without_running_away_and_returns_when_lidar_is_gone(
     graph, start_depth, make
 ):
-    node = start_depth(use_online_calibration=True, calibration_max_rate=100.0)
+    node = start_depth(
+        use_online_calibration=True, calibration_max_rate=100.0, widen_unfamiliar=True
+    )
     evaluator = graph.start(
         EvaluatorNode, lidar_to_camera=IDENTITY, calibration_min_frames=2, example_frames=0
     )
@@ -140,23 +149,26 @@ def test_sigma_is_corrected_without_running_away_and_returns_when_lidar_is_gone(
             )
             assert factor_of(estimate) == pytest.approx(FACTOR, rel=0.15)
             wait_for_estimate(graph, node, 100 + second)
-    assert sigmas[:2] == pytest.approx([OWN_SIGMA_M] * 2)
+    assert sigmas[:2] == pytest.approx([UNFAMILIARITY * OWN_SIGMA_M] * 2)
     assert sigmas[-1] == pytest.approx(OWN_SIGMA_M * FACTOR, rel=0.15)
     assert info.in_force.source == "online"
+    assert (info.unfamiliarity, info.widened_by) == (UNFAMILIARITY, 1.0)
     assert info.half_widths.at(0.95) == pytest.approx(1.96, abs=0.001)
-    facts = node._facts()
+    facts = node.cameras[0].facts()
     assert facts["calibration"] == "online"
     assert facts["samples_used"] == "8 of 8"
     assert float(evaluator._facts()["calibration.recent_coverage"]) > 0.5
+    unfamiliarity = evaluator._run.live.evaluation.unfamiliarity
+    assert (unfamiliarity.frames, unfamiliarity.highest) == (8, UNFAMILIARITY)
 
     late = graph.inbox(DiagnosticArray, "uncertainty/calibration", LATCHED)  # it is latched
     assert factor_of(late.wait()[0]) == pytest.approx(FACTOR, rel=0.15)
     for second in (118, 119):  # more than calibration_timeout after the last cloud
         sigma, info = robot.image(second)
-    assert sigma == pytest.approx(OWN_SIGMA_M)
+    assert sigma == pytest.approx(UNFAMILIARITY * OWN_SIGMA_M)
     assert info.in_force.source == "own"
     assert info.in_force.reason.startswith("the newest estimate is 12.0 s old")
-    assert node._facts()["calibration"] == "own"
+    assert node.cameras[0].facts()["calibration"] == "own"
 
 
 def test_by_default_sigma_is_the_model_s_own_and_all_samples_are_used(graph, start_depth, make):
@@ -187,7 +199,7 @@ def test_an_estimate_that_cannot_be_read_is_ignored(graph, start_depth, make):
     sigma, info = Robot(graph, make).image(100)
     assert sigma == pytest.approx(OWN_SIGMA_M)
     assert info.in_force.reason.startswith("no estimate has come")
-    assert node.health.dropped() == {}
+    assert node.cameras[0].health.dropped() == {}
 
 
 @pytest.mark.parametrize(("confidence_type", "frames"), [("sigma", 1), ("rank_up", 0)])

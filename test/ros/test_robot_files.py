@@ -15,11 +15,20 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from uncertainty_depth.config import DepthNodeConfig, EvaluatorNodeConfig, ProjectionConfig
-from uncertainty_depth.options import from_mapping
+from uncertainty_depth.config import (
+    DepthNodeConfig,
+    EvaluatorNodeConfig,
+    ProjectionConfig,
+    SigmaNodeConfig,
+)
+from uncertainty_depth.options import element_type, from_mapping
 
 ROOT = Path(__file__).parents[2]
-CONFIG_TYPES = {"depth": DepthNodeConfig, "evaluator": EvaluatorNodeConfig}
+CONFIG_TYPES = {
+    "depth": DepthNodeConfig,
+    "sigma": SigmaNodeConfig,
+    "evaluator": EvaluatorNodeConfig,
+}
 
 
 @pytest.mark.parametrize("name", CONFIG_TYPES)
@@ -144,26 +153,43 @@ def description():
     return load
 
 
-COMMON = {"namespace", "cameras", "use_sim_time", "transports", "rviz", "frame", "tf", "tf_static"}
-NAMES = [
-    {item.name for item in dataclasses.fields(config)}
-    for config in (DepthNodeConfig, EvaluatorNodeConfig)
-]
+COMMON = {
+    "namespace",
+    "cameras",
+    "one_process",
+    "use_sim_time",
+    "transports",
+    "rviz",
+    "frame",
+    "tf",
+    "tf_static",
+}
+NAMES = {
+    name: {item.name for item in dataclasses.fields(config)}
+    for name, config in CONFIG_TYPES.items()
+}
 SAME_LIDAR = {item.name for item in dataclasses.fields(ProjectionConfig)} | {"lidar"}
-SHARED = (NAMES[0] & NAMES[1] | {"params_file", "respawn"}) - SAME_LIDAR
-CAMERA = {"image", "camera_info", "lidar"}
-PREDICTION = {"depth", "uncertainty", "depth_camera_info", "lidar", "ground_truth"}
+PER_NODE = {"params_file", "respawn"}
+SHARED = (NAMES["depth"] | NAMES["sigma"]) & NAMES["evaluator"] - SAME_LIDAR | PER_NODE
+SAME_DEPTH = {"depth", "depth_camera_info"}
+LIDARS = {"lidar", "lidar2", "lidar3", "lidar4"}
+TOPICS = {
+    "depth": {"image", "camera_info", "lidar"},
+    "sigma": {"confidence", *SAME_DEPTH},
+    "evaluate": {"uncertainty", "ground_truth", *LIDARS, *SAME_DEPTH},
+}
 
 
 def own_arguments(launch_file):
     """What the arguments of one node's launch file are called."""
-    if launch_file == "depth":
-        return {item.name for item in dataclasses.fields(DepthNodeConfig)} | SHARED | CAMERA
-    options = {item.name for item in dataclasses.fields(EvaluatorNodeConfig)} | SHARED
-    return {f"evaluator_{name}" if name in SHARED else name for name in options} | PREDICTION
+    if launch_file != "evaluate":
+        return NAMES[launch_file] | PER_NODE | TOPICS[launch_file]
+    options = NAMES["evaluator"] | SHARED
+    own = {f"evaluator_{name}" if name in SHARED else name for name in options}
+    return own | TOPICS[launch_file]
 
 
-@pytest.mark.parametrize("launch_file", ["depth", "evaluate", "robot"])
+@pytest.mark.parametrize("launch_file", ["depth", "sigma", "evaluate", "robot"])
 def test_every_parameter_is_a_launch_argument(description, launch_file):
     arguments = {argument.name for argument in description(launch_file).get_launch_arguments()}
     nodes = ["depth", "evaluate"] if launch_file == "robot" else [launch_file]
@@ -171,9 +197,10 @@ def test_every_parameter_is_a_launch_argument(description, launch_file):
     assert sorted(arguments) == sorted(expected)
 
 
-def test_the_nodes_share_the_arguments_of_their_lidar_alone(description):
-    """One bringup may include both files: launch hands every argument on to the next."""
+def test_nodes_share_the_arguments_of_their_inputs_alone(description):
+    """One bringup may include two files: launch hands every argument on to the next."""
     assert own_arguments("depth") & own_arguments("evaluate") == SAME_LIDAR
+    assert own_arguments("sigma") & own_arguments("evaluate") == SAME_DEPTH
 
 
 @pytest.fixture
@@ -187,7 +214,12 @@ def context(description):
         for argument in description(launch_file).get_launch_arguments():
             context.launch_configurations[argument.name] = ""
         context.launch_configurations.update(arguments)
-        return context, {"depth": launching.DEPTH, "evaluate": launching.EVALUATOR}[launch_file]
+        nodes = {
+            "depth": launching.DEPTH,
+            "sigma": launching.SIGMA,
+            "evaluate": launching.EVALUATOR,
+        }
+        return context, nodes[launch_file]
 
     return make
 
@@ -243,7 +275,10 @@ def test_transports_are_set_only_where_asked_for(context):
     assert changed.environment["FASTDDS_BUILTIN_TRANSPORTS"] == "LARGE_DATA"
 
 
-@pytest.mark.parametrize(("launch_file", "name"), [("depth", "depth"), ("evaluate", "evaluator")])
+@pytest.mark.parametrize(
+    ("launch_file", "name"),
+    [("depth", "depth"), ("sigma", "sigma"), ("evaluate", "evaluator")],
+)
 def test_launch_files_give_no_parameter_the_node_lacks(
     context, unknown, monkeypatch, launch_file, name
 ):
@@ -256,11 +291,13 @@ def test_launch_files_give_no_parameter_the_node_lacks(
     config_type = CONFIG_TYPES[name]
     context_of_file, node = context(launch_file)
     for item in dataclasses.fields(config_type):
-        context_of_file.launch_configurations[node.argument(item.name)] = argument_of(item)
+        argument = argument_of(item, element_type(config_type, item.name))
+        context_of_file.launch_configurations[node.argument(item.name)] = argument
     params_file = str(ROOT / "config" / f"{name}.yaml")
     context_of_file.launch_configurations[node.argument("params_file")] = params_file
     context_of_file.launch_configurations["use_sim_time"] = "false"
-    (started,) = launching.start_node(context_of_file, node)
+    cameras = ["front"] if launch_file == "depth" else []
+    (started,) = launching.start_node(context_of_file, node, cameras)
     file, parameters = evaluate_parameters(
         context_of_file, normalize_parameters(started.parameters)
     )
@@ -270,11 +307,13 @@ def test_launch_files_give_no_parameter_the_node_lacks(
     assert unknown(config_type, ["--params-file", str(file)], **parameters) == []
 
 
-def argument_of(item):
-    """Return a launch argument that sets this field."""
+def argument_of(item, scalar):
+    """Return a launch argument that sets this field, whose elements are scalars of this type."""
     if item.metadata["choices"]:
         return item.metadata["choices"][-1]
-    return {"": "somewhere", (): "0 0 0 0 0 0 1"}.get(item.default, str(item.default))
+    if item.default == ():
+        return "0 0 0 0 0 0 1" if scalar is float else "auce<=0.05, 7"
+    return "somewhere" if item.default == "" else str(item.default)
 
 
 LAUNCH = """

@@ -22,7 +22,11 @@ from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import Frame
 from uncertainty_depth.training import train
-from uncertainty_depth.training.sparse_input import EMPTY_FRACTION, with_sparse_input
+from uncertainty_depth.training.sparse_input import (
+    EMPTY_FRACTION,
+    warn_of_sparse_ground_truth,
+    with_sparse_input,
+)
 
 CPU = PredictorConfig(device="cpu")
 
@@ -59,6 +63,19 @@ def test_at_most_half_of_what_is_known_is_given() -> None:
     images, depth_m = batch()
     inputs, _ = with_sparse_input(images, depth_m, SparseInput(10_000), torch.Generator())
     assert (inputs[:, 3] > 0).sum() / torch.isfinite(depth_m).sum() < 0.5
+
+
+def test_more_than_the_ground_truth_has_is_one_clear_sentence(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    depths_m = batch(9)[1][:, 0].numpy()
+    half = int(np.median(np.isfinite(depths_m).sum(axis=(1, 2)))) // 2
+    warn_of_sparse_ground_truth(depths_m, SparseInput(half))
+    warn_of_sparse_ground_truth(depths_m, SparseInput(0))
+    warn_of_sparse_ground_truth(depths_m, None)
+    assert not caplog.text
+    warn_of_sparse_ground_truth(depths_m, SparseInput(half + 1))
+    assert f"'random:{half + 1}', but half of the frames have" in caplog.text
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ import pytest
 from uncertainty_depth.calibration import SigmaMap
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.model_folder.folder import read, set_calibration
+from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.model_folder.writing import set_calibration
 from uncertainty_depth.records import Frame
 from uncertainty_depth.training import train
 from uncertainty_depth.training.domain import KEYS, domain, median_depth

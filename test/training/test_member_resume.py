@@ -13,14 +13,25 @@ import numpy as np
 import pytest
 from tqdm import tqdm
 
+from uncertainty_depth import atomic
 from uncertainty_depth.config import TrainingConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder import folder as model_folder
-from uncertainty_depth.training import train
+from uncertainty_depth.training import member_run, train
 from uncertainty_depth.training.member_run import MemberRun
 from uncertainty_depth.training.model_run import ModelRun
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
+
+
+@pytest.fixture(autouse=True)
+def plots_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write what a plot shows in its place: drawing takes longer than these trainings."""
+
+    def write(folder: Path, name: str, history, saved_epochs) -> None:
+        atomic.write_text(folder / f"{name}.png", repr((history, saved_epochs)))
+
+    monkeypatch.setattr(member_run, "write_plot", write)
 
 
 def content(folder: Path) -> dict[str, bytes]:

@@ -20,6 +20,7 @@ import torch
 from uncertainty_depth.config import TrainingConfig
 from uncertainty_depth.errors import TrainingError
 from uncertainty_depth.model_folder import folder as model_folder
+from uncertainty_depth.model_folder import writing
 from uncertainty_depth.training import run, side_by_side, train
 from uncertainty_depth.training.frames import TrainingFrames, read_frames
 from uncertainty_depth.training.model_run import ModelRun
@@ -232,7 +233,7 @@ def test_no_more_processes_than_there_is_work_for(
 def test_one_process_at_a_time_changes_the_model(
     small, make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    set_members = model_folder.set_members
+    set_members = writing.set_members
     held = []
 
     def watched(folder: Path, names, method, training) -> None:
@@ -243,7 +244,7 @@ def test_one_process_at_a_time_changes_the_model(
                 held.append(training["finished"])
         set_members(folder, names, method, training)
 
-    monkeypatch.setattr(model_folder, "set_members", watched)
+    monkeypatch.setattr(writing, "set_members", watched)
     make(small, tmp_path / "model", "multi_inits", members=2, epochs=1)
     assert held == [False, False]  # once it is finished there is but one process
 

@@ -8,11 +8,13 @@ import pytest
 import torch
 
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.config.choices import SAMPLINGS
 from uncertainty_depth.errors import ModelError
-from uncertainty_depth.model_folder.folder import create, read, set_members, write_member
+from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.uncertainty import ESTIMATORS, Deterministic, Ensemble, McDropout
-from uncertainty_depth.uncertainty.mc_dropout import SeededDropout, Streams, random_stream
+from uncertainty_depth.uncertainty.noise import CPU, SeededDropout, Streams, frame_streams
 
 STAMP = 1_700_000_000_123_456_789
 CONFIG = PredictorConfig(samples=5, chunk=2, seed=3)
@@ -41,7 +43,7 @@ def naive_dropout(made: Hourglass, image, stamp, config):
     depths = []
     scales = []
     for sample in range(config.samples):
-        dropout = OneDropout(made.config.dropout, [random_stream(config.seed, stamp, sample)])
+        dropout = OneDropout(made.config.dropout, frame_streams(config, stamp, [sample], CPU))
         made.decoder.dropouts = torch.nn.ModuleList([dropout] * 3)
         with torch.no_grad():
             output = made(image)
@@ -50,12 +52,13 @@ def naive_dropout(made: Hourglass, image, stamp, config):
     return np.array(depths), scales
 
 
-@pytest.mark.parametrize("skip_connections", [True, False])
+@pytest.mark.parametrize("sampling", SAMPLINGS)
 @pytest.mark.parametrize("head", ["none", "laplace", "gaussian"])
-def test_mc_dropout_is_m_whole_passes(head, skip_connections):
-    made = network(head, skip_connections=skip_connections)
-    estimate = McDropout(made).estimate(IMAGE, STAMP, CONFIG)
-    depths, scales = naive_dropout(made, IMAGE, STAMP, CONFIG)
+def test_mc_dropout_is_m_whole_passes(head, sampling):
+    made = network(head, skip_connections=head != "gaussian")
+    config = replace(CONFIG, sampling=sampling)
+    estimate = McDropout(made).estimate(IMAGE, STAMP, config)
+    depths, scales = naive_dropout(made, IMAGE, STAMP, config)
     aleatoric = (
         0.0
         if head == "none"
@@ -113,13 +116,15 @@ def test_stamp_and_seed_change_the_maps():
     )
 
 
-def test_more_samples_begin_with_the_same_ones():
+@pytest.mark.parametrize("sampling", ["independent", "antithetic"])
+def test_more_samples_begin_with_the_same_ones(sampling):
     estimator = McDropout(network(head="none"))
+    config = replace(CONFIG, sampling=sampling)
     few, many = (
-        estimator.estimate(IMAGE, STAMP, replace(CONFIG, samples=n)).depth_m.double().numpy()
+        estimator.estimate(IMAGE, STAMP, replace(config, samples=n)).depth_m.double().numpy()
         for n in (4, 5)
     )
-    fifth = naive_dropout(network(head="none"), IMAGE, STAMP, CONFIG)[0][4]
+    fifth = naive_dropout(network(head="none"), IMAGE, STAMP, config)[0][4]
     np.testing.assert_allclose(many, (4 * few + fifth) / 5, rtol=1e-5)
 
 

@@ -12,10 +12,10 @@ import torch
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.uncertainty import FeatureNoise, InferenceDropout, McDropout
-from uncertainty_depth.uncertainty.mc_dropout import keep_mask, normal_noise, random_stream
+from uncertainty_depth.uncertainty.noise import keep_mask, normal_noise, random_stream
 
 STAMP = 1_700_000_000_123_456_789
-CONFIG = PredictorConfig(samples=5, chunk=2, seed=3)
+CONFIG = PredictorConfig(samples=5, chunk=2, seed=3, sampling="independent")
 IMAGE = torch.rand(1, 3, 50, 70, generator=torch.Generator().manual_seed(0))
 BOTH = pytest.mark.parametrize("method", [InferenceDropout, FeatureNoise])
 
@@ -34,9 +34,9 @@ def by_hand(method, x, sample):
     bits = random_stream(CONFIG.seed, STAMP, sample)
     if method is InferenceDropout:
         rate = CONFIG.inference_dropout_rate
-        changed = values * keep_mask(bits, values.size, rate).reshape(values.shape) / (1 - rate)
+        changed = values * keep_mask(bits, values.shape, rate).numpy() / (1 - rate)
     else:
-        noise = normal_noise(bits, values.size).reshape(values.shape)
+        noise = normal_noise(bits, values.shape).numpy()
         changed = values + CONFIG.feature_noise_ratio * values.std((0, 1)) * noise
     return torch.from_numpy(changed).float().permute(2, 0, 1)[None]
 

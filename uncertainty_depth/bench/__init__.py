@@ -39,6 +39,15 @@ def run_reading(source: Source) -> str:
     return reading.table(source.name, reading.run(source))
 
 
+def run_overlap(source: Source) -> str:
+    """Time `evaluate` of the shipped model, overlapped and part by part."""
+    from uncertainty_depth.bench import overlap
+    from uncertainty_depth.inference.predictor import Predictor
+    from uncertainty_depth.shipped_model import SHIPPED_MODEL
+
+    return overlap.table(source.name, overlap.run(source, Predictor(SHIPPED_MODEL)))
+
+
 def run_training() -> str:
     """Time several networks trained at once against one after the other."""
     from uncertainty_depth.bench import training
@@ -74,6 +83,25 @@ def run_budget() -> str:
     return budget.table(budget.run())
 
 
+def run_cameras() -> str:
+    """Time a batch of several cameras' images against one by one.
+
+    And the memory of one node against one each, where ROS 2 is installed.
+    """
+    from uncertainty_depth.bench import cameras
+    from uncertainty_depth.ros.requirements import RosMissingError, require_ros
+
+    tables = [cameras.table(cameras.run())]
+    try:
+        require_ros()
+        from uncertainty_depth.ros.bench import camera_memory
+
+        tables.append(camera_memory.table(camera_memory.run()))
+    except RosMissingError as error:
+        tables.append(f"the memory of the nodes is not measured: {error}")
+    return "\n\n".join(tables)
+
+
 def run_delivery() -> str:
     """Return what ROS delivers of a camera's images, by transport and reliability.
 
@@ -86,3 +114,18 @@ def run_delivery() -> str:
     from uncertainty_depth.ros.bench import delivery
 
     return delivery.table(delivery.run())
+
+
+def run_services() -> str:
+    """Return how soon the depth node answers services while a camera publishes at 200 Hz.
+
+    Raises:
+        RosMissingError: ROS 2 is not installed.
+        UncertaintyDepthError: the node does not start, or does not answer.
+    """
+    from uncertainty_depth.ros.requirements import require_ros
+
+    require_ros()
+    from uncertainty_depth.ros.bench import services
+
+    return services.table(services.run())

@@ -28,7 +28,7 @@ from uncertainty_depth.inference.deployment import prepare
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.uncertainty import Ensemble, McDropout
-from uncertainty_depth.uncertainty.mc_dropout import seeded, streams_of
+from uncertainty_depth.uncertainty.noise import random_stream, seeded
 
 SAMPLES = 8
 CPU = torch.device("cpu")
@@ -101,7 +101,7 @@ def _runs(made: DepthNetwork, engine: str, precision: str, image: torch.Tensor) 
     snapshots = Ensemble(members)
     size = image.shape[-2:]
     functions = [seeded(layer) for layer in network.decoder.dropouts]
-    streams = streams_of(0, STAMP_NS, range(SAMPLES), CPU)
+    streams = [random_stream(0, STAMP_NS, sample) for sample in range(SAMPLES)]
     fixed = [_Fixed(function) for function in functions]
     runs: Runs = {
         f"{name}, one pass": lambda: network(image),

@@ -12,31 +12,19 @@ most 320x240.
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import resource
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from tqdm import tqdm
 
-from uncertainty_depth.metrics import (
-    OnlineMetrics,
-    auce,
-    brier,
-    ece,
-    nll,
-    sparsification,
-    spearman,
-)
+from uncertainty_depth.bench.metric_peers import TOGETHER, Case, Pixels, cases
+from uncertainty_depth.metrics import OnlineMetrics
 
 SIZES = (20_000, 1_000_000, 10_000_000)
 FRAME = 320 * 240
-Pixels = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
 
 
 class Row(NamedTuple):
@@ -69,7 +57,7 @@ def run(sizes: tuple[int, ...] = SIZES) -> list[Row]:
     torch.set_num_threads(1)
     rows = []
     for pixels in tqdm(sizes, desc="metrics", unit="size"):
-        singles = [_row(pixels, *case) for case in _cases(draw(pixels, seed=0))]
+        singles = [_row(pixels, case) for case in cases(draw(pixels, seed=0))]
         together = sum(row.peer_ms for row in singles if row.peer in TOGETHER)
         rows += [
             *singles,
@@ -97,214 +85,36 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-AUSE = "torch-uncertainty AUSE *"
-LOOP = "percentile and mask per step *"
-CALIBRATION = "uncertainty-toolbox area *"
-LIKELIHOOD = "uncertainty-toolbox NLL *"
-TOGETHER = (AUSE, LOOP, CALIBRATION, LIKELIHOOD)
-
-
-def _cases(pixels: Pixels) -> Iterator[tuple[str, Callable[[], Any], str, Callable[[], Any]]]:
-    """Yield the name and the call of ours and of the peer."""
-    depth, sigma, truth = pixels
-    error = np.abs(depth - truth)
-    outlier = (np.abs(depth - truth) > 0.1 * truth).astype(np.int64)
-    peer = torch_uncertainty_ause()
-    if peer is not None:
-        yield (
-            "AUSE, ilg",
-            lambda: sparsification(*pixels, "mae", "ilg").ause,
-            AUSE,
-            lambda: _peer_ause(peer, sigma, error),
-        )
-    yield (
-        "AUSE and AURG, poggi, three errors",
-        lambda: [sparsification(*pixels, name) for name in REDUCED],
-        LOOP,
-        lambda: poggi_loop(*pixels),
-    )
-    if importlib.util.find_spec("uncertainty_toolbox"):
-        import uncertainty_toolbox as toolbox
-
-        yield (
-            "AUCE",
-            lambda: auce(error, sigma),
-            CALIBRATION,
-            lambda: _toolbox_area(toolbox, pixels),
-        )
-        yield (
-            "NLL",
-            lambda: nll(error, sigma),
-            LIKELIHOOD,
-            lambda: toolbox.nll_gaussian(depth, sigma, truth),
-        )
-    if importlib.util.find_spec("sklearn"):
-        from sklearn.calibration import calibration_curve
-        from sklearn.metrics import brier_score_loss
-
-        probability = np.exp(-sigma)
-        yield (
-            "Brier score",
-            lambda: brier(probability, outlier),
-            "scikit-learn Brier score",
-            lambda: brier_score_loss(outlier, probability),
-        )
-        # Without the mean over its bins that makes the curve the calibration error.
-        curve = "scikit-learn calibration curve"
-        yield (
-            "ECE, two classes",
-            lambda: ece(probability, outlier),
-            curve,
-            lambda: calibration_curve(outlier, probability, n_bins=10),
-        )
-    from scipy.stats import spearmanr
-
-    yield (
-        "Spearman",
-        lambda: spearman(sigma, error),
-        "scipy spearmanr",
-        lambda: spearmanr(sigma, error),
-    )
-
-
-def _row(
-    pixels: int, what: str, ours: Callable[[], Any], peer: str, theirs: Callable[[], Any]
-) -> Row:
+def _row(pixels: int, case: Case) -> Row:
     repetitions = max(1, min(30, 3_000_000 // pixels))
-    times = np.array([(_milliseconds(ours), _milliseconds(theirs)) for _ in range(repetitions)])
-    return Row(pixels, what, times[:, 0].min(), peer, times[:, 1].min())
+    ours_ms = []
+    theirs_ms = []
+    for _ in range(repetitions):
+        ours_ms.append(_milliseconds(case.ours))
+        theirs_ms.append(_milliseconds(case.theirs))
+    return Row(pixels, case.what, min(ours_ms), case.peer, min(theirs_ms))
 
 
 def _online(pixels: int) -> float:
     """All pixels through the accumulator in frames, the per-image metrics included."""
     whole = draw(pixels, seed=0)
-    frames = [
-        tuple(values[start : start + FRAME] for values in whole)
-        for start in range(0, pixels, FRAME)
-    ]
+    frames = []
+    for start in range(0, pixels, FRAME):
+        frames.append([values[start : start + FRAME] for values in whole])
     metrics = OnlineMetrics()
-    return min(
-        _milliseconds(lambda: [metrics.update(*frame) for frame in frames])
-        for _ in range(max(2, min(300, 6_000_000 // pixels)))
-    )
+
+    def update_all() -> None:
+        for frame in frames:
+            metrics.update(*frame)
+
+    rounds = max(2, min(300, 6_000_000 // pixels))
+    return min(_milliseconds(update_all) for _ in range(rounds))
 
 
 def _milliseconds(call: Callable[[], Any]) -> float:
     start = time.process_time()
     call()
     return 1e3 * (time.process_time() - start)
-
-
-REDUCED: dict[str, Callable[[NDArray], float]] = {
-    "abs_rel": np.mean,
-    "rmse": lambda values: np.sqrt(values.mean()),
-    "a1": lambda values: (values >= 1.25).mean(),
-}
-
-
-def poggi_loop(depth: NDArray, sigma: NDArray, ground_truth: NDArray) -> dict[str, float]:
-    """Return AUSE the way the published evaluation of Poggi et al. computes it.
-
-    A percentile and a mask for each of 50 steps, for sigma and each oracle.
-    """
-    error = np.abs(ground_truth - depth)
-    values = {
-        "abs_rel": error / ground_truth,
-        "rmse": error**2,
-        "a1": np.maximum(ground_truth / depth, depth / ground_truth),
-    }
-    masks = [sigma <= -np.percentile(-sigma, 2 * step) for step in range(50)]
-    areas = {}
-    for name, reduce in REDUCED.items():
-        oracle = [
-            reduce(values[name][-values[name] >= np.percentile(-values[name], 2 * step)])
-            for step in range(50)
-        ]
-        removal = [reduce(values[name][mask]) for mask in masks]
-        areas[name] = (
-            float(sum(removal) - sum(oracle)) / 50
-        )  # both curves start and end alike: the trapezoid is the mean
-    return areas
-
-
-def torch_uncertainty_ause() -> type | None:
-    """Return the AUSE class from the installed file: the package itself asks for torchvision.
-
-    None where it or torchmetrics is not installed.
-    """
-    found = importlib.util.find_spec("torch_uncertainty")
-    if (
-        found is None
-        or not found.submodule_search_locations
-        or importlib.util.find_spec("torchmetrics") is None
-    ):
-        return None
-    path = Path(found.submodule_search_locations[0]) / "metrics" / "sparsification.py"
-    specification = importlib.util.spec_from_file_location(
-        "torch_uncertainty_sparsification", path
-    )
-    module = importlib.util.module_from_spec(specification)  # type: ignore[arg-type]
-    specification.loader.exec_module(module)  # type: ignore[union-attr]
-    return module.AUSE
-
-
-def _peer_ause(peer: type, sigma: NDArray, error: NDArray) -> float:
-    metric = peer()
-    metric.update(torch.from_numpy(sigma), torch.from_numpy(error))
-    return float(metric.compute())
-
-
-def _toolbox_area(toolbox: Any, pixels: Pixels) -> float:
-    """As a loop over the levels, its faster form: the vectorised one takes twice as long."""
-    return toolbox.miscalibration_area(*pixels, num_bins=99, vectorized=False)
-
-
-class Drift(NamedTuple):
-    """Rounding error and memory growth after many pixels."""
-
-    pixels: int
-    seconds: float
-    relative: dict[str, float]
-    state_bytes: int
-    grown_mb: float
-
-
-def feed(pixels: int) -> Drift:
-    """Feed pixels to one accumulator, frame by frame, and compare its sums with 80-bit ones."""
-    metrics = OnlineMetrics()
-    exact = np.zeros(3, dtype=np.longdouble)
-    seconds = 0.0
-    early = 0.0
-    frames = -(-pixels // FRAME)
-    for seed in tqdm(range(frames), desc="pixels", unit="frame"):
-        frame = draw(min(FRAME, pixels - seed * FRAME), seed)
-        start = time.process_time()
-        metrics.update(*frame)
-        seconds += time.process_time() - start
-        depth, _, truth = (values.astype(np.float64) for values in frame)
-        error = np.abs(depth - truth)
-        exact += [
-            values.sum(dtype=np.longdouble) for values in (error, error / truth, error * error)
-        ]
-        if seed == frames // 33:
-            early = _peak_mb()
-    grown = _peak_mb() - early
-    found = metrics.compute()["depth"]
-    means = exact / metrics.pixels
-    pairs = {
-        "mae": (found["mae"], means[0]),
-        "abs_rel": (found["abs_rel"], means[1]),
-        "rmse": (found["rmse"], np.sqrt(means[2])),
-    }
-    drift = {
-        name: float(abs(np.longdouble(value) / reference - 1))
-        for name, (value, reference) in pairs.items()
-    }
-    return Drift(metrics.pixels, seconds, drift, metrics.nbytes, grown)
-
-
-def _peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main() -> None:
@@ -324,6 +134,8 @@ def main() -> None:
     if not arguments.billion:
         print(table(run(tuple(arguments.pixels))))
         return
+    from uncertainty_depth.bench.metric_drift import feed
+
     drift = feed(arguments.billion)
     print(
         f"{drift.pixels:,} pixels in {drift.seconds:.0f} CPU s of updates, "

@@ -76,17 +76,11 @@ def table(rows: Sequence[Row]) -> str:
         "| first | second | first s | second s | second / first | min | max |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    return "\n".join(
-        [
-            *head,
-            *(
-                f"| {r.first} | {r.second} | "
-                + " | ".join(f"{value:.2f}" for value in r[2:])
-                + " |"
-                for r in rows
-            ),
-        ]
-    )
+    lines = []
+    for row in rows:
+        cells = [row.first, row.second, *(f"{value:.2f}" for value in row[2:])]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*head, *lines])
 
 
 @contextmanager
@@ -101,9 +95,10 @@ def _threads(count: int) -> Iterator[None]:
 
 def _alternate(rounds: int, *ways: Callable[[], object]) -> np.ndarray:
     """(rounds, ways) seconds, after a round that is not counted."""
-    return np.array(
-        [[_timed(way) for way in ways] for _ in trange(rounds + 1, desc="training", unit="round")]
-    )[1:]
+    seconds = []
+    for _ in trange(rounds + 1, desc="training", unit="round"):
+        seconds.append([_timed(way) for way in ways])
+    return np.array(seconds[1:])
 
 
 def _timed(call: Callable[[], object]) -> float:
@@ -129,7 +124,8 @@ class Trainee:
     """A network, and frames of noise to train it on."""
 
     def __init__(self, network: NetworkConfig, frames: int) -> None:
-        random, (width, height) = np.random.default_rng(0), network.input_size
+        random = np.random.default_rng(0)
+        width, height = network.input_size
         images = random.integers(0, 256, (frames, height, width, 3), np.uint8)
         self.frames = TrainingFrames(
             list(images), list(random.uniform(1, 10, images.shape[:3]).astype(np.float16))
@@ -268,10 +264,8 @@ def _descend(optimizer: torch.optim.Optimizer, value: Tensor) -> None:
 
 
 def _stacking(rounds: int, network: NetworkConfig, batch: int) -> Row:
-    networks, (width, height) = (
-        [Hourglass(network).train() for _ in range(MEMBERS)],
-        network.input_size,
-    )
+    networks = [Hourglass(network).train() for _ in range(MEMBERS)]
+    width, height = network.input_size
     images = torch.rand(MEMBERS, batch, 3, height, width)
     depth_m = 1 + 9 * torch.rand(MEMBERS, batch, 1, height, width)
     loop = Loop(networks)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from uncertainty_depth.calibration.fit import candidates
 from uncertainty_depth.calibration.sample import Sample, sigma_and_error
-from uncertainty_depth.calibration.scores import Scores, harmed, mean_scores, scores
+from uncertainty_depth.calibration.scores import Scores, harmed, mean_over_folds, scores
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 
 
@@ -36,14 +36,14 @@ def choose(parts: Sequence[Sample], distribution: str) -> Choice:
         SourceError: no map can be fitted.
     """
     folds = [_fold(parts, part, distribution) for part in parts]
-    held_out = {kind: mean_scores([fold[kind] for fold in folds]) for kind in folds[0]}
+    held_out = mean_over_folds(folds)
     return Choice(fit_to(parts, distribution)[best(held_out)], held_out)
 
 
 def _fold(parts: Sequence[Sample], left_out: Sample, distribution: str) -> dict[str, Scores]:
     """Return the scores on one part of the maps fitted to the others."""
     maps = fit_to([part for part in parts if part is not left_out], distribution)
-    return {kind: scores(left_out, fitted, distribution) for kind, fitted in maps.items()}
+    return {name: scores(left_out, fitted, distribution) for name, fitted in maps.items()}
 
 
 def fit_to(samples: Sequence[Sample], distribution: str) -> dict[str, SigmaMap]:
@@ -54,5 +54,5 @@ def fit_to(samples: Sequence[Sample], distribution: str) -> dict[str, SigmaMap]:
 def best(held_out: Mapping[str, Mapping[str, float]]) -> str:
     """Return the map with the smallest CRPS of those that harm nothing, raw sigma included."""
     raw = held_out["identity"]
-    allowed = [kind for kind, found in held_out.items() if not harmed(raw, found)]
-    return min(allowed, key=lambda kind: held_out[kind]["crps"])
+    allowed = [name for name, scores_of_map in held_out.items() if not harmed(raw, scores_of_map)]
+    return min(allowed, key=lambda name: held_out[name]["crps"])

@@ -43,6 +43,8 @@ class InForce:
     reason: str
 
 
+ONLINE = "online"
+"""Source of a correction that follows an estimate."""
 OFF = InForce(IDENTITY, "own", "use_online_calibration is false")
 
 
@@ -58,6 +60,8 @@ class CorrectionInForce:
     def __init__(self, config: OnlineCorrectionConfig | None = None) -> None:
         self.config = config or OnlineCorrectionConfig()
         self.last = OFF
+        self._step = 1.0
+        self._widened_by = 1.0
         self._estimate: ReceivedEstimate | None = None
         self._stamp_ns: int | None = None
         self._lock = Lock()
@@ -77,35 +81,50 @@ class CorrectionInForce:
         with self._lock:
             estimate = self._estimate
         config = self.config
+        self._step = config.calibration_max_rate ** self._seconds(stamp_ns)
         if not config.use_online_calibration:
             self.last = OFF
         else:
             problem = _problem(estimate, stamp_ns, sigma, config)
             followed = estimate if not problem else None
-            self.last = self._followed(followed, problem, stamp_ns, config)
+            self.last = self._followed(followed, problem, config)
         self._stamp_ns = stamp_ns
         return self.last
+
+    def widening(self, unfamiliarity: float | None) -> float:
+        """Return the factor by which sigma of the frame that `at` was just asked for is widened.
+
+        It is the unfamiliarity where that is above 1. Once an estimate is in force, LiDAR tells
+        how large sigma must be, and the widening ends, no faster than a correction may move:
+        sigma must not shrink before the correction has grown.
+
+        Args:
+            unfamiliarity: of the frame; None where it is not known or nothing is to be widened.
+        """
+        if self.last.source == ONLINE:
+            self._widened_by = max(self._widened_by / self._step, 1.0)
+        else:
+            self._widened_by = max(unfamiliarity or 1.0, 1.0)
+        return self._widened_by
 
     def _followed(
         self,
         estimate: ReceivedEstimate | None,
         problem: str,
-        stamp_ns: int,
         config: OnlineCorrectionConfig,
     ) -> InForce:
         target = IDENTITY if estimate is None else estimate.correction
         within = target.limited(config.calibration_max_factor)
-        step = config.calibration_max_rate ** self._seconds(stamp_ns)
-        correction = self.last.correction.towards(within, step)
+        correction = self.last.correction.towards(within, self._step)
         if problem:
             back = "" if correction == IDENTITY else "; returning to the model's own"
             return InForce(correction, "own", problem + back)
         if within != target:
             limit = f"calibration_max_factor {config.calibration_max_factor:g}"
-            return InForce(correction, "online", f"the estimate is beyond {limit}")
+            return InForce(correction, ONLINE, f"the estimate is beyond {limit}")
         if correction != within:
-            return InForce(correction, "online", "moving towards the estimate")
-        return InForce(correction, "online", "at the estimate")
+            return InForce(correction, ONLINE, "moving towards the estimate")
+        return InForce(correction, ONLINE, "at the estimate")
 
     def _seconds(self, stamp_ns: int) -> float:
         """Return the time since the frame before, 0 ... `MAX_STEP_S`."""

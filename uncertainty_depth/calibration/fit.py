@@ -57,8 +57,8 @@ def candidates(sigma: Floats, error: Floats, distribution: str) -> dict[str, Sig
     for size_name, size in SIZES.items():
         scale = affine(0.0, size(sigma, error, distribution), "scale")
         for shape in (scale, *_shapes_towards(scale, shapes, sigma, error, size, distribution)):
-            maps.append(shape.named(f"{shape.kind}{size_name}"))
-    return {one.kind: one for one in maps}
+            maps.append(shape.named(f"{shape.name}{size_name}"))
+    return {one.name: one for one in maps}
 
 
 def _check(sigma: Floats, error: Floats) -> None:
@@ -93,7 +93,7 @@ def _shapes_towards(
 def _blend(shape: SigmaMap, scale: SigmaMap, strength: float) -> SigmaMap:
     pure_scale = scale(np.array(shape.raw_m))
     values = strength * np.array(shape.calibrated_m) + (1 - strength) * pure_scale
-    return SigmaMap(f"{shape.kind} {strength:.0%}", shape.raw_m, tuple(values.tolist()))
+    return SigmaMap(f"{shape.name} {strength:.0%}", shape.raw_m, tuple(values.tolist()))
 
 
 def affine_shape(sigma: Floats, error: Floats) -> SigmaMap:

@@ -186,8 +186,8 @@ def quantile_octaves(cumulative: Floats, coverage: float) -> float:
         cumulative: (edges,) mass below each of `EDGES`.
         coverage: the fraction.
     """
-    wanted = coverage * cumulative[-1]
-    upper = max(int(np.searchsorted(cumulative, wanted)), 1)
+    target = coverage * cumulative[-1]
+    upper = max(int(np.searchsorted(cumulative, target)), 1)
     before, after = cumulative[upper - 1 : upper + 1]
-    part = (wanted - before) / (after - before) if after > before else 1.0
+    part = (target - before) / (after - before) if after > before else 1.0
     return float(EDGES[upper - 1] + part * (EDGES[upper] - EDGES[upper - 1]))

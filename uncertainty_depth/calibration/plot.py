@@ -55,7 +55,7 @@ def _plot_map(axes: Axes, calibration: Calibration) -> None:
     sigma_map = calibration.choice.sigma_map
     raw = np.linspace(0, calibration.raw_range_m, 500)
     axes.plot(raw, raw, color="#666666", linewidth=0.8, label="raw")
-    axes.plot(raw, sigma_map(raw), color="#0072B2", linewidth=2, label=sigma_map.kind)
+    axes.plot(raw, sigma_map(raw), color="#0072B2", linewidth=2, label=sigma_map.name)
     axes.set_title("The map", fontsize=10)
     axes.set(
         xlabel="raw sigma (m)", ylabel="calibrated sigma (m)", xlim=(0, raw[-1]), ylim=(0, None)

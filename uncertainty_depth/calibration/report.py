@@ -14,6 +14,7 @@ from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.calibration.half_widths import KEY
 from uncertainty_depth.calibration.plot import plot
 from uncertainty_depth.calibration.run import Calibration, Trial
+from uncertainty_depth.calibration.strength import RECORDED
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.options import to_mapping
 
@@ -40,7 +41,7 @@ def record(calibration: Calibration, context: Context) -> dict[str, Any]:
     before, after = calibration.scores()
     half_widths = calibration.half_widths()
     content = {
-        "samples": context.model["samples"],
+        **{name: context.model[name] for name in RECORDED if name in context.model},
         "distribution": calibration.distribution,
         "fitted_to": calibration.fitted.to_mapping(),
         "not_used": strict_json.plain({"before": before, "after": after}),
@@ -70,7 +71,7 @@ def as_mapping(calibration: Calibration, context: Context) -> dict[str, Any]:
 def _trial_mapping(trial: Trial) -> dict[str, Any]:
     return {
         "name": trial.name,
-        "kind": trial.sigma_map.kind,
+        "kind": trial.sigma_map.name,
         "frames": trial.frames,
         "pixels": trial.pixels,
         "before": trial.before,

@@ -110,7 +110,7 @@ def check(calibration: Calibration) -> None:
     ]
     if changes:
         raise CalibrationError(
-            f"the map '{calibration.choice.sigma_map.kind}' is worse than raw sigma on frames not "
+            f"the map '{calibration.choice.sigma_map.name}' is worse than raw sigma on frames not "
             f"used: {', '.join(changes)}; the model folder is left as it is: calibrate on more "
             "data like those of the robot, or write it all the same with --force"
         )

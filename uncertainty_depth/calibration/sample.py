@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,13 @@ from uncertainty_depth.data.source import Source
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.evaluation.evaluate import DepthPredictor, predict_frame
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.geometry.camera_ranges import camera_ranges
+from uncertainty_depth.geometry.focal_length import camera_ranges
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.metrics import valid_pixels
-from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
+RecordT = TypeVar("RecordT")
+RecordT_co = TypeVar("RecordT_co", covariant=True)
 MIN_FRAMES = 8
 MIN_PIXELS = 1000
 
@@ -79,7 +82,7 @@ class Sample:
 
 def all_pixels(samples: Iterable[Sample]) -> NDArray[np.float64]:
     """Return (3, N) predicted depth, raw sigma and true depth, metres, of all pixels together."""
-    frames = [frame for sample in samples for frame in sample.frames]
+    frames = list(chain.from_iterable(sample.frames for sample in samples))
     return np.concatenate(frames, axis=1).astype(np.float64)
 
 
@@ -104,7 +107,7 @@ def collect(
     random = np.random.default_rng(config.pixel_seed)
     pixels: list[NDArray[np.float32]] = []
     cameras: list[Camera | None] = []
-    for frame in _frames(source, config.max_frames, progress):
+    for frame in evenly_spread(source, Frame, config.max_frames, progress):
         prediction = predict_frame(predictor, frame)
         known = random_pixels(prediction, frame.ground_truth_m, config, random)
         if known.shape[1]:
@@ -113,14 +116,28 @@ def collect(
     return check_sample(Sample(source.name, tuple(pixels), tuple(cameras)))
 
 
-def _frames(source: Source, max_frames: int, progress: bool) -> Iterator[Frame]:
-    """Yield at most `max_frames` frames, evenly spread; all for 0. Ctrl-C ends it."""
+class Records(Protocol[RecordT_co]):
+    """A source of frames, of recorded predictions, or of the reasons why one is lost."""
+
+    name: str
+
+    def __len__(self) -> int:
+        """Return how many are expected."""
+
+    def __iter__(self) -> Iterator[RecordT_co | Skipped]:
+        """Yield each once."""
+
+
+def evenly_spread(
+    source: Records[RecordT], record_type: type[RecordT], max_frames: int, progress: bool
+) -> Iterator[RecordT]:
+    """Yield at most `max_frames` records of a type, evenly spread; all for 0. Ctrl-C ends it."""
     step = max(-(-len(source) // max_frames), 1) if max_frames else 1
     total = len(source)
     bar = tqdm(source, total=total, unit="frame", desc=source.name, disable=not progress)
     with deferred_interrupt() as interrupt:
         for index, record in enumerate(bar):
-            if index % step == 0 and isinstance(record, Frame):
+            if index % step == 0 and isinstance(record, record_type):
                 yield record
             if interrupt.requested:
                 break
@@ -163,13 +180,14 @@ def check_sample(sample: Sample, problem: str = "") -> Sample:
 def fitted_data(samples: Sequence[Sample]) -> FittedData:
     """Describe the samples that a map is fitted to."""
     _, sigma, truth = all_pixels(samples)
+    cameras = chain.from_iterable(sample.cameras for sample in samples)
     return FittedData(
         tuple(sample.name for sample in samples),
         sum(len(sample.frames) for sample in samples),
         sum(sample.pixels for sample in samples),
         _quantiles(truth, (0.01, 0.99)),
         _quantiles(sigma, LEVELS),
-        camera_ranges(camera for sample in samples for camera in sample.cameras),
+        camera_ranges(cameras),
     )
 
 

@@ -60,11 +60,19 @@ def scores_of_sigma(
     }
 
 
-def mean_scores(each: Sequence[Mapping[str, float]]) -> Scores:
+def mean_scores(several: Sequence[Mapping[str, float]]) -> Scores:
     """Return the mean of each score; of miscoverage, too, so that opposite signs do not cancel."""
     means = {}
-    for name in each[0]:
-        means[name] = float(np.mean([one[name] for one in each]))
+    for name in several[0]:
+        means[name] = float(np.mean([one[name] for one in several]))
+    return means
+
+
+def mean_over_folds(folds: Sequence[Mapping[str, Scores]]) -> dict[str, Scores]:
+    """Return the mean scores of each map over the parts that it was left out of in turn."""
+    means = {}
+    for name in folds[0]:
+        means[name] = mean_scores([fold[name] for fold in folds])
     return means
 
 

@@ -21,12 +21,12 @@ class SigmaMap:
     AURG, Spearman) stay as they are.
 
     Attributes:
-        kind: how it was fitted, e.g. "affine 50%".
+        name: how it was fitted, e.g. "affine 50%".
         raw_m: two or more raw sigmas, metres, from 0 on, strictly increasing.
         calibrated_m: what each becomes, metres, not negative, strictly increasing.
     """
 
-    kind: str
+    name: str
     raw_m: tuple[float, ...]
     calibrated_m: tuple[float, ...]
 
@@ -60,20 +60,20 @@ class SigmaMap:
         inside = np.interp(sigma, self.raw_m, self.calibrated_m)
         return (inside + slope * np.maximum(sigma - last, 0.0)).astype(sigma.dtype, copy=False)
 
-    def named(self, kind: str) -> SigmaMap:
+    def named(self, name: str) -> SigmaMap:
         """Return the same map under another name."""
-        return SigmaMap(kind, self.raw_m, self.calibrated_m)
+        return SigmaMap(name, self.raw_m, self.calibrated_m)
 
     def scaled(self, factor: float) -> SigmaMap:
         """Return the map whose calibrated sigmas are `factor` times this one's."""
         return SigmaMap(
-            self.kind, self.raw_m, tuple(factor * value for value in self.calibrated_m)
+            self.name, self.raw_m, tuple(factor * value for value in self.calibrated_m)
         )
 
     def to_mapping(self) -> dict[str, Any]:
         """Return plain values for JSON; `from_mapping` is the inverse."""
         return {
-            "kind": self.kind,
+            "kind": self.name,
             "raw_m": list(self.raw_m),
             "calibrated_m": list(self.calibrated_m),
         }
@@ -95,9 +95,9 @@ class SigmaMap:
             ) from error
 
 
-def affine(offset_m: float, slope: float, kind: str = "affine") -> SigmaMap:
+def affine(offset_m: float, slope: float, name: str = "affine") -> SigmaMap:
     """Return the map `offset + slope * sigma`."""
-    return SigmaMap(kind, (0.0, 1.0), (offset_m, offset_m + slope))
+    return SigmaMap(name, (0.0, 1.0), (offset_m, offset_m + slope))
 
 
 IDENTITY = affine(0.0, 1.0, "identity")

@@ -27,15 +27,15 @@ def table(calibration: Calibration) -> str:
 
 
 def _candidates(calibration: Calibration) -> list[str]:
-    chosen = calibration.choice.sigma_map.kind
+    chosen = calibration.choice.sigma_map.name
     lines = [
         "maps, mean over the parts of the frames left out in turn; chosen is the smallest CRPS of "
         "those that harm nothing:",
         _row("", list(LABELS.values())),
     ]
-    for kind, found in calibration.choice.held_out.items():
-        mark = "   chosen" if kind == chosen else ""
-        lines.append(_row(kind, _texts(found)) + mark)
+    for name, scores in calibration.choice.held_out.items():
+        mark = "   chosen" if name == chosen else ""
+        lines.append(_row(name, _texts(scores)) + mark)
     return lines
 
 
@@ -69,7 +69,7 @@ def _by_sequence(calibration: Calibration) -> list[str]:
             f"{trial.before['coverage_95']:.1%}",
             f"{trial.after['coverage_95']:.1%}",
         ]
-        lines.append(f"{_row('', values)}   {trial.name} ({trial.sigma_map.kind})")
+        lines.append(f"{_row('', values)}   {trial.name} ({trial.sigma_map.name})")
     return lines
 
 
@@ -77,8 +77,8 @@ def _row(name: str, cells: list[str]) -> str:
     return f"{name:{NAME_WIDTH}}" + "".join(f"{cell:>{COLUMN_WIDTH}}" for cell in cells)
 
 
-def _texts(found: Mapping[str, float]) -> list[str]:
-    return [text(name, found[name]) for name in LABELS]
+def _texts(scores: Mapping[str, float]) -> list[str]:
+    return [text(name, scores[name]) for name in LABELS]
 
 
 def text(name: str, value: float) -> str:

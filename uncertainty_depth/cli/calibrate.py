@@ -11,6 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from uncertainty_depth.cli.calibrate_predictions import calibrate_predictions
+from uncertainty_depth.cli.notes import warn
 from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.errors import ConfigError
@@ -31,42 +32,15 @@ logger = logging.getLogger(__name__)
 
 def calibrate(arguments: argparse.Namespace) -> None:
     """Fit a calibration of sigma and write it if it improves the scores of held-out frames."""
-    from uncertainty_depth.data.checked_source import CheckedSource
-    from uncertainty_depth.data.source import open_source
-    from uncertainty_depth.predictions.open import are_predictions
-
-    topics = from_arguments(PredictionTopics, arguments)
-    if are_predictions(str(arguments.model), topics):
-        calibrate_predictions(arguments)
-        return
-    if not arguments.source:
-        raise ConfigError(
-            f"there is no source to calibrate {arguments.model} on; expected MODEL SOURCE, or "
-            "--depth-topic of what is recorded in a bag"
-        )
-    shipped = model_path(arguments.model)
-    if not arguments.dry_run and shipped != arguments.model:
-        raise ConfigError(
-            f"{arguments.model} is shipped with the package; expected a copy of {shipped}, or "
-            "--dry-run"
-        )
-    options = from_arguments(SourceConfig, arguments)
-    checked = [CheckedSource(open_source(notation, options)) for notation in arguments.source]
-    check_location(shipped)
-
-    # Only now, or a wrong path would be told after the seconds that torch takes to import.
     from uncertainty_depth.calibration import report
     from uncertainty_depth.calibration.table import table
-    from uncertainty_depth.completion.source import for_model
-    from uncertainty_depth.evaluation.report import check_folder
-    from uncertainty_depth.inference.predictor import Predictor
+    from uncertainty_depth.predictions.open import are_predictions
 
-    raw = replace(from_arguments(PredictorConfig, arguments), calibrated=False)
-    predictor = Predictor(arguments.model, raw)
-    held_out = from_arguments(HeldOutConfig, arguments)
-    sources = [for_model(source, predictor, held_out) for source in checked]
-    if arguments.output:
-        check_folder(arguments.output)
+    if are_predictions(str(arguments.model), from_arguments(PredictionTopics, arguments)):
+        calibrate_predictions(arguments)
+        return
+    _check(arguments)
+    predictor, sources = _opened(arguments)
     with deferred_interrupt() as interrupt:
         calibration, context = _fit(arguments, sources, predictor)
         print(table(calibration))
@@ -79,6 +53,44 @@ def calibrate(arguments: argparse.Namespace) -> None:
         _keep(arguments, predictor, calibration, context)
 
 
+def _check(arguments: argparse.Namespace) -> None:
+    """Raise an error of this package where the arguments cannot be used."""
+    from uncertainty_depth.evaluation.report import check_folder
+
+    if not arguments.source:
+        raise ConfigError(
+            f"there is no source to calibrate {arguments.model} on; expected MODEL SOURCE, or "
+            "--depth-topic of what is recorded in a bag"
+        )
+    shipped = model_path(arguments.model)
+    if not arguments.dry_run and shipped != arguments.model:
+        raise ConfigError(
+            f"{arguments.model} is shipped with the package; expected a copy of {shipped}, or "
+            "--dry-run"
+        )
+    if arguments.output:
+        check_folder(arguments.output)
+
+
+def _opened(arguments: argparse.Namespace) -> tuple[Predictor, list[Source]]:
+    """Return the model with its raw sigma, and the sources as it sees them."""
+    from uncertainty_depth.completion.source import for_model
+    from uncertainty_depth.data.checked_source import CheckedSource
+    from uncertainty_depth.data.source import open_source
+
+    options = from_arguments(SourceConfig, arguments)
+    checked = [CheckedSource(open_source(notation, options)) for notation in arguments.source]
+    check_location(model_path(arguments.model))
+
+    # Only now, or a wrong path would be told after the seconds that torch takes to import.
+    from uncertainty_depth.inference.predictor import Predictor
+
+    raw = replace(from_arguments(PredictorConfig, arguments), calibrated=False)
+    predictor = Predictor(arguments.model, raw)
+    held_out = from_arguments(HeldOutConfig, arguments)
+    return predictor, [for_model(source, predictor, held_out) for source in checked]
+
+
 def _fit(
     arguments: argparse.Namespace, sources: Sequence[Source], predictor: Predictor
 ) -> tuple[Calibration, Context]:
@@ -89,7 +101,7 @@ def _fit(
 
     names = [source.name for source in sources]
     seen = trained_on(predictor.model.name, predictor.model.training, names)
-    _warn(seen)
+    warn(seen)
     options = from_arguments(CalibrationConfig, arguments)
     law = options.distribution or distribution_of(predictor.model.network.head)
     config = replace(options, distribution=law)
@@ -98,7 +110,7 @@ def _fit(
     losses = [*chain.from_iterable(source.notes for source in sources)]
     if interrupt.requested:
         losses.append("interrupted: only the first frames were read")
-    _warn(losses)
+    warn(losses)
     context = Context(
         tuple(arguments.source), predictor.describe(), config, tuple([*seen, *losses])
     )
@@ -114,7 +126,7 @@ def _keep(
     """Write the map into the model folder, unless it is worse than raw sigma."""
     from uncertainty_depth.calibration import report
     from uncertainty_depth.calibration.run import check
-    from uncertainty_depth.model_folder.folder import set_calibration
+    from uncertainty_depth.model_folder.writing import set_calibration
 
     if not arguments.force:
         check(calibration)
@@ -127,8 +139,3 @@ def _keep(
         report.record(calibration, context),
     )
     print(f"calibration of {predictor.method} written to {arguments.model}")
-
-
-def _warn(sentences: Sequence[str]) -> None:
-    for sentence in sentences:
-        logger.warning(sentence)

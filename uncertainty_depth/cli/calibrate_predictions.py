@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import argparse
-import logging
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth import __version__, strict_json
+from uncertainty_depth.cli.notes import warn
 from uncertainty_depth.config import CalibrationConfig, EvaluationConfig, SourceConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.interrupt import deferred_interrupt
@@ -17,8 +17,6 @@ from uncertainty_depth.predictions.config import PredictionConfig, PredictionTop
 if TYPE_CHECKING:
     from uncertainty_depth.predictions.calibrate import MapCalibration
     from uncertainty_depth.predictions.interpreter import Interpreter
-
-logger = logging.getLogger(__name__)
 
 
 def calibrate_predictions(arguments: argparse.Namespace) -> None:
@@ -44,10 +42,10 @@ def calibrate_predictions(arguments: argparse.Namespace) -> None:
         samples = []
         for source in sources:
             samples.append(collect(source, interpreter, config))
-            for note in source.notes:
-                logger.warning(note)
+            warn(source.notes)
             if interrupt.requested:
                 break
+        warn(interpreter.notes())
         calibration = calibrate(samples, TYPES[confidence_type].has_unit, config)
         print(table(calibration))
     if interrupt.requested:
@@ -65,7 +63,7 @@ def calibrate_predictions(arguments: argparse.Namespace) -> None:
         provenance,
     )
     saved.write(arguments.output)
-    print(f"map '{calibration.confidence_map.kind}' written to {arguments.output}")
+    print(f"map '{calibration.confidence_map.name}' written to {arguments.output}")
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -29,7 +29,7 @@ WORLD = SynthesisConfig(
     worlds=4, frames=15, seed=20_000, test_objects=True, rate=2.0
 )  # seeds this high are never trained on
 PREDICTIONS = "received.depth/image_rect"
-SHOWN = (
+COMPARED_METRICS = (
     "depth.abs_rel",
     "depth.rmse",
     "uncertainty.ause.abs_rel",
@@ -135,7 +135,7 @@ def side_by_side(live: Mapping[str, Any], offline: Mapping[str, Any]) -> Iterato
     yield f"{'frames':30}{live['frames']['evaluated']:12}{offline['frames']['evaluated']:12}"
     left = flatten(live)
     right = flatten(offline)
-    for name in SHOWN:
+    for name in COMPARED_METRICS:
         yield f"{name:30}{left[name]:12.6f}{right[name]:12.6f}"
 
 

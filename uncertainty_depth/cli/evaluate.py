@@ -4,32 +4,21 @@
 from __future__ import annotations
 
 import argparse
-import logging
-from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from uncertainty_depth.cli.evaluate_model import score_model
+from uncertainty_depth.cli.evaluate_predictions import check_recorded, score_predictions
 from uncertainty_depth.cli.requirements import check_requirements
-from uncertainty_depth.completion.config import HeldOutConfig
-from uncertainty_depth.config import (
-    EvaluationConfig,
-    PredictorConfig,
-    RequirementConfig,
-    SourceConfig,
-)
+from uncertainty_depth.config import RequirementConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.interrupt import deferred_interrupt
-from uncertainty_depth.model_location import check_location
 from uncertainty_depth.options import from_arguments, to_mapping
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
-from uncertainty_depth.shipped_model import model_path
 
 if TYPE_CHECKING:
     from uncertainty_depth.evaluation.evaluation import Evaluation
     from uncertainty_depth.evaluation.report import Context
-
-logger = logging.getLogger(__name__)
 
 
 def evaluate(arguments: argparse.Namespace) -> None:
@@ -74,7 +63,7 @@ def _nothing_scored(source: str, evaluation: Evaluation) -> str:
 
 def score(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
     """Return the evaluation of a source, and where its metrics come from."""
-    return _score_predictions(arguments) if _is_recorded(arguments) else _score_model(arguments)
+    return score_predictions(arguments) if _is_recorded(arguments) else score_model(arguments)
 
 
 def _is_recorded(arguments: argparse.Namespace) -> bool:
@@ -85,120 +74,23 @@ def _is_recorded(arguments: argparse.Namespace) -> bool:
 
 def check_model(arguments: argparse.Namespace) -> None:
     """Raise `ConfigError` unless there is a model, or predictions that were recorded."""
-    is_recorded = _is_recorded(arguments)
-    if is_recorded and arguments.model:
-        raise ConfigError(
-            f"model is {str(arguments.model)!r}, but {arguments.source} has its own predictions; "
-            "expected --model, or a depth topic or predictions:DIR, not both"
-        )
-    if is_recorded and arguments.write_bag:
-        raise ConfigError(
-            f"write_bag is {str(arguments.write_bag)!r}; expected none for recorded predictions, "
-            "which are in a bag or folder already"
-        )
-    if is_recorded and arguments.corrupt:
-        raise ConfigError(
-            f"corrupt is {', '.join(arguments.corrupt)}; expected none for recorded predictions, "
-            "which are of the images as they were"
-        )
-    if not is_recorded and not arguments.model:
+    if _is_recorded(arguments):
+        check_recorded(arguments)
+    elif not arguments.model:
         raise ConfigError(
             "there is no --model to score; expected --model (demo: the shipped one), or "
             "--depth-topic and --confidence-topic of what is recorded in the bag"
         )
+    else:
+        _refuse_options_of_recorded(arguments)
 
 
-def _score_model(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
-    from uncertainty_depth.completion.source import for_model
-    from uncertainty_depth.corruption.corruption import parse
-    from uncertainty_depth.corruption.source import corrupted
-    from uncertainty_depth.data.checked_source import CheckedSource
-    from uncertainty_depth.data.source import open_source, trained_on
-    from uncertainty_depth.evaluation.evaluate import Sink
-    from uncertainty_depth.evaluation.evaluate import evaluate as score_source
-    from uncertainty_depth.evaluation.report import Context
-    from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity
-    from uncertainty_depth.writers.prediction_bag import prediction_sink
-
-    options = from_arguments(SourceConfig, arguments)
-    checked = CheckedSource(open_source(arguments.source, options))
-    as_seen = corrupted(checked, [parse(text) for text in arguments.corrupt])
-    check_location(model_path(arguments.model))
-
-    # Only now, or a wrong path would be told after the seconds that torch takes to import.
-    from uncertainty_depth.inference.predictor import Predictor
-
-    predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
-    source = for_model(as_seen, predictor, from_arguments(HeldOutConfig, arguments))
-    seen = trained_on(predictor.model.name, predictor.model.training, [source.name])
-    warn(seen)
-    monitor = predictor.data_monitor
-    unfamiliarity = Unfamiliarity()
-    with ExitStack() as stack:
-        sinks: list[Sink] = [
-            lambda frame, _: monitor.add_ground_truth(frame.ground_truth_m, frame.camera),
-            lambda _, prediction: unfamiliarity.add(prediction.unfamiliarity),
-        ]
-        if arguments.write_bag:
-            sinks.append(stack.enter_context(prediction_sink(arguments.write_bag)))
-        evaluation = score_source(
-            source, predictor, from_arguments(EvaluationConfig, arguments), sinks
-        )
-    unlike = monitor.notes()
-    warn(source.notes)
-    notes = [*seen, *unlike, *source.notes, *_end_notes(evaluation, len(source))]
-    context = Context(
-        arguments.source,
-        predictor.describe(),
-        tuple(notes),
-        to_mapping(options),
-        tuple(seen),
-        checked.check.summary(),
-        arguments.command_line,
-        unfamiliarity=unfamiliarity,
-    )
-    return evaluation, context
-
-
-def _score_predictions(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
-    from uncertainty_depth.evaluation.report import Context
-    from uncertainty_depth.predictions.evaluate import describe
-    from uncertainty_depth.predictions.evaluate import evaluate as score_source
-    from uncertainty_depth.predictions.interpreter import Interpreter
-    from uncertainty_depth.predictions.open import open_predictions
-
-    options = from_arguments(SourceConfig, arguments)
-    topics = from_arguments(PredictionTopics, arguments)
-    limits = from_arguments(EvaluationConfig, arguments)
-    interpreter = Interpreter(from_arguments(PredictionConfig, arguments), limits)
-    meaning = interpreter.config
-    source = open_predictions(arguments.source, options, topics, meaning)
-    evaluation = score_source(source, interpreter, limits)
-    notes = [*interpreter.notes(), *source.notes]
-    warn(notes)
-    notes += _end_notes(evaluation, len(source))
-    context = Context(
-        arguments.source,
-        describe(source, interpreter),
-        tuple(notes),
-        {**to_mapping(options), **to_mapping(topics), **to_mapping(meaning)},
-        None,
-        source.check.summary(),
-        arguments.command_line,
-    )
-    return evaluation, context
-
-
-def _end_notes(evaluation: Evaluation, frames: int) -> list[str]:
-    """Return a note on each reason that frames were skipped for, and on a run Ctrl-C ended."""
-    notes = [f"first {reason}: {text}" for reason, text in evaluation.first_skips.items()]
-    if evaluation.interrupted:
-        logger.warning("interrupted: writing what has been scored; Ctrl-C again aborts")
-        notes.append(f"interrupted: only the first frames of about {frames} were read")
-    return notes
-
-
-def warn(sentences: Sequence[str]) -> None:
-    """Log sentences as warnings."""
-    for sentence in sentences:
-        logger.warning(sentence)
+def _refuse_options_of_recorded(arguments: argparse.Namespace) -> None:
+    """Raise `ConfigError` where an option is given that a model's predictions do not take."""
+    defaults = to_mapping(PredictionConfig())
+    for name, value in to_mapping(from_arguments(PredictionConfig, arguments)).items():
+        if value != defaults[name]:
+            raise ConfigError(
+                f"{name} is {value!r} and the model is {arguments.model}; it is of recorded "
+                f"predictions: expected --depth-topic instead of --model, or no {name}"
+            )

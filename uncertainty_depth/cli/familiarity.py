@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import fields
+from pathlib import Path
+from typing import Any
 
 from uncertainty_depth.config import SourceConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
@@ -19,21 +22,14 @@ def familiarity(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.training.familiarity import add_familiarity
     from uncertainty_depth.training.frames import read_frames, split
 
-    shipped = model_path(arguments.model)
-    if shipped != arguments.model:
-        raise ConfigError(
-            f"{arguments.model} is shipped with the package; expected a copy of {shipped}"
-        )
+    _check_not_shipped(arguments.model)
     model = read(arguments.model)
     notation = arguments.source or model.training.get("source")
     if not notation:
         raise ConfigError(
             f"{arguments.model} does not say what it was trained on; expected SOURCE too"
         )
-    recorded = current_names(model.training.get("options", {}), TrainingConfig)
-    names = [field.name for field in fields(TrainingConfig)]
-    own = {name: recorded[name] for name in names if name in recorded}
-    training = from_mapping(TrainingConfig, own)
+    training = _training_options(model.training.get("options", {}))
     options = from_arguments(SourceConfig, arguments, model.training.get("source_options"))
     frames = read_frames(
         open_source(notation, options),
@@ -42,8 +38,21 @@ def familiarity(arguments: argparse.Namespace) -> None:
         model.network.canonical_focal_length,
     )
     indices, held_out = split(len(frames), training.validation_fraction, training.seed)
-    found = add_familiarity(arguments.model, frames, indices, held_out, training.device)
+    score = add_familiarity(arguments.model, frames, indices, held_out, training.device)
     print(
         f"{arguments.model} knows {len(indices)} frames of {notation}; 99 % of the "
-        f"{len(held_out)} held out are within a distance of {found.threshold:.1f}"
+        f"{len(held_out)} held out are within a distance of {score.threshold:.1f}"
     )
+
+
+def _check_not_shipped(model: Path) -> None:
+    shipped = model_path(model)
+    if shipped != model:
+        raise ConfigError(f"{model} is shipped with the package; expected a copy of {shipped}")
+
+
+def _training_options(recorded: Mapping[str, Any]) -> TrainingConfig:
+    """Return the options of a training by its record, which holds those of the network too."""
+    current = current_names(recorded, TrainingConfig)
+    names = [field.name for field in fields(TrainingConfig)]
+    return from_mapping(TrainingConfig, {name: current[name] for name in names if name in current})

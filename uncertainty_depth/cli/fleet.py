@@ -59,8 +59,7 @@ def evaluate_fleet(arguments: argparse.Namespace) -> None:
         raise ConfigError("write_bag is of one source; expected none for several")
     for source in arguments.source:
         check_model(argparse.Namespace(**{**vars(arguments), "source": source}))
-    texts = {name: _plain(value) for name, value in _options(arguments).items()}
-    options = strict_json.plain(texts)
+    options = strict_json.plain(_recorded_options(arguments))
     jobs = open_fleet(arguments.output, arguments.source, options, arguments.overwrite)
     waiting = [job for job in jobs if not job.is_done]
     if len(waiting) < len(jobs):
@@ -74,8 +73,8 @@ def evaluate_fleet(arguments: argparse.Namespace) -> None:
     scores, failures = _report(jobs, arguments, requirements)
     check_requirements(scores, arguments.junit)
     if failures:
-        sentences = [f"{job.source}: {job.outcome()['sentence']}" for job in failures]
-        named = "; ".join(sentences[:MAX_NAMED_FAILURES])
+        first = failures[:MAX_NAMED_FAILURES]
+        named = "; ".join(f"{job.source}: {job.outcome()['sentence']}" for job in first)
         raise SourceError(f"{len(failures)} of {len(jobs)} sources could not be scored: {named}")
 
 
@@ -97,8 +96,10 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in vars(arguments).items() if name not in NO_SCORE}
 
 
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, Path) else value
+def _recorded_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options that decide the scores, paths as text."""
+    options = _options(arguments).items()
+    return {name: str(value) if isinstance(value, Path) else value for name, value in options}
 
 
 def _run(waiting: list[Job], arguments: argparse.Namespace, interrupt: Interrupt) -> None:
@@ -124,7 +125,7 @@ def _run(waiting: list[Job], arguments: argparse.Namespace, interrupt: Interrupt
 def _report(
     jobs: list[Job], arguments: argparse.Namespace, requirements: tuple[Any, ...]
 ) -> tuple[dict[str, Any], list[Job]]:
-    from uncertainty_depth.evaluation import report, summary, verdict
+    from uncertainty_depth.evaluation import report
     from uncertainty_depth.evaluation.merging import merge, read_report
     from uncertainty_depth.fleet import table
 
@@ -148,10 +149,16 @@ def _report(
     page = report.write(evaluation, output, context)
     scores = report.summarize(evaluation, context)
     print(f"\n{len(done)} sources scored, {len(failures)} failed")
-    print(summary.table(scores, context.model))
-    print("\n".join(["", *verdict.sentences(scores["verdict"])]))
+    _print_scores(scores, context.model)
     print(f"report: {page}")
     return scores, failures
+
+
+def _print_scores(scores: dict[str, Any], model: Mapping[str, Any]) -> None:
+    from uncertainty_depth.evaluation import summary, verdict
+
+    print(summary.table(scores, model))
+    print("\n".join(["", *verdict.sentences(scores["verdict"])]))
 
 
 def _use_one_thread() -> None:

@@ -13,6 +13,7 @@ from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.options import from_arguments
 
 if TYPE_CHECKING:
+    from uncertainty_depth.data.source import Source
     from uncertainty_depth.training.record import Before
 
 logger = logging.getLogger(__name__)
@@ -20,21 +21,10 @@ logger = logging.getLogger(__name__)
 
 def train(arguments: argparse.Namespace) -> None:
     """Train or fine-tune (--from) a model on sources; --resume continues a training."""
-    from uncertainty_depth.data.checked_source import CheckedSource
-    from uncertainty_depth.data.joined_source import JoinedSource
-    from uncertainty_depth.data.source import NAME_SEPARATOR, open_source
-
     before = _begun(arguments.output) if arguments.resume else None
-    notations = arguments.source or (before.source.split(NAME_SEPARATOR) if before else [])
-    if not notations:
-        raise ConfigError(
-            "SOURCE is missing; only --resume takes it from the training that it continues"
-        )
-    source_options = from_arguments(
-        SourceConfig, arguments, before.source_options if before else None
-    )
-    sources = [CheckedSource(open_source(notation, source_options)) for notation in notations]
-    source = sources[0] if len(sources) == 1 else JoinedSource(sources)
+    recorded = before.source_options if before else None
+    source_options = from_arguments(SourceConfig, arguments, recorded)
+    source = _open_source(arguments.source, source_options, before)
 
     # Only now, or a wrong path would be told after the seconds that torch takes to import.
     from uncertainty_depth.training import train as train_model
@@ -56,6 +46,21 @@ def train(arguments: argparse.Namespace) -> None:
     print(f"model written to {model}")
 
 
+def _open_source(notations: list[str], options: SourceConfig, before: Before | None) -> Source:
+    """Return the sources as one; those of the training that is resumed where none is given."""
+    from uncertainty_depth.data.checked_source import CheckedSource
+    from uncertainty_depth.data.joined_source import JoinedSource
+    from uncertainty_depth.data.source import NAME_SEPARATOR, open_source
+
+    notations = notations or (before.source.split(NAME_SEPARATOR) if before else [])
+    if not notations:
+        raise ConfigError(
+            "SOURCE is missing; only --resume takes it from the training that it continues"
+        )
+    sources = [CheckedSource(open_source(notation, options)) for notation in notations]
+    return sources[0] if len(sources) == 1 else JoinedSource(sources)
+
+
 def _begun(output: Path) -> Before | None:
     from uncertainty_depth.training.record import read_begun
 
@@ -69,13 +74,13 @@ def _default_options(arguments: argparse.Namespace, before: Before | None) -> di
     from uncertainty_depth.training.fine_tuning import defaults_of
 
     recorded = before.options if before else {}
-    given = {**recorded, **vars(arguments)}
+    user_options = {**recorded, **vars(arguments)}
     network = from_arguments(NetworkConfig, arguments, recorded)
     training = from_arguments(TrainingConfig, arguments, recorded)
     if training.from_model:
-        defaults = defaults_of(read(training.from_model), given)
+        defaults = defaults_of(read(training.from_model), user_options)
     else:
-        defaults = own_options_of(network, training, given)
+        defaults = own_options_of(network, training, user_options)
     return defaults | recorded
 
 

@@ -31,9 +31,9 @@ def view(arguments: argparse.Namespace) -> None:
             "--live for what is published now"
         )
     with closing(Recorder(from_arguments(ViewConfig, arguments), arguments.save)) as recorder:
-        shown = _live(arguments, recorder) if arguments.live else _recorded(arguments, recorder)
+        count = _live(arguments, recorder) if arguments.live else _recorded(arguments, recorder)
     target = f"; {arguments.save}" if arguments.save else ""
-    print(f"{shown} frames shown{target}")
+    print(f"{count} frames shown{target}")
 
 
 def _live(arguments: argparse.Namespace, recorder: Recorder) -> int:
@@ -51,15 +51,15 @@ def _recorded(arguments: argparse.Namespace, recorder: Recorder) -> int:
     from uncertainty_depth.evaluation.evaluation import Evaluation
 
     evaluation = Evaluation(from_arguments(EvaluationConfig, arguments))
-    shown = 0
+    count = 0
     with deferred_interrupt() as interrupt:
         for frame in _frames(arguments, evaluation):
             recorder.add(frame)
-            shown += 1
+            count += 1
             if interrupt.requested:
                 break
     recorder.note(_notes(arguments.source, evaluation))
-    return shown
+    return count
 
 
 def _frames(arguments: argparse.Namespace, evaluation: Evaluation) -> Iterator[ShownFrame]:
@@ -82,9 +82,16 @@ def _frames(arguments: argparse.Namespace, evaluation: Evaluation) -> Iterator[S
             "there is no --model to show; expected --model (demo: the shipped one), or a report, "
             "predictions:DIR, or --depth-topic and --confidence-topic of the bag"
         )
+    return _predicted_frames(arguments, options, evaluation)
+
+
+def _predicted_frames(
+    arguments: argparse.Namespace, options: SourceConfig, evaluation: Evaluation
+) -> Iterator[ShownFrame]:
     from uncertainty_depth.data.source import open_source
     from uncertainty_depth.evaluation.model_facts import law_of
     from uncertainty_depth.inference.predictor import Predictor
+    from uncertainty_depth.viewing import sources
 
     predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
     source = open_source(arguments.source, options)

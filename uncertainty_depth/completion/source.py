@@ -58,19 +58,19 @@ class CompletionSource:
         """The notes of the source, and how much depth was given and held out."""
         if not self._frames:
             return self._source.notes
-        given = self._given / self._frames
+        pixels = self._given / self._frames
         scored = self._scored / self._frames
         return [
             *self._source.notes,
-            f"the model was given {given:.0f} pixels of known depth per image; it is scored on "
+            f"the model was given {pixels:.0f} pixels of known depth per image; it is scored on "
             f"{scored:.0f} others, {self._rule()}",
         ]
 
     def _rule(self) -> str:
         if self._sparse_input.pixels:
             return "all that were not drawn"
-        kind = "pixels" if self._config.held_out_by == "pixel" else "LiDAR rings"
-        return f"{100 * self._config.held_out_fraction:g} % of the {kind}"
+        unit = "pixels" if self._config.held_out_by == "pixel" else "LiDAR rings"
+        return f"{100 * self._config.held_out_fraction:g} % of the {unit}"
 
     def __len__(self) -> int:
         return len(self._source)
@@ -82,26 +82,26 @@ class CompletionSource:
     def _split(self, frame: Frame) -> Frame | Skipped:
         depth_m = frame.ground_truth_m
         if self._sparse_input.pixels:
-            given = given_at_random(depth_m, frame.stamp_ns, self._sparse_input.pixels)
+            input_mask = given_at_random(depth_m, frame.stamp_ns, self._sparse_input.pixels)
         else:
-            given = np.isfinite(depth_m) & ~held_out(
+            input_mask = np.isfinite(depth_m) & ~held_out(
                 depth_m, frame.stamp_ns, self._config, frame.scan, frame.camera
             )
-        scored = np.isfinite(depth_m) & ~given
+        scored = np.isfinite(depth_m) & ~input_mask
         if not scored.any():
             return Skipped(
                 frame.stamp_ns,
                 "no_depth_held_out",
-                f"frame {frame.name} has {given.sum()} pixels of known depth, and the model is "
-                "given them all: none is left to score; expected denser ground truth, or a model "
-                "that takes fewer",
+                f"frame {frame.name} has {input_mask.sum()} pixels of known depth, and the model "
+                "is given them all: none is left to score; expected denser ground truth, or a "
+                "model that takes fewer",
             )
         self._frames += 1
-        self._given += int(given.sum())
+        self._given += int(input_mask.sum())
         self._scored += int(scored.sum())
         unknown = np.float32(np.nan)
         return replace(
             frame,
-            sparse_m=np.where(given, depth_m, unknown),
+            sparse_m=np.where(input_mask, depth_m, unknown),
             ground_truth_m=np.where(scored, depth_m, unknown),
         )

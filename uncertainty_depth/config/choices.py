@@ -25,6 +25,7 @@ UNTRAINED_METHODS = ("deterministic", "mc_dropout", *TRAINING_FREE_METHODS)
 METHODS = (*TRAINED_METHODS, *TRAINING_FREE_METHODS)
 METHOD_ALIASES = {"deep_ensemble": "multi_inits", "snapshot_ensemble": "multi_epochs"}
 """Usual names of methods that the papers of this package call otherwise."""
+SAMPLINGS = ("stratified", "antithetic", "independent")
 COMPONENTS = ("total", "epistemic", "aleatoric")
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("auto", "fp32", "fp16", "bf16")
@@ -32,6 +33,8 @@ ENGINES = ("torch", "openvino", "onnxruntime", "auto")
 LOSSES = ("l1", "berhu", "log_l1", "nll")
 HEADS = ("none", "laplace", "gaussian")
 DROPOUTS = ("bernoulli", "concrete", "gaussian")
+ENCODER_AND_DECODER = "encoder_and_decoder"
+DROPOUT_PLACES = ("decoder", ENCODER_AND_DECODER)
 MAX_SEED = 2**31 - 1
 MAX_COUNT = 10_000_000
 MAX_DEPTH_M = 10_000.0

@@ -17,6 +17,8 @@ from uncertainty_depth.config.sources import CameraConfig, LidarConfig, Projecti
 from uncertainty_depth.options import option
 from uncertainty_depth.predictions.config import MeaningConfig, PredictionConfig
 
+MAX_LIDARS = 4
+
 
 @dataclass(frozen=True)
 class LifecycleConfig:
@@ -42,6 +44,12 @@ class DepthNodeConfig(
     """Parameters of the depth node."""
 
     model: str = option("", "model folder; demo: the shipped model", read_only=True)
+    cameras: tuple[str, ...] = option(
+        (),
+        "names of cameras, e.g. [front, rear]: predict what has arrived of all in one batch, with "
+        "the topics of each in a namespace of its name; empty: one camera",
+        read_only=True,
+    )
     max_frame_age: float = option(
         0.5,
         "drop and count frames older than this when their turn comes, seconds; 0 disables",
@@ -50,8 +58,8 @@ class DepthNodeConfig(
     )
     frame_budget_ms: float = option(
         0.0,
-        "time for a frame from its turn to its maps, milliseconds: as many samples or members as "
-        "fit, 2 at least; 0 uses all",
+        "time for a frame, or for a batch of several cameras, from its turn to its maps, "
+        "milliseconds: as many samples or members as fit, 2 at least; 0 uses all",
         minimum=0.0,
         maximum=60_000.0,
     )
@@ -100,6 +108,14 @@ class EvaluatorNodeConfig(
 
     use_ground_truth_image: bool = option(
         False, "score against ground_truth/image instead of lidar/points"
+    )
+    lidars: int = option(
+        1,
+        "number of LiDARs, on lidar/points, lidar2/points and so on: their clouds nearest in time "
+        "are merged",
+        minimum=1,
+        maximum=MAX_LIDARS,
+        read_only=True,
     )
     reliable_input: bool = option(
         True,

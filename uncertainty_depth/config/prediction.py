@@ -14,6 +14,7 @@ from uncertainty_depth.config.choices import (
     METHOD_ALIASES,
     METHODS,
     PRECISIONS,
+    SAMPLINGS,
 )
 from uncertainty_depth.gating.config import CompressionConfig, GatingConfig
 from uncertainty_depth.options import option
@@ -41,6 +42,12 @@ class RawPredictorConfig:
         "tta",
         minimum=1,
         maximum=1024,
+    )
+    sampling: str = option(
+        "stratified",
+        "how the noise of a frame's samples is related: stratified, each unit is dropped its "
+        "expected number of times to within one; antithetic, in mirrored pairs; independent",
+        choices=SAMPLINGS,
     )
     chunk: int = option(
         8,
@@ -98,7 +105,7 @@ class PredictorConfig(RawPredictorConfig):
     widen_unfamiliar: bool = option(
         False,
         "multiply sigma by the frame's unfamiliarity where that is above 1; for a robot in places "
-        "unlike the training's until LiDAR corrects sigma",
+        "unlike the training's; it ends while use_online_calibration corrects sigma by LiDAR",
     )
     rescale_depth: str = option(
         "canonical",

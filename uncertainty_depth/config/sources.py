@@ -15,8 +15,8 @@ class ProjectionConfig:
 
     lidar_to_camera: tuple[float, ...] = option(
         (),
-        "transform from the LiDAR frame to the camera optical frame: x y z qx qy qz qw, metres; "
-        "empty uses tf",
+        "transform from the LiDAR frame to the camera optical frame: x y z qx qy qz qw, metres, "
+        "of several LiDARs one after the other; empty uses tf",
         minimum=-MAX_DEPTH_M,
         maximum=MAX_DEPTH_M,
     )
@@ -68,7 +68,11 @@ class CameraConfig:
 class SourceConfig(LidarConfig, CameraConfig):
     """What to read from a bag; topics need a name only where several would fit."""
 
-    image_topic: str = option("", "camera image topic; empty uses the only one")
+    image_topic: str = option(
+        "",
+        "camera image topic; empty uses the only one, or with depth_topic none: there it is only "
+        "shown in the report",
+    )
     camera_info_topic: str = option(
         "",
         "camera info topic; empty uses the one in the image topic's namespace, or the only one",

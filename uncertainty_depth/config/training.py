@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from uncertainty_depth.config.choices import (
     DEVICES,
+    DROPOUT_PLACES,
     DROPOUTS,
     HEADS,
     LOSSES,
@@ -51,6 +52,12 @@ class NetworkConfig:
         choices=DROPOUTS,
         former_name="dropout_kind",
     )
+    dropout_places: str = option(
+        "decoder",
+        "where dropout acts: decoder, or encoder_and_decoder, after the last three stages of a "
+        "ResNet and after all four up-projections",
+        choices=DROPOUT_PLACES,
+    )
     last_activation: str = option(
         "leaky_relu",
         "activation before the last convolution; with relu, pixels whose units are all off have "
@@ -66,6 +73,11 @@ class NetworkConfig:
         "",
         "known depth that the network takes beside the image: lidar, or random:N for N pixels; "
         "empty: the image alone",
+    )
+    sparse_residual: bool = option(
+        True,
+        "with sparse input, predict how depth differs from what is interpolated between the known "
+        "pixels, not depth itself",
     )
     input_size: tuple[int, ...] = option(
         (160, 128),

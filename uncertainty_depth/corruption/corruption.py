@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.corruption import light, optics, weather
-from uncertainty_depth.corruption.kinds import KINDS, SEVERITIES
+from uncertainty_depth.corruption.names import CORRUPTIONS, SEVERITIES
 from uncertainty_depth.errors import ConfigError
 
 Floats = NDArray[np.float32]
@@ -36,27 +36,28 @@ SEEDED: dict[str, Callable[[Floats, int, np.random.Generator], Floats]] = {
 
 @dataclass(frozen=True)
 class Corruption:
-    """One kind of corruption at a severity of 1 to 5.
+    """One type of corruption at a severity of 1 to 5.
 
     Raises:
-        ConfigError: there is no such kind or severity.
+        ConfigError: there is no such corruption or severity.
     """
 
-    kind: str
+    name: str
     severity: int
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
+        if self.name not in CORRUPTIONS:
             raise ConfigError(
-                f"the corruption is {self.kind!r}; expected one of {', '.join(sorted(KINDS))}"
+                f"the corruption is {self.name!r}; expected one of "
+                f"{', '.join(sorted(CORRUPTIONS))}"
             )
         if self.severity not in SEVERITIES:
             raise ConfigError(
-                f"the severity of {self.kind} is {self.severity}; expected 1, 2, 3, 4 or 5"
+                f"the severity of {self.name} is {self.severity}; expected 1, 2, 3, 4 or 5"
             )
 
     def __str__(self) -> str:
-        return f"{self.kind}:{self.severity}"
+        return f"{self.name}:{self.severity}"
 
     def __call__(
         self,
@@ -73,11 +74,11 @@ class Corruption:
         """
         values = image.astype(np.float32) / np.float32(255)
         index = self.severity - 1
-        if self.kind == "fog":
+        if self.name == "fog":
             corrupted = weather.fog(values, index, depth_m)
         else:
-            rng = np.random.default_rng([abs(stamp_ns), zlib.crc32(self.kind.encode())])
-            corrupted = SEEDED[self.kind](values, index, rng)
+            rng = np.random.default_rng([abs(stamp_ns), zlib.crc32(self.name.encode())])
+            corrupted = SEEDED[self.name](values, index, rng)
         return np.rint(255 * np.clip(corrupted, 0, 1)).astype(np.uint8)
 
 
@@ -87,13 +88,13 @@ def parse(text: str) -> Corruption:
     Raises:
         ConfigError: the text is no such notation.
     """
-    kind, colon, severity = text.partition(":")
+    name, colon, severity = text.partition(":")
     if not colon or not severity.isdecimal():
         raise ConfigError(
-            f"the corruption is {text!r}; expected KIND:SEVERITY, such as fog:3, with one of "
-            f"{', '.join(sorted(KINDS))} and 1 to 5"
+            f"the corruption is {text!r}; expected NAME:SEVERITY, such as fog:3, with one of "
+            f"{', '.join(sorted(CORRUPTIONS))} and 1 to 5"
         )
-    return Corruption(kind, int(severity))
+    return Corruption(name, int(severity))
 
 
 def notation(corruptions: Sequence[Corruption]) -> str:

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.geometry.rectification import KEEP, RECTIFY, Rectifier
 from uncertainty_depth.messages.camera_info import calibration_from_info
+from uncertainty_depth.messages.clouds import is_predicted
 from uncertainty_depth.messages.depth_images import decode_values, encoding_of
 from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.predictions.config import PredictionTopics
@@ -80,15 +82,7 @@ class BagSource:
             yield from ImageFrames(self.recording, self.layout, self._config).read(bag)
 
     def _set_up(self, bag: OpenRecording) -> Layout:
-        encoding_of = partial(_first_encoding, bag)
-        chooser = TopicChooser(self.name, bag.topics, self._config, encoding_of, self._predictions)
-        topics = chooser.choose()
-        if unused := chooser.unused_depth_images(topics):
-            self.recording.note(
-                f"the ground truth is the LiDAR, {', '.join(topics.lidars)}; "
-                "--ground-truth-topic takes a registered depth image instead: "
-                f"{' or '.join(unused)}"
-            )
+        topics = self._choose_topics(bag)
         rectifier, camera_frame = self._read_camera(bag, topics)
         image = bag.first(topics.image)
         self._note_camera(topics, rectifier, image)
@@ -96,43 +90,68 @@ class BagSource:
             camera_frame = image.header.frame_id or camera_frame
         truths = [truth for truth in map(bag.first, topics.ground_truths) if truth is not None]
         ground_truth: GroundTruth
+        self.lidar_to_camera = None
         transforms = TransformTree()
         moving_topics: list[str] = []
-        self.lidar_to_camera = None
         if topics.depth_image:
             ground_truth = DepthImageGroundTruth(rectifier)
-            if self._config.fixed_frame:
-                self.recording.note(
-                    f"fixed_frame {self._config.fixed_frame!r} is not used: the ground truth is "
-                    "the depth image, which is taken as registered"
-                )
-            for truth in truths:
-                self._note_registration(topics, camera_frame, truth.header.frame_id)
+            self._note_registration(topics, camera_frame, truths)
         else:
-            ground_truth = LidarGroundTruth(self._config)
-            self.lidar_to_camera = ground_truth.fixed_lidar_to_camera
-            if self.lidar_to_camera is None:
+            ground_truth = LidarGroundTruth(self._config, len(topics.lidars))
+            if poses := ground_truth.fixed_poses:
+                self.lidar_to_camera = poses[0] if len(poses) == 1 else None
+            else:
                 finder = ExtrinsicsFinder(self.recording, bag, self._config.fixed_frame)
                 transforms = finder.fixed
                 if image is not None:
-                    found = [finder.find(camera_frame, truth) for truth in truths]
-                    moving_topics = sorted(
-                        {topic for one in found for topic in one.transform_topics}
-                    )
-                    if len(found) == 1:
-                        self.lidar_to_camera = found[0].lidar_to_camera
+                    moving_topics = self._find_extrinsics(finder, camera_frame, truths)
         count = bag.topics[topics.image].count
         return Layout(
             topics, count, rectifier, camera_frame, ground_truth, transforms, moving_topics
         )
 
-    def _note_registration(self, topics: Topics, image_frame: str, depth_frame: str) -> None:
-        if image_frame and depth_frame and image_frame.lstrip("/") != depth_frame.lstrip("/"):
+    def _choose_topics(self, bag: OpenRecording) -> Topics:
+        chooser = TopicChooser(
+            self.name,
+            bag.topics,
+            self._config,
+            partial(_first_encoding, bag),
+            self._predictions,
+            partial(_is_first_predicted, bag),
+        )
+        topics = chooser.choose()
+        if unused := chooser.unused_depth_images(topics):
             self.recording.note(
-                f"{topics.depth_image} is in frame {depth_frame!r}, {topics.image} in "
-                f"{image_frame!r}: the depth is taken as registered to the image, pixel by pixel; "
-                "if it is not, no score holds"
+                f"the ground truth is the LiDAR, {', '.join(topics.lidars)}; "
+                "--ground-truth-topic takes a registered depth image instead: "
+                f"{' or '.join(unused)}"
             )
+        return topics
+
+    def _find_extrinsics(
+        self, finder: ExtrinsicsFinder, camera_frame: str, clouds: Sequence[Any]
+    ) -> list[str]:
+        """Find the pose of each LiDAR by its first cloud; return the moving transforms' topics."""
+        lidars = [finder.find(camera_frame, cloud) for cloud in clouds]
+        if len(lidars) == 1:
+            self.lidar_to_camera = lidars[0].lidar_to_camera
+        return sorted(set(chain.from_iterable(lidar.transform_topics for lidar in lidars)))
+
+    def _note_registration(self, topics: Topics, image_frame: str, maps: Sequence[Any]) -> None:
+        """Note what is taken for granted of a depth image as ground truth."""
+        if self._config.fixed_frame:
+            self.recording.note(
+                f"fixed_frame {self._config.fixed_frame!r} is not used: the ground truth is "
+                "the depth image, which is taken as registered"
+            )
+        for message in maps:
+            depth_frame = message.header.frame_id
+            if image_frame and depth_frame and image_frame.lstrip("/") != depth_frame.lstrip("/"):
+                self.recording.note(
+                    f"{topics.depth_image} is in frame {depth_frame!r}, {topics.image} in "
+                    f"{image_frame!r}: the depth is taken as registered to the image, pixel by "
+                    "pixel; if it is not, no score holds"
+                )
 
     def _read_camera(self, bag: OpenRecording, topics: Topics) -> tuple[Rectifier | None, str]:
         if not topics.camera_info:
@@ -172,3 +191,9 @@ def _first_encoding(bag: OpenRecording, topic: str) -> str:
     """Return the encoding of the first image on `topic`; empty where none can be read."""
     message = bag.first(topic)
     return "" if message is None else encoding_of(message)
+
+
+def _is_first_predicted(bag: OpenRecording, topic: str) -> bool:
+    """Return whether the first cloud on `topic` was made of predicted depth."""
+    message = bag.first(topic)
+    return message is not None and is_predicted(message)

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.data.ground_truth import GroundTruth, Viewpoint
-from uncertainty_depth.data.nearest_clouds import NearestClouds
-from uncertainty_depth.data.pairing import Outcome
+from uncertainty_depth.data.pairing import NearestClouds, Outcome
 from uncertainty_depth.data.recording import OpenRecording, Recording
 from uncertainty_depth.data.topics import Topics
 from uncertainty_depth.data.transforms import TransformTree
@@ -73,14 +72,7 @@ class BagFrames(ABC, Generic[FrameT]):
     def read(self, bag: OpenRecording) -> Iterator[FrameT | Skipped]:
         """Yield every camera image once, as a frame or as the reason why it cannot be scored."""
         topics = self._layout.topics
-        names = [
-            *self._reference_topics(),
-            *topics.ground_truths,
-            *self._layout.transform_topics,
-        ]
-        if topics.camera_info:
-            names.append(topics.camera_info)
-        for topic, message in bag.messages(names):
+        for topic, message in bag.messages(self._topics()):
             self._images += topic == topics.image
             if message is not None:
                 self._waiting.extend(self._outcomes(topic, message))
@@ -97,7 +89,18 @@ class BagFrames(ABC, Generic[FrameT]):
             sentence = f"an image message on {topics.image} lies in a damaged part of the bag"
             for _ in range(self._layout.image_count - self._images):
                 yield Skipped(None, "image_message_lost", sentence)
-        self._note_losses()
+        for sentence in self._losses():
+            self._recording.note(f"{self._recording.path}: {sentence}")
+
+    def _topics(self) -> list[str]:
+        """Return the topics that are read."""
+        topics = self._layout.topics
+        names = [
+            *self._reference_topics(),
+            *topics.ground_truths,
+            *self._layout.transform_topics,
+        ]
+        return [*names, topics.camera_info] if topics.camera_info else names
 
     @abstractmethod
     def _reference_topics(self) -> tuple[str, ...]:
@@ -188,10 +191,6 @@ class BagFrames(ABC, Generic[FrameT]):
     def _viewpoint(self, reference: Any) -> Viewpoint:
         header = self._header(reference)
         return Viewpoint(header.frame_id or self._layout.camera_frame, stamp_ns(header))
-
-    def _note_losses(self) -> None:
-        for sentence in self._losses():
-            self._recording.note(f"{self._recording.path}: {sentence}")
 
     def _losses(self) -> Iterator[str]:
         topics = self._layout.topics

@@ -19,7 +19,7 @@ from uncertainty_depth.geometry.candidate_poses import (
     looks_like_body_frame,
 )
 from uncertainty_depth.geometry.transforms import option_from
-from uncertainty_depth.messages.clouds import cloud_points
+from uncertainty_depth.messages.clouds import lidar_points
 
 MOVING = 1000  # first messages of /tf that are searched for a connection
 
@@ -151,7 +151,7 @@ class ExtrinsicsFinder:
 def _frame_hints(cloud: Any) -> Iterator[str]:
     """Yield what to type where no transform connects camera and LiDAR."""
     try:
-        points = cloud_points(cloud)
+        points = lidar_points(cloud)
     except MessageError:
         return
     if len(points) and looks_like_body_frame(points):

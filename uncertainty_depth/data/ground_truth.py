@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,12 +14,11 @@ from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.rectification import Rectifier
-from uncertainty_depth.geometry.scans import merged_scan
 from uncertainty_depth.geometry.transforms import (
     refuse_pose_and_fixed_frame,
-    transform_from_option,
+    transforms_from_option,
 )
-from uncertainty_depth.messages.clouds import cloud_points
+from uncertainty_depth.messages.clouds import lidar_points
 from uncertainty_depth.messages.depth_images import ground_truth_from_depth_image
 from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.records import Scan
@@ -60,7 +60,8 @@ class GroundTruth(Protocol):
         A LiDAR's comes with the scan that it was projected from.
 
         Args:
-            messages: the clouds, one of each LiDAR at most, or the depth image.
+            messages: one cloud of each LiDAR, None where it has none in time, but not of all;
+                or the depth image.
             viewpoint: of the camera image.
             camera: the camera at the image's size.
             shape: height and width of the camera image, pixels.
@@ -82,12 +83,12 @@ class LidarGroundTruth:
     noun = "cloud"
     unmatched_reason = "no_lidar_within_max_time_difference"
 
-    def __init__(self, config: SourceConfig) -> None:
-        """Raises `ConfigError` where `lidar_to_camera` is no transform, or `fixed_frame` too."""
+    def __init__(self, config: SourceConfig, lidars: int = 1) -> None:
+        """Raises `ConfigError` where `lidar_to_camera` is no transforms, or `fixed_frame` too."""
         self._config = config
         option = config.lidar_to_camera
         refuse_pose_and_fixed_frame(config)
-        self.fixed_lidar_to_camera = transform_from_option(option) if option else None
+        self.fixed_poses = transforms_from_option(option, lidars) if option else None
 
     def read(
         self,
@@ -100,26 +101,31 @@ class LidarGroundTruth:
         """Return as `GroundTruth`; raises also for a cloud without points."""
         if camera is None:  # `Topics` has a camera info wherever it has a LiDAR
             raise MessageError("no_camera_info", "a cloud cannot be projected without camera info")
-        clouds = [cloud_points(message) for message in messages]
+        present = {lidar: item for lidar, item in enumerate(messages) if item is not None}
+        clouds = [lidar_points(message) for message in present.values()]
         if not any(map(len, clouds)):
             raise MessageError("cloud_without_points", "the cloud has no finite point")
-        poses = [self.lidar_to_camera(message, viewpoint, transforms) for message in messages]
+        poses = [
+            self.lidar_to_camera(message, viewpoint, transforms, lidar)
+            for lidar, message in present.items()
+        ]
         scan = merged_scan([Scan(*pair) for pair in zip(clouds, poses, strict=True)])
         depth_m = ground_truth_from_cloud(scan.points, scan.lidar_to_camera, camera, self._config)
         return depth_m, scan
 
     def lidar_to_camera(
-        self, message: Any, viewpoint: Viewpoint, transforms: TransformTree
+        self, message: Any, viewpoint: Viewpoint, transforms: TransformTree, lidar: int = 0
     ) -> NDArray[np.float64]:
-        """Return the (4, 4) transform from the LiDAR, at the cloud's stamp, to the camera.
+        """Return the (4, 4) transform from a LiDAR, at the cloud's stamp, to the camera.
 
         With `fixed_frame` the camera is where it was at the image's stamp, else at the cloud's.
+        `lidar` counts from 0.
 
         Raises:
             MessageError: there is none.
         """
-        if self.fixed_lidar_to_camera is not None:
-            return self.fixed_lidar_to_camera
+        if self.fixed_poses is not None:
+            return self.fixed_poses[lidar]
         lidar_frame = message.header.frame_id
         cloud_ns = stamp_ns(message.header)
         fixed_frame = self._config.fixed_frame
@@ -138,7 +144,8 @@ class LidarGroundTruth:
         self, messages: tuple[Any, ...], viewpoint: Viewpoint, transforms: TransformTree
     ) -> bool:
         """Return whether transforms at a cloud's stamp, or the image's, may still come."""
-        return any(self._awaits(message, viewpoint, transforms) for message in messages)
+        clouds = [message for message in messages if message is not None]
+        return any(self._awaits(message, viewpoint, transforms) for message in clouds)
 
     def _awaits(self, message: Any, viewpoint: Viewpoint, transforms: TransformTree) -> bool:
         lidar_frame = message.header.frame_id
@@ -182,3 +189,23 @@ class DepthImageGroundTruth:
     ) -> bool:
         """Return False: no transform is needed."""
         return False
+
+
+def merged_scan(scans: Sequence[Scan]) -> Scan:
+    """Return the points of all scans in the frame of the first LiDAR, with its pose.
+
+    Projected, each pixel has the nearest point of all, and the occlusion filter sees them all:
+    what one LiDAR sees past an edge is hidden by what another sees of it.
+
+    Args:
+        scans: at least one, each with the pose of its LiDAR at the same camera.
+    """
+    first = scans[0]
+    if len(scans) == 1:
+        return first
+    camera_to_first = np.linalg.inv(first.lidar_to_camera)
+    points = [first.points[:, :3]]
+    for scan in scans[1:]:
+        to_first = camera_to_first @ scan.lidar_to_camera
+        points.append(scan.points[:, :3] @ to_first[:3, :3].T + to_first[:3, 3])
+    return Scan(np.concatenate(points), first.lidar_to_camera)

@@ -25,7 +25,10 @@ class JoinedSource:
     @property
     def notes(self) -> list[str]:
         """The notes of every source, after its name."""
-        return [f"{source.name}: {note}" for source in self.sources for note in source.notes]
+        notes: list[str] = []
+        for source in self.sources:
+            notes += [f"{source.name}: {note}" for note in source.notes]
+        return notes
 
     def __len__(self) -> int:
         return sum(len(source) for source in self.sources)

@@ -78,10 +78,10 @@ class McapFile:
         self, connections: Collection[McapConnection]
     ) -> Iterator[tuple[McapConnection, int, bytes]]:
         """Yield connection, log time (ns) and bytes of each complete message on `connections`."""
-        wanted = {connection.id: connection for connection in connections}
-        messages = self._indexed(wanted) if self._chunk_indexes else self._streamed(wanted)
+        by_channel = {connection.id: connection for connection in connections}
+        messages = self._indexed(by_channel) if self._chunk_indexes else self._streamed(by_channel)
         for message in messages:
-            yield wanted[message.channel_id], message.log_time, message.data
+            yield by_channel[message.channel_id], message.log_time, message.data
         if self._has_unchecked_data and not self.is_truncated:
             self.has_damaged_data = not data_checksum_holds(self.path)
 
@@ -125,18 +125,21 @@ class McapFile:
                 McapConnection(key, channel.topic, name, min(counts.get(key, 0), most), extension)
             )
 
-    def _indexed(self, wanted: Collection[int]) -> Iterator[Message]:
+    def _indexed(self, channels: Collection[int]) -> Iterator[Message]:
         """Yield messages by log time; holds one chunk, more where their times overlap."""
         waiting: list[tuple[int, int, Message]] = []
         order = count()
         with self.path.open("rb") as file:
             for index in self._chunk_indexes:
-                if index.message_index_offsets and not wanted & index.message_index_offsets.keys():
+                if (
+                    index.message_index_offsets
+                    and not channels & index.message_index_offsets.keys()
+                ):
                     continue
                 while waiting and waiting[0][0] < index.message_start_time:
                     yield heapq.heappop(waiting)[-1]
                 for record in self._contents_at(file, index):
-                    if isinstance(record, Message) and record.channel_id in wanted:
+                    if isinstance(record, Message) and record.channel_id in channels:
                         heapq.heappush(waiting, (record.log_time, next(order), record))
         while waiting:
             yield heapq.heappop(waiting)[-1]
@@ -150,10 +153,10 @@ class McapFile:
             return []
         return self._contents(chunk, index.chunk_start_offset)
 
-    def _streamed(self, wanted: Collection[int]) -> Iterator[Message]:
+    def _streamed(self, channels: Collection[int]) -> Iterator[Message]:
         """Messages in the order of the file."""
         for record in self._records():
-            if isinstance(record, Message) and record.channel_id in wanted:
+            if isinstance(record, Message) and record.channel_id in channels:
                 yield record
 
     def _records(self) -> Iterator[McapRecord]:

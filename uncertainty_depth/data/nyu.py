@@ -7,6 +7,7 @@ Its files: `rgb/NNNN.jpg`, `depth/NNNN.png`, `train.txt` and `test.txt`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import cv2
@@ -55,9 +56,8 @@ class NyuSource:
         for part in ("rgb", "depth"):
             if not (folder / part).is_dir():
                 raise SourceError(f"{folder} is no NYU folder: it has no {part}/")
-        self._names = sorted(
-            name for part in ([split] if split else SPLITS) for name in _read_split(folder, part)
-        )
+        splits = [split] if split else SPLITS
+        self._names = sorted(chain.from_iterable(_read_split(folder, name) for name in splits))
 
     def __len__(self) -> int:
         """Images in the split."""

@@ -7,6 +7,7 @@ import heapq
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,12 +24,12 @@ class Topic(NamedTuple):
     """A topic of a recording.
 
     Attributes:
-        kind: message type, `package/msg/Name`.
+        message_type: e.g. `package/msg/Name`.
         count: number of messages.
         latched: whether late subscribers got the last message.
     """
 
-    kind: str
+    message_type: str
     count: int  # type: ignore[assignment]  # hides tuple.count, which nobody calls
     latched: bool = False
 
@@ -37,7 +38,7 @@ class Record(NamedTuple):
     """A message as its bytes lie in the bag: CDR, or ROS 1's own format where `is_ros1`."""
 
     topic: str
-    kind: str
+    message_type: str
     log_ns: int
     data: bytes
     is_ros1: bool
@@ -109,7 +110,7 @@ class OpenRecording:
         self._recording = recording
         self.is_damaged = False
         self.topics: dict[str, Topic] = {}
-        for connection in (connection for reader in readers for connection in reader.connections):
+        for connection in chain.from_iterable(reader.connections for reader in readers):
             earlier = self.topics.get(connection.topic, Topic(connection.msgtype, 0))
             latched = earlier.latched or _is_latched(connection)
             self.topics[connection.topic] = Topic(
@@ -119,7 +120,7 @@ class OpenRecording:
     def messages(self, topics: Collection[str]) -> Iterator[tuple[str, Any | None]]:
         """Yield topic and message of each message on `topics`; None where deserialising fails."""
         for record in self.records(topics):
-            yield record.topic, _deserialized(record.data, record.kind, record.is_ros1)
+            yield record.topic, _deserialized(record.data, record.message_type, record.is_ros1)
 
     def records(self, topics: Collection[str]) -> Iterator[Record]:
         """Yield each message on `topics` as its bytes; several files are merged by log time."""
@@ -161,10 +162,10 @@ def _is_latched(connection: Any) -> bool:
     )
 
 
-def _deserialized(data: bytes, kind: str, is_ros1: bool) -> Any | None:
+def _deserialized(data: bytes, message_type: str, is_ros1: bool) -> Any | None:
     store = _typestore(is_ros1)
     try:
-        return (store.deserialize_ros1 if is_ros1 else store.deserialize_cdr)(data, kind)
+        return (store.deserialize_ros1 if is_ros1 else store.deserialize_cdr)(data, message_type)
     except Exception:  # the generated code raises whatever the damaged bytes lead it to
         return None
 

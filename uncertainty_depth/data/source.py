@@ -54,9 +54,9 @@ def open_source(notation: str, config: SourceConfig) -> Source:
         SourceError: the source does not exist, cannot be read, or lacks a part of a frame.
         ConfigError: an option of `synthetic:` is unknown or out of range.
     """
-    kind, colon, rest = notation.partition(":")
-    if colon and kind in _OPENERS:
-        return _OPENERS[kind](rest, config)
+    prefix, colon, rest = notation.partition(":")
+    if colon and prefix in _OPENERS:
+        return _OPENERS[prefix](rest, config)
     return _bag(notation, config)
 
 
@@ -74,7 +74,9 @@ def trained_on(model: str, training: Mapping[str, Any], sources: Sequence[str]) 
     started_from = training.get("started_from")
     earlier = started_from.get("sources") if isinstance(started_from, Mapping) else None
     joined = [training.get("source"), *(earlier if isinstance(earlier, list) else [])]
-    trained = [name for names in joined if names for name in str(names).split(NAME_SEPARATOR)]
+    trained: list[str] = []
+    for names in joined:
+        trained += str(names or "").split(NAME_SEPARATOR)
     sentences = []
     for source in sources:
         overlaps = [_overlap(source, name) for name in trained]
@@ -87,11 +89,9 @@ def _overlap(source: str, trained: str) -> str:
 
     A path's last part alone is a hint: the folder moved, or is another.
     """
-    (kind, place, parts), (other_kind, other_place, other_parts) = (
-        _identity(source),
-        _identity(trained),
-    )
-    if not trained or kind != other_kind or not parts & other_parts:
+    source_type, place, parts = _identity(source)
+    other_type, other_place, other_parts = _identity(trained)
+    if not trained or source_type != other_type or not parts & other_parts:
         return ""
     if place.resolve() == other_place.resolve():
         return f"frames of {source}: its errors are smaller there than on new frames"
@@ -104,19 +104,19 @@ def _overlap(source: str, trained: str) -> str:
 
 def _identity(name: str) -> tuple[str, Path, set[object]]:
     """Return type, place and parts: equal types and places share frames if they share a part."""
-    kind, _, rest = name.partition(":")
-    if kind == "nyu":
+    prefix, _, rest = name.partition(":")
+    if prefix == "nyu":
         from uncertainty_depth.data.nyu import SPLITS
 
         folder, split = _folder_and_split(rest)
-        return kind, folder, {split} if split else set(SPLITS)
-    if kind == "synthetic":  # the first worlds of a seed are the same however many there are
+        return prefix, folder, {split} if split else set(SPLITS)
+    if prefix == "synthetic":  # the first worlds of a seed are the same however many there are
         options = _options(rest)
         seed = options.get("seed", 0)
         test_objects = options.get("test_objects", False)
         worlds = {"rooms", options.get("scenes", "rooms")}  # some varied worlds are rooms
-        return kind, Path(), {(seed, test_objects, scenes) for scenes in worlds}
-    return (kind, Path(rest), {""}) if kind in _OPENERS else ("bag", Path(name), {""})
+        return prefix, Path(), {(seed, test_objects, scenes) for scenes in worlds}
+    return (prefix, Path(rest), {""}) if prefix in _OPENERS else ("bag", Path(name), {""})
 
 
 def _bag(path: str, config: SourceConfig) -> Source:
@@ -170,11 +170,17 @@ def _options(text: str) -> dict[str, object]:
 def _parsed(key: str, value: str) -> object:
     if key not in SynthesisConfig.__dataclass_fields__:
         return value  # from_mapping says what is known
-    kind = element_type(SynthesisConfig, key)
+    value_type = element_type(SynthesisConfig, key)
     try:
-        return {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
+        return (
+            {"true": True, "false": False}[value.lower()]
+            if value_type is bool
+            else value_type(value)
+        )
     except (KeyError, ValueError):
-        raise SourceError(f"synthetic: has {key}={value}; expected {kind.__name__}") from None
+        raise SourceError(
+            f"synthetic: has {key}={value}; expected {value_type.__name__}"
+        ) from None
 
 
 _OPENERS = {"nyu": _nyu, "kitti": _kitti, "synthetic": _synthetic}

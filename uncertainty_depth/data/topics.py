@@ -9,6 +9,7 @@ from typing import NamedTuple
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.data.recording import Topic
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.geometry.transforms import POSE_NUMBERS
 from uncertainty_depth.messages.depth_images import is_depth_encoding
 from uncertainty_depth.predictions.config import PredictionTopics
 
@@ -23,6 +24,12 @@ TRANSPORTS = (
 
 NO_PREDICTIONS = PredictionTopics()
 EncodingOf = Callable[[str], str]
+IsPredicted = Callable[[str], bool]
+
+
+def never_predicted(_: str) -> bool:
+    """Return False: no cloud of the bag is known to be predicted."""
+    return False
 
 
 class Topics(NamedTuple):
@@ -64,6 +71,7 @@ class TopicChooser:
         config: SourceConfig,
         encoding_of: EncodingOf,
         predictions: PredictionTopics = NO_PREDICTIONS,
+        is_predicted: IsPredicted = never_predicted,
     ) -> None:
         """Take what is to be chosen from.
 
@@ -73,12 +81,14 @@ class TopicChooser:
             config: topics that are named.
             encoding_of: returns the encoding of an image topic.
             predictions: recorded depth that takes the place of the camera image.
+            is_predicted: tells whether the cloud of a topic was made of predicted depth.
         """
         self._bag = bag
         self._topics = topics
         self._config = config
         self._encoding_of = encoding_of
         self._predictions = predictions
+        self._is_predicted = is_predicted
 
     def choose(self) -> Topics:
         """The topics.
@@ -94,10 +104,10 @@ class TopicChooser:
             )
         image = self._image()
         lidars, depth_image = self._ground_truth(image)
-        if len(lidars) > 1 and config.lidar_to_camera:
+        if len(lidars) > 1 and len(config.lidar_to_camera) == POSE_NUMBERS:
             raise SourceError(
                 f"lidar_topic names {len(lidars)} LiDARs and lidar_to_camera is one pose; "
-                "expected their poses on /tf_static"
+                "expected x y z qx qy qz qw of each, or their poses on /tf_static"
             )
         info = config.camera_info_topic or self._camera_info(image, needed=bool(lidars))
         if info:
@@ -117,12 +127,29 @@ class TopicChooser:
             self._check(predictions.depth_topic, IMAGE, "depth_topic")
             if predictions.confidence_topic:
                 self._check(predictions.confidence_topic, IMAGE, "confidence_topic")
+            self._check_shown_image()
             return predictions.depth_topic
         image = self._config.image_topic
         if not image:
             image = self._only(self._images(depth=False), "camera image", "--image-topic")
         self._check(image, IMAGE, "image_topic")
         return image
+
+    def _check_shown_image(self) -> None:
+        """Refuse an image topic that has no camera image to show beside the depth."""
+        image = self._config.image_topic
+        if not image:
+            return
+        self._check(image, IMAGE, "image_topic")
+        is_depth = is_depth_encoding(self._encoding_of(image))
+        if is_depth or image in (
+            self._predictions.depth_topic,
+            self._predictions.confidence_topic,
+        ):
+            raise SourceError(
+                f"image_topic {image!r} in {self._bag} holds depth or confidence; expected the "
+                "camera image to show beside them, or no image_topic"
+            )
 
     def _ground_truth(self, image: str) -> tuple[tuple[str, ...], str]:
         """The LiDAR topics and the depth image topic, one of them empty."""
@@ -131,18 +158,27 @@ class TopicChooser:
             self._check(config.ground_truth_topic, IMAGE, "ground_truth_topic")
             return (), config.ground_truth_topic
         lidars = tuple(filter(None, map(str.strip, config.lidar_topic.split(","))))
-        clouds = self._of(CLOUD)
+        clouds = [name for name in self._of(CLOUD) if not self._is_predicted(name)]
         if clouds and not lidars:
             flag = "--lidar-topic, or several with commas between them"
             lidars = (self._only(clouds, "LiDAR point cloud", flag),)
         if lidars:
             for lidar in lidars:
                 self._check(lidar, CLOUD, "lidar_topic")
+                self._check_measured(lidar)
             return tuple(dict.fromkeys(lidars)), ""
         depth_images = self._images(depth=True, besides=image)
         if not depth_images:
             self._only([], "LiDAR point cloud or depth image", "--lidar-topic")
         return (), self._only(depth_images, "depth image", "--ground-truth-topic")
+
+    def _check_measured(self, lidar: str) -> None:
+        """Refuse points that were predicted as ground truth."""
+        if self._is_predicted(lidar):
+            raise SourceError(
+                f"lidar_topic {lidar!r} in {self._bag} holds points of predicted depth, with "
+                "their uncertainty; a prediction is no ground truth: expected the cloud of a LiDAR"
+            )
 
     def _camera_info(self, image: str, needed: bool) -> str:
         """Return the camera info in the namespace of the image, without its transport's suffix."""
@@ -167,7 +203,9 @@ class TopicChooser:
 
     def _of(self, types: tuple[str, ...]) -> list[str]:
         return sorted(
-            name for name, topic in self._topics.items() if topic.kind in types and topic.count
+            name
+            for name, topic in self._topics.items()
+            if topic.message_type in types and topic.count
         )
 
     def _only(self, candidates: list[str], what: str, flag: str) -> str:
@@ -188,9 +226,10 @@ class TopicChooser:
             raise SourceError(
                 f"{self._bag} has no messages on {option} {name!r}; it has {_listed(self._topics)}"
             )
-        if topic.kind not in types:
+        if topic.message_type not in types:
             raise SourceError(
-                f"{option} {name!r} in {self._bag} is {topic.kind}; expected {' or '.join(types)}"
+                f"{option} {name!r} in {self._bag} is {topic.message_type}; "
+                f"expected {' or '.join(types)}"
             )
 
 
@@ -199,7 +238,7 @@ def transform_topics(topics: Mapping[str, Topic], name: str = "tf_static") -> li
     return sorted(
         topic
         for topic, about in topics.items()
-        if about.kind in TRANSFORMS and about.count and topic.rpartition("/")[2] == name
+        if about.message_type in TRANSFORMS and about.count and topic.rpartition("/")[2] == name
     )
 
 
@@ -224,7 +263,8 @@ def _raw_first(names: list[str]) -> list[str]:
 def _listed(topics: Mapping[str, Topic]) -> str:
     return (
         ", ".join(
-            f"{name} ({topic.kind}, {topic.count})" for name, topic in sorted(topics.items())
+            f"{name} ({topic.message_type}, {topic.count})"
+            for name, topic in sorted(topics.items())
         )
         or "no topics"
     )

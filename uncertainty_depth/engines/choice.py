@@ -54,7 +54,7 @@ def choose(model: ModelFolder, method: str, config: RawPredictorConfig) -> Choic
         logger.info("engine auto: %s in %s, as measured before", *choice)
         return choice
     milliseconds = dict(_measured(model, method, config))
-    choice = min(milliseconds, key=lambda each: milliseconds[each])
+    choice = min(milliseconds, key=lambda name: milliseconds[name])
     taken = ", ".join(f"{name} {p} {ms:.1f} ms" for (name, p), ms in milliseconds.items())
     logger.info("engine auto: %s in %s is the fastest (%s)", *choice, taken)
     _remember(model.path, circumstances, choice)
@@ -149,10 +149,10 @@ def _recall(model: Path) -> dict[str, Any]:
     """Return the remembered choices by their circumstances; none where nothing can be read."""
     for file in _files(model):
         try:
-            found = json.loads(file.read_text())
+            choices = json.loads(file.read_text())
         except (OSError, ValueError):
             continue
-        return found if isinstance(found, dict) else {}
+        return choices if isinstance(choices, dict) else {}
     return {}
 
 

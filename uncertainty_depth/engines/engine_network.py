@@ -15,7 +15,7 @@ from torch.nn import functional
 from uncertainty_depth.engines.graphs import GraphPair, input_channels, output_of, trace
 from uncertainty_depth.engines.runtimes import Compiled, Engine
 from uncertainty_depth.network.depth_network import DepthNetwork, NetworkOutput
-from uncertainty_depth.uncertainty.mc_dropout import seeded
+from uncertainty_depth.uncertainty.noise import seeded
 
 
 class EngineNetwork:
@@ -61,7 +61,7 @@ class EngineNetwork:
         self,
         trunk: Any,
         dropouts: Sequence[Any],
-        streams: Sequence[Any],
+        streams: Any,
         size: Sequence[int],
     ) -> NetworkOutput:
         """See `DepthNetwork`: the noise is drawn as it is for torch, and given to the engine."""

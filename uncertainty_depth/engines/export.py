@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -14,12 +15,12 @@ from uncertainty_depth.engines.graphs import GraphPair, input_channels, trace
 from uncertainty_depth.engines.loading import check_method
 from uncertainty_depth.engines.runtimes import require_onnx
 from uncertainty_depth.inference.deployment import prepare
-from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.model_folder.folder import ModelFolder, read
 from uncertainty_depth.model_folder.model_json import read_json
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.uncertainty import ESTIMATORS, LearnedError, McDropout
 from uncertainty_depth.uncertainty.learned_error import DEPTH, ERROR
-from uncertainty_depth.uncertainty.mc_dropout import SeededDropout, seeded
+from uncertainty_depth.uncertainty.noise import SeededDropout, seeded
 
 FILE = "graphs.json"
 FORMAT = 1
@@ -58,42 +59,56 @@ def export(folder: Path | str, output: Path, method: str = "") -> list[Path]:
     names = model.members[-len(networks) :]
     if isinstance(estimator, LearnedError):
         names = (ERROR, DEPTH)
-    output.mkdir(parents=True, exist_ok=True)
-    files: dict[str, bytes] = {}
-    trunks: dict[int, str] = {}
-    members = []
-    noise: list[dict[str, Any]] = []
-    for name, network in zip(names, networks, strict=True):
-        pair = trace(network, dropouts)
-        key = id(network.encoder)
-        if key not in trunks:
-            trunks[key] = f"trunk_{name}.onnx" if len(networks) > 1 else "trunk.onnx"
-            files[trunks[key]] = pair.trunk.onnx
-        branches = f"branches_{name}.onnx" if len(networks) > 1 else "branches.onnx"
-        files[branches] = pair.branches.onnx
-        members.append(_member(name, trunks[key], branches, pair, network))
-        noise = [
-            _noise(dropout, shape)
-            for dropout, shape in zip(dropouts, pair.noise_shapes, strict=True)
-        ]
-    width, height = model.network.input_size
+    graphs = _graphs(dict(zip(names, networks, strict=True)), dropouts)
     description = {
         "format": FORMAT,
         "model": model.name,
         "method": method,
-        "image": {"name": "image", "shape": [1, input_channels(networks[-1]), height, width]},
-        "channels": ["red, 0 to 1", "green", "blue", "depth, metres, 0 where unknown"][
-            : input_channels(networks[-1])
-        ],
+        **_input(model, input_channels(networks[-1])),
         "depth_range_m": list(model.network.depth_range),
-        "members": members,
-        "noise": noise,
+        "members": graphs.members,
+        "noise": graphs.noise,
         "calibration": read_json(model.path).get("calibration", {}).get(method),
     }
-    files[FILE] = json.dumps(description, indent=2).encode()
+    files = graphs.files | {FILE: json.dumps(description, indent=2).encode()}
+    output.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         atomic.write_bytes(output / name, content)
     return [output / name for name in files]
+
+
+class _Graphs(NamedTuple):
+    """The graphs of all members: files by name, and what `graphs.json` says of each."""
+
+    files: dict[str, bytes]
+    members: list[dict[str, Any]]
+    noise: list[dict[str, Any]]
+
+
+def _graphs(networks: Mapping[str, DepthNetwork], dropouts: Sequence[Any]) -> _Graphs:
+    """Return the graphs of networks by name; a trunk that several share is in one file."""
+    graphs = _Graphs({}, [], [])
+    trunks: dict[int, str] = {}
+    for name, network in networks.items():
+        suffix = f"_{name}" if len(networks) > 1 else ""
+        pair = trace(network, dropouts)
+        trunk = trunks.setdefault(id(network.encoder), f"trunk{suffix}.onnx")
+        branches = f"branches{suffix}.onnx"
+        graphs.files.setdefault(trunk, pair.trunk.onnx)
+        graphs.files[branches] = pair.branches.onnx
+        graphs.members.append(_member(name, trunk, branches, pair, network))
+        shapes = zip(dropouts, pair.noise_shapes, strict=True)
+        graphs.noise[:] = [_noise(dropout, shape) for dropout, shape in shapes]
+    return graphs
+
+
+def _input(model: ModelFolder, channels: int) -> dict[str, Any]:
+    width, height = model.network.input_size
+    meanings = ["red, 0 to 1", "green", "blue", "depth, metres, 0 where unknown"]
+    return {
+        "image": {"name": "image", "shape": [1, channels, height, width]},
+        "channels": meanings[:channels],
+    }
 
 
 def _member(

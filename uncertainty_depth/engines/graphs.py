@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from uncertainty_depth.network.depth_network import DepthNetwork, NetworkOutput
+from uncertainty_depth.uncertainty.noise import random_stream
 
 OPSET = 17
 SAMPLES = "samples"
@@ -52,14 +53,14 @@ def trace(network: DepthNetwork, dropouts: Sequence[Any] = ()) -> GraphPair:
 
     Args:
         network: to be run at its input size.
-        dropouts: in place of its dropout layers, see `uncertainty.mc_dropout`; none makes a graph
+        dropouts: in place of its dropout layers, see `uncertainty.noise`; none makes a graph
             without dropout, whose trunk is the encoder.
     """
     width, height = network.config.input_size
     image = torch.zeros(1, input_channels(network), height, width)
-    share: Callable[[Tensor], Any] = network.trunk if dropouts else network.encode
+    shared_part: Callable[[Tensor], Any] = network.trunk if dropouts else network.encode
     with torch.no_grad():
-        shared = share(image)
+        shared = shared_part(image)
         shapes = _noise_shapes(network, shared, len(dropouts))
         noise = [
             _example_noise(dropout, shape) for dropout, shape in zip(dropouts, shapes, strict=True)
@@ -67,7 +68,7 @@ def trace(network: DepthNetwork, dropouts: Sequence[Any] = ()) -> GraphPair:
         leaves, structure = pytree.tree_flatten(shared)
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         shared_names = tuple(f"shared_{number}" for number in range(len(tensors)))
-        trunk = _export(_Trunk(network, share), (image,), ("image",), shared_names)
+        trunk = _export(_Trunk(network, shared_part), (image,), ("image",), shared_names)
         branches = _Branches(network, dropouts, leaves, structure)
         noise_names = tuple(f"noise_{number}" for number in range(len(noise)))
         outputs = ("depth_m",) if network.config.head == "none" else ("depth_m", "scale_m")
@@ -148,8 +149,6 @@ def _noise_shapes(network: DepthNetwork, shared: Any, number: int) -> list[tuple
 
 
 def _example_noise(dropout: Any, shape: Sequence[int]) -> Tensor:
-    from uncertainty_depth.uncertainty.mc_dropout import random_stream
-
     return cast(Tensor, dropout.noise([random_stream(0, 0, sample) for sample in (0, 1)], shape))
 
 
@@ -180,5 +179,5 @@ def _export(
 
 def output_of(maps: Sequence[Any]) -> NetworkOutput:
     """Return the maps that an engine computed as those of a network."""
-    depth, *scale = (torch.from_numpy(each) for each in maps)
+    depth, *scale = (torch.from_numpy(values) for values in maps)
     return NetworkOutput(depth, scale[0] if scale else None)

@@ -27,6 +27,7 @@ Frame = tuple[int, int]
 
 ROOTS = ("depth.rmse", "depth.rmse_log", "depth.irmse")
 """Roots of means over pixels: their squares are averaged."""
+SIZE_METRICS = ("coverage_68", "coverage_95", "nll", "crps", "interval_score_95", "mpiw_95")
 PIXEL_MEANS = (
     "depth.mae",
     "depth.abs_rel",
@@ -35,16 +36,17 @@ PIXEL_MEANS = (
     "depth.a1",
     "depth.a2",
     "depth.a3",
-    *(
-        f"uncertainty.{name}{suffix}"
-        for suffix in ("", "_laplace")
-        for name in ("coverage_68", "coverage_95", "nll", "crps", "interval_score_95", "mpiw_95")
-    ),
+    *(f"uncertainty.{name}" for name in SIZE_METRICS),
+    *(f"uncertainty.{name}_laplace" for name in SIZE_METRICS),
 )
-AREAS = tuple(f"{area}.{statistic}" for area in ("ause", "aurg") for statistic in POGGI.errors)
-FRAME_MEANS = tuple(
-    f"uncertainty.{name}"
-    for name in (*AREAS, "auce", "auce_laplace", "n_merci", "n_merci_withdrawn", "spearman")
+FRAME_MEANS = (
+    *(f"uncertainty.ause.{statistic}" for statistic in POGGI.errors),
+    *(f"uncertainty.aurg.{statistic}" for statistic in POGGI.errors),
+    "uncertainty.auce",
+    "uncertainty.auce_laplace",
+    "uncertainty.n_merci",
+    "uncertainty.n_merci_withdrawn",
+    "uncertainty.spearman",
 )
 """Means over images. AUCE, n-MeRCI and Spearman of a report are those of all pixels together."""
 METRICS = (*ROOTS, *PIXEL_MEANS, *FRAME_MEANS)
@@ -128,15 +130,16 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
     for report in reports[1:]:
         check_same_config(reports[0], report)
     tables = [_by_frame(report) for report in reports]
-    common = [key for key in tables[0] if all(key in table for table in tables)]
+    in_all = set(tables[0]).intersection(*tables[1:])
+    common = [key for key in tables[0] if key in in_all]
     names = _names(reports)
     if not common:
         raise SourceError(
             f"{names[0]} and {names[1]} have no frame with the same stamp; expected reports of "
             "the same frames"
         )
-    paired = [[table[key] for key in common] for table in tables]
-    pixels = np.array([[float(row["pixels"]) for row in rows] for rows in paired])
+    paired = [list(map(table.__getitem__, common)) for table in tables]
+    pixels = _column(paired, "pixels")
     series = _column(paired, WORST_BY)
     bootstrap = Bootstrap(_units(paired, pixels), _column(paired, "depth.mae")[0])
     rows = tuple(_row(name, bootstrap, paired) for name in METRICS)
@@ -157,7 +160,10 @@ def _by_frame(report: SavedReport) -> dict[Frame, dict[str, str]]:
 
 def _column(paired: Sequence[Sequence[dict[str, str]]], name: str) -> Floats:
     """Return the (reports, frames) values of a metric."""
-    return np.array([[float(row[name]) for row in rows] for rows in paired])
+    columns = np.empty((len(paired), len(paired[0])))
+    for column, rows in zip(columns, paired, strict=True):
+        column[:] = [float(row[name]) for row in rows]
+    return columns
 
 
 def _units(paired: Sequence[Sequence[dict[str, str]]], pixels: Floats) -> dict[str, Floats]:

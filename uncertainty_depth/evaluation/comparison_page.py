@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-import base64
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.evaluation.bootstrap import Interval
 from uncertainty_depth.evaluation.comparison import FRAME_MEANS, WORST_BY, Comparison, Row
 from uncertainty_depth.evaluation.comparison_plots import figures
 from uncertainty_depth.evaluation.drawing import PLOT_DPI, encoded
+from uncertainty_depth.evaluation.html import base64_text, render_template
 from uncertainty_depth.evaluation.model_facts import law_of
 from uncertainty_depth.evaluation.summary import UNCERTAINTY_ROWS, headline_rows
 
@@ -30,18 +28,12 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
     """Write `compare.html` (self-contained) and `compare.json`; return the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     strict_json.write(folder / TABLE, _table(comparison))
-    environment = Environment(
-        loader=PackageLoader("uncertainty_depth.evaluation", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     plots = {
-        name: _base64(encoded(figure, PLOT_DPI, "png"))
+        name: base64_text(encoded(figure, PLOT_DPI, "png"))
         for name, figure in figures(comparison).items()
     }
-    page = environment.get_template("comparison.html.j2").render(
+    page = render_template(
+        "comparison.html.j2",
         names=comparison.names,
         command=command,
         notes=comparison.notes,
@@ -60,7 +52,7 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
 def headline(comparison: Comparison) -> list[str]:
     """Return the headline metrics as lines for a terminal."""
     law = law_of(comparison.reports[0].summary["model"])
-    shown = {*HEADLINE_DEPTH, *(f"uncertainty.{name}" for name in headline_rows(law))}
+    names = {*HEADLINE_DEPTH, *(f"uncertainty.{name}" for name in headline_rows(law))}
     lines = [
         f"{comparison.series.shape[1]} common frames in {comparison.blocks} blocks; "
         f"differences to {comparison.names[0]} with 95 % intervals",
@@ -69,7 +61,7 @@ def headline(comparison: Comparison) -> list[str]:
         f"{'':24}" + "".join(f"{name[-30:]:>32}" for name in comparison.names),
     ]
     for row in comparison.rows:
-        if row.name in shown:
+        if row.name in names:
             cells = [f"{row.values[0].value:.4f}"]
             pairs = zip(row.values[1:], row.differences, strict=True)
             cells += [f"{value.value:.4f} {_signed(gap)}" for value, gap in pairs]
@@ -107,11 +99,11 @@ def _worst(comparison: Comparison) -> list[dict[str, Any]]:
         comparison.names, comparison.reports, comparison.worst, strict=True
     ):
         paths = sorted(report.folder.glob("worst_*.jpg"))[:MAX_IMAGES]
-        rows = [
-            {"frame": frame.frame, "values": [f"{value:.4f}" for value in frame.values]}
-            for frame in frames
-        ]
-        images = [_base64(path.read_bytes()) for path in paths]
+        rows = []
+        for frame in frames:
+            values = [f"{value:.4f}" for value in frame.values]
+            rows.append({"frame": frame.frame, "values": values})
+        images = [base64_text(path.read_bytes()) for path in paths]
         worst.append({"name": name, "rows": rows, "images": images})
     return worst
 
@@ -124,7 +116,7 @@ def _table(comparison: Comparison) -> dict[str, Any]:
         "blocks": comparison.blocks,
         "notes": comparison.notes,
         "metrics": {row.name: _json_row(row) for row in comparison.rows},
-        "worst": [[asdict(frame) for frame in frames] for frames in comparison.worst],
+        "worst": [list(map(asdict, frames)) for frames in comparison.worst],
     }
 
 
@@ -144,7 +136,3 @@ def _signed(gap: Interval, digits: int = 4) -> str:
 
 def _short(name: str) -> str:
     return name.removeprefix("uncertainty.")
-
-
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")

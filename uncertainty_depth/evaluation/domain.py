@@ -11,11 +11,13 @@ from uncertainty_depth.data.source import PERHAPS
 from uncertainty_depth.evaluation.camera_range import CameraRange
 from uncertainty_depth.evaluation.estimates import Estimates
 from uncertainty_depth.evaluation.judgement import GREEN, GREY, RED, Check
-from uncertainty_depth.evaluation.model_facts import limits_of, training_camera_of
+from uncertainty_depth.evaluation.model_facts import fitted_to_of, limits_of, training_camera_of
 
 OUTSIDE_TOLERANCE = 0.01  # fraction of the ground truth that a depth range may leave out
 SAME_FACTOR = 1.02  # up to it focal length or aspect are those of the training: rounding
 DIFFERENT_FACTOR = 1.1  # beyond it the camera is another one
+CALIBRATED_DEPTH_TOLERANCE = 0.1  # the range it is compared with held 98 % of the depths fitted to
+CALIBRATED_CAMERA_FACTOR = 1.05  # beyond it the camera is not one that sigma was calibrated on
 CAMERA_NAMES = {
     "focal_length_per_width": "focal length / image width",
     "aspect": "image width / height",
@@ -37,6 +39,35 @@ def checks(
     if trained_on is not None:
         results.append(_trained_on_check(trained_on))
     return results
+
+
+def calibration_notes(
+    estimates: Estimates, cameras: CameraRange, model: Mapping[str, Any]
+) -> list[str]:
+    """Return a sentence for each way in which the data are unlike those calibrated on."""
+    fitted = fitted_to_of(model)
+    sources = fitted.get("sources")
+    names = [str(name) for name in sources] if isinstance(sources, (list, tuple)) else ["unknown"]
+    origin = (
+        f"the data that the calibration ({model.get('calibration')}) was fitted to, "
+        f"{', '.join(names)}: "
+        "calibrate on data like these, or take --no-calibrated"
+    )
+    notes = []
+    depths = limits_of(fitted.get("depth_range_m"))
+    outside = float(estimates.outside(*depths)[0]) if depths else 0.0
+    if depths and outside > CALIBRATED_DEPTH_TOLERANCE:
+        notes.append(
+            f"{outside:.0%} of the ground truth lies outside {depths[0]:.3g} to "
+            f"{depths[1]:.3g} m, the depths of {origin}"
+        )
+    known = fitted.get("camera")
+    for name, label in CAMERA_NAMES.items():
+        here = getattr(cameras, name)
+        trained = limits_of(known.get(name)) if isinstance(known, Mapping) else None
+        if here and trained and _camera_factor(here, trained) > CALIBRATED_CAMERA_FACTOR:
+            notes.append(f"{label} is {_span(here)}, and {_span(trained)} in {origin}")
+    return notes
 
 
 def _depth_range(model: Mapping[str, Any], cameras: CameraRange) -> Sequence[float] | None:
@@ -82,7 +113,7 @@ def _camera_check(
         return Check(label, GREY, f"the {label} of the training is not known")
     if not here:
         return Check(label, GREY, f"the {label} of these data is not known")
-    factor = max(trained[0] / here[0], here[1] / trained[1])
+    factor = _camera_factor(here, trained)
     if factor <= SAME_FACTOR:
         color = GREEN
         word = "as in"
@@ -94,6 +125,11 @@ def _camera_check(
         word = "a little unlike"
     text = f"{label} is {_span(here)}, {word} the training data, {_span(trained)}"
     return Check(label, color, text, float(here[0]))
+
+
+def _camera_factor(here: Sequence[float], trained: Sequence[float]) -> float:
+    """Return by which factor the range of these data reaches beyond that of the training."""
+    return max(trained[0] / here[0], here[1] / trained[1])
 
 
 def _span(limits: Sequence[float]) -> str:

@@ -54,9 +54,9 @@ def draw(evaluation: Evaluation, law: str) -> Images:
 
 
 def _overlay(examples: Sequence[Example]) -> bytes | None:
-    """Return the JPEG of the first example that has an image; None without one."""
+    """Return the JPEG of the first example with a registered image; None without one."""
     for example in examples:
-        if example.image is not None:
+        if example.image is not None and example.is_registered:
             overlay = lidar_overlay(example.image, example.ground_truth_m)
             options = [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY]
             _, data = cv2.imencode(".jpg", cv2.cvtColor(overlay, cv2.COLOR_RGB2BGR), options)

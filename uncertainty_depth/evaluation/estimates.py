@@ -142,13 +142,13 @@ class Estimates:
         joint = self.bootstrap.sums("joint_bins")
         counts = joint.sum(axis=2)
         before = np.cumsum(counts, axis=1) - counts
-        kept = alpha * counts.sum(axis=1)
-        remaining = np.clip(_per(kept[:, None] - before, counts), 0.0, 1.0)
+        number = alpha * counts.sum(axis=1)
+        remaining = np.clip(_per(number[:, None] - before, counts), 0.0, 1.0)
         remaining = np.nan_to_num(remaining)
         ratios = np.einsum("rb,rbk->rk", remaining, joint)
         factor = COARSE_RATIOS.quantiles(ratios, alpha)
-        sigma = _per((remaining * self.bootstrap.sums("sigma_by_error")).sum(axis=1), kept)
-        mae = _per((remaining * self.bootstrap.sums("error_by_error")).sum(axis=1), kept)
+        sigma = _per((remaining * self.bootstrap.sums("sigma_by_error")).sum(axis=1), number)
+        mae = _per((remaining * self.bootstrap.sums("error_by_error")).sum(axis=1), number)
         largest = ERROR_BINS.quantiles(self.bootstrap.sums("error_bins"), alpha**2)
         return _per(factor * sigma - mae, largest - mae)
 
@@ -180,8 +180,9 @@ class Estimates:
         rows = {}
         for name, power in self._fitted_powers(law).items():
             scale = distribution.likely_scale(power, 1)
-            fitted_power = power / scale**distribution.power
-            rows[name] = distribution.nll(log_sigma[name] + np.log(scale), fitted_power)
+            with np.errstate(divide="ignore", invalid="ignore"):  # a scale of 0: no error at all
+                fitted_power = power / scale**distribution.power
+                rows[name] = distribution.nll(log_sigma[name] + np.log(scale), fitted_power)
         return rows
 
     def auce(self, law: str) -> Floats:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,11 +17,13 @@ from uncertainty_depth.blas import single_threaded_blas
 from uncertainty_depth.config import EvaluationConfig, SourceConfig
 from uncertainty_depth.data.source import Source, open_source
 from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.evaluation.overlap import AtOnce, Behind, read_ahead
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
 Sink = Callable[[Frame, DepthPrediction], None]
+Row = dict[str, float]
 
 
 class DepthPredictor(Protocol):
@@ -52,11 +56,16 @@ def evaluate(
     config: EvaluationConfig = EvaluationConfig(),  # noqa: B008  frozen
     sinks: Iterable[Sink] = (),
     progress: bool = True,
+    overlapped: bool = True,
 ) -> Evaluation:
-    """Score every frame of a source once, and return the evaluation.
+    """Score every frame of a source once, in its order, and return the evaluation.
 
-    The first Ctrl-C finishes the current frame and returns the evaluation so far with
-    `interrupted` set; a second one raises `KeyboardInterrupt`.
+    Frames are read and projected on one thread, predicted on the caller's, and scored and handed
+    to the sinks on a third.
+
+    The first Ctrl-C finishes the frame that is being predicted, or else is predicted next, and
+    returns the evaluation up to it, with `interrupted` set; a second one raises
+    `KeyboardInterrupt`.
 
     Args:
         source: a source, or its notation: a bag, `nyu:DIR`, `kitti:DIR`, `synthetic:...`.
@@ -64,6 +73,7 @@ def evaluate(
         config: which pixels are scored, and how.
         sinks: called with each frame and its prediction, e.g. to write them to a bag.
         progress: show a progress bar.
+        overlapped: whether the threads are used; the results are the same without.
 
     Raises:
         SourceError: the source cannot be opened or read.
@@ -71,28 +81,44 @@ def evaluate(
     if isinstance(source, (str, Path)):
         source = open_source(str(source), SourceConfig())
     evaluation = Evaluation(config)
-    bar = tqdm(source, total=len(source), unit="frame", desc=source.name, disable=not progress)
-    with single_threaded_blas(), deferred_interrupt() as interrupt:
+    records = read_ahead(source) if overlapped else (record for record in source)
+    bar = tqdm(records, total=len(source), unit="frame", desc=source.name, disable=not progress)
+    scoring: Behind[Row | None] | AtOnce[Row | None] = Behind() if overlapped else AtOnce()
+    with (
+        single_threaded_blas(),
+        deferred_interrupt() as interrupt,
+        closing(records),
+        scoring,
+    ):
         for record in bar:
-            metrics = _score(record, predictor, evaluation, sinks)
-            if metrics is not None:
-                bar.set_postfix_str(f"abs_rel {metrics['depth.abs_rel']:.3f}", refresh=False)
+            scoring.add(_scoring_step(record, predictor, evaluation, sinks))
+            _show(bar, scoring.latest)
             if interrupt.requested:
                 evaluation.interrupted = True
                 break
     return evaluation
 
 
-def _score(
+def _show(bar: Any, latest: Row | None) -> None:
+    if latest is not None:
+        bar.set_postfix_str(f"abs_rel {latest['depth.abs_rel']:.3f}", refresh=False)
+
+
+def _scoring_step(
     record: Frame | Skipped,
     predictor: DepthPredictor,
     evaluation: Evaluation,
     sinks: Iterable[Sink],
-) -> dict[str, float] | None:
+) -> Callable[[], Row | None]:
+    """Predict a record, and return what is left to be done with it."""
     if isinstance(record, Skipped):
-        evaluation.skip(record)
-        return None
-    prediction = predict_frame(predictor, record)
+        return partial(evaluation.skip, record)
+    return partial(_score, record, predict_frame(predictor, record), evaluation, sinks)
+
+
+def _score(
+    record: Frame, prediction: DepthPrediction, evaluation: Evaluation, sinks: Iterable[Sink]
+) -> Row | None:
     metrics = evaluation.add(
         record.name,
         record.stamp_ns,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any
 
@@ -15,6 +16,7 @@ from uncertainty_depth.evaluation.examples import Example, Examples
 from uncertainty_depth.evaluation.frame_table import FrameTable, flatten
 from uncertainty_depth.evaluation.positions import Positions
 from uncertainty_depth.evaluation.scale_drift import ScaleDrift, frame_scale
+from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity
 from uncertainty_depth.evaluation.unit_sums import LAYOUT, FramePixels, frame_sums
 from uncertainty_depth.evaluation.unitless import without_sizes
 from uncertainty_depth.evaluation.units import Units
@@ -49,6 +51,7 @@ class Evaluation:
         self.positions = Positions()
         self.cameras = CameraRange()
         self.scale = ScaleDrift()
+        self.unfamiliarity = Unfamiliarity()
         self.table = FrameTable() if table is None else table
         self.examples = Examples(self.config.example_frames)
 
@@ -61,6 +64,7 @@ class Evaluation:
         image: NDArray[np.uint8] | None = None,
         camera: Camera | None = None,
         aligned_by: float = 1.0,
+        is_registered: bool = True,
     ) -> dict[str, float] | None:
         """Score one frame.
 
@@ -69,26 +73,26 @@ class Evaluation:
             stamp_ns: its time stamp, nanoseconds.
             prediction: maps of shape (H, W), metres.
             ground_truth_m: (H, W), metres, NaN where unknown.
-            image: (H, W, 3) uint8 RGB, for the report only; None if not available.
+            image: (h, w, 3) uint8 RGB, for the report only; None if not available.
             camera: its intrinsics; None if unknown.
             aligned_by: factor that brought the depth to the scale of the ground truth.
+            is_registered: the image has the maps' size, and a pixel of each looks in the same
+                direction.
 
         Returns:
             The metrics of this frame by dotted name; None if no pixel could be scored, and the
             frame is counted as skipped.
         """
-        metrics = self.metrics.update(prediction.depth_m, prediction.sigma_m, ground_truth_m)
         pixels = FramePixels(prediction, ground_truth_m, self.config)
-        if len(pixels.known_depth):
+        known_pixels = len(pixels.known_depth)
+        metrics = self.metrics.update_pixels(
+            pixels.depth, pixels.sigma, pixels.ground_truth, known_pixels
+        )
+        if known_pixels:
             self.units.add(frame_sums(pixels, metrics))
         if metrics is None:
-            self.skip(
-                Skipped(
-                    stamp_ns,
-                    "no_valid_pixel",
-                    f"{name}: no pixel has a prediction and a ground truth within the depth range",
-                )
-            )
+            text = f"{name}: no pixel has a prediction and a ground truth within the depth range"
+            self.skip(Skipped(stamp_ns, "no_valid_pixel", text))
             return None
         self.evaluated += 1
         self.positions.add(pixels)
@@ -97,9 +101,14 @@ class Evaluation:
         self.scale.add(scale)
         row = flatten(without_sizes(metrics) if self.without_size else metrics)
         row["scale"] = scale
+        self.unfamiliarity.add(prediction.unfamiliarity)
+        row["unfamiliarity"] = (
+            math.nan if prediction.unfamiliarity is None else prediction.unfamiliarity
+        )
         self.table.add({"frame": name, "stamp_ns": stamp_ns} | row)
         self.examples.offer(
-            row["depth.abs_rel"], lambda: Example(name, image, ground_truth_m, prediction, row)
+            row["depth.abs_rel"],
+            lambda: Example(name, image, ground_truth_m, prediction, row, is_registered),
         )
         return row
 
@@ -119,6 +128,7 @@ class Evaluation:
         self.positions.merge(other.positions)
         self.cameras.merge(other.cameras)
         self.scale.merge(other.scale)
+        self.unfamiliarity.merge(other.unfamiliarity)
         self.skipped += other.skipped
         self.evaluated += other.evaluated
         self.first_skips = {**other.first_skips, **self.first_skips}
@@ -144,4 +154,9 @@ class Evaluation:
         metrics = self.metrics.compute()
         if self.without_size:
             metrics = without_sizes(metrics)
-        return {"frames": self.frames(), **metrics, "scale": self.scale.as_dict()}
+        return {
+            "frames": self.frames(),
+            **metrics,
+            "scale": self.scale.as_dict(),
+            "unfamiliarity": self.unfamiliarity.as_dict(),
+        }

@@ -18,13 +18,17 @@ MIN_DISTANCE = 1 / 20
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """A frame to show: its arrays and its metrics. `image` is None if not available."""
+    """A frame to show: its arrays and its metrics.
+
+    `image` is None if not available; the ground truth is drawn on it if `is_registered`.
+    """
 
     name: str
     image: NDArray[np.uint8] | None
     ground_truth_m: NDArray[np.float32]
     prediction: DepthPrediction
     metrics: Mapping[str, float]
+    is_registered: bool = True
 
     def __deepcopy__(self, _: dict[int, Any]) -> Example:
         """Return itself: a copy of an evaluation shares the arrays, which do not change."""

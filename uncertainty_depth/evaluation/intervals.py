@@ -38,15 +38,15 @@ def intervals(
         alpha: of n-MeRCI.
     """
     values = flatten(summary)
-    found = {}
+    by_name = {}
     for name, rows in replicates(estimates, alpha).items():
         value = values[name]
         if math.isfinite(value):
             spread = estimates.interval(rows())
             low = value + spread.low - spread.value
             high = value + spread.high - spread.value
-            found[name] = Interval(value, low, high)
-    return found
+            by_name[name] = Interval(value, low, high)
+    return by_name
 
 
 def replicates(estimates: Estimates, alpha: float) -> dict[str, Rows]:

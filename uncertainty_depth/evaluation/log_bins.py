@@ -47,8 +47,14 @@ class LogBins:
     def index(self, values: NDArray[np.floating]) -> NDArray[np.intp]:
         """Return the bin of each value: 0 below `low`, the last one above `high` and for +inf."""
         with np.errstate(divide="ignore"):
-            place = (np.log(values) - math.log(self.low)) * (1 / self.width)
-        return np.clip(np.floor(place) + 1, 0, self.number - 1).astype(np.intp)
+            place = np.log(values)
+        place -= math.log(self.low)
+        place *= 1 / self.width
+        np.floor(place, out=place)
+        place += 1
+        np.maximum(place, 0, out=place)
+        np.minimum(place, self.number - 1, out=place)
+        return place.astype(np.intp)
 
     def coarse(self, index: NDArray[np.intp], factor: int) -> NDArray[np.intp]:
         """Return the bins of indices in bins that are `factor` times as wide."""

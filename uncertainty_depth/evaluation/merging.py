@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.evaluation import saved_state
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.report import Context
-from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity
 
 NOT_COMPARED = ("example_frames",)
 """Options of an evaluation that change no score."""
@@ -124,7 +124,6 @@ class _Part:
     notes: tuple[str, ...]
     trained_on: tuple[str, ...] | None
     warnings: tuple[str, ...]
-    unfamiliarity: Unfamiliarity
 
     @classmethod
     def of(cls, report: SavedReport) -> _Part:
@@ -135,22 +134,21 @@ class _Part:
             tuple(summary["notes"]),
             None if trained_on is None else tuple(trained_on),
             tuple(summary["geometry"].get("warnings", [])),
-            Unfamiliarity(**report.details.get("unfamiliarity", {})),
         )
 
 
 def _context(first: SavedReport, parts: Sequence[_Part], notes: Sequence[str]) -> Context:
     is_one = len(parts) == 1
     number = f"{len(parts)} sources: {parts[0].source} ... {parts[-1].source}"
-    known = [sentence for part in parts for sentence in part.trained_on or ()]
+    known = chain.from_iterable(part.trained_on or () for part in parts)
     warned = [part for part in parts if part.warnings]
+    warnings: list[str] = []
+    for part in warned:
+        warnings += [f"{part.source}: {text}" for text in part.warnings]
     geometry = {
         "description": f"{len(warned)} of {len(parts)} sources have warnings",
-        "warnings": [f"{part.source}: {text}" for part in warned for text in part.warnings],
+        "warnings": warnings,
     }
-    unfamiliarity = Unfamiliarity()
-    for part in parts:
-        unfamiliarity.merge(part.unfamiliarity)
     return Context(
         parts[0].source if is_one else number,
         first.summary["model"],
@@ -158,18 +156,15 @@ def _context(first: SavedReport, parts: Sequence[_Part], notes: Sequence[str]) -
         first.details["options"],
         None if any(part.trained_on is None for part in parts) else tuple(known),
         geometry,
-        unfamiliarity=unfamiliarity,
     )
 
 
 def _by_source(sentences: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the sentences of all sources; those that not all share begin with their source."""
-    lists = list(sentences.values())
-    shared = [sentence for sentence in lists[0] if all(sentence in each for each in lists)]
-    own = [
-        f"{source}: {sentence}"
-        for source, texts in sentences.items()
-        for sentence in texts
-        if sentence not in shared
-    ]
+    first, *others = sentences.values()
+    in_all = set(first).intersection(*others)
+    shared = [sentence for sentence in first if sentence in in_all]
+    own: list[str] = []
+    for source, texts in sentences.items():
+        own += [f"{source}: {text}" for text in texts if text not in in_all]
     return [*shared, *own]

@@ -30,6 +30,12 @@ def training_camera_of(model: Mapping[str, Any]) -> Mapping[str, Any]:
     return camera if isinstance(camera, Mapping) else {}
 
 
+def fitted_to_of(model: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what the calibration in use was fitted to; empty without a calibration."""
+    fitted = model.get("fitted_to")
+    return fitted if isinstance(fitted, Mapping) else {}
+
+
 def limits_of(value: Any) -> tuple[float, float] | None:
     """Return a pair of positive numbers in ascending order; None for anything else."""
     if not isinstance(value, (list, tuple)) or len(value) != 2:

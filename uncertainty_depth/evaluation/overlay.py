@@ -46,7 +46,8 @@ def lidar_overlay(
         depth_m = _discs(np.where(known, ground_truth_m, np.nan), factor)
         opacity = 1.0
     else:
-        depth_m = _enlarged(np.where(known, ground_truth_m, np.nan), factor)
+        depth_m = np.where(known, ground_truth_m, np.nan).repeat(factor, axis=0)
+        depth_m = depth_m.repeat(factor, axis=1)
         opacity = DENSE_OPACITY
     covered = np.isfinite(depth_m)
     colors = colormaps[COLORS](norm(depth_m[covered]))[:, :3] * 255
@@ -83,10 +84,6 @@ def _discs(sparse_m: NDArray[np.floating], factor: int) -> NDArray[np.float32]:
     far = float("inf")
     discs = cv2.erode(points, disc, borderType=cv2.BORDER_CONSTANT, borderValue=far)
     return np.where(np.isfinite(discs), discs, np.float32(np.nan))
-
-
-def _enlarged(depth_m: NDArray[np.floating], factor: int) -> NDArray[np.floating]:
-    return depth_m.repeat(factor, axis=0).repeat(factor, axis=1)
 
 
 def _color_scale(depths_m: NDArray[np.floating]) -> LogNorm:

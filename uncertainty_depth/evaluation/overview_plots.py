@@ -48,18 +48,11 @@ def timeline_plot(units: Units, law: str) -> Figure:
     metres.plot(start, error, color=ERROR_COLOR, label="mean error", marker=".", markersize=4)
     metres.plot(start, sigma, label="mean sigma", color=SIGMA_COLOR, marker=".", markersize=4)
     metres.set(ylabel="metres", ylim=(0, None))
-    for place, level in enumerate(INTERVAL_LEVELS):
-        color = LEVEL_COLORS[place]
-        fraction.plot(start, 100 * covered[:, place], color=color, marker=".", markersize=4)
+    for level, color, values in zip(INTERVAL_LEVELS, LEVEL_COLORS, covered.T, strict=True):
+        fraction.plot(start, 100 * values, color=color, marker=".", markersize=4)
         fraction.axhline(100 * level, color=color, linewidth=0.8, linestyle=(0, (4, 3)))
-        fraction.text(
-            1.005,
-            level,
-            f"{100 * level:.0f} %",
-            color=color,
-            transform=fraction.transAxes,
-            va="center",
-        )
+        where = {"color": color, "transform": fraction.transAxes, "va": "center"}
+        fraction.text(1.005, level, f"{100 * level:.0f} %", **where)
     fraction.set(ylabel=f"coverage (%), {law}", ylim=(0, 102), xlabel="frame")
     per_point = units.frames_per_unit
     style(metres, "Over time" + (f", {per_point} frames a point" if per_point > 1 else ""))

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
+from uncertainty_depth.evaluation.html import base64_text, render_template
 from uncertainty_depth.evaluation.model_facts import law_of, limits_of, training_of
 from uncertainty_depth.evaluation.summary import (
     BASELINE_LABELS,
@@ -72,21 +70,11 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         command: the command line that made the report; empty if there is none.
         images: to embed.
     """
-    environment = Environment(
-        loader=PackageLoader("uncertainty_depth.evaluation", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     law = law_of(summary["model"])
     scored = summary["frames"]["evaluated"] > 0
-    settings = {key: summary[key] for key in ("source", "config", "model", "versions")}
-    training = dict(training_of(summary["model"]))
-    training.pop("median_depth_m", None)  # hundreds of numbers
-    settings["model"] = {**summary["model"], "training": training}
     warnings = summary["geometry"].get("warnings", [])
-    return environment.get_template("report.html.j2").render(
+    return render_template(
+        "report.html.j2",
         title=f"{summary['source']}: depth and its uncertainty",
         facts=facts(summary, command),
         verdict=summary["verdict"],
@@ -103,26 +91,36 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         frames=summary["frames"],
         warnings=warnings,
         notes=[note for note in summary["notes"] if note not in warnings],
-        overlay=_encoded(images.overlay) if images.overlay else "",
+        overlay=base64_text(images.overlay) if images.overlay else "",
         worst=[_frame(frame) for frame in images.worst],
         typical=[_frame(frame) for frame in images.typical],
-        plots={name: _encoded(data) for name, data in images.plots.items()},
+        plots={name: base64_text(data) for name, data in images.plots.items()},
         curves=[name for name in CURVES if name in images.plots],
-        settings=json.dumps(settings, indent=2),
+        settings=json.dumps(_settings(summary), indent=2),
     )
+
+
+def _settings(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all options of the run, without the training's median depth: hundreds of numbers."""
+    settings = {key: summary[key] for key in ("source", "config", "model", "versions")}
+    training = dict(training_of(summary["model"]))
+    training.pop("median_depth_m", None)
+    settings["model"] = {**summary["model"], "training": training}
+    return settings
 
 
 def facts(summary: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
     """Return what the metrics depend on, as (name, text)."""
     model = summary["model"]
     frames = summary["frames"]
+    depth_range = limits_of(model.get("depth_range"))
     pixels = f"{frames['evaluated']} frames, {summary['pixels']:,} pixels"
     if frames["evaluated"]:
         pixels += f", {summary['scored_fraction']:.1%} of the ground truth"
     rows = [
         ("model", _model_text(model)),
         ("trained on", str(training_of(model).get("source") or "unknown")),
-        ("depth range", _range_text(limits_of(model.get("depth_range")))),
+        ("depth range", "{:g} to {:g} m".format(*depth_range) if depth_range else "unknown"),
         ("camera", _camera_text(summary["camera"])),
         ("unfamiliarity", unfamiliarity_text(summary["unfamiliarity"])),
         ("geometry", summary["geometry"].get("description", "not checked")),
@@ -139,10 +137,6 @@ def _model_text(model: Mapping[str, Any]) -> str:
     return ", ".join(str(part) for part in parts if part)
 
 
-def _range_text(depth_range: Sequence[float] | None) -> str:
-    return f"{depth_range[0]:g} to {depth_range[1]:g} m" if depth_range else "unknown"
-
-
 def _camera_text(camera: Mapping[str, Any]) -> str:
     if not camera["size"]:
         return "unknown"
@@ -155,8 +149,4 @@ def _camera_text(camera: Mapping[str, Any]) -> str:
 def _frame(frame: FrameImage) -> dict[str, str]:
     numbers = (f"{label} {frame.metrics[key]:.3f}" for label, key in CAPTION.items())
     caption = f"frame {frame.name}: {', '.join(numbers)}"
-    return {"name": frame.name, "data": _encoded(frame.data), "caption": caption}
-
-
-def _encoded(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")
+    return {"name": frame.name, "data": base64_text(frame.data), "caption": caption}

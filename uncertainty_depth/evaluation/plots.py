@@ -139,34 +139,15 @@ def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
     figure, axes = _figure(f"Reliability of {law.title()} intervals (Gustafsson et al. 2020)")
     curve = curves["reliability_laplace" if law == "laplace" else "reliability"]
     for level in MARKED_LEVELS:
-        covered = 100 * float(np.interp(level, curve["levels"], curve["method"]))
-        axes.axvline(100 * level, color="#BBBBBB", linewidth=0.8, zorder=0)
-        axes.plot(100 * level, covered, "o", color=LINES["method"]["color"], zorder=5)
-        below = covered > 50
-        axes.annotate(
-            f"{covered:.1f} % at {100 * level:.0f} %",
-            (100 * level, covered),
-            (0, -16 if below else 7),
-            textcoords="offset points",
-            ha="right" if level > 0.9 else "center",
-            fontsize=8,
-        )
+        _mark_coverage(axes, level, float(np.interp(level, curve["levels"], curve["method"])))
     axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8, label="calibrated")
-    axes.fill_between(
-        100 * curve["levels"],
-        100 * curve["levels"],
-        100 * curve["method"],
-        color=LINES["method"]["color"],
-        alpha=0.12,
-        linewidth=0,
-    )
+    levels = 100 * curve["levels"]
+    color = LINES["method"]["color"]
+    axes.fill_between(levels, levels, 100 * curve["method"], color=color, alpha=0.12, linewidth=0)
     for name in PLOTTED:
         fitted = "" if name == "method" else ", scale fitted"
-        axes.plot(
-            100 * curve["levels"],
-            100 * curve[name],
-            **{**LINES[name], "label": LINES[name]["label"] + fitted},
-        )
+        line = {**LINES[name], "label": LINES[name]["label"] + fitted}
+        axes.plot(levels, 100 * curve[name], **line)
     axes.set(
         xlabel="confidence level p (%)",
         ylabel="errors inside the interval (%)",
@@ -175,6 +156,20 @@ def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
     )
     axes.legend(frameon=False, fontsize=8)
     return figure
+
+
+def _mark_coverage(axes: Axes, level: float, covered: float) -> None:
+    """Mark the fraction that the interval of a level covers."""
+    axes.axvline(100 * level, color="#BBBBBB", linewidth=0.8, zorder=0)
+    axes.plot(100 * level, 100 * covered, "o", color=LINES["method"]["color"], zorder=5)
+    axes.annotate(
+        f"{100 * covered:.1f} % at {100 * level:.0f} %",
+        (100 * level, 100 * covered),
+        (0, -16 if covered > 0.5 else 7),
+        textcoords="offset points",
+        ha="right" if level > 0.9 else "center",
+        fontsize=8,
+    )
 
 
 def intervals_figure(curves: dict[str, Any]) -> Figure:
@@ -186,24 +181,18 @@ def intervals_figure(curves: dict[str, Any]) -> Figure:
     middle = (curve["edges"][1:] + curve["edges"][:-1]) / 2
     filled = curve["pixels"] > 0
     enough = curve["pixels"] >= curve["enough"]
-    style(
-        panels[0],
-        f"By depth, intervals of {width:.3g} m with {curve['enough']} pixels or more",
-    )
-    known = enough & np.isfinite(curve["n_merci"])
-    mean = float(curve["n_merci"][known].mean()) if known.any() else np.nan
+    title = f"By depth, intervals of {width:.3g} m with {curve['enough']} pixels or more"
+    style(panels[0], title)
     line = {**LINES["method"], "label": None, "marker": ".", "markersize": 3}
     labels = {"mae": "MAE (m)", "n_merci": f"n-MeRCI, alpha {curves['alpha']:g}"}
     for axes, (name, label) in zip(panels, labels.items(), strict=False):
         axes.plot(middle, np.where(enough, curve[name], np.nan), **line)
         axes.set(ylabel=label, ylim=(0, None))
     panels[1].axhline(1, **{**LINES["constant"], "label": "constant sigma"})
-    panels[1].axhline(
-        mean,
-        color=LINES["method"]["color"],
-        linewidth=0.8,
-        label=f"mean of {enough.sum()} intervals: {mean:.3g}",
-    )
+    known = enough & np.isfinite(curve["n_merci"])
+    mean = float(curve["n_merci"][known].mean()) if known.any() else np.nan
+    label = f"mean of {enough.sum()} intervals: {mean:.3g}"
+    panels[1].axhline(mean, color=LINES["method"]["color"], linewidth=0.8, label=label)
     panels[1].legend(frameon=False, fontsize=8)
     panels[2].step(middle[filled], curve["pixels"][filled], where="mid", color="#666666")
     panels[2].set(xlabel="true depth (m)", ylabel="pixels", yscale="log")

@@ -21,6 +21,23 @@ Floats = NDArray[np.float64]
 MIN_PIXELS = 20
 
 
+def covered_by_cell(cells: NDArray[np.intp], ratio: Floats, widths: Floats) -> NDArray[np.int64]:
+    """Return the (K, CELLS) pixels whose ratio is within each of K widths.
+
+    One histogram serves all widths: of how many of them hold a pixel's ratio.
+    """
+    holding = np.zeros(len(ratio), np.intp)
+    for width in widths:
+        holding += ratio <= width
+    classes = len(widths) + 1
+    counts = np.bincount(cells * classes + holding, minlength=CELLS * classes)
+    held_by_more = np.cumsum(counts.reshape(CELLS, classes)[:, ::-1], axis=1)
+    narrowest_first = np.argsort(widths)
+    covered = np.empty((len(widths), CELLS), np.int64)
+    covered[narrowest_first] = held_by_more[:, :-1].T
+    return covered
+
+
 class Positions:
     """Sums of pixels, errors and covered errors by cell of the image, over all frames.
 
@@ -38,11 +55,8 @@ class Positions:
         cells = pixels.cells
         self.pixels += np.bincount(cells, minlength=CELLS).reshape(GRID)
         self._error_m += np.bincount(cells, pixels.error, CELLS).reshape(GRID)
-        for place, law in enumerate(LAWS):
-            for level, width in enumerate(LEVEL_WIDTHS[law]):
-                inside = cells[pixels.ratio <= width]
-                counts = np.bincount(inside, minlength=CELLS)
-                self._covered[place, level] += counts.reshape(GRID)
+        widths = np.concatenate([LEVEL_WIDTHS[law] for law in LAWS])
+        self._covered += covered_by_cell(cells, pixels.ratio, widths).reshape(self._covered.shape)
 
     def tables(self) -> dict[str, NDArray]:
         """Return the sums by name."""

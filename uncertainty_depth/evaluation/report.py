@@ -11,7 +11,7 @@ import json
 import math
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from uncertainty_depth.evaluation.intervals import intervals
 from uncertainty_depth.evaluation.model_facts import law_of
 from uncertainty_depth.evaluation.page import Images, render
 from uncertainty_depth.evaluation.requirements import Requirement, outcomes
-from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity
 from uncertainty_depth.evaluation.verdict import judge
 from uncertainty_depth.options import to_mapping
 
@@ -56,7 +55,6 @@ class Context:
             source is unknown, as in a live run.
         geometry: see `GeometryCheck.summary`; empty if not checked.
         command: the command line that made the report.
-        unfamiliarity: of the frames, as far as it is known.
         requirements: limits that the metrics must keep.
         sources: of an evaluation of several, the row of each, see `fleet.table`.
     """
@@ -69,7 +67,6 @@ class Context:
     geometry: Mapping[str, Any] = field(default_factory=dict)
     command: str = ""
     requirements: tuple[Requirement, ...] = ()
-    unfamiliarity: Unfamiliarity = field(default_factory=Unfamiliarity)
     sources: tuple[Mapping[str, Any], ...] = ()
 
 
@@ -128,7 +125,6 @@ def _write_files(evaluation: Evaluation, folder: Path, context: Context, images:
     details = {
         "options": dict(context.options),
         "trained_on": context.trained_on,
-        "unfamiliarity": asdict(context.unfamiliarity),
     }
     saved_state.save(evaluation, folder, details, "frames.csv")
     drawings = draw(evaluation, law_of(context.model)) if images else Images({})
@@ -146,16 +142,13 @@ def _write_files(evaluation: Evaluation, folder: Path, context: Context, images:
 def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
     """Return the content of `summary.json`: the metrics, and how to reproduce them."""
     estimates = Estimates(evaluation.units) if evaluation.evaluated else None
-    verdict = judge(
-        evaluation, context.model, context.trained_on, estimates, context.unfamiliarity
-    )
+    verdict = judge(evaluation, context.model, context.trained_on, estimates)
     metrics = metrics_with_intervals(evaluation, estimates)
     results = outcomes(context.requirements, metrics)
     return {
         "verdict": verdict.as_dict(),
         "requirements": [outcome.as_dict() for outcome in results],
         **metrics,
-        "unfamiliarity": context.unfamiliarity.as_dict(),
         "geometry": dict(context.geometry),
         "notes": list(context.notes),
         "source": context.source,
@@ -175,8 +168,8 @@ def metrics_with_intervals(evaluation: Evaluation, estimates: Estimates | None) 
         estimates: of its units; None where no frame was scored.
     """
     metrics = evaluation.summary()
-    found = intervals(estimates, metrics, evaluation.config.alpha) if estimates else {}
-    metrics["intervals"] = {name: [limits.low, limits.high] for name, limits in found.items()}
+    by_name = intervals(estimates, metrics, evaluation.config.alpha) if estimates else {}
+    metrics["intervals"] = {name: [limits.low, limits.high] for name, limits in by_name.items()}
     metrics["without_size"] = evaluation.without_size
     return metrics
 

@@ -20,6 +20,7 @@ from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.evaluation.bootstrap import Interval
 from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.evaluation.scale_drift import ScaleDrift
+from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity
 from uncertainty_depth.evaluation.unitless import is_sized
 from uncertainty_depth.metrics.candidate import no_metrics
 
@@ -120,7 +121,12 @@ def outcomes(requirements: Sequence[Requirement], summary: Mapping[str, Any]) ->
 def metric_names() -> tuple[str, ...]:
     """Return the dotted names of everything that can be required."""
     frames = dict.fromkeys(("read", "evaluated", "skipped"), 0)
-    nothing = {"frames": frames, **no_metrics(math.nan), "scale": ScaleDrift().as_dict()}
+    nothing = {
+        "frames": frames,
+        **no_metrics(math.nan),
+        "scale": ScaleDrift().as_dict(),
+        "unfamiliarity": Unfamiliarity().as_dict(),
+    }
     return tuple(flatten(nothing))
 
 
@@ -129,15 +135,15 @@ def _outcome(requirement: Requirement, summary: Mapping[str, Any]) -> Outcome:
     counts = {**frames, "skipped": sum(frames["skipped"].values())}
     value = float(flatten({**summary, "frames": counts})[requirement.metric])
     low, high = summary["intervals"].get(requirement.metric, (math.nan, math.nan))
-    wanted = f"{requirement.comparison} {requirement.limit:g}"
+    limit = f"{requirement.comparison} {requirement.limit:g}"
     name = _short(requirement.metric)
     if math.isnan(value):
         reason = _reason(requirement.metric, summary)
-        text = f"{FAIL}{name} is not a number, required {wanted}: {reason}"
+        text = f"{FAIL}{name} is not a number, required {limit}: {reason}"
         return Outcome(requirement.text, False, value, (low, high), text)
     passed = COMPARISONS[requirement.comparison](value, requirement.limit)
     figure = _figure(value, low, high)
-    text = f"{PASS if passed else FAIL}{name} {figure}, required {wanted}"
+    text = f"{PASS if passed else FAIL}{name} {figure}, required {limit}"
     if low < requirement.limit < high:
         text += " (the limit lies in the interval: more frames could change this)"
     return Outcome(requirement.text, passed, value, (low, high), text)

@@ -12,7 +12,7 @@ import os
 import zipfile
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.frame_table import FrameRows, FrameTable
 from uncertainty_depth.evaluation.positions import Positions
 from uncertainty_depth.evaluation.scale_drift import ScaleDrift
+from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity
 from uncertainty_depth.evaluation.unit_sums import LAYOUT
 from uncertainty_depth.evaluation.units import Units
 from uncertainty_depth.metrics import OnlineMetrics
@@ -75,6 +76,7 @@ def save(
         "frames_in_last_unit": evaluation.units.frames_in_last,
         "cameras": evaluation.cameras.as_dict(),
         "without_size": evaluation.without_size,
+        "unfamiliarity": asdict(evaluation.unfamiliarity),
         "table": {"file": table_file or rows.path.name, "size": rows.size},
         "details": details,
     }
@@ -178,6 +180,7 @@ def _restored(
 ) -> Evaluation:
     evaluation = Evaluation(config, table, header["without_size"])
     evaluation.scale = ScaleDrift(arrays["scale"])
+    evaluation.unfamiliarity = Unfamiliarity(**header.get("unfamiliarity", {}))
     evaluation.evaluated = header["evaluated"]
     evaluation.skipped = Counter(header["skipped"])
     evaluation.metrics = metrics

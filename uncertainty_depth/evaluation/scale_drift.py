@@ -18,7 +18,10 @@ def frame_scale(depth: Floats, ground_truth: Floats) -> float:
     positive = depth > 0
     if not positive.any():
         return math.nan
-    return float(np.median(ground_truth[positive] / depth[positive]))
+    if not positive.all():
+        ground_truth = ground_truth[positive]
+        depth = depth[positive]
+    return float(np.median(ground_truth / depth))
 
 
 class ScaleDrift:

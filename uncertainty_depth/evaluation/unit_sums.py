@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.evaluation.log_bins import LogBins
 from uncertainty_depth.metrics.arrays import as_floats, inner
 from uncertainty_depth.metrics.calibration import log_sum, power_sum
-from uncertainty_depth.metrics.depth import A1_FACTOR, PER_KM, has_prediction, scorable
+from uncertainty_depth.metrics.depth import A1_FACTOR, PER_KM, flat_maps, has_prediction, scorable
 from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, GAUSSIAN, LAPLACE
 from uncertainty_depth.metrics.merci import error_ratio
 from uncertainty_depth.metrics.sparsification import POGGI
@@ -111,25 +111,43 @@ class FramePixels:
         known_depth: (M,) ground truth within the limits of the evaluation, metres.
         cells: (N,) cell of `GRID` of each pixel that also has a prediction. The arrays below are
             of these pixels, (N,) float64.
-        depth, sigma, ground_truth, error: metres.
-        ratio: error / sigma.
+        depth, sigma, ground_truth: metres.
     """
 
     def __init__(
         self, prediction: DepthPrediction, ground_truth_m: NDArray, config: EvaluationConfig
     ) -> None:
-        truth = ground_truth_m.reshape(-1)
+        """Select the pixels.
+
+        Raises:
+            ValueError: the shapes differ.
+        """
+        depth, sigma, truth = flat_maps(prediction.depth_m, prediction.sigma_m, ground_truth_m)
         known = np.flatnonzero(scorable(truth, config.min_depth, config.max_depth))
-        depth = as_floats(prediction.depth_m.reshape(-1)[known])
-        sigma = as_floats(prediction.sigma_m.reshape(-1)[known])
-        scored = has_prediction(depth, sigma)
-        self.known_depth = as_floats(truth[known])
-        self.cells = cell_map(*ground_truth_m.shape)[known[scored]]
-        self.depth = depth[scored]
-        self.sigma = sigma[scored]
-        self.ground_truth = self.known_depth[scored]
-        self.error = np.abs(self.depth - self.ground_truth)
-        self.ratio = error_ratio(self.error, self.sigma)
+        self.known_depth = as_floats(truth.take(known))
+        self.depth = as_floats(depth.take(known))
+        self.sigma = as_floats(sigma.take(known))
+        self.ground_truth = self.known_depth
+        self.cells = cell_map(*ground_truth_m.shape).take(known)
+        scored = has_prediction(self.depth, self.sigma)
+        if not scored.all():
+            self._keep(scored)
+
+    def _keep(self, scored: NDArray[np.bool_]) -> None:
+        self.depth = self.depth[scored]
+        self.sigma = self.sigma[scored]
+        self.ground_truth = self.ground_truth[scored]
+        self.cells = self.cells[scored]
+
+    @cached_property
+    def error(self) -> NDArray[np.float64]:
+        """(N,) absolute errors, metres."""
+        return np.abs(self.depth - self.ground_truth)
+
+    @cached_property
+    def ratio(self) -> NDArray[np.float64]:
+        """(N,) `error / sigma`."""
+        return error_ratio(self.error, self.sigma)
 
 
 def frame_sums(pixels: FramePixels, metrics: Mapping[str, Any] | None) -> dict[str, NDArray]:
@@ -141,8 +159,7 @@ def frame_sums(pixels: FramePixels, metrics: Mapping[str, Any] | None) -> dict[s
     """
     cells = pixels.cells
     truth = pixels.ground_truth
-    positive = pixels.depth > 0
-    depth_ratio = error_ratio(pixels.error[positive], pixels.depth[positive])
+    depth_ratio = _ratio_to_positive_depth(pixels)
     error_bin = ERROR_BINS.index(pixels.error)
     ratio_bin = RATIO_BINS.index(pixels.ratio)
     coarse_error = ERROR_BINS.coarse(error_bin, 8)
@@ -164,6 +181,13 @@ def frame_sums(pixels: FramePixels, metrics: Mapping[str, Any] | None) -> dict[s
         "error_by_error": np.bincount(coarse_error, pixels.error, COARSE_ERRORS.number),
         "joint_bins": _table(joint_bin, LAYOUT["joint_bins"][0]),
     }
+
+
+def _ratio_to_positive_depth(pixels: FramePixels) -> NDArray:
+    positive = pixels.depth > 0
+    if positive.all():
+        return error_ratio(pixels.error, pixels.depth)
+    return error_ratio(pixels.error[positive], pixels.depth[positive])
 
 
 def _table(index: NDArray, shape: tuple[int, ...]) -> NDArray:
@@ -203,26 +227,34 @@ def _sums_of_metrics(depth_metrics: Mapping[str, float], pixels: int) -> dict[st
 
 
 def _sums_of_sigma(pixels: FramePixels) -> dict[str, float]:
-    ratio = np.minimum(pixels.ratio[np.isfinite(pixels.ratio)], LARGEST_RATIO)
+    certain_errors = np.isinf(pixels.ratio)
+    number_certain = int(np.count_nonzero(certain_errors))
+    finite = pixels.ratio[~certain_errors] if number_certain else pixels.ratio
+    ratio = np.minimum(finite, LARGEST_RATIO)
     return {
         "depth": pixels.ground_truth.sum(),
         "squared_depth": inner(pixels.ground_truth, pixels.ground_truth),
         "sigma": pixels.sigma.sum(),
-        "log_sigma": log_sum(pixels.sigma[pixels.sigma > 0]),
+        "log_sigma": _positive_log_sum(pixels.sigma),
         "ratio": power_sum(ratio, LAPLACE),
         "squared_ratio": power_sum(ratio, GAUSSIAN),
-        "certain_errors": np.isinf(pixels.ratio).sum(),
+        "certain_errors": number_certain,
     }
 
 
 def _sums_of_depth_as_sigma(pixels: FramePixels, depth_ratio: NDArray) -> dict[str, float]:
     ratio = np.minimum(depth_ratio, LARGEST_RATIO)
     return {
-        "log_predicted": log_sum(pixels.depth[pixels.depth > 0]),
+        "log_predicted": _positive_log_sum(pixels.depth),
         "depth_ratio": power_sum(ratio, LAPLACE),
         "squared_depth_ratio": power_sum(ratio, GAUSSIAN),
         "positive": len(ratio),
     }
+
+
+def _positive_log_sum(values: NDArray) -> float:
+    """Return the sum of the logarithms of the positive values."""
+    return log_sum(values if values.min() > 0 else values[values > 0])
 
 
 def _areas(metrics: Mapping[str, Any] | None) -> NDArray:

@@ -73,10 +73,12 @@ class Units:
 
     def tables(self) -> dict[str, NDArray]:
         """Return copies of the sums by name, (units, ...)."""
-        if not self._units:
-            layout = self._layout.items()
-            return {name: np.zeros((0, *shape), dtype) for name, (shape, dtype) in layout}
-        return {name: np.stack([unit[name] for unit in self._units]) for name in self._layout}
+        tables = {}
+        for name, (shape, dtype) in self._layout.items():
+            tables[name] = np.zeros((len(self._units), *shape), dtype)
+            for row, unit in zip(tables[name], self._units, strict=True):
+                row[...] = unit[name]
+        return tables
 
     def add(self, frame: Mapping[str, NDArray]) -> None:
         """Add the sums of the next frame."""
@@ -106,11 +108,25 @@ class Units:
 
     def _open_unit(self) -> None:
         if len(self._units) == MAX_UNITS:
-            self._replace(self._coarser(2 * self.frames_per_unit))
-            self.frames_per_unit *= 2
+            self._merge_pairs()
         unit = {name: np.zeros(shape, dtype) for name, (shape, dtype) in self._layout.items()}
         self._units.append(unit)
         self._frames_in_last = 0
+
+    def _merge_pairs(self) -> None:
+        """Merge the full units in pairs, one pair after the other.
+
+        Each pair is given free at once, so that no more memory is taken than the units have, and
+        later units fit into the gaps: tables of all of them fragment the heap at every merge.
+        """
+        units = self._units
+        self._units = []
+        units.reverse()
+        while units:
+            first = units.pop()
+            second = units.pop()
+            self._units.append({name: first[name] + second[name] for name in self._layout})
+        self.frames_per_unit *= 2
 
     def _coarser(self, frames_per_unit: int) -> dict[str, NDArray]:
         tables = self.tables()

@@ -21,7 +21,6 @@ from uncertainty_depth.evaluation.bootstrap import ENOUGH_BLOCKS
 from uncertainty_depth.evaluation.estimates import Estimates
 from uncertainty_depth.evaluation.judgement import GREEN, GREY, RED, Check
 from uncertainty_depth.evaluation.model_facts import law_of
-from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity
 from uncertainty_depth.evaluation.unfamiliar import check as unfamiliarity_check
 
 if TYPE_CHECKING:
@@ -78,7 +77,6 @@ def judge(
     model: Mapping[str, Any],
     trained_on: Sequence[str] | None,
     estimates: Estimates | None = None,
-    unfamiliarity: Unfamiliarity | None = None,
 ) -> Verdict:
     """Return the verdict on all frames scored so far.
 
@@ -88,8 +86,6 @@ def judge(
         trained_on: a sentence for each scored source that the model was trained on; None if the
             source is unknown, as in a live run.
         estimates: of its units, where the caller has them.
-        unfamiliarity: of the frames; None where the predictor's word is not heard, as in a live
-            run, whose depth node tells it in its diagnostics.
     """
     if not evaluation.evaluated:
         return Verdict(GREY, nothing_scored(evaluation))
@@ -100,7 +96,7 @@ def judge(
         "size": judgement.size_checks(estimates, law_of(model)),
         "domain": domain.checks(estimates, evaluation.cameras, model, trained_on),
     }
-    if unfamiliarity is not None and (unfamiliar := unfamiliarity_check(unfamiliarity)):
+    if unfamiliar := unfamiliarity_check(evaluation.unfamiliarity):
         checks["domain"].insert(0, unfamiliar)
     lines = tuple(
         Line(name, GREY, evaluation.without_size, ())
@@ -173,4 +169,4 @@ def _notes(
         notes.append("the model has no description: sigma is judged as that of a Gaussian")
     if trained_on is None:
         notes.append("nothing tells whether the model was trained on these frames")
-    return notes
+    return notes + domain.calibration_notes(estimates, evaluation.cameras, model)

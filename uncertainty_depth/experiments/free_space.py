@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,7 @@ def run(output: Path, seeds: int, quick: bool) -> None:
         lambda name: score(int(name.removeprefix("seed_")), settings),
         "free-space",
     )
-    worlds = [world for result in results for world in result if world]
+    worlds = [world for world in chain.from_iterable(results) if world]
     curves = free_space_report.curves(worlds)
     header, rows = free_space_report.table(curves)
     atomic.write_text(output / "table.md", markdown(header, rows))

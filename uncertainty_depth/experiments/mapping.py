@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,7 @@ def run(output: Path, seeds: int, quick: bool) -> None:
         lambda name: score(int(name.removeprefix("seed_")), settings),
         "mapping",
     )
-    worlds = [world for result in results for world in result]
+    worlds = list(chain.from_iterable(results))
     metrics = mapping_report.metrics(worlds)
     parts = []
     for grid, by_way in metrics.items():

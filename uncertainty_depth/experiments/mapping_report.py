@@ -89,11 +89,11 @@ def metrics(worlds: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, dict[str
 def _totals(
     worlds: Sequence[Mapping[str, Any]], grid: str, way: str, weight: Floats
 ) -> dict[str, Floats]:
-    names = worlds[0][grid][way]
-    return {
-        name: weight @ np.array([world[grid][way][name] for world in worlds], float)
-        for name in names
-    }
+    totals = {}
+    for name in worlds[0][grid][way]:
+        sums = [world[grid][way][name] for world in worlds]
+        totals[name] = weight @ np.array(sums, dtype=np.float64)
+    return totals
 
 
 def _metrics(total: Mapping[str, Floats], place: int, allowed: Floats) -> dict[str, Floats]:

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The six methods of Moukari et al. 2019, section VI, and two of Poggi et al. 2020, on NYU.
+"""Methods of Moukari et al. 2019, section VI, of Poggi et al. 2020 and without training, on NYU.
 
 What differs from the paper: its network is a ResNet-200 trained on 16,000 images of the raw set;
 here an encoder of 0.3 million weights from scratch and the 795 labelled images of the official
@@ -31,7 +31,7 @@ from uncertainty_depth.experiments.nyu_methods import (
 )
 from uncertainty_depth.experiments.nyu_recipes import Question, questions
 from uncertainty_depth.experiments.nyu_scores import CONFIG, THINNED, Scores, score_rows, time_rows
-from uncertainty_depth.experiments.nyu_search import Found, search
+from uncertainty_depth.experiments.nyu_search import RecipeScores, search
 from uncertainty_depth.records import Frame
 
 PUBLISHED = (
@@ -110,7 +110,7 @@ def method_tables(scores: Scores, seconds: Mapping[str, Any]) -> Titled:
     }
 
 
-def recipe_tables(search_questions: Sequence[Question], scores: Found) -> Titled:
+def recipe_tables(search_questions: Sequence[Question], scores: RecipeScores) -> Titled:
     """Return file name to caption and table, of the recipes."""
     recipes = (
         "What makes the spread informative? At the network's size; each answer with the seeds "
@@ -147,7 +147,7 @@ def _intro(settings: Settings, scores: Scores, quick: bool) -> str:
     )
 
 
-def winner_sentence(search_questions: Sequence[Question], scores: Found) -> str:
+def winner_sentence(search_questions: Sequence[Question], scores: RecipeScores) -> str:
     """Return the best recipe by the held-out frames, with its scores there and on the test split.
 
     The rule is that of `nyu_tables.winner`.

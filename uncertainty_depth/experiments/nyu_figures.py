@@ -27,7 +27,7 @@ SMOOTH = 95  # percentile of sigma at the upper end of its colours
 
 def _lines() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each row's name and the style of its line."""
-    styles = product(("-", "--"), figures.COLORS)
+    styles = product(("-", "--", "-."), figures.COLORS)
     for (name, row), (dashes, color) in zip(ROWS.items(), cycle(styles), strict=False):
         yield name, {"color": color, "linestyle": dashes, "label": row.title, "linewidth": 1.2}
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from tqdm import tqdm
 
 from uncertainty_depth.experiments.nyu_data import Splits
 from uncertainty_depth.experiments.nyu_methods import Settings, model_name
+from uncertainty_depth.experiments.nyu_passes import Passes, load_networks
 from uncertainty_depth.experiments.nyu_recipes import Recipe, dropout
 from uncertainty_depth.experiments.nyu_scores import METRICS
-from uncertainty_depth.experiments.nyu_search import Passes, SmallFrames, load_networks, select
+from uncertainty_depth.experiments.nyu_search import SmallFrames, select
 from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.model_folder.folder import read
@@ -59,7 +61,7 @@ def ideal(output: Path, splits: Splits, settings: Settings, seeds: int) -> Ideal
         return score_drawn(Passes(networks), RECIPES, select(frames(), every))
 
     results = resume(output / "results", names, pieces, compute, "nyu: ideal")
-    return {title: [scores[title] for scores in results] for title in RECIPES}
+    return {title: list(map(itemgetter(title), results)) for title in RECIPES}
 
 
 def score_drawn(

@@ -93,13 +93,29 @@ class Row(NamedTuple):
         variant: key of `VARIANTS`.
         served: the method that predicts.
         cheap: one network, trained once per seed; several networks are trained once.
+        samples: passes at most, see `PredictorConfig`.
     """
 
     title: str
     variant: str
     served: str
     cheap: bool = True
+    samples: int = PredictorConfig().samples
 
+
+TRAINING_FREE = {
+    "post": Row("Post (image and mirror image)", "multi_epochs", "tta", samples=2),
+    "tta": Row("test-time augmentation", "multi_epochs", "tta"),
+    "inference_dropout": Row("inference dropout", "multi_epochs", "inference_dropout"),
+    "feature_noise": Row("feature noise", "multi_epochs", "feature_noise"),
+}
+"""Methods for any network: Post is of Poggi et al. 2020, the others are of Mi et al. 2022."""
+TRAINING_FREE_LAPLACE = {
+    f"{name}_laplace": row._replace(
+        title=f"{row.title} + Laplace head", variant="multi_epochs_laplace"
+    )
+    for name, row in TRAINING_FREE.items()
+}
 
 ROWS: dict[str, Row] = {
     "multi_epochs": Row("Multi Epochs", "multi_epochs", "multi_epochs"),
@@ -125,8 +141,11 @@ ROWS: dict[str, Row] = {
     "multi_inits_laplace": Row(
         "Multi Inits + Laplace head", "multi_inits_laplace", "multi_inits", cheap=False
     ),
+    **TRAINING_FREE,
+    **TRAINING_FREE_LAPLACE,
 }
-"""The six methods of Moukari et al. 2019, two of Poggi et al. 2020, and recipes that join both."""
+"""The six methods of Moukari et al. 2019, two of Poggi et al. 2020, recipes that join both, and
+methods without training, on the networks of Multi Epochs without a head and with one."""
 
 
 def options(variant: str, seed: int, settings: Settings) -> tuple[NetworkConfig, TrainingConfig]:
@@ -192,7 +211,13 @@ def train_models(
             )
 
 
+def prediction(row: Row) -> PredictorConfig:
+    """Return the options of a row: raw sigma, and independent samples as published."""
+    return PredictorConfig(
+        method=row.served, samples=row.samples, sampling="independent", calibrated=False
+    )
+
+
 def load(folder: Path, row: Row, seed: int = 0) -> Predictor:
-    """Return the predictor of a row, with raw sigma."""
-    config = PredictorConfig(method=row.served, calibrated=False)
-    return Predictor(folder / model_name(row.variant, seed), config)
+    """Return the predictor of a row."""
+    return Predictor(folder / model_name(row.variant, seed), prediction(row))

@@ -16,11 +16,11 @@ import torch
 from numpy.typing import NDArray
 from tqdm import trange
 
-from uncertainty_depth.config import EvaluationConfig, PredictorConfig
+from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.evaluation import Evaluation
-from uncertainty_depth.experiments.nyu_methods import ROWS, load, model_name, seeds_of
+from uncertainty_depth.experiments.nyu_methods import ROWS, load, model_name, prediction, seeds_of
 from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import by_depth, valid_pixels
@@ -51,7 +51,7 @@ def score_rows(output: Path, source: Source, seeds: int) -> Scores:
             "test": len(source),
             "thinned": THINNED,
             **to_mapping(CONFIG),
-            **to_mapping(PredictorConfig()),
+            **to_mapping(prediction(ROWS[row])),
         }
 
     def compute(name: str) -> dict[str, Any]:
@@ -159,7 +159,8 @@ def time_rows(output: Path, source: Source, rounds: int) -> dict[str, dict[str, 
         image = next(record.image for record in source if isinstance(record, Frame))
         return side_by_side(predictors, single, image, rounds)
 
-    settings = {"training": trained, "rounds": rounds}
+    samples = {name: row.samples for name, row in ROWS.items()}
+    settings = {"training": trained, "samples": samples, "rounds": rounds}
     return resume(output / "results", ["seconds"], settings, compute, "nyu: seconds")[0]
 
 

@@ -14,7 +14,7 @@ from uncertainty_depth.experiments.nyu_ideal import Ideal
 from uncertainty_depth.experiments.nyu_methods import ROWS
 from uncertainty_depth.experiments.nyu_recipes import Question
 from uncertainty_depth.experiments.nyu_scores import Scores
-from uncertainty_depth.experiments.nyu_search import Found
+from uncertainty_depth.experiments.nyu_search import RecipeScores
 from uncertainty_depth.experiments.tables import finite, mean_and_deviation
 
 Table = tuple[list[str], list[list[str]]]
@@ -176,7 +176,7 @@ def middle_seed(values: Sequence[float]) -> tuple[int, float]:
     return seed, values[seed]
 
 
-def search_table(questions: Sequence[Question], scores: Found) -> Table:
+def search_table(questions: Sequence[Question], scores: RecipeScores) -> Table:
     """Return all answers to all questions: held-out frames, which decide, and the test split."""
     test_metrics = {
         "abs_rel": "depth.abs_rel",
@@ -184,7 +184,8 @@ def search_table(questions: Sequence[Question], scores: Found) -> Table:
         "AUCE": "uncertainty.auce",
         "Spearman": "uncertainty.spearman",
     }
-    columns = [f"{part}: {title}" for part in ("held out", "test") for title in RECIPE_COLUMNS]
+    columns = [f"held out: {title}" for title in RECIPE_COLUMNS]
+    columns += [f"test: {title}" for title in RECIPE_COLUMNS]
     rows = []
     for question in questions:
         seeds = common_seeds(question, scores)
@@ -198,7 +199,7 @@ def search_table(questions: Sequence[Question], scores: Found) -> Table:
     return ["question", "answer", "seeds", *columns], rows
 
 
-def common_seeds(question: Question, scores: Found) -> int:
+def common_seeds(question: Question, scores: RecipeScores) -> int:
     """Return how many seeds, from 0 on, all answers to the question were trained with."""
     return min(len(scores[recipe.key]) for recipe in question.answers.values())
 
@@ -209,7 +210,7 @@ def _recipe_cells(flat: Sequence[Mapping[str, float]]) -> list[str]:
     return [*_changes(flat, AUSE), mean_change, _over_seeds(flat, "uncertainty.auce")]
 
 
-def calibration_table(questions: Sequence[Question], scores: Found) -> Table:
+def calibration_table(questions: Sequence[Question], scores: RecipeScores) -> Table:
     """Return the scores on the test split of maps fitted on the held-out frames."""
     metrics = {"AUSE rmse": "ause.rmse", **SIZED, **N_MERCI, "Spearman": "spearman"}
     rows = []
@@ -260,7 +261,7 @@ class Winner(NamedTuple):
     test: dict[str, float]
 
 
-def winner(questions: Sequence[Question], scores: Found) -> Winner:
+def winner(questions: Sequence[Question], scores: RecipeScores) -> Winner:
     """Return the recipe with the smallest AUSE against the better baseline, then smallest AUCE.
 
     On the held-out frames: AUSE is the mean of its three statistics and over the seeds.

@@ -1,24 +1,23 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Methods, schedules and comparison of both toy problems of Gustafsson et al. 2020.
 
-Section 4.1 and appendix B. Schedules as in the paper and its public code: Adam at 0.001 and
-batches of 32; ensembling 150 epochs without a prior; MC-dropout 300 epochs with the prior N(0, I),
-dropout after the first hidden layer; SGLD and SGHMC (friction 0.1) 150 L epochs (L = 64 and 256)
-from a step size that falls to zero as a polynomial of power 0.9, M samples evenly spaced over the
-last quarter of the epochs.
+Section 4.1 and appendix B. Schedules as in the paper and its public code: Adam at 0.001, batches
+of 32, and the prior N(0, I) in the objective (MAP); ensembling 150 epochs; MC-dropout 300, with
+dropout after the first hidden layer and the prior times 1 - p, as in the code; SGLD and SGHMC
+(friction 0.1) 150 L epochs (L = 64 and 256) from a step size that falls to zero as a polynomial of
+power 0.9, M samples evenly spaced over the last quarter of the epochs.
 
 Reference: NUTS, 4 chains of 250 samples, each after 1,000 of warm-up from its own start (the
 paper: one of 1,000 samples), so that their agreement can be tested.
 
 What differs: ensemble members and chains are trained stacked, each repetition has its own ensemble
-(the paper divides 1,024 members into groups), and the prior's gradient has the same weight against
-the likelihood in every method (the public code doubles it for MC-dropout in the regression problem
-only together with the likelihood, which Adam does not see).
+(the paper divides 1,024 members into groups), and the distance is D(HMC || method), as the public
+code computes it, where the paper writes D(method || HMC).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -97,9 +96,10 @@ def outputs(network: StackedMLP, at: Tensor) -> NDArray[np.float32]:
 
 
 def ensemble(problem: Problem, schedule: Schedule, seed: int) -> NDArray[np.float32]:
-    """Return outputs of independent members of maximum likelihood, (max M, P, out)."""
+    """Return outputs of independent members of maximum posterior, (max M, P, out)."""
     network = problem.make(max(schedule.counts), None)
-    _train_adam(problem, network, 0.0, schedule.ensemble_epochs, seed)
+    weight_decay = 1 / len(problem.inputs)
+    _train_adam(problem, network, weight_decay, schedule.ensemble_epochs, seed)
     return outputs(network.eval(), problem.at)
 
 
@@ -174,6 +174,13 @@ def chains(
         if epoch in sampled_epochs:
             values = outputs(network.eval(), problem.at)
             samples[epoch] = values.reshape(len(FRICTIONS), repetitions, len(problem.at), -1)
+    return _by_friction(samples, epochs_of_counts)
+
+
+def _by_friction(
+    samples: Mapping[int, NDArray[np.float32]], epochs_of_counts: Mapping[int, Sequence[int]]
+) -> dict[str, dict[int, NDArray[np.float32]]]:
+    """Return type of chain to M to samples; M of which the chain is too short are left out."""
     by_type: dict[str, dict[int, NDArray[np.float32]]] = {name: {} for name in FRICTIONS}
     for count, count_epochs in epochs_of_counts.items():
         is_long_enough = len(set(count_epochs)) == count
@@ -223,7 +230,7 @@ def compare(
     output: Path, problem: Problem, schedule: Schedule, seeds: int, truth: NDArray, label: str
 ) -> Distances:
     """Run or resume all pieces; return the distances from the reference's prediction `truth`."""
-    settings = asdict(schedule)
+    settings = {**asdict(schedule), "objective": "MAP", "dropout": problem.dropout}
     del settings["chain_lengths"]  # in the names of the pieces
     del settings["hmc"]
     results = resume(

@@ -88,6 +88,20 @@ EXPERIMENTS: dict[str, Experiment] = {
         1,
         reads_data=True,
     ),
+    "completion": Experiment(
+        "depth completion, and sigma from rendered to real (Gustafsson et al. 2020, section 4.2)",
+        "completion",
+        1,
+        1,
+        reads_data=True,
+    ),
+    "segmentation": Experiment(
+        "ensembles against MC-dropout on CamVid by day and at dusk (Gustafsson et al. 2020)",
+        "segmentation",
+        26,
+        4,
+        reads_data=True,
+    ),
     "free-space": Experiment(
         "free distance a robot must give away to be safe, by constant, relative and sigma margins",
         "free_space",
@@ -111,6 +125,13 @@ EXPERIMENTS: dict[str, Experiment] = {
         "shift",
         1,
         1,
+        reads_data=True,
+    ),
+    "samples": Experiment(
+        "quality and cost of few samples: independent, antithetic, stratified, propagated, memory",
+        "samples",
+        3,
+        2,
         reads_data=True,
     ),
 }

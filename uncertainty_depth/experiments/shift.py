@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from uncertainty_depth.config import PredictorConfig, SourceConfig
 from uncertainty_depth.corruption.corruption import Corruption
-from uncertainty_depth.corruption.kinds import KINDS, SEVERITIES
+from uncertainty_depth.corruption.names import CORRUPTIONS, SEVERITIES
 from uncertainty_depth.corruption.source import corrupted
 from uncertainty_depth.data.source import Source, open_source
 from uncertainty_depth.experiments import shift_report
@@ -51,7 +52,7 @@ class Settings:
     """
 
     frames: int = 60
-    kinds: tuple[str, ...] = KINDS
+    kinds: tuple[str, ...] = CORRUPTIONS
     severities: tuple[int, ...] = SEVERITIES
 
 
@@ -119,7 +120,7 @@ def _conditions(settings: Settings) -> list[Corruption | None]:
 
 
 def _name(corruption: Corruption | None) -> str:
-    return "clean" if corruption is None else f"{corruption.kind}_{corruption.severity}"
+    return "clean" if corruption is None else f"{corruption.name}_{corruption.severity}"
 
 
 class _Scorer:
@@ -148,7 +149,7 @@ class _Scorer:
         for frame in corrupted(source, [] if corruption is None else [corruption]):
             if isinstance(frame, Frame):
                 rows.append(score(self._predictor, frame))
-        return {key: [row[key] for row in rows] for key in rows[0]}
+        return {key: list(map(itemgetter(key), rows)) for key in rows[0]}
 
 
 def score(predictor: Predictor, frame: Frame) -> dict[str, float | None]:

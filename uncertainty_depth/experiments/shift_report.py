@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -27,46 +28,37 @@ SCORES = {
 
 def write(output: Path, results: Results, kinds: Sequence[str], severities: Sequence[int]) -> None:
     """Write table.md, table.csv, summary.json and shift.png."""
-    found = {
-        method: {
-            kind: [_scores(conditions, kind, severity) for severity in severities]
-            for kind in kinds
-        }
+    corrupted = {
+        method: _scores_by_kind(conditions, kinds, severities)
         for method, conditions in results.items()
     }
     clean = {method: _clean(conditions["clean"]) for method, conditions in results.items()}
     strict_json.write(
         output / "summary.json",
-        {"severities": list(severities), "clean": clean, "corrupted": found},
+        {"severities": list(severities), "clean": clean, "corrupted": corrupted},
     )
-    means = {method: _mean_over_kinds(by_kind) for method, by_kind in found.items()}
+    means = {method: _mean_over_kinds(by_kind) for method, by_kind in corrupted.items()}
     header = ["method", "score", "clean", *map(str, severities)]
     rows: list[list[str]] = []
     for method, scores in means.items():
         for key, title in SCORES.items():
             values = [clean[method].get(key, float("nan")), *scores[key]]
             rows.append([method, title, *(_cell(value) for value in values)])
-    kind_header = ["method", "score", *kinds]
-    kind_rows = _by_kind(found, severities)
-    text = "\n".join(
-        [
-            f"Means over {len(kinds)} corruptions, by severity:",
-            "",
-            tables.markdown(header, rows),
-            f"By corruption, at severity {severities[len(severities) // 2]}:",
-            "",
-            tables.markdown(kind_header, kind_rows),
-        ]
-    )
-    atomic.write_text(output / "table.md", text)
+    parts = [
+        f"Means over {len(kinds)} corruptions, by severity:\n",
+        tables.markdown(header, rows),
+        f"By corruption, at severity {severities[len(severities) // 2]}:\n",
+        tables.markdown(["method", "score", *kinds], _by_kind(corrupted, severities)),
+    ]
+    atomic.write_text(output / "table.md", "\n".join(parts))
     tables.write_table(output / "table.csv", header, rows)
     _plot(output / "shift.png", means, clean, severities)
 
 
-def _by_kind(found: Mapping[str, Any], severities: Sequence[int]) -> list[list[str]]:
+def _by_kind(corrupted: Mapping[str, Any], severities: Sequence[int]) -> list[list[str]]:
     middle = len(severities) // 2
     rows = []
-    for method, by_kind in found.items():
+    for method, by_kind in corrupted.items():
         for key, title in SCORES.items():
             cells = [_cell(by_kind[kind][middle][key]) for kind in by_kind]
             rows.append([method, title, *cells])
@@ -75,6 +67,18 @@ def _by_kind(found: Mapping[str, Any], severities: Sequence[int]) -> list[list[s
 
 def _clean(frames: Mapping[str, Sequence[float | None]]) -> dict[str, float]:
     return {key: float(np.nanmean(_floats(frames[key]))) for key in ("mae", "ause", "coverage_95")}
+
+
+def _scores_by_kind(
+    conditions: Mapping[str, Mapping[str, Sequence[float | None]]],
+    kinds: Sequence[str],
+    severities: Sequence[int],
+) -> dict[str, list[dict[str, float]]]:
+    """Return the scores of each corruption at each severity."""
+    scores = {}
+    for kind in kinds:
+        scores[kind] = [_scores(conditions, kind, severity) for severity in severities]
+    return scores
 
 
 def _scores(
@@ -104,10 +108,11 @@ def _floats(values: Sequence[float | None]) -> Any:
 
 def _mean_over_kinds(by_kind: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, Any]:
     """Return each score by severity, the mean over the kinds."""
-    return {
-        key: np.mean([[row[key] for row in rows] for rows in by_kind.values()], axis=0).tolist()
-        for key in SCORES
-    }
+    means = {}
+    for key in SCORES:
+        scores = [list(map(itemgetter(key), rows)) for rows in by_kind.values()]
+        means[key] = np.mean(scores, axis=0).tolist()
+    return means
 
 
 def _cell(value: float) -> str:

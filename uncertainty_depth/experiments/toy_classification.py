@@ -111,7 +111,7 @@ def make_problem() -> Problem:
         torch.from_numpy(GRID),
         make_network,
         cross_entropy,
-        0.2,
+        0.1,
         steps,
         class_probability,
         distance,

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections import deque
-from threading import Lock
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from uncertainty_depth.errors import ModelError
-from uncertainty_depth.familiarity.features import FeatureTap
 from uncertainty_depth.familiarity.score import Familiarity
 from uncertainty_depth.network.depth_network import DepthNetwork
 
@@ -25,30 +27,66 @@ MEANING = (
 )
 
 
+def pooled(features: Any) -> Tensor:
+    """Return (B, D) float32 means and deviations over the pixels, for every channel of every map.
+
+    Args:
+        features: of an encoder: maps, (B, C, h, w), or the states of a transformer, (B, N, C),
+            perhaps as the first of several values.
+    """
+    maps = features if isinstance(features[0], Tensor) else features[0]
+    moments = []
+    for values in maps:
+        if isinstance(values, Tensor):
+            pixels = (values.flatten(2) if values.ndim == 4 else values.transpose(1, 2)).float()
+            moments += [pixels.mean(2), pixels.std(2, correction=0)]
+    return torch.cat(moments, dim=1)
+
+
 class Gauge:
-    """Scores the latest frame of a network; each thread gets the score of its own."""
+    """Scores the latest frame of a network; each thread gets the score of its own.
+
+    The features are those that the network's encoder computes anyway. A network that runs in
+    another engine computes none here.
+    """
 
     def __init__(self, familiarity: Familiarity | None, network: DepthNetwork) -> None:
         """Follow a network; without a familiarity there are no scores."""
         self._familiarity = familiarity
-        self._tap = FeatureTap(network) if familiarity is not None else None
-        self._latest: deque[float] = deque(maxlen=WARNING_FRAMES)
-        self._is_told = False
-        self._lock = Lock()
+        self._encoded = threading.local()
+        self._scores: deque[float] = deque(maxlen=WARNING_FRAMES)
+        self._has_warned = False
+        self._lock = threading.Lock()
+        if familiarity is not None:
+            network.encoder.register_forward_hook(self._keep)
 
     @property
     def is_known(self) -> bool:
         """Whether frames have a score."""
         return self._familiarity is not None
 
-    def latest(self) -> float | None:
-        """Return the unfamiliarity of this thread's latest frame; None where it is not known."""
-        features = self._take()
+    def take(self) -> Tensor | None:
+        """Return the features of this thread's latest frames once, (B, D), on their device.
+
+        None where there are none, or no familiarity to score them by.
+        """
+        features = getattr(self._encoded, "features", None)
+        self._encoded.features = None
+        return None if features is None else pooled(features)
+
+    def scores(self, features: NDArray[np.float32] | None, frames: int) -> list[float | None]:
+        """Return the unfamiliarity of each of the latest frames; None if not known.
+
+        Args:
+            features: what `take` returned, downloaded.
+            frames: how many.
+        """
         if features is None or self._familiarity is None:
-            return None
-        score = float(self._familiarity.scores(features)[-1])
-        self._warn(score)
-        return score
+            return [None] * frames
+        scores: list[float] = self._familiarity.scores(features[-frames:]).tolist()
+        for score in scores:
+            self._warn(score)
+        return [*scores]
 
     def check(self) -> None:
         """Check the familiarity against this thread's latest frame, a trial, without a score.
@@ -56,7 +94,7 @@ class Gauge:
         Raises:
             ModelError: it is of another network.
         """
-        features = self._take()
+        features = self.take()
         if features is None or self._familiarity is None:
             return
         known = len(self._familiarity.mean)
@@ -66,16 +104,16 @@ class Gauge:
                 "expected that of the same network: compute it again with the command familiarity"
             )
 
-    def _take(self) -> NDArray[np.float32] | None:
-        return self._tap.take() if self._tap is not None else None
+    def _keep(self, module: Any, inputs: Any, features: Any) -> None:
+        self._encoded.features = features
 
     def _warn(self, score: float) -> None:
         with self._lock:
-            self._latest.append(score)
-            is_full = len(self._latest) == WARNING_FRAMES
-            median = sorted(self._latest)[len(self._latest) // 2]
-            is_due = is_full and median > 1 and not self._is_told
-            self._is_told = self._is_told or is_due
+            self._scores.append(score)
+            is_full = len(self._scores) == WARNING_FRAMES
+            median = sorted(self._scores)[len(self._scores) // 2]
+            is_due = is_full and median > 1 and not self._has_warned
+            self._has_warned = self._has_warned or is_due
         if is_due:
             logger.warning(
                 "the images are unlike those of the training: unfamiliarity %.2f, and %s",

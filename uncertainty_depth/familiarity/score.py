@@ -19,8 +19,6 @@ SHRINKAGE = 0.1
 """Weight of the unit covariance: with few frames most directions are not known."""
 MIN_FRAMES = 20
 
-Floats = NDArray[np.float32]
-
 
 @dataclass(frozen=True, eq=False)
 class Familiarity:
@@ -32,8 +30,8 @@ class Familiarity:
         threshold: the distance that 99 % of the held-out frames stay below.
     """
 
-    mean: Floats
-    whitening: Floats
+    mean: NDArray[np.floating]
+    whitening: NDArray[np.floating]
     threshold: float
 
     def scores(self, features: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -41,7 +39,11 @@ class Familiarity:
 
         It is a ratio: 1 is what one in a hundred held-out frames of the training reaches.
         """
-        return _distances(features, self.mean, self.whitening) / self.threshold
+        centred = features.astype(np.float64) - self.mean
+        distances: NDArray[np.float64] = np.linalg.norm(
+            centred @ self.whitening.T.astype(np.float64), axis=1
+        )
+        return distances / self.threshold
 
 
 def fit(training: NDArray[np.floating], held_out: NDArray[np.floating]) -> Familiarity:
@@ -68,14 +70,6 @@ def fit(training: NDArray[np.floating], held_out: NDArray[np.floating]) -> Famil
     covariance = np.cov(((values - mean) * scale).T)
     shrunk = (1 - SHRINKAGE) * covariance + SHRINKAGE * np.eye(len(mean))
     whitening = np.linalg.cholesky(np.linalg.inv(shrunk)).T * scale
-    distances = _distances(held_out, mean, whitening)
+    distances = Familiarity(mean, whitening, threshold=1.0).scores(held_out)
     threshold = float(np.quantile(distances, QUANTILE))
     return Familiarity(mean.astype(np.float32), whitening.astype(np.float32), threshold)
-
-
-def _distances(
-    features: NDArray[np.floating], mean: NDArray[np.floating], whitening: NDArray[np.floating]
-) -> NDArray[np.float64]:
-    centred = features.astype(np.float64) - mean
-    distances: NDArray[np.float64] = np.linalg.norm(centred @ whitening.T.astype(float), axis=1)
-    return distances

@@ -133,7 +133,7 @@ def files_of(source: str) -> list[int] | None:
     path = Path(source)
     if not path.exists():
         return None
-    files = [path] if path.is_file() else [each for each in path.rglob("*") if each.is_file()]
+    files = [path] if path.is_file() else [item for item in path.rglob("*") if item.is_file()]
     stats = [file.stat() for file in files]
     sizes = sum(stat.st_size for stat in stats)
     return [len(stats), sizes, max((stat.st_mtime_ns for stat in stats), default=0)]

@@ -53,14 +53,14 @@ def run(
     waiting = deque(jobs)
     running: dict[BaseProcess, Job] = {}
     killed: Counter[Job] = Counter()
-    told = False
+    has_told = False
     try:
         while running or (waiting and not interrupt.requested):
             while waiting and len(running) < processes and not interrupt.requested:
                 job = waiting.popleft()
                 running[_start(job, work)] = job
-            if interrupt.requested and not told:
-                told = True
+            if interrupt.requested and not has_told:
+                has_told = True
                 _signal(running, signal.SIGINT)
             wait([process.sentinel for process in running], POLL_S)
             for process in [one for one in running if not one.is_alive()]:

@@ -14,7 +14,7 @@ from uncertainty_depth import atomic
 from uncertainty_depth.evaluation.model_facts import law_of
 from uncertainty_depth.fleet.folder import DONE, Job
 
-SHOWN_ROWS = 20
+MAX_ROWS = 20
 METRICS = ("abs_rel", "rmse", "ause_rmse", "auce", "coverage_95", "crps")
 COLUMNS = ("source", "failure", "verdict", "frames", "skipped", *METRICS, "report")
 Row = dict[str, Any]
@@ -48,18 +48,18 @@ def lines(rows: Sequence[Row]) -> list[str]:
     """Return the worst rows as text for a terminal."""
     width = max(len("source"), *(len(row["source"][-48:]) for row in rows))
     titles = "".join(f"{name:>13}" for name in ("frames", "skipped", *METRICS))
-    shown = [f"{'source':{width}}{titles}  verdict"]
-    for row in rows[:SHOWN_ROWS]:
+    texts = [f"{'source':{width}}{titles}  verdict"]
+    for row in rows[:MAX_ROWS]:
         name = f"{row['source'][-48:]:{width}}"
         if row["failure"]:
-            shown.append(f"{name}  FAILED: {row['failure']}")
+            texts.append(f"{name}  FAILED: {row['failure']}")
             continue
         numbers = f"{row['frames']:13}{row['skipped']:13}"
         numbers += "".join(f"{_text(row[metric]):>13}" for metric in METRICS)
-        shown.append(f"{name}{numbers}  {row['verdict']}")
-    if len(rows) > SHOWN_ROWS:
-        shown.append(f"... and {len(rows) - SHOWN_ROWS} better ones in sources.csv")
-    return shown
+        texts.append(f"{name}{numbers}  {row['verdict']}")
+    if len(rows) > MAX_ROWS:
+        texts.append(f"... and {len(rows) - MAX_ROWS} better ones in sources.csv")
+    return texts
 
 
 def _row(job: Job, folder: Path) -> Row:

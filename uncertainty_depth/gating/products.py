@@ -85,9 +85,9 @@ class SigmaProducts:
     @property
     def confident_points(self) -> NDArray[np.void]:
         """The trusted ones of `points`, (N,)."""
-        stride = self._config.point_stride
-        is_trusted = self.is_confident & np.isfinite(self._depth_m)
-        return selected(self.points, np.flatnonzero(is_trusted[::stride, ::stride]))
+        every = (slice(None, None, self._config.point_stride),) * 2
+        is_trusted = self.is_confident[every] & np.isfinite(self._depth_m[every])
+        return selected(self.points, np.flatnonzero(is_trusted))
 
     @property
     def clearing_points(self) -> NDArray[np.void]:

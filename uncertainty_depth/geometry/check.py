@@ -96,9 +96,9 @@ class GeometryCheck:
     ) -> None:
         self._factor = reduction(image.shape[1])
         self._row_densities.append(row_density(ground_truth_m))
-        given = self._edges[GIVEN]
-        given.add(alignment(image, ground_truth_m, ROTATIONS))
-        fit = given.fit()
+        edges = self._edges[GIVEN]
+        edges.add(alignment(image, ground_truth_m, ROTATIONS))
+        fit = edges.fit()
         if fit is not None and fit.given >= SIGNIFICANT:
             return
         self._add(UPSIDE_DOWN, np.ascontiguousarray(image[::-1, ::-1]), ground_truth_m)
@@ -196,8 +196,8 @@ class GeometryCheck:
         return [f"{sentence}; {name} would put {np.mean(others[name]):.1%} there"]
 
     def _edge_warnings(self) -> list[str]:
-        given = self._edges[GIVEN].fit()
-        score = 0.0 if given is None else given.given  # without edges in view nothing fits
+        own = self._edges[GIVEN].fit()
+        score = 0.0 if own is None else own.given  # without edges in view nothing fits
         scores = {}
         for name, edges in self._edges.items():
             if name != GIVEN and (fit := edges.fit()) is not None:
@@ -209,7 +209,7 @@ class GeometryCheck:
                 f"camera and depth do not fit together: {name} fits clearly better (edges align "
                 f"by {scores[name]:.1f} deviations against {score:.1f}, {frames} frames)"
             ]
-        return [] if given is None else self._shift_warnings(given, self._edges[GIVEN].frames)
+        return [] if own is None else self._shift_warnings(own, self._edges[GIVEN].frames)
 
     def _shift_warnings(self, fit: Fit, frames: int) -> list[str]:
         if not fit.contradicts_given or np.median(self._row_densities) < MIN_ROW_DENSITY:

@@ -14,6 +14,7 @@ geometric mean counts: it keeps the solid angle of the image.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from uncertainty_depth.geometry.camera import Camera
 
@@ -44,3 +45,16 @@ def depth_factor(camera: Camera | None, canonical: float) -> float:
     """
     focal_length = relative_focal_length(camera)
     return focal_length / canonical if focal_length is not None and canonical > 0 else 1.0
+
+
+def camera_ranges(cameras: Iterable[Camera | None]) -> dict[str, list[float]] | None:
+    """Return [min, max] of fx / width and of width / height; None without any camera."""
+    known = [camera for camera in cameras if camera is not None]
+    if not known:
+        return None
+    focal_lengths = [float(camera.intrinsics[0, 0]) / camera.width for camera in known]
+    aspects = [camera.width / camera.height for camera in known]
+    return {
+        "focal_length_per_width": [round(min(focal_lengths), 6), round(max(focal_lengths), 6)],
+        "aspect": [round(min(aspects), 6), round(max(aspects), 6)],
+    }

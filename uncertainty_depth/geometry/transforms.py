@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from uncertainty_depth.config import ProjectionConfig
 
 QUATERNION_LENGTHS = (1e-6, 1e6)  # outside, squares over- or underflow
+POSE_NUMBERS = 7  # of a transform: x y z qx qy qz qw
 
 
 def transform_from(
@@ -45,17 +46,23 @@ def transform_from(
     return transform
 
 
-def transform_from_option(values: Sequence[float]) -> NDArray[np.float64]:
-    """Return the (4, 4) transform that the option `lidar_to_camera` holds.
+def transforms_from_option(
+    values: Sequence[float], lidars: int = 1
+) -> tuple[NDArray[np.float64], ...]:
+    """Return the (4, 4) transforms that the option `lidar_to_camera` holds, one of each LiDAR.
 
     Raises:
-        ConfigError: the values are not seven usable numbers.
+        ConfigError: the values are not seven usable numbers of each LiDAR.
     """
-    if len(values) != 7:
+    expected = POSE_NUMBERS * lidars
+    if len(values) != expected:
+        of_each = f" of each of {lidars} LiDARs" if lidars > 1 else ""
         raise ConfigError(
-            f"lidar_to_camera has {len(values)} numbers; expected 7: x y z qx qy qz qw"
+            f"lidar_to_camera has {len(values)} numbers; expected {expected}: "
+            f"x y z qx qy qz qw{of_each}"
         )
-    return transform_from(*values)
+    starts = range(0, expected, POSE_NUMBERS)
+    return tuple(transform_from(*values[start : start + POSE_NUMBERS]) for start in starts)
 
 
 def refuse_pose_and_fixed_frame(config: ProjectionConfig) -> None:

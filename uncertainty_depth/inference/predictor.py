@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,22 +20,23 @@ from uncertainty_depth.calibration import IDENTITY
 from uncertainty_depth.calibration.data_monitor import DataMonitor
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
 from uncertainty_depth.calibration.sigma_map import SigmaMap
-from uncertainty_depth.completion.sparse_input import SparseInput, check_sparse_depth, parse
+from uncertainty_depth.calibration.strength import check_strength, strength_of
+from uncertainty_depth.completion.sparse_input import SparseInput, parse
 from uncertainty_depth.config import UNTRAINED_METHODS, PredictorConfig
 from uncertainty_depth.engines.choice import choose
 from uncertainty_depth.engines.loading import load
-from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.familiarity import file as familiarity
 from uncertainty_depth.familiarity.gauge import Gauge
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.geometry.resampling import resample_depth
+from uncertainty_depth.inference.network_input import network_input
 from uncertainty_depth.inference.training_lens import TrainingLens
 from uncertainty_depth.metrics.distributions import distribution_of
 from uncertainty_depth.model_folder.folder import ModelFolder, read
-from uncertainty_depth.network.encoder import image_tensor, resize_image
 from uncertainty_depth.options import check
-from uncertainty_depth.records import DepthPrediction, SampleRange
+from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
 from uncertainty_depth.uncertainty import Estimator
+from uncertainty_depth.uncertainty.moments import download
 
 logger = logging.getLogger(__name__)
 
@@ -74,9 +78,9 @@ class Predictor:
         self._estimator: Estimator = self._loaded.estimator
         self.device = self._loaded.device
         self._monitors = {
-            key: DataMonitor(sigma_map.kind, self.model.fitted_to.get(key))
+            key: DataMonitor(sigma_map.name, self.model.fitted_to.get(key))
             for key, sigma_map in self.model.calibration.items()
-            if sigma_map.kind != IDENTITY.kind
+            if sigma_map.name != IDENTITY.name
         }
         known = familiarity.read(self.model.path) if self._loaded.engine == "torch" else None
         self._gauge = Gauge(known, self._estimator.networks[-1])
@@ -99,8 +103,7 @@ class Predictor:
     @config.setter
     def config(self, config: PredictorConfig) -> None:
         self.check(config)
-        is_total = config.component == "total"
-        key = self.method if is_total else f"{self.method} {config.component}"
+        key = self._key(config)
         sigma_map = self.model.calibration.get(key, IDENTITY) if config.calibrated else IDENTITY
         monitor = self._monitors.get(key) if config.calibrated else None
         measured = self.model.half_widths.get(key) if config.calibrated else None
@@ -116,76 +119,87 @@ class Predictor:
         samples: SampleRange | None = None,
         sparse_m: NDArray[np.floating] | None = None,
     ) -> DepthPrediction:
-        """Return depth and sigma of one image, at its size.
-
-        Sigma, not the variance, is interpolated to the image's size: errors of neighbouring pixels
-        are fully correlated, and the standard deviation of a weighted sum of such errors is the
-        weighted sum of their standard deviations. Then it is calibrated.
-
-        Args:
-            image: (H, W, 3) uint8, RGB, any size.
-            stamp_ns: time of the image, nanoseconds; part of the noise's seed.
-            camera: of the image; its focal length scales depth and sigma, see `rescale_depth`.
-                None predicts the depth of a camera like the training's.
-            samples: those to be used, of the `passes`; None uses all.
-            sparse_m: (H, W) known depth for a model with sparse input, metres, NaN or 0 where
-                unknown; None or nowhere known: the image alone.
+        """Return depth and sigma of one image, at its size; see `Observation` and `predict_batch`.
 
         Raises:
-            MessageError: the array is no such image, or the sparse depth is of another size, type
-                or unit, or the model takes none.
+            MessageError: see `predict_batch`.
         """
-        if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or 0 in image.shape:
-            raise MessageError(
-                "image_wrong_shape",
-                f"image has shape {image.shape} of {image.dtype}; "
-                "expected (H, W, 3) of uint8, H and W at least 1",
-            )
-        config, _, sigma_map, monitor, _ = self._settings
-        factor = self._lens.factor(camera, config.rescale_depth)
-        resized = resize_image(image, self.model.network.input_size)
-        pixels = image_tensor(resized[None], self.device)
-        if sparse_m is not None:
-            sparse = self._sparse_tensor(sparse_m, (image.shape[0], image.shape[1])) / float(
-                factor
-            )
-            pixels = torch.cat([pixels, sparse], dim=1)
-        estimate = self._estimator.estimate(pixels, stamp_ns, config, samples)
-        unfamiliarity = self._gauge.latest()
-        depth, sigma = estimate.maps(config.component)
-        size = (image.shape[1], image.shape[0])
-        depth_m = factor * cv2.resize(depth, size, interpolation=cv2.INTER_LINEAR)
-        sigma_m = factor * cv2.resize(sigma, size, interpolation=cv2.INTER_LINEAR)
-        unknown = ~(np.isfinite(depth_m) & np.isfinite(sigma_m))
-        depth_m[unknown] = np.nan
-        sigma_m[unknown] = np.nan
-        if monitor is not None:
-            monitor.add_sigma(sigma_m)
-        calibrated_m = sigma_map(sigma_m)
-        if config.widen_unfamiliar and unfamiliarity is not None:
-            calibrated_m *= np.float32(max(unfamiliarity, 1.0))
-        return DepthPrediction(depth_m, calibrated_m, unfamiliarity)
+        return self.predict_batch([Observation(image, stamp_ns, camera, sparse_m)], samples)[0]
+
+    def predict_batch(
+        self,
+        observations: Sequence[Observation],
+        samples: SampleRange | None = None,
+        widen: bool = True,
+    ) -> list[DepthPrediction]:
+        """Return depth and sigma of several images, each at its own size.
+
+        They go through the network together, up to where their noise begins. An engine's graph is
+        of one image: there they go one by one.
+
+        Args:
+            observations: of any cameras, sizes and times.
+            samples: those to be used, of the `passes`; None uses all.
+            widen: multiply sigma by the unfamiliarity where `widen_unfamiliar` asks for it.
+
+        Raises:
+            MessageError: an array is no such image, or a sparse depth is of another size, type or
+                unit, or the model takes none. None of them is predicted then.
+        """
+        at_once = max(len(observations), 1) if self._loaded.engine == "torch" else 1
+        settings = self._settings
+        if not widen:
+            config = replace(settings.config, widen_unfamiliar=False)
+            settings = settings._replace(config=config)
+        predictions: list[DepthPrediction] = []
+        for start in range(0, len(observations), at_once):
+            batch = observations[start : start + at_once]
+            predictions += self._predict_together(batch, samples, settings)
+        return predictions
+
+    def _predict_together(
+        self,
+        observations: Sequence[Observation],
+        samples: SampleRange | None,
+        settings: _Settings,
+    ) -> list[DepthPrediction]:
+        config = settings.config
+        factors = [self._lens.factor(one.camera, config.rescale_depth) for one in observations]
+        pixels = network_input(observations, factors, self.model, self.device)
+        stamps_ns = [one.stamp_ns for one in observations]
+        estimates = self._estimator.estimate_batch(pixels, stamps_ns, config, samples)
+        maps, features = self._downloaded([one.stacked(config.component) for one in estimates])
+        scores = self._gauge.scores(features, len(observations))
+        return [
+            _at_image(one.image, both, factor, score, settings)
+            for one, factor, both, score in zip(observations, factors, maps, scores, strict=True)
+        ]
+
+    def _downloaded(
+        self, maps: list[Tensor]
+    ) -> tuple[list[NDArray[np.float32]], NDArray[np.float32] | None]:
+        """Return the maps and the latest frames' features, if any, by one download."""
+        features = self._gauge.take()
+        if features is None:
+            return download(maps), None
+        *arrays, last = download([*maps, features])
+        return arrays, last
 
     @property
     def sparse_input(self) -> SparseInput | None:
         """The sparse depth that the model takes beside the image; None where it takes none."""
         return parse(self.model.network.sparse_input)
 
-    def _sparse_tensor(self, sparse_m: NDArray[np.floating], shape: tuple[int, int]) -> Tensor:
-        """Return sparse depth at the network's size, (1, 1, h, w), 0 where unknown."""
-        network = self.model.network
-        if not network.sparse_input:
-            raise MessageError(
-                "sparse_depth_not_taken",
-                f"{self.model.name} takes the image alone, without sparse depth; expected a model "
-                "trained with --sparse-input",
-            )
-        check_sparse_depth(sparse_m, shape, network.depth_range)
-        resampled = resample_depth(sparse_m, *network.input_size)
-        return torch.from_numpy(np.nan_to_num(resampled)[None, None]).to(self.device)
+    @property
+    def depth_range(self) -> tuple[float, ...]:
+        """Min and max depth that the model can predict, metres."""
+        return self.model.network.depth_range
 
     def check(self, config: PredictorConfig) -> None:
-        """Raise `ConfigError` unless sigma has `config.component` and can be widened if asked."""
+        """Raise `ConfigError` unless sigma can be had by these options.
+
+        It lacks the component, cannot be widened, or its calibration is of another strength.
+        """
         _check_widening(config)
         if config.widen_unfamiliar and not self._gauge.is_known:
             raise ConfigError(
@@ -202,6 +216,18 @@ class Predictor:
                 f"and head {head!r} does not have; expected {' or '.join(map(repr, components))}"
             )
 
+        if config.calibrated:
+            fitted = self.model.calibration_records.get(self._key(config), {})
+            strength = self._strength(config)
+            check_strength(self.method, strength, fitted, str(self.model.path))
+
+    def _key(self, config: PredictorConfig) -> str:
+        is_total = config.component == "total"
+        return self.method if is_total else f"{self.method} {config.component}"
+
+    def _strength(self, config: PredictorConfig) -> dict[str, float | str]:
+        return strength_of(self.method, config, self._estimator.passes(config))
+
     @property
     def passes(self) -> int:
         """Number of samples or members that a prediction uses where nothing limits them."""
@@ -211,7 +237,7 @@ class Predictor:
     def sigma_name(self) -> str:
         """What sigma is, whose size an evaluator may estimate: method, component, calibration."""
         widened = ", widened where unfamiliar" if self.config.widen_unfamiliar else ""
-        return f"{self.calibration_key}, calibration {self._settings.sigma_map.kind}{widened}"
+        return f"{self.calibration_key}, calibration {self._settings.sigma_map.name}{widened}"
 
     @property
     def calibration_key(self) -> str:
@@ -233,26 +259,26 @@ class Predictor:
 
     def describe(self) -> dict[str, Any]:
         """Return model and options as plain values for a report."""
-        parameters = {
-            id(weights): weights.numel()
-            for network in self._estimator.networks
-            for weights in network.parameters()
-        }
+        networks = self._estimator.networks
+        weights = set(chain.from_iterable(network.parameters() for network in networks))
         config = self.config
         network_config = self._estimator.networks[-1].config
+        fitted_to = self.data_monitor.fitted_to
         return {
             "model": self.model.name,
             "method": self.method,
             "component": config.component,
             "samples": self._estimator.passes(config),
             "seed": config.seed,
+            **self._strength(config),
             "device": str(self.device),
             "precision": self._loaded.precision,
             "engine": self._loaded.engine,
-            "calibration": self._settings.sigma_map.kind if config.calibrated else "off",
+            "calibration": self._settings.sigma_map.name if config.calibrated else "off",
+            **({"fitted_to": fitted_to.to_mapping()} if fitted_to else {}),
             **({"widened": "where unfamiliar"} if config.widen_unfamiliar else {}),
             "interval": self._settings.half_widths.origin,
-            "parameters": sum(parameters.values()),
+            "parameters": sum(tensor.numel() for tensor in weights),
             "backbone": network_config.backbone,
             "head": network_config.head,
             **({"sparse_input": network_config.sparse_input} if self.sparse_input else {}),
@@ -302,6 +328,40 @@ class Predictor:
                 "uncertainty; expected a model with several members",
                 self.method,
             )
+
+
+def _at_image(
+    image: NDArray[np.uint8],
+    maps: NDArray[np.float32],
+    factor: np.float32,
+    unfamiliarity: float | None,
+    settings: _Settings,
+) -> DepthPrediction:
+    """Return a prediction at the image's size, its sigma calibrated.
+
+    Sigma, not the variance, is interpolated: errors of neighbouring pixels are fully correlated,
+    and the standard deviation of a weighted sum of such errors is the weighted sum of their
+    standard deviations.
+
+    Args:
+        image: (H, W, 3).
+        maps: (2, h, w) depth and sigma of the network.
+        factor: of both, for the image's camera.
+        unfamiliarity: of the image; None where it is not known.
+        settings: those in use.
+    """
+    size = (image.shape[1], image.shape[0])
+    depth_m = factor * cv2.resize(maps[0], size, interpolation=cv2.INTER_LINEAR)
+    sigma_m = factor * cv2.resize(maps[1], size, interpolation=cv2.INTER_LINEAR)
+    unknown = ~(np.isfinite(depth_m) & np.isfinite(sigma_m))
+    depth_m[unknown] = np.nan
+    sigma_m[unknown] = np.nan
+    if settings.monitor is not None:
+        settings.monitor.add_sigma(sigma_m)
+    calibrated_m = settings.sigma_map(sigma_m)
+    if settings.config.widen_unfamiliar and unfamiliarity is not None:
+        calibrated_m *= np.float32(max(unfamiliarity, 1.0))
+    return DepthPrediction(depth_m, calibrated_m, unfamiliarity)
 
 
 def _check_widening(config: PredictorConfig) -> None:

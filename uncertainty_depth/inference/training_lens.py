@@ -34,7 +34,7 @@ class TrainingLens:
     def __init__(self, canonical: float, camera: Mapping[str, Any] | None) -> None:
         self.limits = _limits(camera or {})
         self._canonical = canonical
-        self._is_told = False
+        self._has_warned = False
         self._lock = Lock()
 
     def factor(self, camera: Camera | None, rescale: str) -> np.float32:
@@ -45,9 +45,9 @@ class TrainingLens:
             rescale: option `rescale_depth`: canonical, always or never.
         """
         focal_length = relative_focal_length(camera)
-        trained = self._trained(rescale)
         if focal_length is None:
             return np.float32(1)
+        trained = self._trained(rescale)
         self._warn_of_another_lens(focal_length, is_rescaled=trained is not None)
         return np.float32(1 if trained is None else focal_length / trained)
 
@@ -67,8 +67,8 @@ class TrainingLens:
         low, high = self.limits
         off = max(low / focal_length, focal_length / high)
         with self._lock:
-            is_due = off > FAR_OFF and not self._is_told
-            self._is_told = self._is_told or is_due
+            is_due = off > FAR_OFF and not self._has_warned
+            self._has_warned = self._has_warned or is_due
         if not is_due:
             return
         advice = (

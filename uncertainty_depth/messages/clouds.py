@@ -15,6 +15,31 @@ _FORMATS = {7: "f4", 8: "f8"}  # sensor_msgs/PointField FLOAT32, FLOAT64
 _SIZES = {7: 4, 8: 8}  # bytes
 
 
+PREDICTED_FIELDS = {"uncertainty", "confidence_ratio"}
+"""Of the clouds that the depth node publishes."""
+
+
+def is_predicted(message: Any) -> bool:
+    """Return whether a cloud was made of predicted depth: it says how uncertain its points are."""
+    return {field.name for field in message.fields} >= PREDICTED_FIELDS
+
+
+def lidar_points(message: Any) -> NDArray[np.float32]:
+    """Return the `cloud_points` of a LiDAR.
+
+    Raises:
+        MessageError: cloud_of_prediction, or as `cloud_points`.
+    """
+    points = cloud_points(message)
+    if is_predicted(message):
+        raise MessageError(
+            "cloud_of_prediction",
+            "a point cloud has fields uncertainty and confidence_ratio: its points are predicted "
+            "and no ground truth; expected the cloud of a LiDAR",
+        )
+    return points
+
+
 @total("cloud_undecodable", "a point cloud")
 def cloud_points(message: Any) -> NDArray[np.float32]:
     """Return (N, 3) float32 x y z in metres of the finite points of a `sensor_msgs/PointCloud2`.

@@ -118,9 +118,14 @@ def _nearest(there: int, here: int) -> NDArray[np.intp]:
     return ((2 * np.arange(here) + 1) * there) // (2 * here)
 
 
+def has_aspect(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Return whether two images, (H, W, ...) each, have about the same height over width."""
+    ratio = (shape[1] * other[0]) / (shape[0] * other[1])
+    return abs(ratio - 1) <= ASPECT_TOLERANCE
+
+
 def _check_aspect(depth: tuple[int, ...], image: tuple[int, int]) -> None:
-    ratio = (depth[1] * image[0]) / (depth[0] * image[1])
-    if abs(ratio - 1) > ASPECT_TOLERANCE:
+    if not has_aspect(depth, image):
         raise MessageError(
             "ground_truth_wrong_aspect",
             f"the depth image is {depth[1]}x{depth[0]} pixels, the camera image "
@@ -135,6 +140,18 @@ def _metres(millimetres: NDArray[np.uint16]) -> NDArray[np.float32]:
     return values / np.float32(1000)
 
 
+def _compressed_values(message: Any, skip: int) -> NDArray[np.uint16]:
+    """Return the (H, W) pixels of a PNG that begins after `skip` bytes."""
+    values = decode_compressed(message, cv2.IMREAD_UNCHANGED, skip)
+    if values.ndim != 2 or values.dtype != np.uint16:
+        raise MessageError(
+            "image_undecodable",
+            f"a compressed depth image holds {values.dtype} pixels of shape {values.shape}; "
+            "expected uint16 of one channel",
+        )
+    return values
+
+
 def _decompressed(message: Any) -> NDArray[np.float32]:
     """PNG of 16UC1, and compressedDepth's PNG of 16UC1 or of 32FC1 as quantised inverse depth."""
     encoding = encoding_of(message)
@@ -146,13 +163,7 @@ def _decompressed(message: Any) -> NDArray[np.float32]:
         )
     with_header = "compressedDepth" in message.format
     skip = _COMPRESSED_DEPTH_HEADER.size if with_header else 0
-    values = decode_compressed(message, cv2.IMREAD_UNCHANGED, skip)
-    if values.ndim != 2 or values.dtype != np.uint16:
-        raise MessageError(
-            "image_undecodable",
-            f"a compressed depth image holds {values.dtype} pixels of shape {values.shape}; "
-            "expected uint16 of one channel",
-        )
+    values = _compressed_values(message, skip)
     if encoding != "32FC1":
         return _metres(values)
     if not with_header:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -31,12 +32,16 @@ class PredictionInfo:
         samples: those that were used.
         passes: as many there are.
         in_force: the correction that sigma was published with.
+        unfamiliarity: of the image, see `DepthPrediction`; None where it is not known.
+        widened_by: factor by which sigma was widened for it, beside the correction.
     """
 
     sigma: str
     samples: SampleRange
     passes: int
     in_force: InForce
+    unfamiliarity: float | None = None
+    widened_by: float = 1.0
 
     @property
     def half_widths(self) -> HalfWidths | None:
@@ -58,6 +63,8 @@ def info_values(info: PredictionInfo) -> dict[str, str]:
         "calibration": in_force.source,
         "calibration_reason": in_force.reason,
         "correction": json.dumps(in_force.correction.to_mapping()),
+        "unfamiliarity": "" if info.unfamiliarity is None else repr(info.unfamiliarity),
+        "widened_by": repr(info.widened_by),
     }
 
 
@@ -72,12 +79,20 @@ def read_info(values: Mapping[str, str]) -> PredictionInfo:
         in_force = InForce(
             _correction(values), values["calibration"], values["calibration_reason"]
         )
-        return PredictionInfo(values["sigma"], samples, int(values["passes"]), in_force)
+        return PredictionInfo(
+            values["sigma"],
+            samples,
+            int(values["passes"]),
+            in_force,
+            _number(values["unfamiliarity"], 0.0) if values["unfamiliarity"] else None,
+            _number(values["widened_by"], 1.0),
+        )
     except (KeyError, ValueError) as error:
         raise MessageError(
             "prediction_info",
             f"depth/prediction_info says {_shortened(values)}; expected sigma, samples, "
-            "first_sample, passes, calibration, calibration_reason and correction",
+            "first_sample, passes, calibration, calibration_reason, correction, unfamiliarity and "
+            "widened_by",
         ) from error
 
 
@@ -147,6 +162,13 @@ def _correction(values: Mapping[str, str]) -> Correction:
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     return Correction.from_mapping(content)
+
+
+def _number(text: str, minimum: float) -> float:
+    value = float(text)
+    if not (math.isfinite(value) and value >= minimum):
+        raise ValueError(f"{text!r} is below {minimum:g} or not finite")
+    return value
 
 
 def _shortened(values: Mapping[str, str]) -> str:

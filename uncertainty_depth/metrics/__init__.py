@@ -7,11 +7,13 @@ from uncertainty_depth.metrics.depth import depth_errors, valid_pixels
 from uncertainty_depth.metrics.intervals import DepthIntervals, by_depth
 from uncertainty_depth.metrics.merci import merci, n_merci, n_merci_curve
 from uncertainty_depth.metrics.online import OnlineMetrics
+from uncertainty_depth.metrics.online_classification import OnlineClassification
 from uncertainty_depth.metrics.proper_scores import crps, interval_score, mpiw
 from uncertainty_depth.metrics.sparsification import Sparsification, sparsification
 
 __all__ = [
     "DepthIntervals",
+    "OnlineClassification",
     "OnlineMetrics",
     "Sparsification",
     "auce",

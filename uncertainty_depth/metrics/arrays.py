@@ -92,12 +92,15 @@ def first_sums(values: Floats, counts: Integers) -> Floats:
 
 
 def average_ranks(ascending: Floats) -> Floats:
-    """Return the centred ranks of sorted values; equal values share their mean rank."""
-    number = len(ascending)
-    ranks: Floats = np.arange(number, dtype=np.float64) - (number - 1) / 2
+    """Return the centred ranks of sorted values; equal values share their mean rank.
+
+    The array may be shared with other callers: it is not to be written to.
+    """
+    ranks = _distinct_ranks(len(ascending))
     equal = np.flatnonzero(ascending[1:] == ascending[:-1])
     if not len(equal):
         return ranks
+    ranks = ranks.copy()
     is_first = np.ones(len(equal), dtype=bool)
     np.greater(equal[1:], equal[:-1] + 1, out=is_first[1:])
     first = equal[is_first]
@@ -105,6 +108,14 @@ def average_ranks(ascending: Floats) -> Floats:
     lengths = last - first + 1
     tied = np.arange(lengths.sum()) + np.repeat(first - np.cumsum(lengths) + lengths, lengths)
     ranks[tied] = np.repeat((ranks[first] + ranks[last]) / 2, lengths)
+    return ranks
+
+
+@lru_cache(maxsize=1)
+def _distinct_ranks(number: int) -> Floats:
+    """Return the centred ranks of values that all differ."""
+    ranks: Floats = np.arange(number, dtype=np.float64) - (number - 1) / 2
+    ranks.flags.writeable = False
     return ranks
 
 

@@ -48,17 +48,17 @@ class Bins:
         index -= first - 1
         return clipped(index, self.number)
 
-    def coarse(self, index: Integers, wanted: Bins) -> Integers:
-        """Bin in `wanted`, of fewer bits, of what lies in a bin of these."""
-        shift = self.bits - wanted.bits
+    def coarse(self, index: Integers, coarser: Bins) -> Integers:
+        """Bin in `coarser`, of fewer bits, of what lies in a bin of these."""
+        shift = self.bits - coarser.bits
         # One sum moves to the first octave of `wanted` and makes the shift count from 1.
-        counted = index + (((self.low - wanted.low) << self.bits) + (1 << shift) - 1)
-        return clipped(counted >> shift, wanted.number)
+        counted = index + (((self.low - coarser.low) << self.bits) + (1 << shift) - 1)
+        return clipped(counted >> shift, coarser.number)
 
-    def coarse_counts(self, counts: Integers, wanted: Bins) -> Integers:
-        """The counts in the bins of `wanted`, of fewer bits."""
-        places = self.coarse(np.arange(self.number), wanted)
-        return np.bincount(places, counts, wanted.number).astype(counts.dtype)
+    def coarse_counts(self, counts: Integers, coarser: Bins) -> Integers:
+        """The counts in the bins of `coarser`, of fewer bits."""
+        places = self.coarse(np.arange(self.number), coarser)
+        return np.bincount(places, counts, coarser.number).astype(counts.dtype)
 
     @cached_property
     def edges(self) -> Floats:

@@ -43,12 +43,14 @@ class Candidate:
         is_fitted: whether the scale of sigma is unknown; its size is then judged at the most
             likely scale.
         ratio: (N,) `error / sigma`.
-        ascending_ratio: (N,) the same, sorted.
-        ranking: the pixels in ascending order of sigma.
-        ranked_values: (3, N) what each of `STATISTICS` averages, in the order of `ranking`.
+        ratio_span: minimum and maximum of `ratio`.
+        factor: order statistic of `ratio` that covers the fraction alpha.
         sums: of sigma, of its logarithm, and of the finite ratios by power.
         covered: pixels within the interval of each level, by distribution.
         scores: sums of the scores at `scale`, by distribution.
+        sigma_span: (2,) minimum and maximum of sigma.
+        removal: (3, K) raw removal curve of each of `STATISTICS`.
+        spearman: rank correlation with the error.
     """
 
     def __init__(self, frame: Frame, sigma: Floats, is_fitted: bool) -> None:
@@ -56,22 +58,35 @@ class Candidate:
         self.sigma = sigma
         self.is_fitted = is_fitted
         self.ratio = error_ratio(frame.error, sigma)
-        self.ascending_ratio = np.sort(self.ratio)
-        self.ranking = Ranking(sigma)
-        self.ranked_values = frame.statistic_values.take(self.ranking.order, axis=1)
+        self._measure_size(np.sort(self.ratio))
+        self._measure_order(Ranking(sigma))
+
+    def _measure_size(self, ascending_ratio: Floats) -> None:
+        frame = self.frame
+        self.ratio_span = float(ascending_ratio[0]), float(ascending_ratio[-1])
+        self.factor = float(ascending_ratio[frame.covered - 1])
         self.sums = self._sums()
         self.covered: dict[str, Integers] = {
-            name: calibration.covered_pixels(self.ascending_ratio, widths * self.scale(name))
+            name: calibration.covered_pixels(ascending_ratio, widths * self.scale(name))
             for name, widths in HALF_WIDTHS.items()
         }
         self.scores = {
-            name: score_sums(frame.error, sigma, self.ratio, law, self.scale(name))
+            name: score_sums(frame.error, self.sigma, self.ratio, law, self.scale(name))
             for name, law in DISTRIBUTIONS.items()
         }
 
+    def _measure_order(self, ranking: Ranking) -> None:
+        """Fill in what only the order of sigma decides, so that the ranking need not stay."""
+        frame = self.frame
+        self.sigma_span = ranking.ascending[[0, -1]]
+        self.removal = ranking.curves(POGGI, STATISTICS, frame.statistic_values)
+        self.spearman = calibration.correlation(
+            average_ranks(ranking.ascending), frame.error_ranks.take(ranking.order)
+        )
+
     def _sums(self) -> dict[str, float]:
         finite = self.ratio
-        if math.isinf(self.ascending_ratio[-1]):
+        if math.isinf(self.ratio_span[1]):
             finite = finite[np.isfinite(finite)]
         return {
             "sigma": float(self.sigma.sum()),
@@ -87,18 +102,11 @@ class Candidate:
         law = DISTRIBUTIONS[distribution]
         return law.likely_scale(self.sums[distribution], self.sums["finite"])
 
-    @property
-    def spearman(self) -> float:
-        """Rank correlation with the error."""
-        sigma_ranks = average_ranks(self.ranking.ascending)
-        error_ranks = self.frame.error_ranks.take(self.ranking.order)
-        return calibration.correlation(sigma_ranks, error_ranks)
-
     def n_merci(self) -> dict[str, float]:
         """Return n-MeRCI in its three readings."""
         frame = self.frame
         number = frame.covered
-        factor = float(self.ascending_ratio[number - 1])
+        factor = self.factor
         mean_sigma = self.sums["sigma"] / frame.pixels
         plain = MerciTerms(factor, mean_sigma, frame.mae, frame.error[number - 1])
         trimmed = trimmed_terms(frame.error, self.sigma, self.ratio, factor, number)
@@ -116,9 +124,7 @@ class Candidate:
     def metrics(self) -> dict[str, Any]:
         """Return the mapping under "uncertainty"; pooled metrics of one frame are its own."""
         frame = self.frame
-        removal = self.ranking.curves(POGGI, STATISTICS, self.ranked_values)
-        areas = poggi_areas(removal, frame.oracles)
-        factor = self.ascending_ratio[frame.covered - 1]
+        areas = poggi_areas(self.removal, frame.oracles)
         fractions = {name: covered / frame.pixels for name, covered in self.covered.items()}
         nll = {
             name: candidate_nll(frame.pixels, self.sums, name, self.scale(name))
@@ -126,7 +132,7 @@ class Candidate:
         }
         return {
             **self.n_merci(),
-            "merci": float(rescaled_mean(factor, self.sums["sigma"] / frame.pixels)),
+            "merci": float(rescaled_mean(self.factor, self.sums["sigma"] / frame.pixels)),
             **area_metrics(*areas),
             **size_metrics(fractions, nll),
             **score_metrics(
@@ -152,12 +158,8 @@ class ConstantCandidate:
         """Return the mapping under "uncertainty"; nothing is removed before everything is."""
         frame = self.frame
         removal = np.repeat(frame.oracles[:, :1], len(POGGI.fractions), axis=1)
-        sums = {
-            "log_sigma": 0.0,
-            "finite": float(frame.pixels),
-            "gaussian": frame.depth_sums["squared"],
-            "laplace": frame.depth_sums["mae"],
-        }
+        powers = {"gaussian": frame.depth_sums["squared"], "laplace": frame.depth_sums["mae"]}
+        sums = {"log_sigma": 0.0, "finite": float(frame.pixels), **powers}
         fractions = {}
         nll = {}
         scores = {}

@@ -45,9 +45,9 @@ def floats(name: str, values: Any) -> Floats:
     try:
         return as_floats(values)
     except (TypeError, ValueError, RuntimeError) as error:
-        found = repr(values)
-        shown = found if len(found) <= 60 else f"{found[:60]}..."
-        raise ValueError(f"{name} is {shown}; expected an array of numbers") from error
+        text = repr(values)
+        excerpt = text if len(text) <= 60 else f"{text[:60]}..."
+        raise ValueError(f"{name} is {excerpt}; expected an array of numbers") from error
 
 
 def numbers_of(name: str, values: Any) -> NDArray:
@@ -85,6 +85,12 @@ def fraction(name: str, value: float) -> float:
     if not (isinstance(value, numbers.Real) and 0 < value <= 1):
         raise ValueError(f"{name} is {value!r}; expected a number in (0, 1]")
     return float(value)
+
+
+def bin_number(bins: Any) -> None:
+    """Refuse a number of bins that is no integer of at least 1."""
+    if not isinstance(bins, (int, np.integer)) or bins < 1:
+        raise ValueError(f"bins is {bins!r}; expected an integer of at least 1")
 
 
 def choice(name: str, value: Any, choices: tuple[str, ...]) -> str:

@@ -75,6 +75,19 @@ def pixels_with_ground_truth(
     max_depth: float,
 ) -> tuple[NDArray, NDArray, NDArray]:
     """Return the flat `scorable` pixels, with or without a prediction; see `valid_pixels`."""
+    maps = flat_maps(depth, sigma, ground_truth)
+    known = np.flatnonzero(scorable(maps[2], min_depth, max_depth))
+    return maps[0].take(known), maps[1].take(known), maps[2].take(known)
+
+
+def flat_maps(
+    depth: ArrayLike, sigma: ArrayLike, ground_truth: ArrayLike
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Return the three maps flat, of the type that they have.
+
+    Raises:
+        ValueError: the shapes differ, or an argument is no array of numbers.
+    """
     named = {"depth": depth, "sigma": sigma, "ground_truth": ground_truth}
     arrays = {name: checks.numbers_of(name, values) for name, values in named.items()}
     for name, values in arrays.items():
@@ -82,9 +95,8 @@ def pixels_with_ground_truth(
             raise ValueError(
                 f"{name} has shape {values.shape}; expected {arrays['depth'].shape}, that of depth"
             )
-    flat = {name: values.reshape(-1) for name, values in arrays.items()}
-    chosen = np.flatnonzero(scorable(flat["ground_truth"], min_depth, max_depth))
-    return flat["depth"][chosen], flat["sigma"][chosen], flat["ground_truth"][chosen]
+    first, second, third = arrays.values()
+    return first.reshape(-1), second.reshape(-1), third.reshape(-1)
 
 
 def has_prediction(depth: NDArray, sigma: NDArray) -> NDArray[np.bool_]:

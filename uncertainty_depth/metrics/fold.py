@@ -57,7 +57,7 @@ def fold_errors(state: State, frame: Frame) -> ErrorBins:
     index = _fold_values(tables, "relative", RELATIVE, relative)
     np.add.at(tables["relative.relative"], index, relative)
     _fold_values(tables, "factor", FACTOR, frame.ascending_factor)
-    _fold_extremes(tables, "error", frame.error)
+    _fold_extremes(tables, "error", (frame.error[0], frame.error[-1]))
     index = _fold_values(tables, "error", ERROR, frame.error)
     np.add.at(tables["error.squared"], index, squared)
     coarse = ERROR.coarse(index, ERROR_SUMS)
@@ -69,7 +69,8 @@ def fold_errors(state: State, frame: Frame) -> ErrorBins:
 def fold_areas(state: State, name: str, metrics: dict[str, Any]) -> None:
     """Add the areas of one candidate, whose mean over the frames is reported."""
     table = state.tables["areas"][CANDIDATES.index(name)]
-    table += [[metrics[area][item] for item in STATISTICS] for area in ("ause", "aurg")]
+    table[0] += [metrics["ause"][item] for item in STATISTICS]
+    table[1] += [metrics["aurg"][item] for item in STATISTICS]
 
 
 def fold_candidate(state: State, name: str, candidate: Candidate, errors: ErrorBins) -> None:
@@ -94,7 +95,7 @@ def _fold_sigma(state: State, name: str, candidate: Candidate, errors: ErrorBins
     np.add.at(tables[f"{name}.sigma.relative"], index, relative)
     np.add.at(tables[f"{name}.sigma.squared"], index, squared)
     np.add.at(tables[f"{name}.sigma.inaccurate"], index.take(errors.inaccurate), 1.0)
-    state.widen_joint(name, bins.index(candidate.ranking.ascending[[0, -1]]))
+    state.widen_joint(name, bins.index(candidate.sigma_span))
     cell = JOINT_SIGMA[name].row(index, tables[f"{name}.joint_span"][0])
     cell *= JOINT_ERROR.number
     cell += errors.columns
@@ -104,7 +105,7 @@ def _fold_sigma(state: State, name: str, candidate: Candidate, errors: ErrorBins
 def _fold_ratio(
     tables: dict[str, NDArray], name: str, candidate: Candidate, index: Integers
 ) -> None:
-    _fold_extremes(tables, f"{name}.ratio", candidate.ascending_ratio)
+    _fold_extremes(tables, f"{name}.ratio", candidate.ratio_span)
     np.add.at(tables[f"{name}.ratio.count"], index, 1)
     coarse = RATIO[name].coarse(index, RATIO_SUMS[name])
     error = candidate.frame.error
@@ -150,8 +151,8 @@ def _note_singles(single: Floats, places: Integers, values: Floats) -> None:
     single[places[single[places] != values]] = np.nan
 
 
-def _fold_extremes(tables: dict[str, NDArray], name: str, ascending: Floats) -> None:
+def _fold_extremes(tables: dict[str, NDArray], name: str, span: tuple[float, float]) -> None:
     lowest = tables[f"{name}.least"]
     highest = tables[f"{name}.greatest"]
-    np.minimum(lowest, ascending[0], out=lowest)
-    np.maximum(highest, ascending[-1], out=highest)
+    np.minimum(lowest, span[0], out=lowest)
+    np.maximum(highest, span[1], out=highest)

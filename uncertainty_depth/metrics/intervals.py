@@ -119,9 +119,9 @@ def interval_edges(first: int, number: int, interval: float) -> Floats:
 
     That is `k w` up to its rounding.
     """
-    wanted = np.arange(first, first + number + 1)
-    edges: Floats = wanted * np.float64(interval)
-    edges = np.where(np.floor(edges / interval) < wanted, np.nextafter(edges, np.inf), edges)
-    while (lower := (edges > 0) & (np.floor(np.nextafter(edges, 0) / interval) >= wanted)).any():
+    numbers = np.arange(first, first + number + 1)
+    edges: Floats = numbers * np.float64(interval)
+    edges = np.where(np.floor(edges / interval) < numbers, np.nextafter(edges, np.inf), edges)
+    while (lower := (edges > 0) & (np.floor(np.nextafter(edges, 0) / interval) >= numbers)).any():
         edges = np.where(lower, np.nextafter(edges, 0), edges)
     return edges

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.interrupt import held_interrupt
 from uncertainty_depth.metrics import checks, plot_curves, pooled
-from uncertainty_depth.metrics.arrays import as_floats
+from uncertainty_depth.metrics.arrays import Floats, as_floats
 from uncertainty_depth.metrics.candidate import Candidate, candidates, frame_metrics
 from uncertainty_depth.metrics.depth import pixels_with_ground_truth, predicted_pixels
 from uncertainty_depth.metrics.fold import fold_areas, fold_candidate, fold_errors
@@ -96,13 +96,29 @@ class OnlineMetrics:
         limits = self.config.min_depth, self.config.max_depth
         known = pixels_with_ground_truth(depth, sigma, ground_truth, *limits)
         valid = predicted_pixels(*known)
-        if not len(valid[0]):
-            self._state.tables["counts"][2] += len(known[0])
-            return None
         known_pixels = len(known[0])
+        del known
         depth, sigma, ground_truth = map(as_floats, valid)
+        return self.update_pixels(depth, sigma, ground_truth, known_pixels)
+
+    def update_pixels(
+        self, depth: Floats, sigma: Floats, ground_truth: Floats, known_pixels: int
+    ) -> dict[str, Any] | None:
+        """Score the selected pixels of one frame and fold them in; `update` selects them itself.
+
+        Args:
+            depth: (N,) finite, metres.
+            sigma: (N,) finite and not negative, metres.
+            ground_truth: (N,) within the limits of the config, metres.
+            known_pixels: number of pixels with such a ground truth, with or without a prediction.
+
+        Returns:
+            As `update`; None for N = 0.
+        """
+        if not len(depth):
+            self._state.tables["counts"][2] += known_pixels
+            return None
         frame = Frame(depth, sigma, ground_truth, self.config.alpha)
-        del known, valid, depth, sigma, ground_truth  # the frame has its own
         with held_interrupt():
             return self._fold(frame, known_pixels)
 
@@ -114,9 +130,9 @@ class OnlineMetrics:
         """
         for name in ("min_depth", "max_depth", "depth_bin_width"):
             mine = getattr(self.config, name)
-            its = getattr(other.config, name)
-            if mine != its:
-                raise ValueError(f"other has {name} {its}; expected {mine}, as here")
+            theirs = getattr(other.config, name)
+            if mine != theirs:
+                raise ValueError(f"other has {name} {theirs}; expected {mine}, as here")
         self._state.merge(other._state)
 
     def compute(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from uncertainty_depth.metrics.arrays import Floats, Integers
-from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, LEVELS
+from uncertainty_depth.metrics.distributions import LEVELS
 from uncertainty_depth.metrics.interval_bins import grouped
 from uncertainty_depth.metrics.intervals import ENOUGH_PIXELS
 from uncertainty_depth.metrics.merci import ALPHAS, normalised, order_number
@@ -20,7 +20,6 @@ from uncertainty_depth.metrics.state import State
 
 PLOTTED = 60
 SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-READINGS = ("plain", "withdrawn", "trimmed")
 UNRESOLVED = 0.25
 """An interval's n-MeRCI is blank where the width of its cells could move it by more than this
 fraction of it, or by more than this."""
@@ -53,14 +52,11 @@ def curves(state: State, alpha: float) -> dict[str, Any]:
         "variant": POGGI.title,
         "sparsification": {name: _sparsification(scored, errors, name) for name in POGGI.errors},
         "n_merci": _n_merci(scored, errors),
-        **{_reliability_key(name): _reliability(scored, name) for name in DISTRIBUTIONS},
+        "reliability": _reliability(scored, "gaussian"),
+        "reliability_laplace": _reliability(scored, "laplace"),
         "intervals": interval_curves(state, alpha),
         "plotted_intervals": interval_curves(state, alpha, plotted_size(pixels)),
     }
-
-
-def _reliability_key(distribution: str) -> str:
-    return "reliability" if distribution == "gaussian" else f"reliability_{distribution}"
 
 
 def _reliability(scored: dict[str, Candidate], distribution: str) -> dict[str, Any]:
@@ -69,12 +65,14 @@ def _reliability(scored: dict[str, Candidate], distribution: str) -> dict[str, A
 
 
 def _n_merci(scored: dict[str, Candidate], errors: PooledErrors) -> dict[str, Any]:
-    readings = {
-        reading: {name: getattr(candidate, reading)(ALPHAS) for name, candidate in scored.items()}
-        for reading in READINGS
-    }
     largest = errors.order_statistics(errors.order_numbers(ALPHAS))
-    return {"alphas": ALPHAS, "tail": largest > errors.mae, **readings}
+    return {
+        "alphas": ALPHAS,
+        "tail": largest > errors.mae,
+        "plain": {name: candidate.plain(ALPHAS) for name, candidate in scored.items()},
+        "withdrawn": {name: candidate.withdrawn(ALPHAS) for name, candidate in scored.items()},
+        "trimmed": {name: candidate.trimmed(ALPHAS) for name, candidate in scored.items()},
+    }
 
 
 def _sparsification(

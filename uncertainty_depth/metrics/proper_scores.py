@@ -17,6 +17,7 @@ from uncertainty_depth.metrics import checks, distributions
 from uncertainty_depth.metrics.arrays import Floats, inner
 from uncertainty_depth.metrics.distributions import GAUSSIAN, Distribution
 from uncertainty_depth.metrics.merci import error_ratio
+from uncertainty_depth.metrics.normal_law import folded_normal
 
 NOMINAL_LEVEL = 0.95
 """Level of the interval whose score and width are metrics of their own."""
@@ -71,7 +72,7 @@ def interval_score(
     half_width = _half_width(level, distribution)
     if not len(error):
         return math.nan
-    excess = _excess(error, sigma, error_ratio(error, sigma), half_width)
+    excess = _excess(error, sigma, half_width)
     return mean_interval_score(half_width * sigma.mean(), excess / len(error), level)
 
 
@@ -108,7 +109,7 @@ def score_sums(
     if not scale:
         total = float(error.sum())
         return ScoreSums(total, total)
-    excess = _excess(error, sigma, ratio, scale * NOMINAL_WIDTHS[law.name])
+    excess = _excess(error, sigma, scale * NOMINAL_WIDTHS[law.name])
     return ScoreSums(_crps_sum(error, sigma, ratio, law, scale), excess)
 
 
@@ -139,19 +140,15 @@ def _crps_sum(
     error: Floats, sigma: Floats, ratio: Floats, law: Distribution, scale: float = 1.0
 ) -> float:
     if law is GAUSSIAN:
-        from scipy.special import erf  # 0.2 s, which a command without scores need not wait for
-
-        standard = ratio * (math.sqrt(0.5) / scale)
-        beyond = inner(error, erf(standard))
-        standard *= standard
-        np.negative(standard, out=standard)
-        density = inner(sigma, np.exp(standard, out=standard)) * math.sqrt(2 / math.pi)
-        return beyond + scale * (density - float(sigma.sum()) / math.sqrt(math.pi))
+        density, probability = folded_normal(ratio * (1 / scale))
+        spread = inner(sigma, density) - float(sigma.sum()) / math.sqrt(math.pi)
+        return inner(error, probability) + scale * spread
     decay = ratio * (-math.sqrt(2) / scale)
     spread = inner(sigma, np.exp(decay, out=decay)) - 0.75 * float(sigma.sum())
     return float(error.sum()) + scale * spread / math.sqrt(2)
 
 
-def _excess(error: Floats, sigma: Floats, ratio: Floats, half_width: float) -> float:
-    beyond = np.flatnonzero(ratio > half_width)
-    return float(error.take(beyond).sum() - half_width * sigma.take(beyond).sum())
+def _excess(error: Floats, sigma: Floats, half_width: float) -> float:
+    excess = sigma * -half_width
+    excess += error
+    return float(np.maximum(excess, 0.0, out=excess).sum())

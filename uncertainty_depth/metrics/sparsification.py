@@ -211,7 +211,7 @@ def removal_curve(convention: Variant, name: str, key: Floats, values: Floats) -
     if not len(key):
         return np.full(len(convention.fractions), math.nan)
     ranking = Ranking(key)
-    return ranking.curves(convention, (name,), values[None].take(ranking.order, axis=1))[0]
+    return ranking.curves(convention, (name,), (values,))[0]
 
 
 def oracle_curve(convention: Variant, name: str, values: Floats, key: Floats) -> Floats:
@@ -231,9 +231,13 @@ def sorted_oracle(convention: Variant, name: str, ascending: Floats) -> Floats:
 
 def kept(convention: Variant, ascending: Floats) -> Integers:
     """Return the number of sorted pixels that are left at each fraction."""
-    number = len(ascending)
     if convention.keeps_ties:
         return np.searchsorted(ascending, upper_percentiles(ascending, convention), "right")
+    return kept_numbers(convention, len(ascending))
+
+
+def kept_numbers(convention: Variant, number: int) -> Integers:
+    """Return how many of `number` pixels are left at each fraction, where ties are not kept."""
     if convention is ILG:
         percent = np.round(100 * convention.fractions).astype(np.int64)
         return np.maximum((100 - percent) * number // 100, 1)  # a float product would lose pixels
@@ -272,17 +276,22 @@ class Ranking:
     def __init__(self, key: Floats) -> None:
         self.order, self.ascending = sorted_order(key)
 
-    def curves(self, convention: Variant, names: Sequence[str], ordered: Floats) -> Floats:
+    def curves(
+        self, convention: Variant, names: Sequence[str], values: Sequence[Floats] | Floats
+    ) -> Floats:
         """Return each statistic of the pixels that are left at each fraction, (S, K).
 
         Args:
             convention: fractions and ties.
             names: of the S statistics.
-            ordered: (S, N) what each statistic averages, in the order of this ranking.
+            values: what each statistic averages, (N,) in the order of the pixels.
         """
         counts = kept(convention, self.ascending)
-        means = self._sums(convention, ordered, counts) / counts
-        return np.stack([statistic(*pair) for pair in zip(names, means, strict=True)])
+        curves = np.empty((len(names), len(counts)))
+        for row, (name, pixels) in enumerate(zip(names, values, strict=True)):
+            sums = self._sums(convention, pixels.take(self.order), counts)
+            curves[row] = statistic(name, sums / counts)
+        return curves
 
     def _sums(self, convention: Variant, ordered: Floats, counts: Integers) -> Floats:
         """Return the sums of the first `counts` values.

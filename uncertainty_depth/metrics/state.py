@@ -70,7 +70,6 @@ Layout = dict[str, tuple[tuple[int, ...], float]]
 
 def layout(config: EvaluationConfig) -> Layout:
     """Shape and empty value of every table; the type of the table is that of the value."""
-    intervals = Intervals.of(config)
     tables: Layout = {
         "counts": ((len(COUNTS),), 0),
         "depth_sums": ((len(DEPTH_SUMS),), 0.0),
@@ -86,6 +85,15 @@ def layout(config: EvaluationConfig) -> Layout:
         "relative.relative": ((RELATIVE.number,), 0.0),
         "factor.count": ((FACTOR.number,), 0),
         "factor.single": ((FACTOR.number,), EMPTY),
+    }
+    tables.update(_interval_layout(Intervals.of(config)))
+    for candidate in RANKED:
+        tables.update(_candidate_layout(candidate))
+    return tables
+
+
+def _interval_layout(intervals: Intervals) -> Layout:
+    tables: Layout = {
         "interval.count": ((intervals.number,), 0),
         "interval.error": ((intervals.number,), 0.0),
         "interval.sigma": ((intervals.number,), 0.0),
@@ -93,8 +101,6 @@ def layout(config: EvaluationConfig) -> Layout:
     for name in INTERVAL_BINS:
         tables[f"interval.{name}_bins"] = ((intervals.number, intervals.cells), 0)
         tables[f"interval.{name}_span"] = ((intervals.number, 2), NONE_SEEN)
-    for candidate in RANKED:
-        tables.update(_candidate_layout(candidate))
     return tables
 
 

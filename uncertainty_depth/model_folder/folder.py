@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A model on disk: a folder with `model.json` and `.safetensors` members, never a pickle.
+"""Read a model from disk: a folder with `model.json` and `.safetensors` members, never a pickle.
 
 `model.json` holds the format's number, the network's and the backbone's config, the method, the
 names of the members, the training record, and a map of sigma for each calibrated method. Members
@@ -12,15 +12,12 @@ Member `NAME` is `NAME.safetensors`. Members that share a frozen encoder hold th
 from __future__ import annotations
 
 import copy
-import json
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from uncertainty_depth.calibration.fitted_data import FittedData
@@ -28,18 +25,18 @@ from uncertainty_depth.calibration.half_widths import HalfWidths, from_record
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import METHODS, NetworkConfig
 from uncertainty_depth.errors import ConfigError, ModelError
-from uncertainty_depth.model_folder.model_json import read_json, write_json
-from uncertainty_depth.model_folder.tensors import check_tensors, read_tensors, write_tensors
+from uncertainty_depth.model_folder.model_json import read_json
+from uncertainty_depth.model_folder.tensors import check_tensors, read_tensors
 from uncertainty_depth.network.architectures import ARCHITECTURES, make_network
 from uncertainty_depth.network.backbone import backbone_from_mapping
 from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.options import from_mapping, to_mapping
+from uncertainty_depth.options import from_mapping
 from uncertainty_depth.shipped_model import model_path
 
 ENCODER = "encoder"
 FAMILIARITY = "familiarity.safetensors"
 RESERVED = (ENCODER, "familiarity")
-BEFORE = {"last_activation": "relu"}
+BEFORE = {"last_activation": "relu", "sparse_residual": False}
 """Options of networks written before the option existed."""
 
 
@@ -67,6 +64,7 @@ class ModelFolder:
     architecture: str = ARCHITECTURES[0]
     fitted_to: dict[str, FittedData] = field(default_factory=dict)
     half_widths: dict[str, HalfWidths] = field(default_factory=dict)
+    calibration_records: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -124,7 +122,7 @@ class ModelFolder:
     def _load_part(self, network: DepthNetwork, file_name: str, prefix: str) -> None:
         path = self.path / f"{file_name}.safetensors"
         tensors = read_tensors(path)
-        check_tensors(path, tensors, expected=_with_prefix(network.state_dict(), prefix))
+        check_tensors(path, tensors, expected=with_prefix(network.state_dict(), prefix))
         network.load_state_dict(tensors, strict=False)
 
     def describe(self) -> dict[str, Any]:
@@ -141,7 +139,8 @@ class ModelFolder:
             "input": f"image and sparse depth ({self.network.sparse_input})"
             if self.network.sparse_input
             else "image",
-            "dropout": f"{self.network.dropout:g} ({self.network.dropout_type})",
+            "dropout": f"{self.network.dropout:g} ({self.network.dropout_type})"
+            + (", encoder and decoder" if self.network.dropout_places != "decoder" else ""),
             "input_size": "{} x {}".format(*self.network.input_size),
             "depth_range": "{:g} to {:g} m".format(*self.network.depth_range),
             "calibrated": ", ".join(self.calibration) or "no",
@@ -149,132 +148,9 @@ class ModelFolder:
         }
 
 
-def create(folder: Path | str, network: DepthNetwork, training: Mapping[str, Any]) -> None:
-    """Start a model folder for networks like `network`: `model.json`, without members yet.
-
-    Args:
-        folder: new or empty.
-        network: any member's.
-        training: the training record, JSON values.
-
-    Raises:
-        ModelError: the folder already holds a model.
-    """
-    folder = Path(folder)
-    if (folder / "model.json").exists():
-        raise ModelError(f"{folder} already holds a model; expected a new or empty folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    content = {
-        "architecture": network.architecture,
-        "network": to_mapping(network.config),
-        "backbone": network.backbone_config,
-        "method": "deterministic",
-        "members": [],
-        "shared_encoder": network.encoder_is_frozen,
-        "training": dict(training),
-    }
-    write_json(folder, content)
-
-
-def write_member(folder: Path | str, name: str, network: DepthNetwork) -> Path:
-    """Write the weights of one member, whole or not at all; returns the path of its file.
-
-    Of a network with a frozen encoder the decoder is written, and the encoder if it is not there
-    yet. An architecture other than the one the folder was created for is added to `model.json`.
-
-    Raises:
-        ModelError: the name is no file name, or the frozen encoder is not the folder's.
-    """
-    folder = Path(folder)
-    if not is_member_name(name):
-        raise ModelError(
-            f"member name {name!r} cannot be used; "
-            f"expected letters, digits, '.', '_', '-', and not {ENCODER!r}"
-        )
-    _add_architecture(folder, name, network)
-    state = network.state_dict()
-    if network.encoder_is_frozen:
-        _write_shared_encoder(folder, _with_prefix(state, "encoder."))
-        state = _with_prefix(state, "decoder.")
-    return write_tensors(folder / f"{name}.safetensors", state)
-
-
 def is_member_name(name: str) -> bool:
     """Return whether this is a file name in the model folder, not a path out of it."""
     return re.fullmatch(r"[\w-][\w.-]*", name) is not None and name not in RESERVED
-
-
-def _add_architecture(folder: Path, name: str, network: DepthNetwork) -> None:
-    content = read_json(folder)
-    architecture = {"network": to_mapping(network.config), "backbone": network.backbone_config}
-    own = json.loads(json.dumps(architecture))
-    architectures = content.get("architectures", {})
-    recorded = architectures.get(name, {key: content[key] for key in own})
-    if own != recorded:
-        content["architectures"] = {**architectures, name: own}
-        write_json(folder, content)
-
-
-def set_members(
-    folder: Path | str,
-    names: Sequence[str],
-    method: str,
-    training: Mapping[str, Any] | None = None,
-) -> None:
-    """Set the model's members and method in `model.json`.
-
-    A calibration of other members, or of the same before they were trained further, is dropped.
-
-    Args:
-        folder: the model folder.
-        names: the members; the last one is used where a single network is asked for.
-        method: the method that the members were trained for.
-        training: replaces the training record.
-
-    Raises:
-        ModelError: the folder holds no valid `model.json`.
-    """
-    content = read_json(Path(folder))
-    is_trained_further = training is not None and content["training"] != dict(training)
-    if content["members"] != list(names) or is_trained_further:
-        content.pop("calibration", None)
-    content |= {"members": list(names), "method": method}
-    if training is not None:
-        content["training"] = dict(training)
-    write_json(Path(folder), content)
-
-
-def extend_training_record(folder: Path | str, entries: Mapping[str, Any]) -> None:
-    """Add entries to the training record in `model.json`; the calibration stays.
-
-    Raises:
-        ModelError: the folder holds no valid `model.json`.
-    """
-    content = read_json(Path(folder))
-    content["training"] = {**content["training"], **entries}
-    write_json(Path(folder), content)
-
-
-def set_calibration(
-    folder: Path | str, method: str, sigma_map: SigmaMap, record: Mapping[str, Any]
-) -> None:
-    """Set the calibration of a method's sigma in `model.json`.
-
-    Args:
-        folder: the model folder.
-        method: the calibration key, see `Predictor.calibration_key`.
-        sigma_map: from raw to calibrated sigma.
-        record: how it was fitted, JSON values.
-
-    Raises:
-        ModelError: the folder holds no valid `model.json`.
-    """
-    content = read_json(Path(folder))
-    content["calibration"] = {
-        **content.get("calibration", {}),
-        method: {**sigma_map.to_mapping(), **record},
-    }
-    write_json(Path(folder), content)
 
 
 def read(folder: Path | str) -> ModelFolder:
@@ -293,19 +169,7 @@ def read(folder: Path | str) -> ModelFolder:
             f"expected one of {', '.join(METHODS)}"
         )
     members = tuple(map(str, content["members"]))
-    if not members:
-        raise ModelError(
-            f"{path} holds no trained member yet; expected at least one: "
-            "train --resume continues an interrupted training"
-        )
-    for name in members:
-        if not is_member_name(name):
-            raise ModelError(
-                f"{path / 'model.json'} names member {name!r}; expected a file name in the folder"
-            )
-    for name in (*members, *([ENCODER] if content["shared_encoder"] else [])):
-        if not (path / f"{name}.safetensors").is_file():
-            raise ModelError(f"{path / f'{name}.safetensors'} is missing; model.json names it")
+    _check_members(path, members, content["shared_encoder"])
     return ModelFolder(
         path,
         network,
@@ -319,31 +183,26 @@ def read(folder: Path | str) -> ModelFolder:
         content["architecture"],
         _read_fitted_data(path, content.get("calibration", {})),
         _read_half_widths(path, content.get("calibration", {})),
+        content.get("calibration", {}),
     )
 
 
-def export_half(folder: Path | str, output: Path | str) -> Path:
-    """Copy a model with its weights stored in float16; returns the path of the copy.
-
-    Half the size; `load` converts the weights back to float32. Biases and BatchNorm stay float32.
-
-    Raises:
-        ModelError: the folder cannot be used, or `output` holds a model.
-    """
-    model = read(folder)
-    output = Path(output)
-    if (output / "model.json").exists():
-        raise ModelError(f"{output} already holds a model; expected a new or empty folder")
-    output.mkdir(parents=True, exist_ok=True)
-    for name in (*model.members, *([ENCODER] if model.shared_encoder else [])):
-        tensors = read_tensors(model.path / f"{name}.safetensors")
-        for key, tensor in tensors.items():
-            tensors[key] = tensor.half() if tensor.ndim > 1 else tensor
-        write_tensors(output / f"{name}.safetensors", tensors)
-    if (model.path / FAMILIARITY).exists():
-        shutil.copyfile(model.path / FAMILIARITY, output / FAMILIARITY)
-    write_json(output, read_json(model.path))
-    return output
+def _check_members(folder: Path, members: Sequence[str], shared_encoder: bool) -> None:
+    """Raise `ModelError` unless there are members, and every file of theirs is in the folder."""
+    if not members:
+        raise ModelError(
+            f"{folder} holds no trained member yet; expected at least one: "
+            "train --resume continues an interrupted training"
+        )
+    for name in members:
+        if not is_member_name(name):
+            raise ModelError(
+                f"{folder / 'model.json'} names member {name!r}; expected a file name in the "
+                "folder"
+            )
+    for name in (*members, *([ENCODER] if shared_encoder else [])):
+        if not (folder / f"{name}.safetensors").is_file():
+            raise ModelError(f"{folder / f'{name}.safetensors'} is missing; model.json names it")
 
 
 def _read_network(folder: Path, values: Any) -> NetworkConfig:
@@ -388,26 +247,12 @@ def _read_fitted_data(folder: Path, calibration: dict[str, Any]) -> dict[str, Fi
 def _read_half_widths(folder: Path, calibration: dict[str, Any]) -> dict[str, HalfWidths]:
     """Return the measured half widths of intervals; earlier versions did not record them."""
     try:
-        found = {method: from_record(values) for method, values in calibration.items()}
+        measured = {method: from_record(values) for method, values in calibration.items()}
     except ModelError as error:
         raise ModelError(f"{folder / 'model.json'} cannot be used: {error}") from error
-    return {method: widths for method, widths in found.items() if widths is not None}
+    return {method: widths for method, widths in measured.items() if widths is not None}
 
 
-def _write_shared_encoder(folder: Path, state: dict[str, Tensor]) -> None:
-    path = folder / f"{ENCODER}.safetensors"
-    if not path.exists():
-        write_tensors(path, state)
-        return
-    stored = read_tensors(path)
-    is_same = stored.keys() == state.keys() and all(
-        torch.equal(stored[key], value.cpu()) for key, value in state.items()
-    )
-    if not is_same:
-        raise ModelError(
-            f"{path} holds another encoder than the network's; expected snapshots that share it"
-        )
-
-
-def _with_prefix(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+def with_prefix(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Return the entries whose names begin with `prefix`."""
     return {key: value for key, value in state.items() if key.startswith(prefix)}

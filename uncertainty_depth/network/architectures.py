@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from uncertainty_depth.config import NetworkConfig
+from uncertainty_depth.config.choices import ENCODER_AND_DECODER
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.backbone import make_backbone
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.encoder import TransformersModel
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.pretrained.families import is_depth_model
+from uncertainty_depth.pretrained.families import PROMPTED, is_depth_model
 from uncertainty_depth.pretrained.network import PretrainedDepth
 
 ARCHITECTURES = (Hourglass.architecture, PretrainedDepth.architecture)
@@ -28,10 +29,26 @@ def make_network(config: NetworkConfig, backbone: TransformersModel | None = Non
     """
     backbone = make_backbone(config.backbone) if backbone is None else backbone
     if is_depth_model(backbone.config):
-        if config.sparse_input:
+        _check_sparse_input(config, backbone.config.model_type)
+        if config.dropout_places == ENCODER_AND_DECODER:
             raise ConfigError(
-                f"sparse_input is {config.sparse_input!r}, but a {backbone.config.model_type!r} "
-                "depth model takes the image alone; expected a ResNet as the backbone"
+                f"dropout_places is {config.dropout_places!r}, but a "
+                f"{backbone.config.model_type!r} depth model has dropout between its fusion "
+                "stages alone; expected 'decoder'"
             )
         return PretrainedDepth(config, backbone)
     return Hourglass(config, backbone)
+
+
+def _check_sparse_input(config: NetworkConfig, model_type: str) -> None:
+    """Raise `ConfigError` where a depth model does not take what it would be given."""
+    if config.sparse_input and model_type != PROMPTED:
+        raise ConfigError(
+            f"sparse_input is {config.sparse_input!r}, but a {model_type!r} depth model takes the "
+            f"image alone; expected a ResNet as the backbone, or a {PROMPTED!r} model"
+        )
+    if model_type == PROMPTED and not config.sparse_input:
+        raise ConfigError(
+            f"sparse_input is empty, but a {model_type!r} model gives metres only with sparse "
+            "depth as its prompt; expected 'lidar'"
+        )

@@ -222,8 +222,16 @@ def _pretrained(name: str, config: PretrainedConfig) -> TransformersModel:
         raise ModelError(
             f"the weights of backbone {name} cannot be read: {_first_line(error)}"
         ) from error
-    missing = len(report["missing_keys"])
-    total = len(backbone.state_dict())
+    _check_missing(name, config, len(report["missing_keys"]), len(backbone.state_dict()))
+    if is_depth_model(config):
+        mean, std = normalisation(read_preprocessing(name))
+        backbone.config.image_mean = mean
+        backbone.config.image_std = std
+    return backbone.float()
+
+
+def _check_missing(name: str, config: PretrainedConfig, missing: int, total: int) -> None:
+    """Warn of tensors that the weights lack; raise `ModelError` where it is most of them."""
     if missing > total / 2:
         raise ModelError(
             f"the weights of backbone {name} hold {total - missing} of the {total} tensors that "
@@ -236,11 +244,6 @@ def _pretrained(name: str, config: PretrainedConfig) -> TransformersModel:
             missing,
             total,
         )
-    if is_depth_model(config):
-        mean, std = normalisation(read_preprocessing(name))
-        backbone.config.image_mean = mean
-        backbone.config.image_std = std
-    return backbone.float()
 
 
 def _first_line(error: Exception) -> str:

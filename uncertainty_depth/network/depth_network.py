@@ -123,7 +123,7 @@ class DepthNetwork(nn.Module, ABC):
         self,
         trunk: Any,
         dropouts: Sequence[Callable[..., Tensor]],
-        streams: Sequence[Any],
+        streams: Any,
         size: Sequence[int],
     ) -> NetworkOutput:
         """Return the maps of M samples, (M, 1, h, w) each, at `size` = (height, width).

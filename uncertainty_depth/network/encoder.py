@@ -38,10 +38,15 @@ def image_tensor(images: NDArray[np.uint8], device: torch.device | str = "cpu") 
 
     Bytes are copied to the device and converted to floats there.
     """
-    pixels = torch.from_numpy(np.ascontiguousarray(images))
-    if torch.device(device).type == "cuda":  # from pinned memory the copy does not wait
-        pixels = pixels.pin_memory().to(device, non_blocking=True)
+    pixels = upload(torch.from_numpy(np.ascontiguousarray(images)), device)
     return pixels.permute(0, 3, 1, 2).float().div_(255.0)
+
+
+def upload(values: Tensor, device: torch.device | str) -> Tensor:
+    """Return a tensor of the CPU on `device`; from pinned memory a GPU's copy does not wait."""
+    if torch.device(device).type == "cuda":
+        return values.pin_memory().to(device, non_blocking=True)
+    return values.to(device)
 
 
 def resize_maps(maps: Tensor, size: Sequence[int], align_corners: bool = False) -> Tensor:

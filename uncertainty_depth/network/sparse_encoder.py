@@ -18,6 +18,8 @@ from torch.nn import functional
 
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.encoder import Encoder, TransformersModel
+from uncertainty_depth.network.residual_decoder import SparseFeatures, raw_start
+from uncertainty_depth.network.sparse_fill import fill
 
 SLOPE = 0.2  # of the leaky ReLU, as in Ma et al.'s code
 SPARSE_CHANNELS = 2
@@ -58,12 +60,16 @@ class SparseEncoder(Encoder):
     Args:
         backbone: a ResNet of transformers.
         depth_range: min and max depth, metres; sparse depth is scaled to [0, 1] in its logarithm.
+        fills: give the network interpolated depth instead of sparse depth, and return
+            `SparseFeatures`, for a `ResidualDecoder`.
 
     Raises:
         ConfigError: the backbone is no ResNet.
     """
 
-    def __init__(self, backbone: TransformersModel, depth_range: tuple[float, ...]) -> None:
+    def __init__(
+        self, backbone: TransformersModel, depth_range: tuple[float, ...], fills: bool = False
+    ) -> None:
         if backbone.config.model_type != "resnet":
             raise ConfigError(
                 f"sparse_input needs a ResNet as its encoder, and the backbone is a "
@@ -72,6 +78,7 @@ class SparseEncoder(Encoder):
             )
         super().__init__(backbone)
         self.depth_range = depth_range
+        self.fills = fills
         embedder: Any = backbone.embedder
         embedder.embedder = JoinedStem(embedder.embedder, backbone.config.embedding_size)
         embedder.num_channels = 3 + SPARSE_CHANNELS  # what transformers checks its input for
@@ -80,13 +87,15 @@ class SparseEncoder(Encoder):
         """Return the feature maps of (B, 3 or 4, h, w) float32 images."""
         sparse_m = functional.pad(image, (0, 0, 0, 0, 0, 4 - image.shape[1]))[:, 3:]
         normalised = (image[:, :3] - self.mean) / self.std
-        pixels = torch.cat([normalised, self._scaled(sparse_m)], dim=1)
-        return self.features(pixels.to(next(self.backbone.parameters()).dtype))
+        depth_m = fill(sparse_m) if self.fills else sparse_m
+        known = (sparse_m > 0).to(depth_m.dtype)
+        pixels = torch.cat([normalised, self._position(depth_m), known], dim=1)
+        maps = self.features(pixels.to(next(self.backbone.parameters()).dtype))
+        return SparseFeatures(maps, raw_start(depth_m, *self.depth_range)) if self.fills else maps
 
-    def _scaled(self, sparse_m: Tensor) -> Tensor:
-        """Return the position in the depth range and the mask, (B, 2, h, w), both 0 if unknown."""
+    def _position(self, depth_m: Tensor) -> Tensor:
+        """Return the position of depth in the depth range, (B, 1, h, w), 0 where unknown."""
         low, high = self.depth_range
-        known = sparse_m > 0
-        metres = torch.where(known, sparse_m, low).clamp(low, high)
-        position = torch.log(metres / low) / math.log(high / low)
-        return torch.cat([position * known, known.to(position.dtype)], dim=1)
+        known = depth_m > 0
+        metres = torch.where(known, depth_m, low).clamp(low, high)
+        return torch.log(metres / low) / math.log(high / low) * known

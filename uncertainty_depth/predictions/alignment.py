@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from uncertainty_depth.errors import MessageError
 
 Floats = NDArray[np.float64]
-Kept = NDArray[np.bool_]
+Mask = NDArray[np.bool_]
 Line = tuple[float, float]
 MIN_POINTS = 30
 """Pixels with ground truth below which nothing is fitted."""
@@ -94,21 +94,26 @@ def fit(mode: str, prediction: Floats, ground_truth_m: Floats, is_inverse: bool)
         shift = 0.0
         if mode == "scale" and np.isfinite(scale):
             scale = _fit_scale(prediction, target, scale)
-    if not (np.isfinite(scale) and scale > 0):
-        other = "depth" if is_inverse else "inverse_depth"
-        raise MessageError(
-            "alignment_failed",
-            f"the alignment has the scale {scale:.3g}: the prediction does not rise with the "
-            f"{'inverse ' if is_inverse else ''}depth; expected --depth-type {other}, or --align "
-            "median",
-        )
+    _check_scale(scale, is_inverse)
     return Alignment(float(scale), float(shift), is_inverse)
 
 
+def _check_scale(scale: float, is_inverse: bool) -> None:
+    if np.isfinite(scale) and scale > 0:
+        return
+    other = "depth" if is_inverse else "inverse_depth"
+    raise MessageError(
+        "alignment_failed",
+        f"the alignment has the scale {scale:.3g}: the prediction does not rise with the "
+        f"{'inverse ' if is_inverse else ''}depth; expected --depth-type {other}, or --align "
+        "median",
+    )
+
+
 def _fit_scale(prediction: Floats, target: Floats, scale: float) -> float:
-    def solve(kept: Kept) -> Line:
-        power = float(prediction[kept] @ prediction[kept])
-        return float(prediction[kept] @ target[kept]) / power if power else np.nan, 0.0
+    def solve(inliers: Mask) -> Line:
+        power = float(prediction[inliers] @ prediction[inliers])
+        return float(prediction[inliers] @ target[inliers]) / power if power else np.nan, 0.0
 
     return _refined((scale, 0.0), prediction, target, _inliers, solve)[0]
 
@@ -127,8 +132,8 @@ def _fit_line(prediction: Floats, target: Floats) -> Line:
     rises = np.median((prediction - centre) * (target - middle)) >= 0
     scale = float(np.median(np.abs(target - middle))) / spread * (1 if rises else -1)
 
-    def solve(kept: Kept) -> Line:
-        return _least_squares(prediction[kept], target[kept])
+    def solve(inliers: Mask) -> Line:
+        return _least_squares(prediction[inliers], target[inliers])
 
     line = (scale, middle - scale * centre)
     line = _refined(line, prediction, target, _smaller_half, solve)
@@ -139,18 +144,18 @@ def _refined(
     line: Line,
     prediction: Floats,
     target: Floats,
-    select: Callable[[Floats], Kept],
-    solve: Callable[[Kept], Line],
+    select: Callable[[Floats], Mask],
+    solve: Callable[[Mask], Line],
 ) -> Line:
     """Alternate between choosing points by their residuals and solving, until nothing changes."""
-    kept: Kept | None = None
+    inliers: Mask | None = None
     for _ in range(MAX_STEPS):
         scale, shift = line
         chosen = select(np.abs(target - scale * prediction - shift))
-        if kept is not None and np.array_equal(chosen, kept):
+        if inliers is not None and np.array_equal(chosen, inliers):
             break
-        kept = chosen
-        line = solve(kept)
+        inliers = chosen
+        line = solve(inliers)
     return line
 
 
@@ -162,10 +167,10 @@ def _least_squares(prediction: Floats, target: Floats) -> tuple[float, float]:
     return scale, float(target.mean() - scale * centre)
 
 
-def _smaller_half(residual: Floats) -> Kept:
+def _smaller_half(residual: Floats) -> Mask:
     half = len(residual) // 2 + 1
     return residual <= np.partition(residual, half - 1)[half - 1]
 
 
-def _inliers(residual: Floats) -> Kept:
+def _inliers(residual: Floats) -> Mask:
     return residual <= TRIM * MAD_TO_SIGMA * np.median(residual)

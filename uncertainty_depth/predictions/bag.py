@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from uncertainty_depth.geometry.rectification import KEEP
 from uncertainty_depth.messages.stamps import frame_name, stamp_ns
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.predictions.maps import UNMATCHED_REASONS, decode_maps
+from uncertainty_depth.predictions.shown_images import ShownImages
 from uncertainty_depth.records import PredictedFrame, Skipped
 
 
@@ -95,6 +97,14 @@ class PredictionFrames(BagFrames[PredictedFrame]):
         self._meaning = meaning
         self._check = check
         self._pairs = ExactPairs(QUEUE_SIZE)
+        self._images_shown = ShownImages(
+            config.image_topic, config.max_time_difference, QUEUE_SIZE
+        )
+
+    def _topics(self) -> list[str]:
+        names = super()._topics()
+        shown = self._images_shown.topic
+        return names if not shown or shown in names else [*names, shown]
 
     def _reference_topics(self) -> tuple[str, ...]:
         names = (self._layout.topics.image, self._confidence_topic)
@@ -106,14 +116,35 @@ class PredictionFrames(BagFrames[PredictedFrame]):
             return self._pairer.add_reference(time_ns, (message, None))
         side = int(topic == self._confidence_topic)
         pair, unmatched = self._pairs.add(side, time_ns, message)
-        outcomes: list[Outcome | Skipped] = [_skipped(item) for item in unmatched]
+        outcomes: list[Outcome | Skipped] = [self._skipped(item) for item in unmatched]
         if pair is not None:
             outcomes += self._pairer.add_reference(time_ns, pair)
         return outcomes
 
+    def _outcomes(self, topic: str, message: Any) -> Iterable[Outcome | Skipped]:
+        if topic == self._images_shown.topic:
+            self._images_shown.add(message)
+            return ()
+        return super()._outcomes(topic, message)
+
+    def _is_awaited(self, outcome: Outcome | Skipped) -> bool:
+        if isinstance(outcome, Skipped) or len(self._waiting) > QUEUE_SIZE:
+            return False
+        return super()._is_awaited(outcome) or self._images_shown.is_awaited(outcome.stamp_ns)
+
     def _last_outcomes(self) -> Iterable[Outcome | Skipped]:
-        unmatched = [_skipped(item) for item in self._pairs.flush()]
+        unmatched = [self._skipped(item) for item in self._pairs.flush()]
         return [*unmatched, *super()._last_outcomes()]
+
+    def _skipped(self, item: Unmatched) -> Skipped:
+        """Return the reason of an image whose partner never came."""
+        topics = (self._layout.topics.image, self._confidence_topic)
+        sentence = (
+            f"the image on {topics[item.side]} at {frame_name(item.stamp_ns)} s has no partner of "
+            f"the same stamp on {topics[1 - item.side]}; expected depth and confidence of one "
+            "camera, whose driver gives both the stamp of the exposure"
+        )
+        return Skipped(item.stamp_ns, UNMATCHED_REASONS[item.side], sentence)
 
     def _header(self, reference: Any) -> Any:
         return reference[0].header
@@ -125,11 +156,18 @@ class PredictionFrames(BagFrames[PredictedFrame]):
         height, width = depth.shape
         camera = self._camera(width, height)
         ground_truth_m, scan = self._ground_truth(truth, reference, camera, depth.shape)
-        self._check.update(None, ground_truth_m, camera, scan)
+        shown = self._images_shown.beside(reference[0].header, depth.shape)
+        registered = shown.image if shown and shown.is_registered else None
+        self._check.update(registered, ground_truth_m, camera, scan)
         name = frame_name(time_ns)
         if np.isnan(ground_truth_m).all():
             raise MessageError("no_lidar_point_in_view", "no LiDAR point falls into the depth")
-        return PredictedFrame(time_ns, depth, confidence, camera, ground_truth_m, name)
+        frame = PredictedFrame(time_ns, depth, confidence, camera, ground_truth_m, name)
+        return frame if shown is None else replace(frame, **shown._asdict())
+
+    def _losses(self) -> Iterator[str]:
+        yield from super()._losses()
+        yield from self._images_shown.losses()
 
     def _camera(self, width: int, height: int) -> Camera | None:
         """Return the camera of maps of this size, distorted if they are of raw images."""
@@ -139,9 +177,3 @@ class PredictionFrames(BagFrames[PredictedFrame]):
         calibration = rectifier.calibration
         keeps = rectifier.distorted_images == KEEP and not calibration.is_rectified
         return (calibration.raw if keeps else calibration.rectified).for_image(width, height)
-
-
-def _skipped(item: Unmatched) -> Skipped:
-    reason = UNMATCHED_REASONS[item.side]
-    sentence = f"the image at {frame_name(item.stamp_ns)} s: {reason.replace('_', ' ')}"
-    return Skipped(item.stamp_ns, reason, sentence)

@@ -8,11 +8,10 @@ and else the best constant sigma, which needs no confidence at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from tqdm import tqdm
 
 from uncertainty_depth.calibration.fit import candidates, likelihood_scale
 from uncertainty_depth.calibration.fitted_data import FittedData
@@ -20,6 +19,7 @@ from uncertainty_depth.calibration.sample import (
     Sample,
     all_pixels,
     check_sample,
+    evenly_spread,
     fitted_data,
     random_pixels,
 )
@@ -27,6 +27,7 @@ from uncertainty_depth.calibration.scores import (
     LABELS,
     Scores,
     harmed,
+    mean_over_folds,
     mean_scores,
     scores_of_sigma,
 )
@@ -34,7 +35,6 @@ from uncertainty_depth.calibration.sigma_map import IDENTITY, affine
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.errors import CalibrationError, MessageError
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.predictions.confidence_map import POWERS, ConfidenceMap
 from uncertainty_depth.predictions.evaluate import PredictionSource
 from uncertainty_depth.predictions.interpreter import Interpreter
@@ -116,7 +116,7 @@ def collect(
     pixels = []
     cameras: list[Camera | None] = []
     problem = ""
-    for record in _frames(source, config.max_frames, progress):
+    for record in evenly_spread(source, PredictedFrame, config.max_frames, progress):
         try:
             prediction, _ = interpreter.interpret(
                 record.depth, record.confidence, record.ground_truth_m
@@ -130,17 +130,6 @@ def collect(
             cameras.append(record.camera)
     sample = Sample(source.name, tuple(pixels), tuple(cameras))
     return check_sample(sample, problem)
-
-
-def _frames(source: PredictionSource, max_frames: int, progress: bool) -> Iterator[PredictedFrame]:
-    step = max(-(-len(source) // max_frames), 1) if max_frames else 1
-    bar = tqdm(source, total=len(source), unit="frame", desc=source.name, disable=not progress)
-    with deferred_interrupt() as interrupt:
-        for index, record in enumerate(bar):
-            if index % step == 0 and isinstance(record, PredictedFrame):
-                yield record
-            if interrupt.requested:
-                break
 
 
 def calibrate(
@@ -190,7 +179,7 @@ def check(calibration: MapCalibration) -> None:
     ]
     if changes:
         raise CalibrationError(
-            f"the map '{calibration.confidence_map.kind}' is worse than "
+            f"the map '{calibration.confidence_map.name}' is worse than "
             f"{names[calibration.reference]} on frames not used: {', '.join(changes)}; nothing is "
             "written: calibrate on more data like those of the robot, or write it all the same "
             "with --force"
@@ -230,9 +219,9 @@ def fit_maps(samples: Sequence[Sample], has_unit: bool, law: str) -> Maps:
     for power in POWERS:
         fitted = candidates(uncertainty + offset, error / depth**power, law)
         for sigma_map in fitted.values():
-            if sigma_map.kind != IDENTITY.kind or (has_unit and power == 0):
+            if sigma_map.name != IDENTITY.name or (has_unit and power == 0):
                 one = ConfidenceMap(sigma_map, power, offset)
-                maps[one.kind] = one
+                maps[one.name] = one
     if not has_unit:
         size = likelihood_scale(np.ones_like(error), error, law)
         maps["constant"] = ConfidenceMap(affine(size, FLAT * size, "constant"), 0, offset)
@@ -249,16 +238,18 @@ def held_out_scores(parts: Sequence[Sample], has_unit: bool, law: str) -> dict[s
     folds = []
     for left_out in parts:
         maps = fit_maps([part for part in parts if part is not left_out], has_unit, law)
-        folds.append({kind: map_scores(left_out, one, law) for kind, one in maps.items()})
-    return {kind: mean_scores([fold[kind] for fold in folds]) for kind in folds[0]}
+        folds.append({map_name: map_scores(left_out, one, law) for map_name, one in maps.items()})
+    return mean_over_folds(folds)
 
 
 def best(held_out: dict[str, Scores], has_unit: bool) -> str:
     """Return the map with the smallest CRPS of those that harm nothing, the reference included."""
     reference = held_out[reference_of(has_unit)]
     name = reference_of(has_unit)
-    allowed = [kind for kind, found in held_out.items() if not harms(reference, found, name)]
-    return min(allowed, key=lambda kind: held_out[kind]["crps"])
+    allowed = [
+        map_name for map_name, scores in held_out.items() if not harms(reference, scores, name)
+    ]
+    return min(allowed, key=lambda map_name: held_out[map_name]["crps"])
 
 
 def map_scores(sample: Sample, confidence_map: ConfidenceMap, law: str) -> Scores:

@@ -55,7 +55,9 @@ class ConfidenceType:
         known = np.isfinite(values)
         if not known.any():
             raise MessageError(
-                "confidence_empty", "the confidence image has no finite pixel; expected numbers"
+                "confidence_empty",
+                "the confidence image has no finite pixel; expected another --confidence-topic, "
+                "or none to score the depth alone",
             )
         low = float(values.min(where=known, initial=math.inf))
         high = float(values.max(where=known, initial=-math.inf))
@@ -93,8 +95,8 @@ def _times_depth(values: Floats, depth: Floats) -> Floats:
 
 
 TYPES = {
-    each.name: each
-    for each in (
+    meaning.name: meaning
+    for meaning in (
         ConfidenceType("sigma", True, 0.0, math.inf, "v", lambda v, d: v),
         ConfidenceType("variance", True, 0.0, math.inf, "sqrt(v)", lambda v, d: np.sqrt(v)),
         ConfidenceType("relative_error", True, 0.0, math.inf, "v d", _times_depth),

@@ -38,9 +38,9 @@ class ConfidenceMap:
     offset: float = 0.0
 
     @property
-    def kind(self) -> str:
+    def name(self) -> str:
         """The name of the map."""
-        return self.sigma_map.kind + POWERS[self.depth_power]
+        return self.sigma_map.name + POWERS[self.depth_power]
 
     def __call__(
         self, uncertainty: NDArray[np.floating], depth_m: NDArray[np.floating]

@@ -20,7 +20,8 @@ CONFIDENCE_TYPES = (
 )
 DEPTH_TYPES = ("depth", "inverse_depth")
 ALIGNMENTS = ("none", "median", "scale", "scale_shift")
-FRAME, SOURCE = "frame", "source"
+FRAME = "frame"
+SOURCE = "source"
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from tqdm import tqdm
@@ -13,13 +14,15 @@ from uncertainty_depth.blas import single_threaded_blas
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.evaluation.overlap import read_ahead
 from uncertainty_depth.geometry.check import GeometryCheck
 from uncertainty_depth.interrupt import deferred_interrupt
-from uncertainty_depth.predictions.alignment import Alignment
+from uncertainty_depth.predictions.alignment import MIN_POINTS, Alignment
 from uncertainty_depth.predictions.config import SOURCE
 from uncertainty_depth.predictions.interpreter import Interpreter, Points
-from uncertainty_depth.records import PredictedFrame, Skipped
+from uncertainty_depth.records import DepthPrediction, PredictedFrame, Skipped
 
+Sink = Callable[[PredictedFrame, DepthPrediction], None]
 MAX_POINTS_PER_FRAME = 2000
 """Of a frame, evenly spaced, for the alignment of a whole source."""
 
@@ -53,6 +56,7 @@ def evaluate(
     interpreter: Interpreter,
     config: EvaluationConfig = EvaluationConfig(),  # noqa: B008  frozen
     progress: bool = True,
+    sinks: Sequence[Sink] = (),
 ) -> Evaluation:
     """Score every prediction of a source once, and return the evaluation.
 
@@ -64,6 +68,7 @@ def evaluate(
         interpreter: what they mean, and how they are aligned.
         config: which pixels are scored, and how.
         progress: show a progress bar.
+        sinks: called with each prediction that was read, as recorded and in metres.
 
     Raises:
         SourceError: the source cannot be read, or not be aligned as a whole.
@@ -72,23 +77,34 @@ def evaluate(
         with single_threaded_blas():
             interpreter.alignment = fit_to_source(source, interpreter)
     evaluation = Evaluation(config, without_size=interpreter.without_size)
-    bar = tqdm(source, total=len(source), unit="frame", desc=source.name, disable=not progress)
-    with single_threaded_blas(), deferred_interrupt() as interrupt:
+    records = read_ahead(source)
+    bar = tqdm(records, total=len(source), unit="frame", desc=source.name, disable=not progress)
+    with single_threaded_blas(), deferred_interrupt() as interrupt, closing(records):
         for record in bar:
-            evaluate_record(record, interpreter, evaluation)
+            scored = evaluate_record(record, interpreter, evaluation)
+            if scored is not None and isinstance(record, PredictedFrame):
+                for sink in sinks:
+                    sink(record, scored.prediction)
             if interrupt.requested:
                 evaluation.interrupted = True
                 break
     return evaluation
 
 
+class Scored(NamedTuple):
+    """A recorded prediction in metres, and its metrics by dotted name; none without a pixel."""
+
+    prediction: DepthPrediction
+    metrics: dict[str, float]
+
+
 def evaluate_record(
     record: PredictedFrame | Skipped, interpreter: Interpreter, evaluation: Evaluation
-) -> None:
-    """Score one prediction, or count the reason why it cannot be scored."""
+) -> Scored | None:
+    """Score one prediction; return None where the reason is counted why it cannot be read."""
     if isinstance(record, Skipped):
         evaluation.skip(record)
-        return
+        return None
     try:
         prediction, alignment = interpreter.interpret(
             record.depth, record.confidence, record.ground_truth_m
@@ -96,8 +112,8 @@ def evaluate_record(
     except MessageError as error:
         sentence = f"{record.name}: {error}"
         evaluation.skip(Skipped(record.stamp_ns, error.reason, sentence))
-        return
-    evaluation.add(
+        return None
+    metrics = evaluation.add(
         record.name,
         record.stamp_ns,
         prediction,
@@ -105,7 +121,9 @@ def evaluate_record(
         record.image,
         record.camera,
         alignment.depth_scale,
+        record.is_registered,
     )
+    return Scored(prediction, metrics or {})
 
 
 def fit_to_source(source: PredictionSource, interpreter: Interpreter) -> Alignment:
@@ -121,22 +139,16 @@ def fit_to_source(source: PredictionSource, interpreter: Interpreter) -> Alignme
             step = max(-(-points.shape[1] // MAX_POINTS_PER_FRAME), 1)
             parts.append(points[:, ::step])
     prediction, truth = np.concatenate(parts, axis=1) if parts else np.empty((2, 0))
+    if len(prediction) < MIN_POINTS:
+        raise SourceError(
+            f"{source.name} cannot be aligned: in all its frames together {len(prediction)} "
+            "pixels have a prediction and a ground truth within the depth range; expected at "
+            f"least {MIN_POINTS}: another --depth-topic, or other --min-depth and --max-depth"
+        )
     try:
         return interpreter.fit(prediction, truth)
     except MessageError as error:
         raise SourceError(f"{source.name} cannot be aligned: {error}") from error
-
-
-def first_problem(source: PredictionSource, interpreter: Interpreter) -> str:
-    """Return what is wrong with the first prediction that can be read; empty if nothing is."""
-    for record in source:
-        if isinstance(record, PredictedFrame):
-            try:
-                interpreter.interpret(record.depth, record.confidence, record.ground_truth_m)
-            except MessageError as error:
-                return str(error)
-            return ""
-    return ""
 
 
 def describe(source: PredictionSource, interpreter: Interpreter) -> dict[str, object]:
@@ -145,7 +157,7 @@ def describe(source: PredictionSource, interpreter: Interpreter) -> dict[str, ob
     fitted = {}
     if interpreter.sigma_map is not None:
         saved = interpreter.sigma_map
-        fitted = {"calibration": saved.confidence_map.kind, "head": saved.distribution}
+        fitted = {"calibration": saved.confidence_map.name, "head": saved.distribution}
     return {
         "model": source.predictor,
         "method": "recorded",

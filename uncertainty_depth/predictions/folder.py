@@ -15,11 +15,15 @@ from uncertainty_depth.geometry.check import GeometryCheck
 from uncertainty_depth.messages.depth_images import as_ground_truth
 from uncertainty_depth.predictions.config import PredictionConfig
 from uncertainty_depth.predictions.maps import UNMATCHED_REASONS, check_sizes
+from uncertainty_depth.predictions.shown_images import ShownImage, fitted
 from uncertainty_depth.records import PredictedFrame, Skipped
 
 Floats = NDArray[np.float32]
 PREFIX = "predictions:"
-DEPTH, CONFIDENCE, GROUND_TRUTH, IMAGE = "depth", "confidence", "ground_truth", "image"
+DEPTH = "depth"
+CONFIDENCE = "confidence"
+GROUND_TRUTH = "ground_truth"
+IMAGE = "image"
 MAP_SUFFIXES = (".png", ".tif", ".tiff", ".npy")
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
 MILLIMETRES = 1000.0
@@ -105,12 +109,17 @@ class FolderPredictions:
         shape = (depth.shape[0], depth.shape[1])
         ground_truth_m = as_ground_truth(truth, shape)
         self.check.update(None, ground_truth_m)
-        image = self._image(name)
-        return PredictedFrame(index, depth, confidence, None, ground_truth_m, name, image)
+        shown = self._image(name, shape)
+        if shown is None:
+            return PredictedFrame(index, depth, confidence, None, ground_truth_m, name)
+        return PredictedFrame(index, depth, confidence, None, ground_truth_m, name, *shown)
 
-    def _image(self, name: str) -> NDArray[np.uint8] | None:
+    def _image(self, name: str, shape: tuple[int, int]) -> ShownImage | None:
         pixels = cv2.imread(str(self._images[name])) if name in self._images else None
-        return None if pixels is None else cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB)
+        if pixels is None:
+            return None
+        rgb = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB), np.uint8)
+        return fitted(rgb, shape, same_camera=True)
 
 
 def _parsed(notation: str) -> tuple[Path, float]:

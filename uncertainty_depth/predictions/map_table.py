@@ -7,7 +7,7 @@ from uncertainty_depth.calibration.scores import LABELS
 from uncertainty_depth.calibration.table import text
 from uncertainty_depth.predictions.calibrate import MapCalibration
 
-SHOWN = 5
+MAX_CANDIDATES = 5
 REFERENCES = {"identity": "sigma as it is", "constant": "constant sigma"}
 
 
@@ -30,16 +30,16 @@ def table(calibration: MapCalibration) -> str:
 
 def _candidates(calibration: MapCalibration) -> list[str]:
     held_out = calibration.held_out
-    ranked = sorted(held_out, key=lambda kind: held_out[kind]["crps"])
-    chosen = calibration.confidence_map.kind
-    kinds = dict.fromkeys([*ranked[:SHOWN], chosen, calibration.reference])
+    ranked = sorted(held_out, key=lambda name: held_out[name]["crps"])
+    chosen = calibration.confidence_map.name
+    names = dict.fromkeys([*ranked[:MAX_CANDIDATES], chosen, calibration.reference])
     lines = [
         f"{len(held_out)} maps, mean over the parts of the frames left out in turn; the smallest "
         "CRPS of those that harm nothing is chosen:",
         f"{'':44}{'CRPS (m)':>10}{'AUCE':>10}",
     ]
-    for kind in kinds:
-        found = held_out[kind]
-        mark = "   chosen" if kind == chosen else ""
-        lines.append(f"{kind:44}{found['crps']:10.4f}{found['auce']:10.4f}{mark}")
+    for name in names:
+        scores = held_out[name]
+        mark = "   chosen" if name == chosen else ""
+        lines.append(f"{name:44}{scores['crps']:10.4f}{scores['auce']:10.4f}{mark}")
     return lines

@@ -14,7 +14,10 @@ from uncertainty_depth.pretrained.depth_pro import DepthProBackbone, working_siz
 MIN_DEPTH_M = 1e-3
 DPT_MAX_DEPTH_M = 80.0
 DEPTH_PRO_MAX_DEPTH_M = 1e4
-FAMILIES = ("depth_anything", "depth_pro", "dpt", "glpn", "tipsv2_dpt", "zoedepth")
+PROMPTED = "prompt_depth_anything"
+"""Lin et al. 2025, "Prompting Depth Anything": it takes sparse depth, and gives its units."""
+PROMPTED_MAX_DEPTH_M = 80.0
+FAMILIES = ("depth_anything", "depth_pro", "dpt", "glpn", PROMPTED, "tipsv2_dpt", "zoedepth")
 STRIDE = {"depth_pro": 1, "glpn": 32, "swinv2": 32}
 """Input pixels per pixel of the deepest map, for encoders without a patch size; 1 for any size."""
 
@@ -64,11 +67,14 @@ def metric_range(config: PretrainedConfig) -> tuple[float, float] | None:
     to an unknown scale and shift. DPT with the head of DINOv2 (Oquab et al. 2024), recognised by
     its projection, gives metres, up to 10 indoors and 80 outdoors, which its config does not say.
     DepthPro (Bochkovskii et al. 2024) gives inverse depth up to a factor that follows from the
-    field of view, for which it may come with a model.
+    field of view, for which it may come with a model. Prompt Depth Anything gives the units of its
+    prompt, which here is metres.
     """
     is_metric_depth_anything = (
         config.model_type == "depth_anything" and config.depth_estimation_type == "metric"
     )
+    if config.model_type == PROMPTED:
+        return MIN_DEPTH_M, PROMPTED_MAX_DEPTH_M
     if config.model_type in ("glpn", "tipsv2_dpt") or is_metric_depth_anything:
         return MIN_DEPTH_M, float(config.max_depth)
     if config.model_type == "zoedepth":

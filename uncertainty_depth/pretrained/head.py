@@ -24,7 +24,8 @@ class Features(NamedTuple):
 
     Attributes:
         states: shallowest first, (B, C, h, w) maps, or (B, 1 + h w, C) tokens, the class token
-            first; DepthPro's last is the factor of its inverse depth.
+            first; DepthPro's last is the factor of its inverse depth, the last two of Prompt Depth
+            Anything are its prompt and the prompt's range and min.
         grid: rows and columns of patches.
     """
 
@@ -40,7 +41,8 @@ class HeadTrunk(NamedTuple):
         skips: the encoder's input to each further stage.
         deepest: the input of the first stage.
         grid: rows and columns of patches.
-        factor: (B, 1, 1), of each image's output, where the encoder gives one.
+        factor: (B, 1, 1), of each image's output, where the encoder gives one; (B, 2, 1) factor
+            and offset of a prompted model.
     """
 
     first: Tensor

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.network.encoder import TransformersModel, resize_maps
+from uncertainty_depth.pretrained.families import PROMPTED
 from uncertainty_depth.pretrained.head import Features, HeadTrunk, PretrainedHead, doubled
 from uncertainty_depth.pretrained.output_scaling import units_of
 
@@ -94,6 +95,46 @@ class DepthAnythingHead(DptHead):
     def depth(self, states: list[Tensor], trunk: HeadTrunk) -> Tensor:
         """See `PretrainedHead`."""
         return self.head(states, *trunk.grid)
+
+
+class PromptHead(DepthAnythingHead):
+    """Lin et al. 2025: as Depth Anything's; each stage also adds what it makes of the prompt.
+
+    Convolutions of the prompt have as many channels as the skip connection of their stage and its
+    size, and travel beside it.
+    """
+
+    def trunk(self, features: Features) -> HeadTrunk:
+        """See `PretrainedHead`; all that reads the prompt belongs to the trunk."""
+        *states, prompt, scale = features.states
+        deepest, *finer = self._maps(Features(tuple(states), features.grid))
+        first, *layers = self.layers
+        skips = []
+        for layer, finer_map in zip(layers, finer, strict=True):
+            residual = layer.residual_layer1(finer_map)
+            skips.append(torch.cat([residual, _prompted(layer, prompt, residual)], dim=1))
+        hidden = first.residual_layer2(deepest) + _prompted(first, prompt, deepest)
+        size = skips[0].shape[-2:]
+        start = first.projection(resize_maps(hidden, size, align_corners=True))
+        return HeadTrunk(start, tuple(skips), deepest, features.grid, scale)
+
+    def stage(self, number: int, x: Tensor, skip: Tensor, size: Sequence[int]) -> Tensor:
+        """See `PretrainedHead`."""
+        layer = self.layers[number]
+        residual, prompted = skip.chunk(2, dim=1)
+        hidden = layer.residual_layer2(x + residual) + prompted
+        return layer.projection(resize_maps(hidden, size, align_corners=True))
+
+    def depth(self, states: list[Tensor], trunk: HeadTrunk) -> Tensor:
+        """See `PretrainedHead`: the output is in the range of the prompt."""
+        assert trunk.factor is not None
+        span, low = trunk.factor.chunk(2, dim=1)
+        return super().depth(states, trunk).float() * span + low
+
+
+def _prompted(layer: TransformersModel, prompt: Tensor, like: Tensor) -> Tensor:
+    """Return what a stage makes of the prompt, (B, C, h, w) at the size of `like`."""
+    return layer.prompt_depth_layer(resize_maps(prompt, like.shape[-2:]))
 
 
 class TipsHead(FusionHead):
@@ -218,6 +259,7 @@ HEADS: dict[str, Callable[[TransformersModel, NetworkConfig], PretrainedHead]] =
     "depth_pro": DepthProHead,
     "dpt": DptHead,
     "glpn": GlpnHead,
+    PROMPTED: PromptHead,
     "tipsv2_dpt": TipsHead,
     "zoedepth": ZoeHead,
 }

@@ -8,17 +8,21 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.network.backbone import backbone_mapping
 from uncertainty_depth.network.decoder import raw_value
 from uncertainty_depth.network.depth_network import RELATIVE_SCALE, DepthNetwork
 from uncertainty_depth.network.encoder import Encoder, TransformersModel, resize_maps
-from uncertainty_depth.pretrained.families import encoder_of, patch_size
+from uncertainty_depth.network.sparse_fill import fill
+from uncertainty_depth.pretrained.families import PROMPTED, encoder_of, patch_size
 from uncertainty_depth.pretrained.head import Features, PretrainedHead
 from uncertainty_depth.pretrained.heads import HEADS
 
 START_WEIGHT = 0.1
+MIN_SPAN_M = 1e-6
+"""Range of a prompt that is the same everywhere, as in the model's own processor."""
 
 
 class PretrainedEncoder(Encoder):
@@ -34,6 +38,29 @@ class PretrainedEncoder(Encoder):
         height, width = pixels.shape[-2:]
         grid = (height // self.patch, width // self.patch)
         return Features(tuple(self._states(self.backbone, pixels)), grid)
+
+
+class PromptedEncoder(PretrainedEncoder):
+    """An encoder beside which sparse depth goes to the head, as its prompt.
+
+    The class of transformers scales each prompt to [0, 1] by its own min and max, in which a pixel
+    without depth would count as 0 m; so the prompt is made dense first.
+    """
+
+    def forward(self, image: Tensor) -> Any:
+        """Return the features of (B, 3 or 4, h, w) images: RGB in [0, 1], and metres.
+
+        Its last two states are the prompt in [0, 1], (B, 1, h, w), and its range and its min,
+        (B, 2, 1) metres, NaN where no depth is known: the model then knows no metres.
+        """
+        states, grid = super().forward(image[:, :3])
+        sparse_m = functional.pad(image, (0, 0, 0, 0, 0, 4 - image.shape[1]))[:, 3:]
+        dense_m = fill(sparse_m)
+        low = dense_m.amin(dim=(2, 3))
+        span = (dense_m.amax(dim=(2, 3)) - low).clamp_min(MIN_SPAN_M)
+        prompt = (dense_m - low[..., None, None]) / span[..., None, None]
+        scale = torch.where(low > 0, torch.cat([span, low], dim=1), torch.nan)[..., None]
+        return Features((*states, prompt.to(states[0].dtype), scale), grid)
 
 
 class PretrainedDepth(DepthNetwork):
@@ -53,7 +80,8 @@ class PretrainedDepth(DepthNetwork):
     def __init__(self, config: NetworkConfig, model: TransformersModel) -> None:
         super().__init__(config)
         self._model_config = backbone_mapping(model)
-        self.encoder = PretrainedEncoder(model)
+        is_prompted = model.config.model_type == PROMPTED
+        self.encoder = PromptedEncoder(model) if is_prompted else PretrainedEncoder(model)
         self.decoder = HEADS[model.config.model_type](model, config)
 
     @property

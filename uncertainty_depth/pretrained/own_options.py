@@ -10,6 +10,7 @@ from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.backbone import config_of
 from uncertainty_depth.pretrained.families import (
+    PROMPTED,
     image_size,
     is_depth_model,
     metric_range,
@@ -38,6 +39,8 @@ def own_options(backbone: str) -> dict[str, Any]:
     options = options_of_architecture(config.to_dict())
     preprocessing = read_preprocessing(backbone)
     options["input_size"] = input_size(preprocessing, image_size(config), patch_size(config))
+    if config.model_type == PROMPTED:
+        options["sparse_input"] = "lidar"
     depth_range = metric_range(config)
     if depth_range is not None:
         options["depth_range"] = depth_range
@@ -54,9 +57,9 @@ def options_of_architecture(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def own_options_of(
-    network: NetworkConfig, training: TrainingConfig, given: Container[str]
+    network: NetworkConfig, training: TrainingConfig, user_options: Container[str]
 ) -> dict[str, Any]:
-    """Return the defaults of the options that are not `given`.
+    """Return the defaults of the options that are not among `user_options`.
 
     They are the depth model's own, or, for multi_networks, those that its depth models agree on.
 
@@ -70,7 +73,9 @@ def own_options_of(
     names: set[str] = set()
     names.update(*options.values())
     names.discard("freeze_encoder")  # the members share no encoder
-    return {name: _common_value(name, options) for name in sorted(names) if name not in given}
+    return {
+        name: _common_value(name, options) for name in sorted(names) if name not in user_options
+    }
 
 
 def _common_value(name: str, options: Mapping[str, Mapping[str, Any]]) -> Any:

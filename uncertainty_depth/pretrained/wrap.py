@@ -7,7 +7,7 @@ from pathlib import Path
 
 from uncertainty_depth.config import UNTRAINED_METHODS, NetworkConfig
 from uncertainty_depth.errors import ConfigError, ModelError
-from uncertainty_depth.model_folder import folder
+from uncertainty_depth.model_folder import writing
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.backbone import make_backbone
 from uncertainty_depth.pretrained.families import metric_range
@@ -28,12 +28,28 @@ def wrap(output: Path, config: NetworkConfig, method: str = "") -> Path:
         ConfigError: an option needs training, or the method dropout.
         ModelError: there is no such model, it does not give metres, or `output` holds a model.
     """
+    method = method or ("mc_dropout" if config.dropout else "deterministic")
+    _check_needs_no_training(config, method)
+    model = make_backbone(config.backbone)
+    if metric_range(model.config) is None:
+        raise ModelError(
+            f"backbone {config.backbone!r} does not give depth in metres; "
+            "expected a metric depth model, or use train instead of wrap"
+        )
+    network = make_network(config, model)
+    record = {"source": "none: wrapped as it is"}
+    writing.create(output, network, record)
+    writing.write_member(output, MEMBER, network)
+    writing.set_members(output, [MEMBER], method)
+    return output
+
+
+def _check_needs_no_training(config: NetworkConfig, method: str) -> None:
     if config.head != "none" or config.dropout_type != "bernoulli":
         raise ConfigError(
             f"head is {config.head!r} and dropout_type {config.dropout_type!r}, which need "
             "training; expected 'none' and 'bernoulli'"
         )
-    method = method or ("mc_dropout" if config.dropout else "deterministic")
     if method not in UNTRAINED_METHODS:
         raise ConfigError(
             f"method is {method!r}, which needs training; "
@@ -43,15 +59,3 @@ def wrap(output: Path, config: NetworkConfig, method: str = "") -> Path:
         raise ConfigError(
             "method is 'mc_dropout', but dropout is 0; expected a rate above 0, or another method"
         )
-    model = make_backbone(config.backbone)
-    if metric_range(model.config) is None:
-        raise ModelError(
-            f"backbone {config.backbone!r} does not give depth in metres; "
-            "expected a metric depth model, or use train instead of wrap"
-        )
-    network = make_network(config, model)
-    record = {"source": "none: wrapped as it is"}
-    folder.create(output, network, record)
-    folder.write_member(output, MEMBER, network)
-    folder.set_members(output, [MEMBER], method)
-    return output

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from uncertainty_depth.errors import ConfigError
 
 CAMERA = "{camera}"
 """Stands for the camera's name in any launch argument."""
@@ -17,14 +19,25 @@ def camera_names(text: str) -> list[str]:
     Raises:
         ValueError: a name is given twice, or is no name of a namespace.
     """
-    names = text.replace(",", " ").split()
+    try:
+        return check_names(text.replace(",", " ").split())
+    except ConfigError as error:
+        raise ValueError(str(error)) from error
+
+
+def check_names(names: Sequence[str]) -> list[str]:
+    """Return the names.
+
+    Raises:
+        ConfigError: a name is given twice, or is no name of a namespace.
+    """
     for name in names:
         if names.count(name) > 1 or not name.replace("/", "_").isidentifier():
-            raise ValueError(
-                f"cameras is {text!r}; expected different names of letters, digits and _, "
-                f"e.g. 'front rear'; {name!r} is not"
+            raise ConfigError(
+                f"cameras is {' '.join(names)!r}; expected different names of letters, digits and "
+                f"_, e.g. 'front rear'; {name!r} is not"
             )
-    return names
+    return list(names)
 
 
 def arguments_of_camera(camera: str, arguments: Mapping[str, str]) -> dict[str, str]:
@@ -49,3 +62,28 @@ def arguments_of_camera(camera: str, arguments: Mapping[str, str]) -> dict[str, 
     return {
         name: value.replace(CAMERA, camera) for name, value in values.items() if CAMERA in value
     }
+
+
+def topics_of_camera(camera: str, topics: Mapping[str, str]) -> dict[str, str]:
+    """Return the remappings of a camera in a node that serves several.
+
+    Args:
+        camera: its name, the namespace of its topics below the node's.
+        topics: what each topic of a node is remapped to, `CAMERA` in some; a relative name is in
+            the camera's namespace, as if it had a node of its own there.
+    """
+    remappings = {}
+    for topic, name in topics.items():
+        own = name.replace(CAMERA, camera)
+        remappings[f"{camera}/{topic}"] = own if own.startswith("/") else f"{camera}/{own}"
+    return remappings
+
+
+def refuse_camera_in(parameters: Mapping[str, str]) -> None:
+    """Raise `ValueError` where a parameter of a node for several cameras has `CAMERA` in it."""
+    for name, text in parameters.items():
+        if CAMERA in text:
+            raise ValueError(
+                f"{name} is {text!r}, but one_process has one {name} for all cameras; expected it "
+                f"without {CAMERA}, or one_process:=false"
+            )

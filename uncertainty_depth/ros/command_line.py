@@ -74,7 +74,8 @@ published topics:
   /diagnostics               diagnostic_msgs/DiagnosticArray  rates, latencies, and every dropped
                                                               frame with its reason
 
-on demand: published only while someone subscribes.
+on demand: published only while someone subscribes. With the parameter cameras all but
+/diagnostics are once in the namespace of each camera, ~/ too: front/depth_node/latency_ms.
 
 services, beside those of a lifecycle node:
   ~/enable                   std_srvs/SetBool                 load the model, subscribe; false:
@@ -100,6 +101,8 @@ subscribed topics:
   depth/prediction_info      diagnostic_msgs/DiagnosticArray  correction of sigma in force
   lidar/points               sensor_msgs/PointCloud2          ground truth, nearest stamp within
                                                               max_time_difference
+  lidar2/points, ...         sensor_msgs/PointCloud2          of further LiDARs, with the parameter
+                                                              lidars, merged with the first
   ground_truth/image         sensor_msgs/Image                instead, with use_ground_truth_image
   ground_truth/camera_info   sensor_msgs/CameraInfo           rectifies raw ground_truth/image
   /tf                        tf2_msgs/TFMessage               pose of the LiDAR, where

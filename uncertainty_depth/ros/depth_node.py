@@ -5,62 +5,36 @@ from __future__ import annotations
 
 import sys
 import time
-import traceback
 from collections.abc import Callable
 from concurrent.futures import wait
+from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
 from rclpy.context import Context
 from rclpy.executors import Executor, SingleThreadedExecutor
-from rclpy.qos import QoSProfile
-from sensor_msgs.msg import CameraInfo, CompressedImage, Image
-from std_msgs.msg import Header
 
 from uncertainty_depth.config import DepthNodeConfig
-from uncertainty_depth.errors import ConfigError, MessageError
-from uncertainty_depth.messages.images import decode_image, to_rgb
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.messages.images import to_rgb
 from uncertainty_depth.model_location import check_location
 from uncertainty_depth.process_resources import MIB
-from uncertainty_depth.ros.depth_outputs import DepthOutputs
-from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
-from uncertainty_depth.ros.extrinsics import create_extrinsics
-from uncertainty_depth.ros.input_watch import InputWatch
-from uncertainty_depth.ros.lidar_input import TOPIC as LIDAR_TOPIC
-from uncertainty_depth.ros.lidar_input import LidarInput
-from uncertainty_depth.ros.managed_node import ACTIVE, ManagedNode
-from uncertainty_depth.ros.messages import age_s
-from uncertainty_depth.ros.node_camera import NodeCamera
-from uncertainty_depth.ros.predictions import Predictions
-from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
+from uncertainty_depth.ros.batches import Batches
+from uncertainty_depth.ros.camera_frame import CameraFrame, deactivated
+from uncertainty_depth.ros.camera_names import check_names
+from uncertainty_depth.ros.camera_pipeline import CameraPipeline
+from uncertainty_depth.ros.managed_node import ManagedNode
 from uncertainty_depth.ros.teardown import take_down
-from uncertainty_depth.ros.watched_input import WatchedInput
-from uncertainty_depth.ros.within_memory import free_memory, within_memory
+from uncertainty_depth.ros.within_memory import free_memory
 from uncertainty_depth.ros.worker import Worker
 from uncertainty_depth.shipped_model import model_path
 
 if TYPE_CHECKING:
-    from uncertainty_depth.calibration.half_widths import HalfWidths
-    from uncertainty_depth.geometry.camera import Camera
     from uncertainty_depth.inference.predictor import Predictor
-    from uncertainty_depth.records import DepthPrediction
 
-LOG_EVERY_S = 5.0
 FINISH_S = 2.0
-CLOCK_MISSING_AGE_S = 3600.0
-MIN_DDS_DEPTH = 10
-"""Messages the middleware keeps at least: the worker, which counts what it drops, gets bursts."""
-IMAGE_TOPICS = {False: (Image, "image"), True: (CompressedImage, "image/compressed")}
-"""Type and name of the image topic by the parameter `compressed_input`."""
 DESCRIBED = ("method", "component", "samples", "precision", "calibration")
 """What the diagnostics tell of the model's description."""
-INPUT_PARAMETERS = ("queue_size", "reliable_input", "compressed_input")
-
-
-def image_qos(config: DepthNodeConfig) -> QoSProfile:
-    """Return the quality of service of the camera image subscription."""
-    return sensor_qos(max(MIN_DDS_DEPTH, config.queue_size), config.reliable_input)
 
 
 def load_predictor(config: DepthNodeConfig) -> Predictor:
@@ -89,11 +63,24 @@ def device_memory_mib() -> int:
     return torch.cuda.memory_reserved() // MIB
 
 
-class DepthNode(ManagedNode[DepthNodeConfig]):
-    """Publishes depth and sigma of every camera image.
+def description_of(predictor: Predictor, config: DepthNodeConfig) -> dict[str, Any]:
+    """Return what the evaluator must know of the model and of its input."""
+    if predictor.sparse_input is None:
+        return predictor.describe()
+    withheld = {name: getattr(config, name) for name in ("held_out_fraction", "held_out_by")}
+    return {**predictor.describe(), **withheld}
 
-    Callbacks only queue the newest images. One worker thread decodes, infers and publishes, so
-    that the executor stays free. Configured, the node holds the model; active, it subscribes.
+
+class DepthNode(ManagedNode[DepthNodeConfig]):
+    """Publishes depth and sigma of every image of one camera, or of several in one batch.
+
+    Callbacks only queue the newest images. One worker thread takes at most one image of each
+    camera, whatever waits, predicts them together and publishes, so that the executor stays free.
+    Configured, the node holds the model; active, it subscribes.
+
+    Attributes:
+        cameras: in the namespaces that the parameter `cameras` names; one, in the node's own,
+            where it is empty.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -109,28 +96,12 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             ModelError: the model cannot be used.
         """
         super().__init__("depth_node", DepthNodeConfig, **options)
-        self.health = Health()
-        self._camera = NodeCamera(self)
-        self._outputs = DepthOutputs(self)
-        self._predictions = Predictions(self)
-        self._qos = SubscriptionQos(self)
-        self._qos.declare([topic for _, topic in IMAGE_TOPICS.values()], image_qos(self.config))
-        self._qos.declare([LIDAR_TOPIC], sensor_qos(1, self.config.reliable_input))
         self._predictor: Predictor | None = None
-        self._unfamiliarity: float | None = None  # of the latest frame
-        self._worker: Worker[Image | CompressedImage] | None = None
-        self._images: WatchedInput | None = None
-        self._camera_info: WatchedInput | None = None
-        self._lidar: LidarInput | None = None
-        self._watch = InputWatch(self, self._inputs)
-        self._diagnostics = DiagnosticsPublisher(
-            self,
-            self.health,
-            self._awaited,
-            self._facts,
-            self.standing,
-            lambda: self._watch.problems,
-        )
+        self._worker: Worker[None] | None = None
+        self._batches = Batches()
+        self._in_hand: tuple[CameraPipeline, ...] = ()
+        names = check_names(self.config.cameras) or [""]
+        self.cameras = tuple(CameraPipeline(self, name, self._facts, self._wake) for name in names)
         self.autostart()
 
     @staticmethod
@@ -152,231 +123,143 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             )
         self._predictor = predictor = load_or_free(self.config)
         to_rgb()  # before the first image: it tries cv_bridge in a child process
-        self._outputs.publish_model(self._description(predictor, self.config))
-        self._worker = Worker(
-            self._process, lambda _, reason: self.health.drop(reason), self.config.queue_size
-        )
+        for camera in self.cameras:
+            camera.outputs.publish_model(description_of(predictor, self.config))
+            camera.queue.capacity = self.config.queue_size
+        self._worker = Worker(lambda _: self._predict_waiting(), lambda *_: None)
         self.get_logger().info(
             f"{predictor.method} on {predictor.device}, model {self.config.model}"
         )
 
     def _activate(self) -> None:
-        """Subscribe to images and their camera info, and to the LiDAR where the model takes it."""
-        if self._predictor is not None and self._predictor.sparse_input is not None:
-            self._lidar = LidarInput(self, self.health, self._qos, self.config)
-        self._camera_info = WatchedInput(
-            self,
-            self.health,
-            self._qos,
-            CameraInfo,
-            "camera_info",
-            self._camera.add,
-            sensor_qos(1, reliable=False),
-            once=True,
-            purpose="rectified images, points and the camera infos of the maps",
-        )
-        self._images = self._subscribe(self.config)
+        """Subscribe to the images of every camera, and to what its model takes beside them."""
+        predictor = self._predictor
+        lidar_range = None
+        if predictor is not None and predictor.sparse_input is not None:
+            lidar_range = predictor.depth_range
+        for camera in self.cameras:
+            camera.inputs.subscribe(self.config, lidar_range)
 
     def _deactivate(self) -> None:
-        """Unsubscribe, and wait for the frame in hand, which is dropped as all that wait are."""
-        inputs = self._inputs()
-        lidar = self._lidar
-        self._images = None
-        self._camera_info = None
-        self._lidar = None
-        for watched in inputs:
-            watched.close()
-        if lidar is not None:
-            lidar.extrinsics.close()
+        """Unsubscribe, and wait for the frames in hand, which are dropped as all that wait are."""
+        for camera in self.cameras:
+            camera.unsubscribe()
         if self._worker is not None:
             wait([self._worker.call(lambda: None)], FINISH_S)
 
     def _free(self) -> None:
         """Forget the model, and give its memory back."""
-        if self._worker is not None and not self._worker.stop(FINISH_S):
-            self.health.drop("shutdown")
+        self._stop_worker()
         self._worker = None
         self._predictor = None
         free_memory()
 
-    def _inputs(self) -> tuple[WatchedInput, ...]:
-        lidar = None if self._lidar is None else self._lidar.watched
-        return tuple(item for item in (self._images, self._camera_info, lidar) if item is not None)
+    def _stop_worker(self) -> None:
+        """End the worker's thread; what it has not finished in time is dropped."""
+        if self._worker is not None and not self._worker.stop(FINISH_S):
+            for camera in self._in_hand:
+                camera.health.drop("shutdown")
+        for camera in self.cameras:
+            camera.queue.clear("shutdown")
 
-    def _subscribe(self, config: DepthNodeConfig) -> WatchedInput:
-        message_type, topic = IMAGE_TOPICS[config.compressed_input]
-        return WatchedInput(
-            self, self.health, self._qos, message_type, topic, self._on_image, image_qos(config)
-        )
+    def _wake(self) -> bool:
+        """Tell the worker that an image waits; return whether there is a worker."""
+        worker = self._worker
+        if worker is None:
+            return False
+        worker.put(None)
+        return True
 
-    def _on_image(self, message: Image | CompressedImage) -> None:
-        self.health.count("received")
-        if self._worker is None:
-            self.health.drop("deactivated")
-        else:
-            self._worker.put(message)
-
-    def _process(self, message: Image | CompressedImage) -> None:
-        try:
-            self._predict(message)
-        except MessageError as error:
-            self._drop(error.reason, str(error))
-        except Exception:  # e.g. out of memory: the next image may pass
-            if self.context.ok():
-                self._drop("failed", traceback.format_exc())
-            else:
-                self.health.drop("shutdown")
-
-    def _predict(self, message: Image | CompressedImage) -> None:
+    def _predict_waiting(self) -> None:
+        """Predict one image of each camera that has any, in one batch, and publish its maps."""
         start_s = time.perf_counter()
         config = self.config
-        predictor = self._active_predictor()
-        self._check_age(message.header, config.max_frame_age)
-        image, camera = self._camera.view(decode_image(message), config.distorted_images)
-        lidar = self._lidar
-        sparse_m = None if lidar is None else lidar.sparse_depth(message.header, camera, config)
-        prediction, info = within_memory(
-            predictor,
-            lambda: self._predictions.predict(
-                predictor, image, message.header, camera, config, sparse_m
-            ),
-        )
-        self._active_predictor()
-        self._predictions.publish(info, message.header)
-        self._outputs.publish(prediction, message.header, camera)
-        latency_ms = age_s(self, message.header) * 1e3
-        processing_ms = (time.perf_counter() - start_s) * 1e3
-        self._predictions.finished(info, processing_ms)
-        self._outputs.publish_times(latency_ms, processing_ms)
-        self.health.count("processed")
-        self._unfamiliarity = prediction.unfamiliarity
-        if prediction.unfamiliarity is not None and prediction.unfamiliarity > 1:
-            self.health.count("unfamiliar")
-        self.health.latency(latency_ms)
-        half_widths = info.half_widths or predictor.half_widths
-        self._publish_views(half_widths, prediction, image, message.header, camera)
-
-    @staticmethod
-    def _description(predictor: Predictor, config: DepthNodeConfig) -> dict[str, Any]:
-        """Return what the evaluator must know of the model and of its input."""
-        if predictor.sparse_input is None:
-            return predictor.describe()
-        withheld = {name: getattr(config, name) for name in ("held_out_fraction", "held_out_by")}
-        return {**predictor.describe(), **withheld}
-
-    def _active_predictor(self) -> Predictor:
-        """Return the model; raise `MessageError` where the node was deactivated meanwhile."""
-        if self._predictor is None or self._images is None:
-            raise MessageError("deactivated", "the node was deactivated before its turn came")
-        return self._predictor
-
-    def _check_age(self, header: Header, max_age_s: float) -> None:
-        age = age_s(self, header)
-        if 0 < max_age_s < age:
-            is_other_clock = age > CLOCK_MISSING_AGE_S
-            hint = "; playing a bag needs use_sim_time and /clock" if is_other_clock else ""
-            raise MessageError(
-                "stale",
-                f"an image was {age:.3f} s old, more than max_frame_age {max_age_s} s{hint}",
-            )
-
-    def _publish_views(
-        self,
-        half_widths: HalfWidths,
-        prediction: DepthPrediction,
-        image: NDArray[np.uint8],
-        header: Header,
-        camera: Camera | None,
-    ) -> None:
-        """Publish points and color images. The maps are out: a failure drops no frame."""
+        taken = [(camera, camera.take(config)) for camera in self.cameras]
+        batch = [(camera, frame) for camera, frame in taken if frame is not None]
+        self._in_hand = tuple(camera for camera, _ in batch)
         try:
-            half_width = half_widths.at(self.config.coverage)
-            self._outputs.views.publish(prediction, header, camera, self.config, half_width, image)
-        except Exception as error:
-            self.health.count("views_failed")
-            if self.context.ok():
-                self.get_logger().warning(
-                    f"points or color images failed: {error}", throttle_duration_sec=LOG_EVERY_S
-                )
+            if batch:
+                self._predict(batch, start_s)
+        finally:
+            self._in_hand = ()
+            if any(len(camera.queue) for camera in self.cameras):
+                self._wake()
 
-    def _drop(self, reason: str, sentence: str) -> None:
-        self.health.drop(reason)
-        self.get_logger().warning(
-            f"dropped ({reason}): {sentence}", throttle_duration_sec=LOG_EVERY_S
+    def _predict(self, batch: list[tuple[CameraPipeline, CameraFrame]], start_s: float) -> None:
+        predictor = self._predictor
+        if predictor is None:
+            for camera, _ in batch:
+                camera.fail(deactivated())
+            return
+        samples = self._batches.choose(predictor, self.config.frame_budget_ms, len(batch))
+        results = self._batches.predict(
+            predictor, [frame.observation for _, frame in batch], samples
         )
+        views: list[Callable[[], None]] = []
+        for (camera, frame), result in zip(batch, results, strict=True):
+            if isinstance(result, Exception):
+                camera.fail(result)
+                continue
+            published = camera.publish(frame, result, predictor, samples, start_s)
+            if published is not None:
+                views.append(partial(camera.publish_views, published))
+        if views:
+            milliseconds = (time.perf_counter() - start_s) * 1e3
+            self._batches.finished(samples, len(batch), milliseconds)
+        for publish_views in views:
+            publish_views()
+
+    def _prepare_change(self, old: DepthNodeConfig, new: DepthNodeConfig) -> Callable[[], None]:
+        if old.cameras != new.cameras:
+            raise ConfigError(
+                f"cameras is fixed for the life of the node; expected {list(old.cameras)}, or the "
+                "node to be started again"
+            )
+        return super()._prepare_change(old, new)
 
     def _prepare(self, old: DepthNodeConfig, new: DepthNodeConfig) -> Callable[[], None]:
         """Check a new config with the model, which is loaded again only for another method."""
         current = self._predictor
-        worker = self._worker
-        if current is None or worker is None:
+        if current is None:
             raise ConfigError("the node has no model")
         is_same_method = (new.method or current.model.method) == current.method
         predictor = current if is_same_method else load_or_free(new)
         predictor.check(new)
-        has_new_input = any(getattr(old, name) != getattr(new, name) for name in INPUT_PARAMETERS)
-        lidar = self._lidar
-        extrinsics = None
-        places = [(config.lidar_to_camera, config.fixed_frame) for config in (old, new)]
-        if lidar is not None and places[0] != places[1]:
-            extrinsics = create_extrinsics(self, new, False)
+        changes = [camera.inputs.prepare(old, new) for camera in self.cameras]
 
         def apply() -> None:
-            before = predictor.config
-            predictor.config = new
-            previous = self._images
-            try:
-                if has_new_input and previous is not None:
-                    self._images = self._subscribe(new)
-                self._outputs.publish_model(self._description(predictor, new))
-            except Exception:
-                predictor.config = before
-                self._replace_images(previous)
-                raise
-            if previous is not None and previous is not self._images:
-                previous.close()
-            if lidar is not None and extrinsics is not None:
-                former = lidar.extrinsics
-                lidar.extrinsics = extrinsics
-                former.close()
+            with ExitStack() as undo:
+                undo.callback(setattr, predictor, "config", predictor.config)
+                predictor.config = new
+                for change in changes:
+                    undo.callback(change.undo)
+                    change.apply()
+                for camera in self.cameras:
+                    camera.outputs.publish_model(description_of(predictor, new))
+                undo.pop_all()  # nothing failed
+            for camera, change in zip(self.cameras, changes, strict=True):
+                change.finish()
+                camera.queue.capacity = new.queue_size
             self._predictor = predictor
-            worker.capacity = new.queue_size
 
         return apply
 
-    def _replace_images(self, images: WatchedInput | None) -> None:
-        """Go back to an earlier subscription."""
-        if self._images is not None and self._images is not images:
-            self._images.close()
-        self._images = images
-
-    def _awaited(self) -> tuple[str, ...]:
-        return ("received",) if self.state == ACTIVE else ()
-
     def _facts(self) -> dict[str, object]:
-        facts: dict[str, object] = {
-            "state": self.state,
-            "camera_info": self._camera.description(),
-            "depth_subscribers": self._outputs.depth.get_subscription_count(),
-            "uncertainty_subscribers": self._outputs.sigma.get_subscription_count(),
+        predictor = self._predictor
+        if predictor is None:
+            return {}
+        description = predictor.describe()
+        return {
+            "device": predictor.device,
+            "device_memory_mib": device_memory_mib(),
+            **{name: description[name] for name in DESCRIBED if name in description},
         }
-        if self._worker is not None:
-            facts["waiting"] = self._worker.waiting()
-        if self._images is not None:
-            facts["image_publishers"] = self.count_publishers(self._images.name)
-            facts["image_stamp_age_s"] = f"{self._images.last_age_s:.3f}"
-        if self._predictor is not None:
-            facts["device"] = self._predictor.device
-            facts["device_memory_mib"] = device_memory_mib()
-            description = self._predictor.describe()
-            facts |= {name: description[name] for name in DESCRIBED if name in description}
-        if self._unfamiliarity is not None:
-            facts["unfamiliarity"] = f"{self._unfamiliarity:.2f}"
-        return facts | self._predictions.facts()
 
     def close(self) -> str:
-        """Shut down: finish the current frame, drop the queue, return the counts of all frames."""
-        if self._worker is not None and not self._worker.stop(FINISH_S):
-            self.health.drop("shutdown")
+        """Shut down: finish the frames in hand, drop the queues, return the counts of all frames.
+
+        Of several cameras each has its line.
+        """
+        self._stop_worker()
         take_down(self.destroy_node)
-        return ", ".join(f"{count} {name}" for name, count in self.health.counts().items())
+        return "\n".join(camera.summary() for camera in self.cameras)

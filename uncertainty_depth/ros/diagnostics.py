@@ -153,6 +153,7 @@ class DiagnosticsPublisher:
         facts: Callable[[], Mapping[str, object]],
         standing: Callable[[], tuple[bytes, str] | None] = lambda: None,
         problems: Callable[[], Sequence[str]] = tuple,
+        name: str = "",
     ) -> None:
         """Start publishing.
 
@@ -163,8 +164,10 @@ class DiagnosticsPublisher:
             facts: returns further values to publish: device, samples, queue and the like.
             standing: returns level and message where the node is not at work.
             problems: returns sentences of what else is wrong, each with what to do.
+            name: of the status; empty: the node's.
         """
         self._node = node
+        self._name = name or node.get_fully_qualified_name().lstrip("/")
         self._health = health
         self._awaited = awaited
         self._facts = facts
@@ -200,10 +203,9 @@ class DiagnosticsPublisher:
             values["memory_mib"] = f"{resources.memory_mib:.0f}"
             values["threads"] = str(resources.threads)
         values |= {name: str(value) for name, value in self._facts().items()}
-        name = self._node.get_fully_qualified_name().lstrip("/")
         return DiagnosticStatus(
             level=level,
-            name=name,
+            name=self._name,
             message=sentence,
             values=[KeyValue(key=key, value=text) for key, text in values.items()],
         )

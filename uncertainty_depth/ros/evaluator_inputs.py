@@ -16,17 +16,17 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.records import Skipped
 from uncertainty_depth.ros.diagnostics import Health
+from uncertainty_depth.ros.ground_truth_topics import (
+    IMAGE_TOPIC,
+    LIDAR_TOPICS,
+    ground_truth_topics,
+)
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
 from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
 from uncertainty_depth.ros.watched_input import WatchedInput
 
 Step = Callable[[], "list[Scored | Skipped]"]
 """Takes one message in, on the thread that owns the evaluation."""
-GROUND_TRUTH: dict[bool, tuple[type, str]] = {
-    False: (PointCloud2, "lidar/points"),
-    True: (Image, "ground_truth/image"),
-}
-"""Message type and topic, by `use_ground_truth_image`."""
 
 
 class EvaluatorInputs:
@@ -56,7 +56,8 @@ class EvaluatorInputs:
         self._live = live
         self._queue = queue
         self._qos = qos
-        self._subscriptions: list[WatchedInput] = []
+        self._maps: list[WatchedInput] = []
+        self.ground_truths: list[WatchedInput] = []
         self._ground_truth_info: Subscription | None = None
         try:
             self._subscribe_all(config)
@@ -68,45 +69,42 @@ class EvaluatorInputs:
         live = self._live
         self._ground_truth_info = self._subscribe_ground_truth_info()
         qos = sensor_qos(config.queue_size, True)
-        self._subscribe(Image, "depth/image_rect", live.add_depth, qos)
-        self._subscribe(Image, "uncertainty/image_rect", live.add_sigma, qos)
-        self._subscribe(CameraInfo, "depth/camera_info", live.add_camera_info, qos, once=True)
-        ground_truth_topics = [topic for _, topic in GROUND_TRUTH.values()]
-        self._qos.declare(
-            ground_truth_topics, sensor_qos(config.queue_size, config.reliable_input)
+        self._maps.append(self._subscribe(Image, "depth/image_rect", live.add_depth, qos))
+        self._maps.append(self._subscribe(Image, "uncertainty/image_rect", live.add_sigma, qos))
+        self._maps.append(
+            self._subscribe(CameraInfo, "depth/camera_info", live.add_camera_info, qos, once=True)
         )
-        self._subscribe_ground_truth(config)
-
-    @property
-    def ground_truth(self) -> WatchedInput:
-        """The input of clouds or ground truth images."""
-        return self._subscriptions[-1]
+        self._qos.declare(
+            (*LIDAR_TOPICS[: config.lidars], IMAGE_TOPIC),
+            sensor_qos(config.queue_size, config.reliable_input),
+        )
+        self._subscribe_ground_truths(config, self.ground_truths)
 
     @contextmanager
     def replacement(self, config: EvaluatorNodeConfig) -> Iterator[None]:
         """Subscribe to ground truth by other parameters; back to the former where that fails."""
-        previous = self.ground_truth
-        self._subscribe_ground_truth(config)
+        replacements: list[WatchedInput] = []
         try:
+            self._subscribe_ground_truths(config, replacements)
             yield
         except Exception:
-            self._subscriptions.pop().close()
+            _close(replacements)
             raise
-        self._subscriptions.remove(previous)
-        previous.close()
+        previous = self.ground_truths
+        self.ground_truths = replacements
+        _close(previous)
 
     def close(self) -> None:
         """End all subscriptions."""
-        for watched in self._subscriptions:
-            watched.close()
-        self._subscriptions.clear()
+        _close(self._maps)
+        _close(self.ground_truths)
         if self._ground_truth_info is not None:
             self._node.destroy_subscription(self._ground_truth_info)
             self._ground_truth_info = None
 
     def watched(self) -> tuple[WatchedInput, ...]:
         """Return the inputs without which nothing is scored."""
-        return tuple(self._subscriptions)
+        return (*self._maps, *self.ground_truths)
 
     def _subscribe_ground_truth_info(self) -> Subscription:
         topic = "ground_truth/camera_info"
@@ -115,10 +113,15 @@ class EvaluatorInputs:
             CameraInfo, topic, self._live.add_ground_truth_info, qos
         )
 
-    def _subscribe_ground_truth(self, config: EvaluatorNodeConfig) -> None:
-        message_type, topic = GROUND_TRUTH[config.use_ground_truth_image]
+    def _subscribe_ground_truths(
+        self, config: EvaluatorNodeConfig, subscriptions: list[WatchedInput]
+    ) -> None:
+        """Subscribe to the clouds of every LiDAR, or to ground truth images."""
+        message_type = Image if config.use_ground_truth_image else PointCloud2
         qos = sensor_qos(config.queue_size, config.reliable_input)
-        self._subscribe(message_type, topic, self._live.add_ground_truth, qos)
+        for lidar, topic in enumerate(ground_truth_topics(config)):
+            add = partial(self._live.add_ground_truth, lidar=lidar)
+            subscriptions.append(self._subscribe(message_type, topic, add, qos))
 
     def _subscribe(
         self,
@@ -127,13 +130,13 @@ class EvaluatorInputs:
         add: Callable[[Any], list[Scored | Skipped]],
         qos: QoSProfile,
         once: bool = False,
-    ) -> None:
+    ) -> WatchedInput:
         def receive(message: object) -> None:
             self._health.count("received")
             self._health.count(f"received.{topic}")
             self._queue(partial(add, message))
 
-        watched = WatchedInput(
+        return WatchedInput(
             self._node,
             self._health,
             self._qos,
@@ -144,4 +147,9 @@ class EvaluatorInputs:
             once=once,
             purpose="scores",
         )
-        self._subscriptions.append(watched)
+
+
+def _close(subscriptions: list[WatchedInput]) -> None:
+    for watched in subscriptions:
+        watched.close()
+    subscriptions.clear()

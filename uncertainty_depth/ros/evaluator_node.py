@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.context import Context
@@ -16,12 +17,14 @@ from std_srvs.srv import Trigger
 from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
-from uncertainty_depth.ros.evaluator_inputs import GROUND_TRUTH, EvaluatorInputs
+from uncertainty_depth.ros.evaluator_inputs import EvaluatorInputs
 from uncertainty_depth.ros.evaluator_options import differ
 from uncertainty_depth.ros.evaluator_run import EvaluatorRun
+from uncertainty_depth.ros.ground_truth_topics import ground_truth_topics
 from uncertainty_depth.ros.input_watch import InputWatch
 from uncertainty_depth.ros.managed_node import ACTIVE, ManagedNode, reason_of
-from uncertainty_depth.ros.qos import LATCHED_QOS, SubscriptionQos
+from uncertainty_depth.ros.predictions import INFO_TOPIC
+from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS, SubscriptionQos
 from uncertainty_depth.ros.score_outputs import ScoreOutputs
 from uncertainty_depth.ros.teardown import take_down
 from uncertainty_depth.ros.watched_input import WatchedInput
@@ -58,6 +61,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         self.create_service(Trigger, "~/reset", self._on_reset, callback_group=services)
         self.create_service(Trigger, "~/save", self._on_save, callback_group=services)
         self.create_subscription(String, "depth/model", self._on_model, LATCHED_QOS)
+        self.create_subscription(DiagnosticArray, INFO_TOPIC, self._on_prediction_info, OUTPUT_QOS)
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(PERIOD_S, self._on_timer, clock=clock)
         self.autostart()
@@ -114,6 +118,10 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         if self._run is not None:
             self._run.on_model(message)
 
+    def _on_prediction_info(self, message: DiagnosticArray) -> None:
+        if self._run is not None:
+            self._run.on_prediction_info(message)
+
     def _on_timer(self) -> None:
         if self._run is None:
             return
@@ -138,8 +146,8 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
 
     def _source(self) -> str:
         depth = self.resolve_topic_name("depth/image_rect")
-        _, topic = GROUND_TRUTH[self.config.use_ground_truth_image]
-        return f"live: {depth} against {self.resolve_topic_name(topic)}"
+        topics = map(self.resolve_topic_name, ground_truth_topics(self.config))
+        return f"live: {depth} against {', '.join(topics)}"
 
     def _prepare(self, old: EvaluatorNodeConfig, new: EvaluatorNodeConfig) -> Callable[[], None]:
         """Check new parameters, and return what applies them."""
@@ -159,13 +167,8 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
     def _awaited(self) -> tuple[str, ...]:
         if self.state != ACTIVE:
             return ()
-        _, ground_truth = GROUND_TRUTH[self.config.use_ground_truth_image]
-        return (
-            "received.depth/image_rect",
-            "received.uncertainty/image_rect",
-            f"received.{ground_truth}",
-            "evaluated",
-        )
+        inputs = ("depth/image_rect", "uncertainty/image_rect", *ground_truth_topics(self.config))
+        return (*(f"received.{topic}" for topic in inputs), "evaluated")
 
     def _facts(self) -> dict[str, object]:
         facts: dict[str, object] = {"state": self.state}

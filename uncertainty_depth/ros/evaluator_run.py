@@ -10,23 +10,28 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from std_msgs.msg import String
 
 from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.evaluation.requirements import Requirement, requirements_of
+from uncertainty_depth.messages.online_calibration import PREDICTION, read_info, status_values
+from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.records import Skipped
 from uncertainty_depth.ros.diagnostics import LATE_AFTER_S, Health
-from uncertainty_depth.ros.evaluator_inputs import GROUND_TRUTH, Step
+from uncertainty_depth.ros.evaluator_inputs import Step
 from uncertainty_depth.ros.evaluator_options import check_options, check_output, differ
 from uncertainty_depth.ros.evaluator_reports import EvaluatorReports
 from uncertainty_depth.ros.extrinsics import Extrinsics, create_extrinsics
+from uncertainty_depth.ros.ground_truth_topics import ground_truth_topics
 from uncertainty_depth.ros.live_calibration import LiveCalibration
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
 from uncertainty_depth.ros.live_verdict import LiveVerdict
 from uncertainty_depth.ros.model_description import held_out_rule, model_description
 from uncertainty_depth.ros.pooled_metrics import PooledMetrics
+from uncertainty_depth.ros.predictions import INFO_TOPIC
 from uncertainty_depth.ros.run_state import RunState
 from uncertainty_depth.ros.score_outputs import ScoreOutputs
 from uncertainty_depth.ros.worker import Worker
@@ -34,8 +39,8 @@ from uncertainty_depth.ros.worker import Worker
 LOG_EVERY_S = 5.0
 RECENT_FRAMES = 100
 COVERAGE = "uncertainty.coverage_"
-STREAMS = 4
-"""Topics that share the queue: it has room for `queue_size` messages of each."""
+STREAMS_OF_PREDICTIONS = 3
+"""Topics that share the queue with those of ground truth."""
 
 
 class EvaluatorRun:
@@ -77,21 +82,9 @@ class EvaluatorRun:
         self._node = node
         self._health = health
         self._outputs = outputs
-        extrinsics = create_extrinsics(node, config, config.use_ground_truth_image)
-        try:
-            self._state = RunState(config)
-            resumed = self._state.resumed
-            self.live = LiveEvaluation(
-                config,
-                extrinsics,
-                self._state.create_table,
-                None if resumed is None else resumed.evaluation,
-            )
-        except Exception:
-            extrinsics.close()
-            raise
+        self._state, self.live = _start_or_resume(node, config, self._is_described)
         self.worker: Worker[Step] = Worker(
-            self._take, lambda _, reason: health.drop(reason), STREAMS * config.queue_size
+            self._take, lambda _, reason: health.drop(reason), _capacity(config)
         )
         self.reports = EvaluatorReports(
             node,
@@ -128,6 +121,22 @@ class EvaluatorRun:
         self.reports.model = description
         self.worker.post(partial(self.live.set_held_out, rule))
 
+    def on_prediction_info(self, message: DiagnosticArray) -> None:
+        """Take the word of how a prediction was made."""
+        try:
+            info = read_info(status_values(message.status, PREDICTION))
+        except MessageError as error:
+            self._node.get_logger().warning(
+                f"{INFO_TOPIC} is ignored: {error}", throttle_duration_sec=LOG_EVERY_S
+            )
+            return
+        step = partial(self.live.add_prediction_info, stamp_ns(message.header), info)
+        self.worker.post(partial(self._take, step))
+
+    def _is_described(self) -> bool:
+        """Return whether a node tells how predictions are made."""
+        return self._node.count_publishers(self._node.resolve_topic_name(INFO_TOPIC)) > 0
+
     def reset(self) -> None:
         """Discard all scores and counts."""
         self.worker.call(self._reset).result()
@@ -135,15 +144,18 @@ class EvaluatorRun:
     def problems(self) -> tuple[str, ...]:
         """Return sentences of what is wrong with the scores; requirements not met come last."""
         apart_s = self.live.clocks_apart_s
-        _, topic = GROUND_TRUTH[self.config.use_ground_truth_image]
+        topics = ground_truth_topics(self.config)
+        age_s = min(self._health.age(f"received.{topic}") for topic in topics)
         warnings = tuple(self.live.geometry.warnings())
         failures = self._verdict.failures
-        if apart_s is None or self._health.age(f"received.{topic}") > LATE_AFTER_S:
+        if apart_s is None or age_s > LATE_AFTER_S:
             return (*warnings, *failures)
+        names = " or ".join(topics)
+        tolerance_s = self.config.max_time_difference
         sentence = (
-            f"the stamps of {topic} nearest to those of depth/image_rect are {apart_s:+.3f} s "
-            f"away, more than max_time_difference {self.config.max_time_difference} s: the clocks "
-            "are apart (chrony, PTP), or messages are lost"
+            f"the stamps of {names} nearest to those of depth/image_rect are {apart_s:+.3f} s "
+            f"away, more than max_time_difference {tolerance_s} s: the clocks are apart (chrony, "
+            "PTP), or messages are lost"
         )
         return (*warnings, sentence, *failures)
 
@@ -163,10 +175,11 @@ class EvaluatorRun:
         """Return the fraction of errors within their interval, over the last frames."""
         frames = list(self._recent)
         names = [name for name in (frames[-1] if frames else ()) if COVERAGE in name]
-        return {
-            f"recent_{name.split('.', 1)[1]}": f"{np.mean([frame[name] for frame in frames]):.3f}"
-            for name in names
-        }
+        coverage = {}
+        for name in names:
+            mean = np.mean([frame[name] for frame in frames])
+            coverage[f"recent_{name.split('.', 1)[1]}"] = f"{mean:.3f}"
+        return coverage
 
     def finish(self) -> str:
         """Score what has arrived, write the report, return a summary line.
@@ -200,7 +213,7 @@ class EvaluatorRun:
             folder = self.reports.earlier_folder(old.output or new.output)
         extrinsics = self.live.extrinsics
         if differ(old, new, "lidar_to_camera", "fixed_frame", "use_ground_truth_image"):
-            extrinsics = create_extrinsics(self._node, new, new.use_ground_truth_image)
+            extrinsics = create_extrinsics(self._node, new, new.use_ground_truth_image, new.lidars)
 
         def apply() -> None:
             try:
@@ -233,7 +246,7 @@ class EvaluatorRun:
             self.reports.start_anew()
         previous = self.live.extrinsics
         self.live.reconfigure(config, extrinsics, evaluation)
-        self.worker.capacity = STREAMS * config.queue_size
+        self.worker.capacity = _capacity(config)
         self._calibration.reconfigure(config)
         self.config = config
         self._requirements = requirements
@@ -264,7 +277,7 @@ class EvaluatorRun:
         if isinstance(result, Scored):
             self._outputs.publish_frame(result, self.config)
             if not self.live.interpreter.without_size:
-                self._calibration.add(result)
+                self._calibration.add(result, self._is_described())
         else:
             self._node.get_logger().warning(
                 f"not scored ({result.reason}): {result.message}",
@@ -272,3 +285,23 @@ class EvaluatorRun:
             )
         if warnings := self.live.geometry.warnings():
             self._node.get_logger().warning("; ".join(warnings), throttle_duration_sec=LOG_EVERY_S)
+
+
+def _capacity(config: EvaluatorNodeConfig) -> int:
+    """Return the size of the queue: `queue_size` messages of each topic."""
+    return (STREAMS_OF_PREDICTIONS + len(ground_truth_topics(config))) * config.queue_size
+
+
+def _start_or_resume(
+    node: Node, config: EvaluatorNodeConfig, is_described: Callable[[], bool]
+) -> tuple[RunState, LiveEvaluation]:
+    """Return the saved state of the run and its evaluation, both new where none is resumed."""
+    extrinsics = create_extrinsics(node, config, config.use_ground_truth_image, config.lidars)
+    try:
+        state = RunState(config)
+        evaluation = None if state.resumed is None else state.resumed.evaluation
+        live = LiveEvaluation(config, extrinsics, state.create_table, evaluation, is_described)
+        return state, live
+    except Exception:
+        extrinsics.close()
+        raise

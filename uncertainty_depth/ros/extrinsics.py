@@ -13,7 +13,7 @@ from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.geometry.transforms import (
     refuse_pose_and_fixed_frame,
     transform_from,
-    transform_from_option,
+    transforms_from_option,
 )
 
 TF_TIMEOUT_S = 0.2
@@ -22,12 +22,13 @@ TF_TIMEOUT_S = 0.2
 class Extrinsics(Protocol):
     """Looks up the transform from a LiDAR frame to a camera optical frame."""
 
-    def lookup(self, image: Any, cloud: Any) -> NDArray[np.float64]:
+    def lookup(self, image: Any, cloud: Any, lidar: int = 0) -> NDArray[np.float64]:
         """Return the (4, 4) transform from the LiDAR, at the cloud's stamp, to the camera.
 
         Args:
             image: header of the image.
             cloud: header of the cloud.
+            lidar: which of several LiDARs it is of, from 0.
 
         Raises:
             MessageError: there is none.
@@ -40,23 +41,23 @@ class Extrinsics(Protocol):
 
 
 class FixedExtrinsics:
-    """A constant transform, whatever the names of the frames."""
+    """A constant transform of each LiDAR, whatever the names of the frames."""
 
-    def __init__(self, lidar_to_camera: tuple[float, ...]) -> None:
-        """Check the transform: x y z qx qy qz qw, metres.
+    def __init__(self, lidar_to_camera: tuple[float, ...], lidars: int = 1) -> None:
+        """Check the transforms: x y z qx qy qz qw, metres, of each LiDAR.
 
         Raises:
-            ConfigError: these are not seven finite numbers with a quaternion.
+            ConfigError: these are not seven finite numbers with a quaternion of each.
         """
         if not isinstance(lidar_to_camera, tuple):
             raise ConfigError(
                 f"lidar_to_camera is {lidar_to_camera!r}; expected 7 numbers: x y z qx qy qz qw"
             )
-        self._transform = transform_from_option(lidar_to_camera)
+        self._transforms = transforms_from_option(lidar_to_camera, lidars)
 
-    def lookup(self, image: Any, cloud: Any) -> NDArray[np.float64]:
+    def lookup(self, image: Any, cloud: Any, lidar: int = 0) -> NDArray[np.float64]:
         """Return the transform."""
-        return self._transform
+        return self._transforms[lidar]
 
     def close(self) -> None:
         """Do nothing: there is no subscription."""
@@ -82,8 +83,8 @@ class TfExtrinsics:
         self._buffer = tf2_ros.Buffer(node=node)
         self._listener = tf2_ros.TransformListener(self._buffer, node)
 
-    def lookup(self, image: Any, cloud: Any) -> NDArray[np.float64]:
-        """Return the transform; wait up to `TF_TIMEOUT_S` for it."""
+    def lookup(self, image: Any, cloud: Any, lidar: int = 0) -> NDArray[np.float64]:
+        """Return the transform; wait up to `TF_TIMEOUT_S` for it. The cloud names its LiDAR."""
         try:
             stamped = self._stamped(image, cloud)
         except self._errors as error:
@@ -127,7 +128,7 @@ class TfExtrinsics:
 class NoExtrinsics:
     """Stands in for extrinsics where ground truth is an image."""
 
-    def lookup(self, image: Any, cloud: Any) -> NDArray[np.float64]:
+    def lookup(self, image: Any, cloud: Any, lidar: int = 0) -> NDArray[np.float64]:
         """Raise `MessageError`: there is no LiDAR."""
         raise MessageError("no_extrinsics", "ground truth comes as images: there is no LiDAR")
 
@@ -136,17 +137,17 @@ class NoExtrinsics:
 
 
 def create_extrinsics(
-    node: Any, config: ProjectionConfig, use_ground_truth_image: bool
+    node: Any, config: ProjectionConfig, use_ground_truth_image: bool, lidars: int = 1
 ) -> Extrinsics:
     """Return extrinsics from the parameter if it is set, else from tf2.
 
     Raises:
-        ConfigError: the parameter is no transform, or is set beside `fixed_frame`, or it is empty
-            and tf2_ros is not installed.
+        ConfigError: the parameter is no transform of each LiDAR, or is set beside `fixed_frame`,
+            or it is empty and tf2_ros is not installed.
     """
     refuse_pose_and_fixed_frame(config)
     if config.lidar_to_camera != ():
-        return FixedExtrinsics(config.lidar_to_camera)
+        return FixedExtrinsics(config.lidar_to_camera, lidars)
     if use_ground_truth_image:
         return NoExtrinsics()
     try:

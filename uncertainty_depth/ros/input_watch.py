@@ -47,21 +47,21 @@ class InputWatch:
 
     def check(self) -> None:
         """Adapt each input to its publishers, and warn of its problems."""
-        found: dict[tuple[str, str], str] = {}
+        sentences: dict[tuple[str, str], str] = {}
         if without_clock(self._node) and time.monotonic() - self._start_s > SILENT_AFTER_S:
-            found["/clock", "clock"] = no_clock(self._node)
+            sentences["/clock", "clock"] = no_clock(self._node)
         for watched in self._inputs():
             watched.adapt()
             if is_silent(watched):
-                found[watched.name, "silence"] = silence(self._node, watched)
+                sentences[watched.name, "silence"] = silence(self._node, watched)
             if watched.lost > self._lost.get(watched.name, 0):
-                found[watched.name, "losses"] = losses(watched)
+                sentences[watched.name, "losses"] = losses(watched)
             if watched.last_age_s < -CLOCK_TOLERANCE_S:
-                found[watched.name, "age"] = future(watched)
+                sentences[watched.name, "age"] = future(watched)
             self._lost[watched.name] = watched.lost
-        for key, sentence in found.items():
+        for key, sentence in sentences.items():
             self._warn(key, sentence)
-        self.problems = tuple(found.values())
+        self.problems = tuple(sentences.values())
 
     def _warn(self, key: tuple[str, str], sentence: str) -> None:
         now_s = time.monotonic()

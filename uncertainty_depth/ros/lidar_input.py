@@ -11,10 +11,11 @@ from std_msgs.msg import Header
 
 from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.completion.held_out import held_out
+from uncertainty_depth.completion.sparse_input import check_sparse_depth
 from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
-from uncertainty_depth.messages.clouds import cloud_points
+from uncertainty_depth.messages.clouds import lidar_points
 from uncertainty_depth.messages.stamps import SECOND_NS, stamp_ns
 from uncertainty_depth.records import Scan
 from uncertainty_depth.ros.diagnostics import Health
@@ -40,9 +41,25 @@ class LidarInput:
     """
 
     def __init__(
-        self, node: Node, health: Health, qos: SubscriptionQos, config: DepthNodeConfig
+        self,
+        node: Node,
+        health: Health,
+        qos: SubscriptionQos,
+        config: DepthNodeConfig,
+        depth_range: tuple[float, ...],
     ) -> None:
+        """Subscribe.
+
+        Args:
+            node: to subscribe with.
+            health: counts images whose depth is from the image alone.
+            qos: of the subscription.
+            config: options at the start.
+            depth_range: min and max depth of the model, metres; depth far beyond it is in other
+                units, and the image alone is better than none.
+        """
         self._node = node
+        self._depth_range = depth_range
         self._health = health
         self._cloud: PointCloud2 | None = None
         self.extrinsics: Extrinsics = create_extrinsics(node, config, False)
@@ -99,10 +116,11 @@ class LidarInput:
         if camera is None or camera.intrinsics[0, 0] == 0:
             raise MessageError("no_camera_info", "a cloud cannot be projected without camera info")
         lidar_to_camera = self.extrinsics.lookup(header, cloud.header)
-        scan = Scan(cloud_points(cloud), lidar_to_camera)
+        scan = Scan(lidar_points(cloud), lidar_to_camera)
         depth_m = ground_truth_from_cloud(scan.points, lidar_to_camera, camera, config)
         if np.isnan(depth_m).all():
             raise MessageError("no_lidar_point_in_view", "no point of the cloud is in the image")
+        check_sparse_depth(depth_m, (camera.height, camera.width), self._depth_range)
         if config.held_out_fraction > 0:
             rule = HeldOutConfig(config.held_out_fraction, config.held_out_by)
             depth_m[held_out(depth_m, stamp_ns(header), rule, scan, camera)] = np.nan

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -15,20 +15,25 @@ from numpy.typing import NDArray
 from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig
 from uncertainty_depth.data.exact_pairs import ExactPairs, Unmatched
-from uncertainty_depth.data.pairing import Outcome, Pairer
+from uncertainty_depth.data.pairing import NearestClouds, Outcome
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.frame_table import FrameTable
 from uncertainty_depth.geometry.check import GeometryCheck
+from uncertainty_depth.messages.online_calibration import PredictionInfo
 from uncertainty_depth.messages.stamps import frame_name, stamp_ns
 from uncertainty_depth.predictions.config import PredictionConfig
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.predictions.maps import UNMATCHED_REASONS, decode_maps
 from uncertainty_depth.records import DepthPrediction, Skipped
 from uncertainty_depth.ros.extrinsics import Extrinsics
+from uncertainty_depth.ros.ground_truth_topics import ground_truth_topics
 from uncertainty_depth.ros.map_ground_truth import MapGroundTruth
 
 logger = logging.getLogger(__name__)
+MAX_INFOS = 2000
+MAX_WITHOUT_INFO = 5
+"""Predictions that wait for the word of how they were made."""
 RUN_OPTIONS = (
     *(item.name for item in fields(EvaluationConfig) if item.name != "example_frames"),
     *(item.name for item in fields(PredictionConfig)),
@@ -48,12 +53,14 @@ class Scored:
         prediction: its maps, (H, W) metres.
         ground_truth_m: (H, W), NaN where unknown.
         header: of its depth image.
+        info: how the prediction was made; None where nobody tells.
     """
 
     metrics: dict[str, float]
     prediction: DepthPrediction
     ground_truth_m: NDArray[np.float32]
     header: Any
+    info: PredictionInfo | None = None
 
 
 class LiveEvaluation:
@@ -76,6 +83,7 @@ class LiveEvaluation:
         extrinsics: Extrinsics,
         create_table: Callable[[], FrameTable] = FrameTable,
         resumed: Evaluation | None = None,
+        is_described: Callable[[], bool] = lambda: False,
     ) -> None:
         """Start a run, or continue one.
 
@@ -84,9 +92,12 @@ class LiveEvaluation:
             extrinsics: where the LiDAR sits.
             create_table: returns the empty table of frames of a new run.
             resumed: scores of the run to be continued.
+            is_described: returns whether somebody tells how predictions are made.
         """
         self.config = config
         self._create_table = create_table
+        self._is_described = is_described
+        self._infos: OrderedDict[int, PredictionInfo] = OrderedDict()
         self._ground_truth = MapGroundTruth(config, extrinsics)
         self.interpreter = Interpreter(config, config)
         self._start(self._new_evaluation() if resumed is None else resumed)
@@ -103,8 +114,11 @@ class LiveEvaluation:
     def _start(self, evaluation: Evaluation) -> None:
         self.evaluation = evaluation
         self._pairs = ExactPairs(self.config.queue_size)
-        self._pairer = Pairer(self.config.max_time_difference, self.config.queue_size)
-        self._without_camera: deque[Outcome] = deque()
+        self._streams = ground_truth_topics(self.config)
+        self._pairer = NearestClouds(
+            self._streams, self.config.max_time_difference, self.config.queue_size
+        )
+        self._waiting: deque[Outcome] = deque()
         self._undecided = 0
         self.clocks_apart_s: float | None = None
 
@@ -170,8 +184,10 @@ class LiveEvaluation:
 
     @property
     def pairing_counts(self) -> dict[str, int]:
-        """Counts of pairing predictions with ground truth, see `Pairer`."""
-        return self._pairer.counts
+        """Counts of pairing predictions with ground truth, see `NearestClouds`."""
+        incomplete = self._pairer.incomplete
+        without = {f"scored_without_{topic}": count for topic, count in incomplete.items()}
+        return {**self._pairer.counts, **without}
 
     @property
     def camera_notes(self) -> list[str]:
@@ -181,6 +197,13 @@ class LiveEvaluation:
     def add_camera_info(self, message: Any) -> list[Scored | Skipped]:
         """Take the camera of the predictions; the latest one counts."""
         self._ground_truth.camera.info = message
+        return list(self._results([]))
+
+    def add_prediction_info(self, stamp: int, info: PredictionInfo) -> list[Scored | Skipped]:
+        """Take the word of how the prediction with this stamp was made."""
+        self._infos[stamp] = info
+        while len(self._infos) > MAX_INFOS:
+            self._infos.popitem(last=False)
         return list(self._results([]))
 
     def add_ground_truth_info(self, message: Any) -> None:
@@ -195,9 +218,12 @@ class LiveEvaluation:
         """Take an uncertainty image."""
         return self._add_map(1, message)
 
-    def add_ground_truth(self, message: Any) -> list[Scored | Skipped]:
-        """Take a LiDAR cloud, or a depth image as ground truth."""
-        return list(self._results(self._pairer.add_cloud(stamp_ns(message.header), message)))
+    def add_ground_truth(self, message: Any, lidar: int = 0) -> list[Scored | Skipped]:
+        """Take a cloud of a LiDAR, which count from 0, or a depth image as ground truth."""
+        if lidar >= len(self._streams):
+            return []  # it came before ground truth images took the place of the LiDARs
+        stamp = stamp_ns(message.header)
+        return list(self._results(self._pairer.add_cloud(self._streams[lidar], stamp, message)))
 
     def flush(self) -> list[Scored | Skipped]:
         """Decide the predictions that wait for ground truth or a camera info."""
@@ -218,13 +244,21 @@ class LiveEvaluation:
     def _results(
         self, outcomes: Iterable[Outcome], max_waiting: int | None = None
     ) -> Iterator[Scored | Skipped]:
-        """Score pairs. Without a camera info `max_waiting` of them wait, or `queue_size`."""
-        self._without_camera.extend(outcomes)
-        waiting = 0
+        """Score pairs in their order; at most `max_waiting` wait for what is still to come."""
+        self._waiting.extend(outcomes)
+        while self._waiting:
+            patience = self._patience(self._waiting[0])
+            if len(self._waiting) <= (patience if max_waiting is None else max_waiting):
+                return
+            yield self._result(self._waiting.popleft())
+
+    def _patience(self, outcome: Outcome) -> int:
+        """Return how many pairs may wait, this one first: for a camera info, or for its word."""
         if self._ground_truth.camera.info is None and not self.config.use_ground_truth_image:
-            waiting = self.config.queue_size if max_waiting is None else max_waiting
-        while len(self._without_camera) > waiting:
-            yield self._result(self._without_camera.popleft())
+            return self.config.queue_size
+        if outcome.stamp_ns not in self._infos and self._is_described():
+            return MAX_WITHOUT_INFO
+        return 0
 
     def _result(self, outcome: Outcome) -> Scored | Skipped:
         self._undecided -= 1
@@ -247,6 +281,9 @@ class LiveEvaluation:
         self.clocks_apart_s = None
         ground_truth_m = self._ground_truth.in_maps(outcome.cloud, depth, shape, name)
         prediction, alignment = self.interpreter.interpret(depth_map, confidence, ground_truth_m)
+        info = self._infos.pop(outcome.stamp_ns, None)
+        if info is not None:
+            prediction = replace(prediction, unfamiliarity=info.unfamiliarity)
         camera = self._ground_truth.known_camera(shape)
         metrics = self.evaluation.add(
             name,
@@ -259,7 +296,7 @@ class LiveEvaluation:
         if metrics is None:  # already counted by the evaluation
             sentence = f"frame {name} has no pixel that can be scored"
             return Skipped(outcome.stamp_ns, "no_valid_pixel", sentence)
-        return Scored(metrics, prediction, ground_truth_m, depth.header)
+        return Scored(metrics, prediction, ground_truth_m, depth.header, info)
 
     def _unpaired(self, name: str, apart_ns: int | None) -> MessageError:
         self.clocks_apart_s = None if apart_ns is None else apart_ns * 1e-9

@@ -91,8 +91,9 @@ def spin(command: NodeCommand, arguments: Sequence[str]) -> None:
         executor.spin()
     except ExternalShutdownException:
         pass
-    except Exception:
+    except Exception as error:
         if rclpy.ok():  # else a signal ended the context while the node was starting
+            refuse_without_security(error)
             raise
     finally:
         if node is not None:
@@ -148,4 +149,14 @@ def initialize(arguments: Sequence[str], signals: Signals) -> None:
     try:
         rclpy.init(args=list(arguments))
     except Exception as error:  # rclpy raises several types of exceptions for bad arguments
+        refuse_without_security(error)
         raise ConfigError(f"ROS arguments cannot be used: {error}") from error
+
+
+def refuse_without_security(error: Exception) -> None:
+    """Raise `ConfigError` where ROS failed for keys or libraries that enforced security needs."""
+    if "security" in str(error).lower():  # of rcl and the middleware, which have no type for it
+        raise ConfigError(
+            f"ROS cannot start: {error}; expected an enclave of this node in "
+            "ROS_SECURITY_KEYSTORE, and a middleware that was built with security"
+        ) from error

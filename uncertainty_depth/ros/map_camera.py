@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.rectification import KEEP, RECTIFY, Rectifier
-from uncertainty_depth.messages.camera_info import calibration_from_info, camera_from_info
+from uncertainty_depth.messages.camera_info import (
+    calibration_from_info,
+    camera_from_info,
+    description_key,
+)
 
 
 class MapCamera:
@@ -26,13 +30,23 @@ class MapCamera:
         self.info: Any = None
         self.ground_truth_info: Any = None
         self.notes: list[str] = []
+        self._camera: tuple[tuple[Any, ...], Camera] | None = None
+        self._ground_truth_rectifier: tuple[tuple[Any, ...], Rectifier] | None = None
 
     def camera(self, width: int, height: int) -> Camera:
         """Return the camera of maps of this size, with its distortion if they are of raw images.
 
+        It is the same object while the camera infos say the same: its rays are computed once.
+
         Raises:
             MessageError: the camera info is invalid or belongs to maps of another aspect.
         """
+        key = (*description_key(self.info), width, height)
+        if self._camera is None or self._camera[0] != key:
+            self._camera = key, self._new_camera(width, height)
+        return self._camera[1]
+
+    def _new_camera(self, width: int, height: int) -> Camera:
         rectifier = Rectifier(calibration_from_info(self.info), KEEP)
         if not rectifier.calibration.is_rectified:
             self._note(f"depth/camera_info is {rectifier.describe()}")
@@ -50,11 +64,20 @@ class MapCamera:
         """
         if self.info is None or self.ground_truth_info is None:
             return ground_truth_m
-        rectifier = Rectifier(calibration_from_info(self.ground_truth_info), RECTIFY)
+        rectifier = self._rectifier_of_ground_truth()
         if not (rectifier.rectifies and calibration_from_info(self.info).is_rectified):
             return ground_truth_m
         self._note(f"ground_truth/camera_info is {rectifier.describe()}")
         return rectifier.depth(ground_truth_m)
+
+    def _rectifier_of_ground_truth(self) -> Rectifier:
+        """Return the rectifier of ground truth images: it keeps the pixels that it looks up."""
+        known = self._ground_truth_rectifier
+        key = description_key(self.ground_truth_info)
+        if known is None or known[0] != key:
+            known = key, Rectifier(calibration_from_info(self.ground_truth_info), RECTIFY)
+            self._ground_truth_rectifier = known
+        return known[1]
 
     def _note(self, sentence: str) -> None:
         if sentence not in self.notes:

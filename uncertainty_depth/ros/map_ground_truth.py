@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.completion.held_out import held_out
 from uncertainty_depth.config import EvaluatorNodeConfig
+from uncertainty_depth.data.ground_truth import merged_scan
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.check import GeometryCheck
-from uncertainty_depth.messages.clouds import cloud_points
+from uncertainty_depth.messages.clouds import lidar_points
 from uncertainty_depth.messages.depth_images import ground_truth_from_depth_image
 from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.records import Scan
@@ -46,12 +47,13 @@ class MapGroundTruth:
         self.check = GeometryCheck()
 
     def in_maps(
-        self, message: Any, depth: Any, shape: tuple[int, int], name: str
+        self, messages: tuple[Any, ...], depth: Any, shape: tuple[int, int], name: str
     ) -> NDArray[np.float32]:
         """Return the ground truth of a frame, (H, W) metres, NaN where unknown.
 
         Args:
-            message: the cloud or ground truth image.
+            messages: one cloud of each LiDAR, None where it has none in time, but not of all; or
+                the ground truth image.
             depth: the depth image message that it scores.
             shape: (H, W) of the maps.
             name: of the frame.
@@ -60,7 +62,8 @@ class MapGroundTruth:
             MessageError: it cannot be used for this frame.
         """
         if not self.config.use_ground_truth_image:
-            return self._from_cloud(message, depth, shape, name)
+            return self._from_clouds(messages, depth, shape, name)
+        (message,) = messages
         ground_truth_m = self.camera.as_maps(ground_truth_from_depth_image(message, shape))
         self.check.update(None, ground_truth_m)
         return self._not_given(ground_truth_m, depth, name)
@@ -75,24 +78,30 @@ class MapGroundTruth:
         except MessageError:
             return None
 
-    def _from_cloud(
-        self, cloud: Any, depth: Any, shape: tuple[int, int], name: str
+    def _from_clouds(
+        self, clouds: tuple[Any, ...], depth: Any, shape: tuple[int, int], name: str
     ) -> NDArray[np.float32]:
         if self.camera.info is None:
             raise MessageError("no_camera_info", f"no CameraInfo received before frame {name}")
-        points = cloud_points(cloud)
-        if not len(points):
+        present = {lidar: cloud for lidar, cloud in enumerate(clouds) if cloud is not None}
+        points = [lidar_points(cloud) for cloud in present.values()]
+        if not any(map(len, points)):
             raise MessageError(
                 "cloud_without_points", f"the cloud of frame {name} has no finite point"
             )
         height, width = shape
         camera = self.camera.camera(width, height)
-        lidar_to_camera = self.extrinsics.lookup(depth.header, cloud.header)
-        ground_truth_m = ground_truth_from_cloud(points, lidar_to_camera, camera, self.config)
-        self.check.update(None, ground_truth_m, camera, Scan(points, lidar_to_camera))
+        poses = [
+            self.extrinsics.lookup(depth.header, cloud.header, lidar)
+            for lidar, cloud in present.items()
+        ]
+        scan = merged_scan([Scan(*pair) for pair in zip(points, poses, strict=True)])
+        ground_truth_m = ground_truth_from_cloud(
+            scan.points, scan.lidar_to_camera, camera, self.config
+        )
+        self.check.update(None, ground_truth_m, camera, scan)
         if np.isnan(ground_truth_m).all():
             raise MessageError("no_lidar_point_in_view", f"no LiDAR point falls into frame {name}")
-        scan = Scan(points, lidar_to_camera)
         return self._not_given(ground_truth_m, depth, name, scan, camera)
 
     def _not_given(

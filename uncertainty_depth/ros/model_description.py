@@ -52,9 +52,9 @@ def held_out_rule(description: dict[str, Any]) -> HeldOutConfig | None:
     if not description.get("sparse_input"):
         return None
     names = ("held_out_fraction", "held_out_by")
-    given = {name: description[name] for name in names if name in description}
+    options = {name: description[name] for name in names if name in description}
     try:
-        return from_mapping(HeldOutConfig, {"held_out_fraction": 0.0, **given})
+        return from_mapping(HeldOutConfig, {"held_out_fraction": 0.0, **options})
     except ConfigError as error:
         raise MessageError("model_description", f"depth/model says {error}") from error
 

@@ -1,16 +1,14 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The depth node's end of budget and online calibration: how each prediction is made."""
+"""The depth node's end of the online calibration: how the sigma of each prediction is made."""
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from numpy.typing import NDArray
 from rclpy.node import Node
 from std_msgs.msg import Float64, Header
 
@@ -26,13 +24,11 @@ from uncertainty_depth.messages.online_calibration import (
     status_values,
 )
 from uncertainty_depth.messages.stamps import stamp_ns
-from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.records import DepthPrediction, SampleRange
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS, OVERRIDABLE
 
 if TYPE_CHECKING:
-    from uncertainty_depth.geometry.camera import Camera
     from uncertainty_depth.inference.predictor import Predictor
-    from uncertainty_depth.inference.sample_budget import SampleBudget
 
 CALIBRATION_TOPIC = "uncertainty/calibration"
 INFO_TOPIC = "depth/prediction_info"
@@ -40,13 +36,11 @@ LOG_EVERY_S = 5.0
 
 
 class Predictions:
-    """Predicts with the samples that fit, corrects sigma, and tells how each was made."""
+    """Corrects the sigma of a camera's predictions, and tells how each was made."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._correction = CorrectionInForce()
-        self._predictor: weakref.ref[Predictor] | None = None  # its memory is to be freed
-        self._budget: SampleBudget | None = None
         self._last: PredictionInfo | None = None
         self._info = node.create_publisher(
             DiagnosticArray, INFO_TOPIC, OUTPUT_QOS, qos_overriding_options=OVERRIDABLE
@@ -56,33 +50,34 @@ class Predictions:
             DiagnosticArray, CALIBRATION_TOPIC, self._on_estimate, LATCHED_QOS
         )
 
-    def predict(
+    def correct(
         self,
+        prediction: DepthPrediction,
+        stamp: int,
         predictor: Predictor,
-        image: NDArray[np.uint8],
-        header: Header,
-        camera: Camera | None,
+        samples: SampleRange,
         config: DepthNodeConfig,
-        sparse_m: NDArray[np.float32] | None = None,
     ) -> tuple[DepthPrediction, PredictionInfo]:
         """Return the maps to be published, and how they were made.
 
+        Sigma is corrected by what is in force, or widened without it.
+
         Args:
+            prediction: sigma as the model gives it.
+            stamp: of the camera image, nanoseconds.
             predictor: the model.
-            image: (H, W, 3) uint8 RGB.
-            header: of the camera image.
-            camera: of the image; None where unknown.
+            samples: those that were used.
             config: the parameters in use.
-            sparse_m: (H, W) known depth for a model that takes it, metres; None: there is none.
         """
-        stamp = stamp_ns(header)
-        samples = self._budget_of(predictor).choose(config.frame_budget_ms, predictor.passes)
-        prediction = predictor.predict(image, stamp, camera, samples=samples, sparse_m=sparse_m)
         self._correction.config = config
+        unfamiliarity = prediction.unfamiliarity
         in_force = self._correction.at(stamp, predictor.sigma_name)
-        corrected = replace(prediction, sigma_m=in_force.correction(prediction.sigma_m))
-        info = PredictionInfo(predictor.sigma_name, samples, predictor.passes, in_force)
-        return corrected, info
+        widened_by = self._correction.widening(unfamiliarity if config.widen_unfamiliar else None)
+        sigma_m = in_force.correction(prediction.sigma_m) * np.float32(widened_by)
+        info = PredictionInfo(
+            predictor.sigma_name, samples, predictor.passes, in_force, unfamiliarity, widened_by
+        )
+        return replace(prediction, sigma_m=sigma_m), info
 
     def publish(self, info: PredictionInfo, header: Header) -> None:
         """Tell how the maps of this image were made: before them, for the evaluator."""
@@ -90,33 +85,23 @@ class Predictions:
         self._info.publish(status_message(header, PREDICTION, "", info_values(info)))
         self._samples_used.publish(Float64(data=float(info.samples.count)))
 
-    def finished(self, info: PredictionInfo, milliseconds: float) -> None:
-        """Take in how long a frame took, from its turn to the publication of its maps."""
-        if self._budget is not None:
-            self._budget.add(info.samples.count, milliseconds)
-
     def facts(self) -> dict[str, object]:
         """Return what the diagnostics tell: samples used, and which calibration is in force."""
         last = self._last
         if last is None:
             return {}
         correction = last.in_force.correction
+        unfamiliarity = last.unfamiliarity
+        known = {} if unfamiliarity is None else {"unfamiliarity": f"{unfamiliarity:.2f}"}
         return {
+            **known,
             "samples_used": f"{last.samples.count} of {last.passes}",
             "calibration": last.in_force.source,
             "calibration_reason": last.in_force.reason,
             "calibration_min_factor": f"{correction.min_factor:.3f}",
             "calibration_max_factor": f"{correction.max_factor:.3f}",
+            "widened_by": f"{last.widened_by:.3f}",
         }
-
-    def _budget_of(self, predictor: Predictor) -> SampleBudget:
-        """Return what was learned of this model's cost."""
-        from uncertainty_depth.inference.sample_budget import SampleBudget
-
-        if self._budget is None or self._predictor is None or self._predictor() is not predictor:
-            self._predictor = weakref.ref(predictor)
-            self._budget = SampleBudget()
-        return self._budget
 
     def _on_estimate(self, message: DiagnosticArray) -> None:
         try:

@@ -21,6 +21,7 @@ from uncertainty_depth.predictions.config import PredictionConfig
 PAIRING_OPTIONS = (
     "max_time_difference",
     "use_ground_truth_image",
+    "lidars",
     "fixed_frame",
     *(item.name for item in fields(PredictionConfig)),
 )

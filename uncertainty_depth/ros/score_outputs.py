@@ -53,16 +53,20 @@ class ScoreOutputs:
         self._node = node
         self._arrays = node.create_publisher(DiagnosticArray, "~/metrics", OUTPUT_QOS)
         self._plotted = {
-            group: {
-                key: node.create_publisher(Float64, f"{prefix}/{name}", OUTPUT_QOS)
-                for key, name in PLOTTED.items()
-            }
-            for group, prefix in ((FRAME, "~/metrics/frame"), (ALL_FRAMES, "~/metrics"))
+            FRAME: self._number_publishers("~/metrics/frame"),
+            ALL_FRAMES: self._number_publishers("~/metrics"),
         }
         self._last_header = Header()
         self._sparsification = self._image_publisher("sparsification")
         self._error = self._image_publisher("error")
         self._ground_truth = self._image_publisher("ground_truth")
+
+    def _number_publishers(self, prefix: str) -> dict[str, Publisher]:
+        """Return the publishers of the metrics in `PLOTTED`, by metric."""
+        return {
+            key: self._node.create_publisher(Float64, f"{prefix}/{name}", OUTPUT_QOS)
+            for key, name in PLOTTED.items()
+        }
 
     def _image_publisher(self, name: str) -> Publisher:
         return self._node.create_publisher(

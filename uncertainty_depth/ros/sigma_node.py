@@ -35,7 +35,9 @@ from uncertainty_depth.ros.worker import Worker
 
 LOG_EVERY_S = 5.0
 FINISH_S = 2.0
-DEPTH, CONFIDENCE, CAMERA_INFO = "depth/image_rect", "confidence/image", "depth/camera_info"
+DEPTH = "depth/image_rect"
+CONFIDENCE = "confidence/image"
+CAMERA_INFO = "depth/camera_info"
 PAIRS_WAITING = 30
 """Images that wait for their other one, whose driver may publish it some frames later."""
 
@@ -240,7 +242,7 @@ def description_of(interpreter: Interpreter) -> dict[str, Any]:
         "method": "recorded",
         "head": law_of(interpreter),
         "confidence_type": config.confidence_type or "sigma",
-        "calibration": "off" if saved is None else saved.confidence_map.kind,
+        "calibration": "off" if saved is None else saved.confidence_map.name,
     }
 
 

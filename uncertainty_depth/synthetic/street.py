@@ -50,13 +50,8 @@ def _daylight(rng: Random) -> tuple[Sun, float, Sky]:
     """Draw sun and sky: clear or overcast, noon to dusk."""
     azimuth = rng.uniform(-np.pi, np.pi)
     elevation = np.deg2rad(rng.uniform(12, 75))
-    toward = np.array(
-        [
-            np.cos(elevation) * np.cos(azimuth),
-            np.cos(elevation) * np.sin(azimuth),
-            np.sin(elevation),
-        ]
-    )
+    along = np.cos(elevation)
+    toward = np.array([along * np.cos(azimuth), along * np.sin(azimuth), np.sin(elevation)])
     middle = np.array([12.0, 0.0, 0.0])
     position = middle + SUN_DISTANCE * toward
     overcast = rng.random() < 0.4
@@ -69,13 +64,9 @@ def _daylight(rng: Random) -> tuple[Sun, float, Sky]:
     white = (grey, grey, 1.03 * grey)
     sky = Sky(white, white if overcast else blue, rng.uniform(0.0, 0.35))
     x, y, z = position.tolist()
-    sun = Sun(
-        (x, y, z),
-        colour,
-        strength * SUN_DISTANCE**2,
-        (float(middle[0]), 0.0, 0.0),
-        SHADOWED / SUN_DISTANCE,
-    )
+    target = (float(middle[0]), 0.0, 0.0)
+    spread = SHADOWED / SUN_DISTANCE
+    sun = Sun((x, y, z), colour, strength * SUN_DISTANCE**2, target, spread)
     return sun, ambient, sky
 
 
@@ -145,18 +136,10 @@ def _houses(rng: Random, front: float, is_open: bool) -> list[Solid]:
                     block(x + width / 2, y, 0, width, deep, tall, _facade(rng), "building")
                 )
                 roof = materials.grained(rng)
-                solids.append(
-                    block(
-                        x + width / 2,
-                        y,
-                        tall,
-                        width + 0.5,
-                        deep + 0.5,
-                        rng.uniform(0.2, 1.5),
-                        materials.material(rng, roof),
-                        "building",
-                    )
-                )
+                high = rng.uniform(0.2, 1.5)
+                surface = materials.material(rng, roof)
+                size = (width + 0.5, deep + 0.5, high)
+                solids.append(block(x + width / 2, y, tall, *size, surface, "building"))
             x += width + rng.choice([0.0, rng.uniform(1, 12)])
     end = block(REACH, 0, 0, 5, 4 * front, rng.uniform(4, 20), _facade(rng), "building")
     return [*solids, end] if rng.random() < 0.5 else solids

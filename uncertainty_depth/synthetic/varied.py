@@ -47,12 +47,12 @@ def _home(rng: Random) -> Scene:
     along_walls = [*ALONG_WALLS, *HOME, *HOME]
     in_the_open = [*IN_THE_OPEN, person, person]
     clutter = rng.uniform(0.6, 2.2)
-    drawn = scene.furnished(rng, rooms, along_walls, in_the_open, clutter)
+    plain = scene.furnished(rng, rooms, along_walls, in_the_open, clutter)
     fraction = rng.uniform(*REPAINTED)
-    lamps = [_relit(rng, lamp) for lamp in drawn.lamps]
+    lamps = [_relit(rng, lamp) for lamp in plain.lamps]
     ambient = np.exp(rng.uniform(np.log(0.02), np.log(0.6)))
-    solids = [_repainted(rng, solid, fraction) for solid in drawn.solids]
-    return replace(drawn, solids=solids, lamps=lamps, ambient=float(ambient))
+    solids = [_repainted(rng, solid, fraction) for solid in plain.solids]
+    return replace(plain, solids=solids, lamps=lamps, ambient=float(ambient))
 
 
 def _chamber(rng: Random) -> Plan:

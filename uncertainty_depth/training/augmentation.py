@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from uncertainty_depth.network.encoder import upload
+
 ZOOM = 1.5  # Eigen et al. 2014, section 3.4
 BRIGHTNESS = 0.2
 CONTRAST = 0.2
@@ -23,10 +25,9 @@ def augment(images: Tensor, depth_m: Tensor, generator: torch.Generator) -> tupl
         depth_m: (B, 1, h, w) float32, metres, NaN where unknown.
         generator: source of all randomness, on the CPU.
     """
-    flipped = torch.rand(len(images), 1, 1, 1, generator=generator) < 0.5
+    flipped = upload(torch.rand(len(images), 1, 1, 1, generator=generator) < 0.5, images.device)
     images, depth_m = (
-        torch.where(flipped.to(values.device), values.flip(-1), values)
-        for values in (images, depth_m)
+        torch.where(flipped, values.flip(-1), values) for values in (images, depth_m)
     )
     images, depth_m = zoom(images, depth_m, generator)
     return change_light(images, generator), depth_m
@@ -41,25 +42,23 @@ def zoom(images: Tensor, depth_m: Tensor, generator: torch.Generator) -> tuple[T
     """
     factor = 1 + (ZOOM - 1) * torch.rand(len(images), generator=generator)
     shift = (2 * torch.rand(len(images), 2, generator=generator) - 1) * (1 - 1 / factor)[:, None]
-    part = torch.cat([torch.eye(2) / factor[:, None, None], shift[:, :, None]], dim=2).to(
-        images.device
-    )
+    part = torch.cat([torch.eye(2) / factor[:, None, None], shift[:, :, None]], dim=2)
+    part = upload(part, images.device)
     grid = functional.affine_grid(part, list(images.shape), align_corners=False)
     enlarged = functional.grid_sample(images, grid, padding_mode="border", align_corners=False)
     nearest = functional.grid_sample(
         depth_m, grid, mode="nearest", padding_mode="border", align_corners=False
     )
-    return enlarged, nearest / factor.to(depth_m.device)[:, None, None, None]
+    return enlarged, nearest / upload(factor[:, None, None, None], depth_m.device)
 
 
 def change_light(images: Tensor, generator: torch.Generator) -> Tensor:
     """Change contrast, brightness and colour channels of each frame, clamped to [0, 1]."""
     count = len(images)
-    contrast = _factors((count, 1, 1, 1), CONTRAST, generator).to(images.device)
-    gain = (
-        _factors((count, 1, 1, 1), BRIGHTNESS, generator)
-        * _factors((count, 3, 1, 1), COLOUR, generator)
-    ).to(images.device)
+    contrast = upload(_factors((count, 1, 1, 1), CONTRAST, generator), images.device)
+    brightness = _factors((count, 1, 1, 1), BRIGHTNESS, generator)
+    colour = _factors((count, 3, 1, 1), COLOUR, generator)
+    gain = upload(brightness * colour, images.device)
     mean = images.mean((1, 2, 3), keepdim=True)
     return ((mean + (images - mean) * contrast) * gain).clamp(0, 1)
 

@@ -19,11 +19,10 @@ CURVES = "curves"
 def write_table(folder: Path, name: str, history: Sequence[dict[str, float]]) -> None:
     """Write NAME.csv: one row per epoch, counted from 1."""
     names = list(history[0])
-    rows = [
-        ",".join([str(epoch), *(f"{row[name]:.6g}" for name in names)])
-        for epoch, row in enumerate(history, 1)
-    ]
-    lines = [",".join(["epoch", *names]), *rows]
+    lines = [",".join(["epoch", *names])]
+    for epoch, row in enumerate(history, 1):
+        values = [f"{row[name]:.6g}" for name in names]
+        lines.append(",".join([str(epoch), *values]))
     atomic.write_text(folder / f"{name}.csv", "\n".join(lines) + "\n")
 
 

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.geometry.camera_ranges import camera_ranges
-from uncertainty_depth.geometry.focal_length import relative_focal_length
+from uncertainty_depth.geometry.focal_length import camera_ranges, relative_focal_length
 from uncertainty_depth.geometry.resampling import resample_depth
 from uncertainty_depth.training.frames import TrainingFrames
 
@@ -63,7 +62,7 @@ def median_depth(depths_m: Sequence[NDArray[np.floating]]) -> list[list[float | 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "All-NaN slice encountered")
         median = np.nanmedian(np.stack(resampled), axis=0)
-    return [[_millimetres(value) for value in row] for row in median]
+    return [list(map(_millimetres, row)) for row in median]
 
 
 def _millimetres(depth_m: np.floating) -> float | None:

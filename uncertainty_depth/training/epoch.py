@@ -124,22 +124,12 @@ def validate(
             images, truth = with_sparse_input(images, truth, sparse_input, generator)
         targets = objective.targets(images, truth)
         output = network(images)
-        truth = targets[:, :1]
-        known = torch.isfinite(truth)
-        depth = output.depth_m[known].double()
-        truth_known = truth[known].double()
-        error = depth - truth_known
-        log_error = depth.log() - truth_known.log()
-        mean_loss = objective.loss(output.depth_m, output.scale_m, targets).double()
-        sums += torch.stack(
-            [
-                mean_loss * error.numel(),
-                (error.abs() / truth_known).sum(),
-                error.square().sum(),
-                log_error.square().sum(),
-            ]
-        ).cpu()
-        count += error.numel()
+        known = torch.isfinite(targets[:, :1])
+        pixels = int(known.sum())
+        errors = _error_sums(output.depth_m[known].double(), targets[:, :1][known].double())
+        loss = objective.loss(output.depth_m, output.scale_m, targets).double()
+        sums += torch.stack([loss * pixels, *errors]).cpu()
+        count += pixels
     mean_loss, abs_rel, mean_square, mean_square_log = (sums / count).tolist()
     return {
         "validation_loss": mean_loss,
@@ -147,3 +137,14 @@ def validate(
         "rmse": math.sqrt(mean_square),
         "rmse_log": math.sqrt(mean_square_log),
     }
+
+
+def _error_sums(depth_m: Tensor, truth_m: Tensor) -> list[Tensor]:
+    """Return the sums of the relative, the squared and the squared logarithmic errors."""
+    error = depth_m - truth_m
+    log_error = depth_m.log() - truth_m.log()
+    return [
+        (error.abs() / truth_m).sum(),
+        error.square().sum(),
+        log_error.square().sum(),
+    ]

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.errors import ModelError, SourceError
 from uncertainty_depth.familiarity import file
-from uncertainty_depth.familiarity.features import pooled
+from uncertainty_depth.familiarity.gauge import pooled
 from uncertainty_depth.familiarity.score import Familiarity, fit
 from uncertainty_depth.inference.deployment import choose_device
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.training.frames import TrainingFrames
+from uncertainty_depth.uncertainty.moments import download
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +79,7 @@ def _features(
     rows = []
     for start in range(0, len(indices), BATCH):
         images, _ = frames.batch(list(indices[start : start + BATCH]), device)
-        rows.append(pooled(network.encode(images)))
+        rows += download([pooled(network.encode(images))])
     features = np.concatenate(rows)
     if features.shape[1] > MAX_FEATURES:
         raise ModelError(

@@ -17,25 +17,25 @@ from uncertainty_depth.pretrained.own_options import options_of_architecture
 if TYPE_CHECKING:
     from uncertainty_depth.training.plan import Member
 
-KEPT = ("loss", "learning_rate", "weight_decay", "augment", "freeze_encoder")
+INHERITED = ("loss", "learning_rate", "weight_decay", "augment", "freeze_encoder")
 """Training options that a fine-tuning takes from the folder's own training by default."""
 ENSEMBLES = ("multi_inits", "bagging", "adversarial_ensemble", "multi_networks")
 
 
-def defaults_of(model: ModelFolder, given: Container[str] = ()) -> dict[str, Any]:
+def defaults_of(model: ModelFolder, user_options: Container[str] = ()) -> dict[str, Any]:
     """Return the defaults of the options that fine-tune `model`, as plain values.
 
     Args:
         model: the folder to start from.
-        given: names of the options that the user sets.
+        user_options: names of the options that the user sets.
     """
     recorded = current_names(model.training.get("options", {}), TrainingConfig)
     defaults: dict[str, Any] = {}
     if model.architecture == PretrainedDepth.architecture:
         defaults |= options_of_architecture(model.backbone)
-    defaults |= {name: recorded[name] for name in KEPT if name in recorded}
+    defaults |= {name: recorded[name] for name in INHERITED if name in recorded}
     defaults |= to_mapping(model.network)
-    if "method" not in given:
+    if "method" not in user_options:
         defaults["method"] = model.method
         if model.method == "distilled":
             defaults["distill"] = recorded.get("distill", "")

@@ -22,7 +22,7 @@ from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.focal_length import depth_factor
 from uncertainty_depth.geometry.resampling import resample_depth
-from uncertainty_depth.network.encoder import image_tensor, resize_image
+from uncertainty_depth.network.encoder import image_tensor, resize_image, upload
 from uncertainty_depth.records import Frame, Skipped
 
 logger = logging.getLogger(__name__)
@@ -80,7 +80,8 @@ class TrainingFrames:
         Unknown depth is NaN.
         """
         images = image_tensor(np.stack([self.images[index] for index in indices]), device)
-        depths = torch.from_numpy(np.stack([self.depths_m[index] for index in indices])).to(device)
+        depths = torch.from_numpy(np.stack([self.depths_m[index] for index in indices]))
+        depths = upload(depths, device)
         return images, depths[:, None].float()
 
     def save(self, folder: Path) -> None:

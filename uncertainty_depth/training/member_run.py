@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from uncertainty_depth.model_folder import folder as model_folder
+from uncertainty_depth.model_folder import writing
 from uncertainty_depth.training import checkpoint, schedule
 from uncertainty_depth.training.curves import CURVES, write_plot, write_table
 from uncertainty_depth.training.epoch import batches_per_epoch, train_epoch, validate
@@ -34,9 +34,11 @@ class MemberRun:
         self.number = number
         self.make_bar = make_bar
         self.member = model.plan[number]
-        self.training, self.indices = self.member.training, self.member.frames(model.indices)
+        self.training = self.member.training
+        self.indices = self.member.frames(model.indices)
         self.objective = self.member.objective_in(model.folder, model.device, len(self.indices))
-        self.curves, self.checkpoint = model.named(CURVES, number), model.checkpoint(number)
+        self.curves = model.named(CURVES, number)
+        self.checkpoint = model.checkpoint(number)
         self.label = (
             "" if len(model.plan) == 1 else f"{self.member.name} ({number + 1}/{len(model.plan)}) "
         )
@@ -98,9 +100,8 @@ class MemberRun:
             epoch,
             bar,
         )
-        errors = validate(
-            self.network, self.objective, model.frames, model.held_out, self.training.batch_size
-        )
+        batch_size = self.training.batch_size
+        errors = validate(self.network, self.objective, model.frames, model.held_out, batch_size)
         self.history.append({"train_loss": train_loss, **errors})
         bar.set_postfix(
             loss=f"{train_loss:.3f}",
@@ -140,7 +141,7 @@ class MemberRun:
         """
         folder = self.model.folder
         if schedule.keeps(self.errors, self.training):
-            model_folder.write_member(
+            writing.write_member(
                 folder, schedule.member_name(epoch, self.training, self.member.name), self.network
             )
             histories = self.model.histories()
@@ -153,4 +154,4 @@ class MemberRun:
 def create(model: ModelRun) -> None:
     """Create the model folder for networks like the first member's, unless it exists."""
     if not (model.folder / "model.json").exists():
-        model_folder.create(model.folder, initial_network(model.plan[0]), model.record)
+        writing.create(model.folder, initial_network(model.plan[0]), model.record)

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from uncertainty_depth.model_folder import folder as model_folder
+from uncertainty_depth.model_folder import writing
 from uncertainty_depth.training import checkpoint, record
 from uncertainty_depth.training.checkpoint import History
 from uncertainty_depth.training.frames import FILES, TrainingFrames
@@ -78,7 +78,7 @@ class ModelRun:
     def describe(self, histories: Sequence[History], finished: bool = False) -> None:
         """Update `model.json`; the model can be used once it has the first weights."""
         content = self.record | record.results(self.plan, histories, finished)
-        model_folder.set_members(
+        writing.set_members(
             self.folder, served(self.plan, histories), self.plan[0].training.method, content
         )
 
@@ -104,5 +104,6 @@ def clean(folder: Path, plan: Sequence[Member]) -> None:
         *FILES,
         *HALF_WRITTEN,
     ]
-    for left in [path for name in names for path in folder.glob(name)]:
-        left.unlink(missing_ok=True)
+    for name in names:
+        for path in list(folder.glob(name)):
+            path.unlink(missing_ok=True)

@@ -129,13 +129,13 @@ def settle(
     ), training
 
 
-def without_effect(training: TrainingConfig, given: Container[str]) -> str:
+def without_effect(training: TrainingConfig, user_options: Container[str]) -> str:
     """Return a warning that names given options without effect; empty if there are none."""
     method = "distilled" if training.distill else training.method
     ignored = [
         "--" + name.replace("_", "-")
         for name, methods in ONLY_FOR.items()
-        if name in given and method not in methods
+        if name in user_options and method not in methods
     ]
     return f"{method} has no use for {', '.join(ignored)}: without effect" if ignored else ""
 

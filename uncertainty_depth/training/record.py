@@ -48,22 +48,7 @@ def start(
     Raises:
         ConfigError: all ground truth is outside the depth range.
     """
-    outside = frames.fraction_outside(*network.depth_range)
-    low, high = network.depth_range
-    if outside == 1:
-        raise ConfigError(
-            f"depth_range is {low:g} to {high:g} m, and no ground truth of {source} lies in it; "
-            "expected the depths to learn"
-        )
-    if outside > NOTABLE_FRACTION:
-        logger.warning(
-            "%.0f %% of the ground truth of %s is outside depth_range %g to %g m, which the "
-            "network cannot leave",
-            100 * outside,
-            source,
-            low,
-            high,
-        )
+    outside = _fraction_outside(frames, source, *network.depth_range)
     return {
         "source": source,
         "frames": {
@@ -82,16 +67,39 @@ def start(
     }
 
 
+def _fraction_outside(frames: TrainingFrames, source: str, low: float, high: float) -> float:
+    """Return the fraction of the ground truth that the network cannot predict; warn of it."""
+    outside = frames.fraction_outside(low, high)
+    if outside == 1:
+        raise ConfigError(
+            f"depth_range is {low:g} to {high:g} m, and no ground truth of {source} lies in it; "
+            "expected the depths to learn"
+        )
+    if outside > NOTABLE_FRACTION:
+        logger.warning(
+            "%.0f %% of the ground truth of %s is outside depth_range %g to %g m, which the "
+            "network cannot leave",
+            100 * outside,
+            source,
+            low,
+            high,
+        )
+    return outside
+
+
 def results(
     plan: Sequence[Member], histories: Sequence[Sequence[dict[str, float]]], finished: bool
 ) -> dict[str, Any]:
     """Return the results of the epochs so far, as plain values, by member if several."""
-    each = {
+    by_member = {
         member.name: _result(member, history)
         for member, history in zip(plan, histories, strict=False)
         if history
     }
-    return {"finished": finished, **(each[plan[0].name] if len(plan) == 1 else {"members": each})}
+    return {
+        "finished": finished,
+        **(by_member[plan[0].name] if len(plan) == 1 else {"members": by_member}),
+    }
 
 
 def _result(member: Member, history: Sequence[dict[str, float]]) -> dict[str, Any]:

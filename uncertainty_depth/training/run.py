@@ -10,11 +10,13 @@ from typing import Any
 
 import torch
 
+from uncertainty_depth.completion.sparse_input import parse
 from uncertainty_depth.config import NetworkConfig, SourceConfig, TrainingConfig
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
 from uncertainty_depth.inference.deployment import choose_device
 from uncertainty_depth.model_folder import folder as model_folder
+from uncertainty_depth.model_folder import writing
 from uncertainty_depth.model_folder.folder import BEFORE
 from uncertainty_depth.network.depth_network import check_network
 from uncertainty_depth.options import check, to_mapping
@@ -29,6 +31,7 @@ from uncertainty_depth.training.model_run import ModelRun, clean
 from uncertainty_depth.training.plan import Member, make_plan, settle
 from uncertainty_depth.training.record import Before
 from uncertainty_depth.training.side_by_side import processes_for, train_side_by_side
+from uncertainty_depth.training.sparse_input import warn_of_sparse_ground_truth
 
 logger = logging.getLogger(__name__)
 
@@ -86,6 +89,7 @@ def train(
     frames = read_frames(
         source, network.input_size, training.max_frames, network.canonical_focal_length
     )
+    warn_of_sparse_ground_truth(frames.depths_m, parse(network.sparse_input))
     indices, held_out = split(len(frames), training.validation_fraction, training.seed)
     described = record.start(source.name, frames, network, training, indices, held_out)
     described |= provenance(plan)
@@ -156,7 +160,7 @@ def _complete_record(
     )
     _refuse_other_frames(before, frames.fingerprint(), source.name, output)
     indices, _ = split(len(frames), training.validation_fraction, training.seed)
-    model_folder.extend_training_record(output, domain(frames, indices))
+    writing.extend_training_record(output, domain(frames, indices))
     logger.info("%s now says which cameras and depths it was trained on", output / "model.json")
 
 

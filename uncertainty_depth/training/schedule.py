@@ -69,8 +69,8 @@ def kept_epochs(errors: Sequence[float], training: TrainingConfig) -> list[int]:
 
     Without snapshots that is the best epoch, which replaces earlier ones.
     """
-    kept = [epoch for epoch in range(len(errors)) if keeps(errors[: epoch + 1], training)]
-    return kept if training.method == "multi_epochs" else kept[-1:]
+    epochs = [epoch for epoch in range(len(errors)) if keeps(errors[: epoch + 1], training)]
+    return epochs if training.method == "multi_epochs" else epochs[-1:]
 
 
 def member_name(epoch: int, training: TrainingConfig, name: str) -> str:

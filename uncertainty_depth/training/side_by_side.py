@@ -33,10 +33,10 @@ CONTEXT = multiprocessing.get_context(
 )  # a fork of a process with threads, or with CUDA, may hang
 
 
-def processes_for(model: ModelRun, numbers: Sequence[int], wanted: int) -> int:
-    """Return how many of these members to train at once; `wanted` = 0 means one per GPU."""
+def processes_for(model: ModelRun, numbers: Sequence[int], requested: int) -> int:
+    """Return how many of these members to train at once; `requested` = 0 means one per GPU."""
     gpus = torch.cuda.device_count() if model.device.type == "cuda" else 1
-    return min(wanted or gpus, sum(model.plan[number].targets is None for number in numbers))
+    return min(requested or gpus, sum(model.plan[number].targets is None for number in numbers))
 
 
 def train_side_by_side(model: ModelRun, numbers: Sequence[int], processes: int) -> None:
@@ -71,7 +71,9 @@ class Crew:
     """Running processes, waiting members, and the errors of those that failed."""
 
     def __init__(self, model: ModelRun, numbers: Sequence[int], threads: int) -> None:
-        self.model, self.threads, self.waiting = model, threads, list(numbers)
+        self.model = model
+        self.threads = threads
+        self.waiting = list(numbers)
         self.running: dict[int, Worker] = {}
         self.failed: dict[int, str] = {}
 
@@ -174,8 +176,8 @@ class Worker:
 
 
 def _log(record: logging.LogRecord) -> None:
-    if (its := logging.getLogger(record.name)).isEnabledFor(record.levelno):
-        its.handle(record)
+    if (own_logger := logging.getLogger(record.name)).isEnabledFor(record.levelno):
+        own_logger.handle(record)
 
 
 @contextmanager

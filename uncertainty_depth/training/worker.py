@@ -46,18 +46,14 @@ def work(model: ModelRun, number: int, slot: int, threads: int, parent: Connecti
         format="%(message)s",
         handlers=[ToParent(cast(Any, parent)), logging.StreamHandler()],
     )
-    tqdm.set_lock(
-        RLock()
-    )  # its own is a semaphore, which a process that is ended would leave behind
+    # tqdm's own lock is a semaphore, which a process that is ended would leave behind.
+    tqdm.set_lock(RLock())
     torch.set_num_threads(threads)
     if model.device.type == "cuda":
         torch.cuda.set_device(slot % torch.cuda.device_count())
     try:
-        MemberRun(
-            replace(model, frames=TrainingFrames.mapped(model.folder)),
-            number,
-            partial(ParentsBar, parent),
-        ).run()
+        with_frames = replace(model, frames=TrainingFrames.mapped(model.folder))
+        MemberRun(with_frames, number, partial(ParentsBar, parent)).run()
     except Exception as error:
         sentence = (str(error).splitlines() or [""])[0]
         parent.send(

@@ -9,6 +9,8 @@ network is trained by the likelihood of a normal or a Laplace distribution and p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -16,11 +18,11 @@ from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.records import SampleRange
-from uncertainty_depth.uncertainty.estimator import Place, components_of
-from uncertainty_depth.uncertainty.moments import Estimate, Moments
+from uncertainty_depth.uncertainty.estimator import Estimator, Place, components_of
+from uncertainty_depth.uncertainty.moments import Estimate, FrameMoments
 
 
-class Deterministic:
+class Deterministic(Estimator):
     """The variance of the network's head; 0 without a head."""
 
     def __init__(self, network: DepthNetwork) -> None:
@@ -40,19 +42,19 @@ class Deterministic:
         return components_of(self.networks, 1)
 
     @torch.inference_mode()
-    def estimate(
+    def estimate_batch(
         self,
-        image: Tensor,
-        stamp_ns: int,
+        images: Tensor,
+        stamps_ns: Sequence[int],
         config: PredictorConfig,
         samples: SampleRange | None = None,
-    ) -> Estimate:
-        """See `Estimator`; depends on the image alone."""
+    ) -> list[Estimate]:
+        """See `Estimator`; depends on the images alone."""
         network = self.networks[0]
-        moments = Moments()
-        output = network(image)
+        moments = FrameMoments(len(stamps_ns))
+        output = network(images)
         moments.add(output.depth_m, network.variance(output))
-        return moments.estimate()
+        return moments.estimates()
 
 
 class Distilled(Deterministic):

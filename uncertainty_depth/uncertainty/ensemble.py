@@ -24,11 +24,11 @@ from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.records import SampleRange
-from uncertainty_depth.uncertainty.estimator import Place, components_of
-from uncertainty_depth.uncertainty.moments import Estimate, Moments
+from uncertainty_depth.uncertainty.estimator import Estimator, Place, components_of
+from uncertainty_depth.uncertainty.moments import Estimate, FrameMoments
 
 
-class Ensemble:
+class Ensemble(Estimator):
     """One pass of each of the last `samples` members; a shared encoder runs once."""
 
     def __init__(self, networks: Sequence[DepthNetwork]) -> None:
@@ -48,27 +48,27 @@ class Ensemble:
         return components_of(self.networks, self.passes(config))
 
     @torch.inference_mode()
-    def estimate(
+    def estimate_batch(
         self,
-        image: Tensor,
-        stamp_ns: int,
+        images: Tensor,
+        stamps_ns: Sequence[int],
         config: PredictorConfig,
         samples: SampleRange | None = None,
-    ) -> Estimate:
+    ) -> list[Estimate]:
         """See `Estimator`; nothing is random.
 
         Members run one after the other, so one pass bounds the memory, whatever the chunk.
         """
-        moments = Moments()
+        moments = FrameMoments(len(stamps_ns))
         encoder = None
         features: Any = None
         for network in self._members(config, samples):
             if network.encoder is not encoder:
                 encoder = network.encoder
-                features = network.encode(image)
-            output = network.decode(features, image.shape[-2:])
+                features = network.encode(images)
+            output = network.decode(features, images.shape[-2:])
             moments.add(output.depth_m, network.variance(output))
-        return moments.estimate()
+        return moments.estimates()
 
     def _members(self, config: PredictorConfig, samples: SampleRange | None) -> list[DepthNetwork]:
         members = self.networks[-config.samples :]

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -11,14 +13,14 @@ from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.records import SampleRange
-from uncertainty_depth.uncertainty.estimator import Place
+from uncertainty_depth.uncertainty.estimator import Estimator, Place
 from uncertainty_depth.uncertainty.moments import Estimate
 
 ERROR = "error"
 DEPTH = "depth"
 
 
-class LearnedError:
+class LearnedError(Estimator):
     """Depth of one network; sigma is the absolute error another predicts, left to calibration."""
 
     def __init__(self, error: DepthNetwork, depth: DepthNetwork) -> None:
@@ -48,19 +50,22 @@ class LearnedError:
         return ("total",)
 
     @torch.inference_mode()
-    def estimate(
+    def estimate_batch(
         self,
-        image: Tensor,
-        stamp_ns: int,
+        images: Tensor,
+        stamps_ns: Sequence[int],
         config: PredictorConfig,
         samples: SampleRange | None = None,
-    ) -> Estimate:
-        """See `Estimator`; depends on the image alone."""
+    ) -> list[Estimate]:
+        """See `Estimator`; depends on the images alone."""
         error, depth = self.networks
-        size = image.shape[-2:]
-        features = depth.encode(image)
+        size = images.shape[-2:]
+        features = depth.encode(images)
         has_shared_encoder = error.encoder is depth.encoder
-        error_features = features if has_shared_encoder else error.encode(image)
-        depth_m = depth.decode(features, size).depth_m[0, 0]
-        error_m = error.decode(error_features, size).depth_m[0, 0]
-        return Estimate(depth_m, torch.zeros_like(depth_m), error_m.square())
+        error_features = features if has_shared_encoder else error.encode(images)
+        depths_m = depth.decode(features, size).depth_m[:, 0]
+        errors_m = error.decode(error_features, size).depth_m[:, 0]
+        return [
+            Estimate(depth_m, torch.zeros_like(depth_m), error_m.square())
+            for depth_m, error_m in zip(depths_m, errors_m, strict=True)
+        ]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -35,19 +36,28 @@ class Estimate(NamedTuple):
         Args:
             component: one of `config.COMPONENTS`.
         """
+        return download([self.stacked(component)])[0]
+
+    def stacked(self, component: str = "total") -> Tensor:
+        """Return `maps` where they were computed."""
         variance = self.variance if component == "total" else getattr(self, component)
-        maps = torch.stack([self.depth_m, variance.sqrt()])
-        return download(maps).numpy()
+        return torch.stack([self.depth_m, variance.sqrt()])
 
 
-def download(maps: Tensor) -> Tensor:
-    """Return a tensor on the CPU; from a GPU by one copy into pinned memory, waited for once."""
-    if maps.device.type != "cuda":
-        return maps.cpu()
-    pinned = torch.empty(maps.shape, dtype=maps.dtype, pin_memory=True)
-    pinned.copy_(maps, non_blocking=True)
-    torch.cuda.current_stream(maps.device).synchronize()
-    return pinned
+def download(values: Sequence[Tensor]) -> list[NDArray[np.float32]]:
+    """Return float32 tensors of one device as arrays.
+
+    From a GPU they come in one copy into pinned memory, waited for once.
+    """
+    device = values[0].device
+    if device.type != "cuda":
+        return [one.numpy() for one in values]
+    together = torch.cat([one.flatten() for one in values])
+    pinned = torch.empty(together.shape, pin_memory=True)
+    pinned.copy_(together, non_blocking=True)
+    torch.cuda.current_stream(device).synchronize()
+    parts = pinned.split([one.numel() for one in values])
+    return [part.view(one.shape).numpy() for part, one in zip(parts, values, strict=True)]
 
 
 class Moments:
@@ -81,3 +91,20 @@ class Moments:
         """Return the moments of the samples so far; at least one."""
         epistemic = (self._squares / self.count).clamp_min(0.0)
         return Estimate(self._mean, epistemic, self._aleatoric)
+
+
+class FrameMoments:
+    """The moments of each frame of a batch, whose passes come one after the other."""
+
+    def __init__(self, frames: int) -> None:
+        self._frames = [Moments() for _ in range(frames)]
+
+    def add(self, depths: Tensor, variances: Tensor | None) -> None:
+        """Add a pass: (B, 1, h, w) depths in metres, and a head's variances in square metres."""
+        for index, moments in enumerate(self._frames):
+            frame = slice(index, index + 1)
+            moments.add(depths[frame], None if variances is None else variances[frame])
+
+    def estimates(self) -> list[Estimate]:
+        """Return the moments of each frame; there was at least one pass."""
+        return [moments.estimate() for moments in self._frames]

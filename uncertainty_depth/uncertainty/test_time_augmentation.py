@@ -8,6 +8,7 @@ uncertainty of self-supervised monocular depth estimation". The others also chan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -19,8 +20,8 @@ from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork, NetworkOutput
 from uncertainty_depth.network.encoder import resize_maps
 from uncertainty_depth.records import SampleRange
-from uncertainty_depth.uncertainty.estimator import Place, components_of
-from uncertainty_depth.uncertainty.moments import Estimate, Moments
+from uncertainty_depth.uncertainty.estimator import Estimator, Place, components_of
+from uncertainty_depth.uncertainty.moments import Estimate, FrameMoments
 
 COLORS = 3
 """Channels of an image; a fourth is sparse depth."""
@@ -55,7 +56,7 @@ VIEWS = (
 """Opposite changes are neighbours: what one does to the depth everywhere, the other undoes."""
 
 
-class TestTimeAugmentation:
+class TestTimeAugmentation(Estimator):
     """One pass of each of the first `samples` views, predictions aligned back to the image."""
 
     __test__ = False  # no test class of pytest
@@ -77,13 +78,13 @@ class TestTimeAugmentation:
         return components_of(self.networks, self.passes(config))
 
     @torch.inference_mode()
-    def estimate(
+    def estimate_batch(
         self,
-        image: Tensor,
-        stamp_ns: int,
+        images: Tensor,
+        stamps_ns: Sequence[int],
         config: PredictorConfig,
         samples: SampleRange | None = None,
-    ) -> Estimate:
+    ) -> list[Estimate]:
         """See `Estimator`; nothing is random.
 
         Of a range of samples its number alone counts: the views are not exchangeable, and other
@@ -93,11 +94,11 @@ class TestTimeAugmentation:
         network = self.networks[0]
         passes = self.passes(config)
         count = passes if samples is None else min(samples.count, passes)
-        moments = Moments()
+        moments = FrameMoments(len(stamps_ns))
         for view in reversed(VIEWS[:count]):
-            output = predict_view(network, image, view)
+            output = predict_view(network, images, view)
             moments.add(output.depth_m, network.variance(output))
-        return moments.estimate()
+        return moments.estimates()
 
 
 def predict_view(network: DepthNetwork, image: Tensor, view: View) -> NetworkOutput:

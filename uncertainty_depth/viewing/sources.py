@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from uncertainty_depth.blas import single_threaded_blas
-from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.errors import SourceError
 from uncertainty_depth.evaluation.evaluate import DepthPredictor, predict_frame
 from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.predictions.evaluate import evaluate_record
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.records import DepthPrediction, Frame, PredictedFrame, Skipped
 from uncertainty_depth.viewing.recorder import NOMINAL, SCORES, ShownFrame
@@ -60,21 +62,11 @@ def recorded_frames(
     """Yield each recorded prediction that can be interpreted, with its scores."""
     with single_threaded_blas():
         for record in source:
-            if isinstance(record, Skipped):
-                evaluation.skip(record)
+            scored = evaluate_record(record, interpreter, evaluation)
+            if scored is None or isinstance(record, Skipped):
                 continue
-            try:
-                prediction, _ = interpreter.interpret(
-                    record.depth, record.confidence, record.ground_truth_m
-                )
-            except MessageError as error:
-                sentence = f"{record.name}: {error}"
-                evaluation.skip(Skipped(record.stamp_ns, error.reason, sentence))
-                continue
-            row = evaluation.add(
-                record.name, record.stamp_ns, prediction, record.ground_truth_m, record.image
-            )
-            yield _shown(record, prediction, scores_of(row or {}))
+            shown = record if record.is_registered else replace(record, image=None)
+            yield _shown(shown, scored.prediction, scores_of(scored.metrics))
 
 
 def is_report(path: Path) -> bool:

@@ -39,8 +39,8 @@ def _types() -> Any:
     return get_typestore(Stores.ROS2_JAZZY)
 
 
-def _new(kind: str, *values: Any) -> Any:
-    return _types().types[kind](*values)
+def _new(message_type: str, *values: Any) -> Any:
+    return _types().types[message_type](*values)
 
 
 def _header(stamp_ns: int, frame_id: str) -> Any:
@@ -75,14 +75,14 @@ class BagWriter:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if kind is None:
+        if error_type is None:
             self._write_static_transforms(0)
-        self._writer.__exit__(kind, error, traceback)
-        if kind is not None:
+        self._writer.__exit__(error_type, error, traceback)
+        if error_type is not None:
             shutil.rmtree(self.path, ignore_errors=True)
 
     def image(self, topic: str, stamp_ns: int, frame_id: str, image: NDArray[Any]) -> None:
@@ -96,29 +96,20 @@ class BagWriter:
         ]
         height, width = pixels.shape[:2]
         data = pixels.reshape(-1).view(np.uint8)
-        kind = "sensor_msgs/msg/Image"
+        message_type = "sensor_msgs/msg/Image"
+        header = _header(stamp_ns, frame_id)
+        step = data.size // height
         self.message(
-            topic,
-            stamp_ns,
-            _new(
-                kind,
-                _header(stamp_ns, frame_id),
-                height,
-                width,
-                encoding,
-                0,
-                data.size // height,
-                data,
-            ),
+            topic, stamp_ns, _new(message_type, header, height, width, encoding, 0, step, data)
         )
 
     def camera_info(self, topic: str, stamp_ns: int, frame_id: str, camera: Camera) -> None:
         """Write the camera: without distortion if it is that of rectified images."""
-        kind = "sensor_msgs/msg/CameraInfo"
+        message_type = "sensor_msgs/msg/CameraInfo"
         header = _header(stamp_ns, frame_id)
         region = _new("sensor_msgs/msg/RegionOfInterest", 0, 0, 0, 0, False)
         fields = fields_from_camera(camera)
-        self.message(topic, stamp_ns, _new(kind, header, *fields, 0, 0, region))
+        self.message(topic, stamp_ns, _new(message_type, header, *fields, 0, 0, region))
 
     def cloud(self, topic: str, stamp_ns: int, frame_id: str, points: NDArray[Any]) -> None:
         """Write a point cloud.
@@ -126,12 +117,9 @@ class BagWriter:
         Points are (N, 4), x y z in metres and intensity, or a structured array, (N,) or (H, W),
         of float32 fields.
         """
-        rows = (
-            points
-            if points.dtype.names
-            else np.ascontiguousarray(points, dtype=np.float32).view(_INTENSITY_POINT)[..., 0]
-        )
-        rows = np.ascontiguousarray(np.atleast_2d(rows))
+        if not points.dtype.names:
+            points = np.ascontiguousarray(points, dtype=np.float32).view(_INTENSITY_POINT)[..., 0]
+        rows = np.ascontiguousarray(np.atleast_2d(points))
         height, width = rows.shape
         fields = [
             _new("sensor_msgs/msg/PointField", name, offset, 7, 1)
@@ -140,23 +128,10 @@ class BagWriter:
         data = rows.reshape(-1).view(np.uint8)
         step = rows.dtype.itemsize
         dense = bool(all(np.isfinite(rows[axis]).all() for axis in "xyz"))
-        kind = "sensor_msgs/msg/PointCloud2"
-        self.message(
-            topic,
-            stamp_ns,
-            _new(
-                kind,
-                _header(stamp_ns, frame_id),
-                height,
-                width,
-                fields,
-                False,
-                step,
-                step * width,
-                data,
-                dense,
-            ),
-        )
+        message_type = "sensor_msgs/msg/PointCloud2"
+        header = _header(stamp_ns, frame_id)
+        layout = (height, width, fields, False, step, step * width)
+        self.message(topic, stamp_ns, _new(message_type, header, *layout, data, dense))
 
     def static_transforms(
         self, transforms: Iterable[tuple[str, str, NDArray[np.float64]]]
@@ -173,14 +148,14 @@ class BagWriter:
     def message(self, topic: str, stamp_ns: int, message: Any) -> None:
         """Write a message of rosbags' type store as it is, recorded at `stamp_ns`."""
         self._write_static_transforms(stamp_ns)
-        kind = message.__msgtype__
+        message_type = message.__msgtype__
         if topic not in self._connections:
             qos = [_latched()] if topic == "/tf_static" else []
             self._connections[topic] = self._writer.add_connection(
-                topic, kind, typestore=_types(), offered_qos_profiles=qos
+                topic, message_type, typestore=_types(), offered_qos_profiles=qos
             )
         self._writer.write(
-            self._connections[topic], stamp_ns, _types().serialize_cdr(message, kind)
+            self._connections[topic], stamp_ns, _types().serialize_cdr(message, message_type)
         )
 
     def _write_static_transforms(self, stamp_ns: int) -> None:

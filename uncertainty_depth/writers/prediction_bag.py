@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import DepthNodeConfig
-from uncertainty_depth.evaluation.evaluate import Sink
 from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, colorize
 from uncertainty_depth.geometry.point_cloud import organised_points
-from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.records import DepthPrediction, Frame, PredictedFrame
 from uncertainty_depth.writers.bag_writer import BagWriter
 
 FRAME_ID = "camera"
@@ -24,21 +23,29 @@ MAX_POINTS = 100_000
 
 
 @contextmanager
-def prediction_sink(path: Path) -> Iterator[Sink]:
-    """Yield a sink for `evaluate` that writes each frame under the depth node's topic names."""
-    shown = DepthNodeConfig()
+def prediction_sink(
+    path: Path,
+) -> Iterator[Callable[[Frame | PredictedFrame, DepthPrediction], None]]:
+    """Yield a sink for `evaluate` that writes each frame under the depth node's topic names.
+
+    Recorded predictions are written in metres, aligned and with the sigma map applied.
+    """
+    defaults = DepthNodeConfig()
     with BagWriter(path) as bag:
 
-        def write(frame: Frame, prediction: DepthPrediction) -> None:
+        def write(frame: Frame | PredictedFrame, prediction: DepthPrediction) -> None:
             depth = prediction.depth_m
             sigma = prediction.sigma_m
-            images: dict[str, NDArray[Any]] = {
-                "/image": frame.image,
+            colored_sigma = colorize(sigma, defaults.color_max_sigma, SIGMA_COLORS)
+            images: dict[str, NDArray[Any]] = {}
+            if frame.image is not None:
+                images["/image"] = frame.image
+            images |= {
                 "/depth/image_rect": depth,
                 "/uncertainty/image_rect": sigma,
                 "/ground_truth/image": frame.ground_truth_m,
-                "/depth/image_color": colorize(depth, shown.color_max_depth, DEPTH_COLORS),
-                "/uncertainty/image_color": colorize(sigma, shown.color_max_sigma, SIGMA_COLORS),
+                "/depth/image_color": colorize(depth, defaults.color_max_depth, DEPTH_COLORS),
+                "/uncertainty/image_color": colored_sigma,
             }
             for topic, values in images.items():
                 bag.image(topic, frame.stamp_ns, FRAME_ID, values)
@@ -46,7 +53,9 @@ def prediction_sink(path: Path) -> Iterator[Sink]:
                 for topic in ("/camera_info", "/depth/camera_info", "/uncertainty/camera_info"):
                     bag.camera_info(topic, frame.stamp_ns, FRAME_ID, frame.camera)
                 step = math.ceil(math.sqrt(depth.size / MAX_POINTS))
-                points = organised_points(depth, sigma, frame.camera, frame.image, step)
+                is_beside = isinstance(frame, PredictedFrame) and not frame.is_registered
+                colors = None if is_beside else frame.image
+                points = organised_points(depth, sigma, frame.camera, colors, step)
                 bag.cloud("/points", frame.stamp_ns, FRAME_ID, points)
 
         yield write

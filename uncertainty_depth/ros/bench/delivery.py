@@ -77,7 +77,7 @@ def measure(transports: str, is_reliable: bool, images: int = IMAGES) -> Deliver
 
 def send(images: int) -> int:
     """Publish `images` images at `RATE_HZ` once somebody subscribes, and return how many."""
-    with _node("camera") as node:
+    with own_node("camera") as node:
         publisher = node.create_publisher(Image, IMAGE_TOPIC, OUTPUT_QOS)
         end = node.create_publisher(Empty, END_TOPIC, LATCHED_QOS)
         deadline_s = time.monotonic() + MATCH_TIMEOUT_S
@@ -104,7 +104,7 @@ def receive(is_reliable: bool, timeout_s: float) -> list[float]:
     """Return the latency in ms of every image that came before the end was told."""
     latencies_ms: list[float] = []
     is_over = threading.Event()
-    with _node("depth") as node:
+    with own_node("depth") as node:
 
         def on_image(message: Image) -> None:
             latency_ns = node.get_clock().now().nanoseconds - stamp_ns(message.header)
@@ -160,7 +160,8 @@ def _environment(transports: str) -> Iterator[None]:
 
 
 @contextmanager
-def _node(name: str) -> Iterator[Node]:
+def own_node(name: str) -> Iterator[Node]:
+    """Initialize ROS in this process and yield a node."""
     rclpy.init()
     try:
         yield rclpy.create_node(name)

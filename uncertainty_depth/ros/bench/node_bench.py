@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from tqdm import trange
 
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.model_folder.folder import create, set_members, write_member
+from uncertainty_depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.ros.depth_node import DepthNode
 from uncertainty_depth.ros.messages import image_message
@@ -46,19 +46,28 @@ def _measure(method: str, samples: int, repetitions: int) -> str:
         node = DepthNode(
             context=context, parameter_overrides=_parameters(Path(folder), method, samples)
         )
-        node._camera.add(CameraInfo(width=CAMERA[0], height=CAMERA[1]))
+        (camera,) = node.cameras
+        camera.camera.add(CameraInfo(width=CAMERA[0], height=CAMERA[1]))
         message = _camera_image()
+
+        def predict() -> None:
+            camera.queue.put(message)
+            node._predict_waiting()
+
         calls = {
-            "node": lambda: node._predict(message),
+            "node": predict,
             "network": _network_alone(Predictor(folder, node.config)),
         }
         times_ms = _alternate(calls, repetitions, method)
         node.close()
     rclpy.shutdown(context=context)
+    return _row(f"{method}, {samples} sample{'s' * (samples > 1)}", times_ms)
+
+
+def _row(label: str, times_ms: Mapping[str, Sequence[float]]) -> str:
     node_ms = float(np.median(times_ms["node"]))
     network_ms = float(np.median(times_ms["network"]))
     around_ms = node_ms - network_ms
-    label = f"{method}, {samples} sample{'s' * (samples > 1)}"
     return (
         f"{label:24}{node_ms:10.1f}{network_ms:12.1f}{around_ms:14.1f}"
         f"{around_ms / network_ms:18.2f}"

@@ -18,7 +18,7 @@ from uncertainty_depth.errors import UncertaintyDepthError
 from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.ros.demo.monitor import Monitor
 
-START_S = 90.0
+START_S = 300.0
 DRAIN_S = 90.0
 STOP_S = 60.0
 SCORES = {
@@ -47,10 +47,9 @@ def live_run(source: BagSource, model: Path, output: Path) -> dict[str, dict[str
         monitor = stack.enter_context(
             Monitor([TOPIC + name for name in SCORES], lambda monitor: _show(bar, monitor))
         )
-        nodes = {
-            name: stack.enter_context(running(command, output / f"{name}.log"))
-            for name, command in commands.items()
-        }
+        nodes = {}
+        for name, command in commands.items():
+            nodes[name] = stack.enter_context(running(command, output / f"{name}.log"))
 
         def is_any_over() -> bool:
             return any(process.poll() is not None for process in nodes.values())
@@ -72,12 +71,16 @@ def live_run(source: BagSource, model: Path, output: Path) -> dict[str, dict[str
 
         monitor.wait_for(lambda: is_drained() or is_any_over(), DRAIN_S)
         counts = {"player": sent, **{name: monitor.counts(name) for name in nodes}}
+    _check_exit_codes(nodes, output)
+    return counts
+
+
+def _check_exit_codes(nodes: Mapping[str, subprocess.Popen], output: Path) -> None:
     for name, process in nodes.items():
         if process.returncode:
             raise UncertaintyDepthError(
                 f"{name} ended with exit code {process.returncode}; see its log in {output}"
             )
-    return counts
 
 
 def node_commands(source: BagSource, model: Path, output: Path) -> dict[str, list[str]]:

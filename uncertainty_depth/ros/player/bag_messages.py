@@ -28,8 +28,8 @@ def cdr_converter() -> Callable[[Record], bytes]:
             migrate_bytes(
                 ros1,
                 ros2,
-                record.kind,
-                record.kind,
+                record.message_type,
+                record.message_type,
                 plans,
                 record.data,
                 src_is2=False,

@@ -69,7 +69,9 @@ class BagPublisher:
     """
 
     def __init__(self, topics: Mapping[str, Topic], config: PlayerConfig) -> None:
-        self._config, self._pace, self.played = config, Pace(config.rate), Played()
+        self._config = config
+        self._pace = Pace(config.rate)
+        self.played = Played()
         self._context = Context()
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         self._node = Node("player", context=self._context, start_parameter_services=False)
@@ -81,7 +83,9 @@ class BagPublisher:
             for name, topic in topics.items()
             if topic.count and self._create_publisher(name, topic)
         }
-        self._images = {name for name, topic in self.topics.items() if topic.kind in IMAGE_TYPES}
+        self._images = {
+            name for name, topic in self.topics.items() if topic.message_type in IMAGE_TYPES
+        }
         self._clock = self._node.create_publisher(Clock, "/clock", DEPTH) if config.clock else None
         self._last_result_ns: int | None = None
         self._interrupted = False
@@ -94,10 +98,12 @@ class BagPublisher:
     def _create_publisher(self, name: str, topic: Topic) -> bool:
         try:
             self._publishers[name] = self._node.create_publisher(
-                message_class(topic.kind), name, _qos(topic.latched)
+                message_class(topic.message_type), name, _qos(topic.latched)
             )
         except ImportError as error:
-            self.played.skipped[name] = f"message type {topic.kind} is not installed ({error})"
+            self.played.skipped[name] = (
+                f"message type {topic.message_type} is not installed ({error})"
+            )
         except InvalidTopicNameException as error:
             problem = " ".join(str(error).split())
             self.played.skipped[name] = f"ROS 2 has no topic of such a name ({problem})"
@@ -113,7 +119,7 @@ class BagPublisher:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:

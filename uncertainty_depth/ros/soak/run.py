@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from subprocess import Popen
 
@@ -118,7 +119,7 @@ def _result(
         threads = f"{early.threads} -> {late.threads}"
         descriptors = f"{early.descriptors} -> {late.descriptors}"
         yield f"{name:16}{memory:>20}{threads:>14}{descriptors:>14}"
-    excesses = [sentence for result in results for sentence in result.excesses]
+    excesses = list(chain.from_iterable(result.excesses for result in results))
     if not scored:
         excesses.append("no frame was scored while the processes were watched")
     if excesses:

@@ -1,7 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Names of the corruptions, for the command line: without NumPy or OpenCV."""
 
-KINDS = (
+CORRUPTIONS = (
     "night",
     "fog",
     "rain",

@@ -1,0 +1,116 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Propagated variance and memory against what they are of, on small networks."""
+
+import numpy as np
+import pytest
+import torch
+
+from uncertainty_depth.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.experiments import samples_report
+from uncertainty_depth.experiments.samples import Scene, _at_end, _ways, score
+from uncertainty_depth.experiments.samples_ways import Memory, Propagated, _by_squares
+from uncertainty_depth.inference.deployment import prepare
+from uncertainty_depth.network.encoder import image_tensor
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.records import Frame
+from uncertainty_depth.uncertainty import McDropout
+
+IMAGE = torch.rand(1, 3, 48, 64, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.fixture(scope="module")
+def network():
+    torch.manual_seed(0)
+    config = NetworkConfig(backbone="tiny", decoder_width=16, head="laplace", dropout=0.1)
+    return prepare(Hourglass(config), torch.device("cpu"), "fp32")
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        torch.nn.Conv2d(3, 4, 3, padding=1),
+        torch.nn.ConvTranspose2d(3, 4, 5, stride=2, padding=2, output_padding=1),
+    ],
+)
+def test_variance_of_independent_inputs_goes_through_a_convolution_exactly(layer):
+    deviations = torch.rand(3, 4, 5)
+    units = torch.diag_embed(deviations.flatten()).view(60, 3, 4, 5)
+    with torch.no_grad():
+        responses = layer(units) - layer(torch.zeros(1, 3, 4, 5))
+        found = _by_squares(layer, deviations.square()[None])[0]
+    torch.testing.assert_close(found, responses.square().sum(0), rtol=1e-4, atol=1e-6)
+
+
+def test_propagated_sigma_ranks_pixels_as_samples_do_and_is_repeatable(network):
+    estimate = Propagated(network).estimate(IMAGE)
+    config = PredictorConfig(samples=256, chunk=64)
+    many = McDropout(network).estimate(IMAGE, 0, config)
+    assert torch.equal(estimate.epistemic, Propagated(network).estimate(IMAGE).epistemic)
+    found, expected = estimate.epistemic.sqrt(), many.epistemic.sqrt()
+    assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 0.5
+    assert 1 / 3 < float(found.mean() / expected.mean()) < 3
+    torch.testing.assert_close(estimate.aleatoric, many.aleatoric, rtol=0.1, atol=0.0)
+
+
+@pytest.mark.parametrize("is_centred", [True, False])
+def test_the_memory_of_a_robot_that_stands_still_nears_the_spread_of_many(network, is_centred):
+    memory = Memory(network, 1, is_centred)
+    found = [memory.estimate(IMAGE, stamp).epistemic.sqrt().mean() for stamp in range(1, 41)]
+    many = McDropout(network).estimate(IMAGE, 0, PredictorConfig(samples=64))
+    expected = float(many.epistemic.sqrt().mean())
+    assert float(np.mean(found[-20:])) == pytest.approx(expected, rel=0.15)
+
+
+def test_a_table_shows_paired_differences_and_no_score_of_what_has_no_spread(tmp_path):
+    def piece(offset):
+        scores = dict.fromkeys(samples_report.COLUMNS, 0.5 + offset)
+        scores |= {"correlation": 0.9, "relative_error": 0.1, "depth_error": 0.2}
+        better = scores | {"n_merci": 0.4 + offset}
+        none = scores | {"n_merci": None}
+        return {
+            "one pass": {"ms": 10.0, "total": scores, "spread": none},
+            "stratified 8": {"ms": 30.0, "total": better, "spread": better},
+            "independent 64": {"ms": 200.0, "total": scores, "spread": scores},
+        }
+
+    results = {"shipped": [piece(0.0), piece(0.1)], "drives": [piece(0.0)]}
+    samples_report.write(tmp_path, results, ["2 cm a frame"])
+    table = (tmp_path / "table.md").read_text()
+    assert (
+        "| stratified 8 | 30.0 | 3.00 | 0.200 | 0.100 | 0.900 | 0.4500 (-0.1000 ± 0.0000)" in table
+    )
+    assert "drives, 2 cm a frame, spread" in table
+    assert "| one pass | 10.0 | 1.00 | 0.200 | 0.100 | 0.900 | – |" in table
+    assert (tmp_path / "samples.png").stat().st_size > 1000
+
+
+def test_agreement_and_cost_of_every_way_are_told_and_more_samples_agree_better(network):
+    width, height = network.config.input_size
+    truth_m = np.random.default_rng(0).uniform(1, 5, (height, width)).astype(np.float32)
+    image = np.random.default_rng(1).integers(0, 256, (height, width, 3), np.uint8)
+    scene = Scene(Frame(1, image, None, truth_m, "one"), image_tensor(image[None]))
+    every = _ways(network, 0)
+    ways = {name: every[name] for name in ("one pass", "independent 2", "stratified 16")}
+    found = score(network, [scene], ways, reference=32)
+    assert list(found) == list(ways)
+    few, many = (found[name]["spread"] for name in ("independent 2", "stratified 16"))
+    assert many["relative_error"] < few["relative_error"]
+    assert many["depth_error"] < few["depth_error"]
+    assert found["one pass"]["spread"]["relative_error"] == pytest.approx(1.0)
+    assert found["one pass"]["spread"]["correlation"] == 0
+    assert all(result["ms"] > 0 for result in found.values())
+
+
+def test_a_memory_at_the_end_of_a_drive_has_seen_the_frames_before(network):
+    width, height = network.config.input_size
+    scenes = []
+    for number in range(4):
+        image = np.full((height, width, 3), 60 * number, np.uint8)
+        truth_m = np.ones((height, width), np.float32)
+        scenes.append(Scene(Frame(number, image, None, truth_m, ""), image_tensor(image[None])))
+    memory = Memory(network, 3, is_centred=True)
+    for scene in scenes:
+        expected = memory.estimate(scene.pixels, scene.frame.stamp_ns)
+    ways = _at_end(network, 3, scenes[:-1])
+    assert torch.equal(ways["memory, centred"](scenes[-1]).epistemic, expected.epistemic)
+    assert ways["memory"](scenes[-1]).epistemic.mean() > expected.epistemic.mean()

@@ -1,0 +1,97 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Dropout in encoder and decoder: the same network without it, and where it acts with it."""
+
+import numpy as np
+import pytest
+import torch
+from transformers import Dinov2Config
+
+from uncertainty_depth.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.engines.graphs import trace
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.model_folder import writing
+from uncertainty_depth.model_folder.folder import read as read_model
+from uncertainty_depth.network.architectures import make_network
+from uncertainty_depth.network.backbone import backbone_from_mapping
+from uncertainty_depth.training.losses import gaussian_nll
+from uncertainty_depth.uncertainty.mc_dropout import McDropout, seeded
+
+STAGES = ((32, 8, 8), (64, 4, 4), (128, 2, 2))
+UP_PROJECTIONS = ((16, 4, 4), (8, 8, 8), (4, 16, 16), (2, 32, 32))
+
+
+def network(places="encoder_and_decoder", **options):
+    torch.manual_seed(0)
+    config = NetworkConfig(
+        backbone="tiny",
+        decoder_width=16,
+        input_size=(64, 64),
+        head="gaussian",
+        dropout=0.5,
+        dropout_places=places,
+        **options,
+    )
+    return make_network(config).eval()
+
+
+def image():
+    return torch.rand(1, 3, 64, 64, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("skip_connections", [True, False])
+@pytest.mark.parametrize("sparse_input", ["", "lidar"])
+def test_without_dropout_it_is_the_usual_network(skip_connections, sparse_input):
+    options = {"skip_connections": skip_connections, "sparse_input": sparse_input}
+    usual = network("decoder", **options)
+    deep = network(**options)
+    for expected, actual in zip(usual(image()), deep(image()), strict=True):
+        assert torch.equal(expected, actual)
+
+
+def test_dropout_acts_after_three_stages_and_four_up_projections():
+    deep = network()
+    shapes = []
+
+    def keep(maps, streams):
+        shapes.append(tuple(maps.shape[1:]))
+        return maps.expand(2, -1, -1, -1)
+
+    output = deep.branches(deep.trunk(image()), [keep] * 7, (), (64, 64))
+    assert tuple(shapes) == STAGES + UP_PROJECTIONS
+    assert torch.equal(output.depth_m[0], output.depth_m[1])
+    torch.testing.assert_close(output.depth_m[:1], deep(image()).depth_m)
+
+
+def test_every_part_of_it_learns():
+    deep = network().train()
+    output = deep(image())
+    gaussian_nll(output.depth_m, output.scale_m, torch.ones(1, 1, 64, 64)).backward()
+    assert all(weights.grad is not None for weights in deep.parameters())
+
+
+def test_samples_are_the_same_after_writing_reading_and_in_a_graph(tmp_path):
+    deep = network()
+    writing.create(tmp_path, deep, {})
+    writing.write_member(tmp_path, "best", deep)
+    writing.set_members(tmp_path, ["best"], "mc_dropout")
+    read = read_model(tmp_path).load("best")
+    config = PredictorConfig(samples=4)
+    estimates = [McDropout(one).estimate(image(), 7, config) for one in (deep, read)]
+    assert estimates[0].epistemic.min() > 0
+    np.testing.assert_array_equal(estimates[0].variance, estimates[1].variance)
+    pair = trace(deep, [seeded(layer) for layer in deep.decoder.dropouts])
+    assert pair.noise_shapes == STAGES + UP_PROJECTIONS
+
+
+def test_a_learned_rate_weighs_the_layer_that_follows():
+    deep = network(dropout_type="concrete")
+    channels = [layer.weight.shape for layer in deep.decoder.layers_after_dropouts()]
+    assert len(channels) == len(deep.decoder.dropouts)
+    assert deep.decoder.divergence().isfinite()
+
+
+def test_other_backbones_are_refused_in_one_clear_sentence():
+    vit = Dinov2Config(hidden_size=16, num_hidden_layers=4, num_attention_heads=2, image_size=56)
+    config = NetworkConfig(dropout_places="encoder_and_decoder", input_size=(56, 56))
+    with pytest.raises(ConfigError, match=r"needs a ResNet as its encoder, .* 'dinov2' model"):
+        make_network(config, backbone_from_mapping(vit.to_dict()))

@@ -1,0 +1,148 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Camera images beside recorded predictions: in the report, and in no score."""
+
+from __future__ import annotations
+
+import json
+
+import cv2
+import numpy as np
+import pytest
+
+from uncertainty_depth.cli.main import main
+from uncertainty_depth.config import EvaluationConfig, SourceConfig
+from uncertainty_depth.data.bag import BagSource
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.evaluation.drawing import draw
+from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
+from uncertainty_depth.predictions.evaluate import evaluate
+from uncertainty_depth.predictions.interpreter import Interpreter
+from uncertainty_depth.predictions.open import open_predictions
+
+TOPICS = ("/stereo/depth/image", "/stereo/confidence")
+FRAMES = 3
+LATE_NS = 20_000_000
+
+
+def run(bag, image_topic, topics=TOPICS, ground_truth_topic=""):
+    """Score a bag with the images of a topic; return the evaluation and the source."""
+    options = SourceConfig(image_topic=image_topic, ground_truth_topic=ground_truth_topic)
+    source = open_predictions(str(bag), options, PredictionTopics(*topics), PredictionConfig())
+    interpreter = Interpreter(PredictionConfig(), EvaluationConfig())
+    return evaluate(source, interpreter, EvaluationConfig(), progress=False), source
+
+
+def examples(evaluation):
+    return [*evaluation.examples.worst(), *evaluation.examples.typical()]
+
+
+@pytest.mark.parametrize("delay_ns", [0, LATE_NS, -LATE_NS])
+def test_the_nearest_image_is_shown_and_changes_no_score(delay_ns, write_camera, shown_camera):
+    camera = shown_camera(delay_ns=delay_ns)
+    bag = write_camera(TOPICS, frames=FRAMES, image=camera)
+    evaluation, source = run(bag, camera.topic)
+    assert len(examples(evaluation)) == FRAMES
+    for example in examples(evaluation):
+        assert example.image.shape == (48, 64, 3)
+        own_image = 255 / example.ground_truth_m.clip(1)
+        known = np.isfinite(own_image)
+        np.testing.assert_allclose(example.image[..., 0][known], own_image[known], atol=1.5)
+    assert draw(evaluation, "gaussian").overlay
+    without, _ = run(bag, "")
+    assert evaluation.summary() == without.summary()
+    assert all(example.image is None for example in examples(without))
+    assert not [note for note in source.notes if camera.topic in note]
+
+
+def test_an_image_of_another_camera_has_no_lidar_drawn_on_it(write_camera, shown_camera):
+    camera = shown_camera("/color/image", "color_camera")
+    evaluation, source = run(write_camera(TOPICS, frames=FRAMES, image=camera), camera.topic)
+    assert {example.image.shape for example in examples(evaluation)} == {(96, 128, 3)}
+    images = draw(evaluation, "gaussian")
+    assert images.overlay is None
+    assert len(images.worst) + len(images.typical) == FRAMES
+    (note,) = [note for note in source.notes if camera.topic in note]
+    assert "'color_camera'" in note
+    assert "no LiDAR is drawn" in note
+
+
+def test_predictions_without_an_image_are_counted(write_camera, shown_camera):
+    camera = shown_camera(delay_ns=10**9)
+    evaluation, source = run(write_camera(TOPICS, frames=FRAMES, image=camera), camera.topic)
+    assert evaluation.evaluated == FRAMES
+    (note,) = [note for note in source.notes if camera.topic in note]
+    assert "3 predictions are shown without a camera image" in note
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_depth_and_confidence_are_no_camera_image(topic, write_camera):
+    with pytest.raises(SourceError, match="expected the camera image"):
+        run(write_camera(TOPICS, frames=1), topic)
+
+
+@pytest.mark.parametrize("size", [(64, 48), (128, 96), (70, 30)])
+def test_an_image_of_a_folder_may_have_any_size(size, tmp_path, scene_at):
+    width, height = size
+    now = scene_at(0)
+    maps = {"depth": now.depth, "confidence": now.sigma, "ground_truth": now.truth}
+    for name, values in maps.items():
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "0.npy", values)
+    (tmp_path / "image").mkdir()
+    cv2.imwrite(str(tmp_path / "image" / "0.png"), np.zeros((height, width, 3), np.uint8))
+    meaning = PredictionConfig()
+    source = open_predictions(
+        f"predictions:{tmp_path}", SourceConfig(), PredictionTopics(), meaning
+    )
+    interpreter = Interpreter(meaning, EvaluationConfig())
+    images = draw(evaluate(source, interpreter, EvaluationConfig(), progress=False), "gaussian")
+    assert len(images.worst) + len(images.typical) == 1
+    assert bool(images.overlay) == (width / height == 64 / 48)
+
+
+def test_a_bag_of_recorded_predictions_holds_them_in_metres(write_camera, shown_camera, tmp_path):
+    camera = shown_camera()
+    bag = write_camera(
+        TOPICS,
+        depth=lambda s: 2 * s.depth,
+        confidence=lambda s: 2 * s.sigma,
+        frames=2,
+        image=camera,
+    )
+    arguments = [
+        *("evaluate", str(bag), "--depth-topic", TOPICS[0], "--confidence-topic", TOPICS[1]),
+        *("--image-topic", camera.topic, "--align", "median", "--example-frames", "0"),
+    ]
+    written = tmp_path / "written"
+    report = str(tmp_path / "report")
+    assert main([*arguments, "--output", report, "--write-bag", str(written)]) == 0
+    topics = SourceConfig(image_topic="/image", ground_truth_topic="/ground_truth/image")
+    source = BagSource(written, topics)
+    assert [frame.image.shape for frame in source] == [(48, 64, 3)] * 2
+    maps = ("/depth/image_rect", "/uncertainty/image_rect")
+    again, _ = run(written, "/image", maps, "/ground_truth/image")
+    summary = json.loads((tmp_path / "report" / "summary.json").read_text())
+    assert again.summary()["depth"]["rmse"] == pytest.approx(summary["depth"]["rmse"])
+    assert again.summary()["uncertainty"]["auce"] == pytest.approx(summary["uncertainty"]["auce"])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--depth-topic", TOPICS[0]], "expected a bag with --depth-topic and --confidence-topic"),
+        (
+            [
+                *("--depth-topic", TOPICS[0], "--confidence-topic", TOPICS[1]),
+                *("--confidence-type", "rank_up"),
+            ],
+            "'rank_up' has no unit; expected --sigma-map",
+        ),
+    ],
+)
+def test_a_bag_needs_sigma_in_metres(options, words, write_camera, tmp_path, capsys):
+    bag = str(write_camera(TOPICS, frames=1))
+    written = tmp_path / "written"
+    arguments = [*options, "--output", str(tmp_path / "report"), "--write-bag", str(written)]
+    assert main(["evaluate", bag, *arguments]) == 1
+    assert words in capsys.readouterr().err
+    assert not written.exists()

@@ -1,0 +1,311 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Several cameras in one process: batched, and each as if it had a node of its own."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import CameraInfo, Image, PointCloud2
+from std_msgs.msg import Float64, String
+
+from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
+from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.messages.depth_images import decode_depth
+from uncertainty_depth.messages.stamps import stamp_ns
+from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
+from uncertainty_depth.ros import depth_node
+from uncertainty_depth.ros.batches import Batches
+from uncertainty_depth.ros.depth_node import DepthNode
+
+WIDTH = 16
+HEIGHT = 12
+FAILS = 66
+"""Red of an image that the network fails at, alone or with others."""
+RTOL = 1e-5
+"""Of depth in a batch against depth alone: float32 sums in another order."""
+
+
+class FakePredictor:
+    """Depth = red channel in metres; keeps the stamps of each batch, and waits at a gate."""
+
+    model = SimpleNamespace(method="mc_dropout")
+    method = "mc_dropout"
+    device = "cpu"
+    passes = 8
+    sparse_input = None
+    half_widths = BY_DISTRIBUTION["gaussian"]
+    sigma_name = "fake"
+
+    def __init__(self, config):
+        self.config = config
+        self.batches = []
+        self.gate = threading.Event()
+        self.gate.set()
+        self.begun = threading.Semaphore(0)
+
+    def predict_batch(self, observations, samples=None, widen=True):
+        self.begun.release()
+        assert self.gate.wait(20)
+        self.batches.append([one.stamp_ns for one in observations])
+        if any(one.image[0, 0, 0] == FAILS for one in observations):
+            raise RuntimeError("the network fails")
+        depths = [one.image[..., 0].astype(np.float32) for one in observations]
+        return [DepthPrediction(depth, depth / 10) for depth in depths]
+
+    def check(self, config):
+        """Every option goes."""
+
+    def describe(self):
+        return {"method": self.method, "samples": self.config.samples}
+
+
+@pytest.fixture
+def start(graph, monkeypatch):
+    monkeypatch.setattr(depth_node, "load_predictor", FakePredictor)
+    defaults = {"model": "fake", "max_frame_age": 0.0, "cameras": ["front", "rear"]}
+    return lambda **parameters: graph.start(DepthNode, **{**defaults, **parameters})
+
+
+class Camera:
+    """A driver, and who listens to its maps."""
+
+    def __init__(self, graph, make, name):
+        self.depths = graph.inbox(Image, f"/{name}/depth/image_rect", 50)
+        self.sigmas = graph.inbox(Image, f"/{name}/uncertainty/image_rect", 50)
+        self.infos = graph.inbox(CameraInfo, f"/{name}/depth/camera_info", 50)
+        self._images = graph.publisher(Image, f"/{name}/image", 50)
+        self._info = graph.publisher(CameraInfo, f"/{name}/camera_info")
+        self._make = make
+        self._name = name
+
+    def image(self, stamp, pixels):
+        self._images.publish(self._make.image(stamp, pixels, f"{self._name}_optical"))
+
+    def info(self, width, height, **options):
+        self._info.publish(self._make.camera_info(0, width, height, **options))
+
+
+@pytest.fixture
+def cameras(graph, make):
+    return lambda *names: [Camera(graph, make, name) for name in names]
+
+
+def red(value=4):
+    image = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
+    image[..., 0] = value
+    return image
+
+
+def received(node, *counts):
+    return lambda: all(
+        camera.health.counts().get("received", 0) == count
+        for camera, count in zip(node.cameras, counts, strict=True)
+    )
+
+
+def test_what_has_arrived_is_one_batch_of_the_newest_of_each_camera(graph, start, cameras):
+    node = start()
+    front, rear = cameras("front", "rear")
+    predictor = node._predictor
+    predictor.gate.clear()
+    front.image(1, red(1))
+    assert predictor.begun.acquire(timeout=20)  # alone: nobody waits for stragglers
+    for stamp in (2, 3, 4):
+        front.image(stamp, red(stamp))
+        rear.image(10 * stamp, red(10 * stamp))
+        graph.until(received(node, stamp, stamp - 1), "both images in the node")
+    predictor.gate.set()
+    assert [stamp_ns(message.header) for message in front.depths.wait(2)] == [1, 4]
+    (message,) = rear.depths.wait(1)
+    assert (stamp_ns(message.header), message.header.frame_id) == (40, "rear_optical")
+    assert decode_depth(message)[0, 0] == 40
+    assert predictor.batches == [[1], [4, 40]]
+    graph.until(lambda: node.cameras[1].health.counts().get("processed") == 1, "both counted")
+    counts = [camera.health.counts() for camera in node.cameras]
+    assert counts[0] == {"received": 4, "processed": 2, "dropped.queue_full": 2}
+    assert counts[1] == {"received": 3, "processed": 1, "dropped.queue_full": 2}
+
+
+@pytest.mark.parametrize("method", ["mc_dropout", "multi_epochs"])
+def test_each_camera_gets_the_maps_that_a_node_of_its_own_publishes(
+    graph, cameras, tiny_model, method
+):
+    node = graph.start(
+        DepthNode,
+        model=str(tiny_model),
+        max_frame_age=0.0,
+        method=method,
+        samples=3,
+        cameras=["front", "rear"],
+    )
+    front, rear = cameras("front", "rear")
+    rng = np.random.default_rng(0)
+    images = [rng.integers(0, 256, (48, 80, 3), np.uint8) for _ in range(2)]
+    larger = rng.integers(0, 256, (60, 90, 3), np.uint8)
+    front.info(80, 48, focal=60.0)
+    rear.info(90, 60, focal=50.0)
+    graph.until(lambda: all(one.camera.info is not None for one in node.cameras), "camera infos")
+    front.image(7, images[0])
+    front.depths.wait(1)
+    blocked = threading.Event()
+    node._worker.call(lambda: blocked.wait(20))
+    front.image(123_456_789, images[1])
+    rear.image(987_654_321, larger)
+    graph.until(received(node, 2, 1), "both images in the node")
+    seen = []
+    predict_batch = node._predictor.predict_batch
+    node._predictor.predict_batch = lambda observations, *args, **options: (
+        seen.append(len(observations)) or predict_batch(observations, *args, **options)
+    )
+    blocked.set()
+    alone = Predictor(tiny_model, PredictorConfig(method=method, samples=3))
+    lone = alone.predict(images[0], 7)
+    assert decode_depth(front.depths.wait(2)[0]).tobytes() == lone.depth_m.tobytes()
+    for camera, image, stamp in ((front, images[1], 123_456_789), (rear, larger, 987_654_321)):
+        expected = alone.predict(image, stamp)
+        depth = camera.depths.wait(1)[-1]
+        sigma = camera.sigmas.wait(len(camera.depths.messages))[-1]
+        assert stamp_ns(depth.header) == stamp_ns(sigma.header) == stamp
+        np.testing.assert_allclose(decode_depth(depth), expected.depth_m, rtol=RTOL)
+        np.testing.assert_allclose(decode_depth(sigma), expected.sigma_m, rtol=100 * RTOL)
+    assert seen == [2]
+    info = rear.infos.wait(1)[-1]
+    assert (info.header.frame_id, info.width, info.k[0]) == ("rear_optical", 90, 50.0)
+
+
+def test_a_fault_costs_its_own_camera_alone(graph, start, cameras, make):
+    node = start(cameras=["front", "rear", "left"])
+    front, rear, left = cameras("front", "rear", "left")
+    predictor = node._predictor
+    predictor.gate.clear()
+    left.image(1, red())
+    assert predictor.begun.acquire(timeout=20)
+    front.image(2, red(5))
+    rear.image(2, red(FAILS))
+    broken = make.image(2, red())
+    broken.encoding = "cmyk32"
+    left._images.publish(broken)
+    graph.until(received(node, 1, 1, 2), "all images in the node")
+    predictor.gate.set()
+    assert decode_depth(front.depths.wait(1)[0])[0, 0] == 5
+    graph.until(
+        lambda: (
+            [camera.health.dropped() for camera in node.cameras]
+            == [{}, {"failed": 1}, {"image_unknown_encoding": 1}]
+        ),
+        "each failure counted with its camera",
+    )
+    assert predictor.batches == [[1], [2, 2], [2], [2]]  # then one by one
+    rear.image(3, red(6))
+    assert decode_depth(rear.depths.wait(1)[0])[0, 0] == 6
+
+
+def test_a_camera_that_is_silent_is_told_and_the_others_go_on(graph, start, cameras):
+    start()
+    front, _ = cameras("front", "rear")
+    diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", QoSProfile(depth=50))
+    front.image(1, red())
+    front.depths.wait(1)
+    statuses = {}
+
+    def told(message):
+        (status,) = message.status
+        statuses[status.name] = {item.key: item.value for item in status.values}
+        statuses[status.name] |= {"message": status.message}
+        return statuses.get("front/depth_node", {}).get("processed") == "1" and (
+            "rear/depth_node" in statuses
+        )
+
+    diagnostics.wait_for(told)
+    assert statuses["rear/depth_node"]["message"].startswith("nothing received yet")
+    assert statuses["front/depth_node"]["message"] == "running"
+    assert statuses["front/depth_node"]["device"] == statuses["rear/depth_node"]["device"] == "cpu"
+
+
+def test_topics_are_those_of_nodes_of_their_own(graph, start, cameras):
+    start()
+    front, rear = cameras("front", "rear")
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    for name in ("front", "rear"):
+        model = graph.inbox(String, f"/{name}/depth/model", latched)
+        assert "mc_dropout" in model.wait(1)[0].data
+    times = graph.inbox(Float64, "/rear/depth_node/processing_time_ms")
+    points = graph.inbox(PointCloud2, "/rear/points")
+    rear.info(WIDTH, HEIGHT)
+    rear.image(1, red())
+    assert times.wait(1)[0].data > 0
+    assert points.wait(1)[0].header.frame_id == "rear_optical"
+    assert front.depths.messages == []
+    served = [name for name, _ in graph.node.get_service_names_and_types()]
+    assert "/depth_node/enable" in served
+    assert "/rear/depth_node/enable" not in served
+
+
+def test_parameters_hold_for_all_cameras_and_a_deactivated_node_drops_for_all(
+    graph, start, cameras
+):
+    node = start()
+    front, rear = cameras("front", "rear")
+    assert graph.set_parameters("/depth_node", queue_size=3, reliable_input=False).successful
+    assert [camera.queue.capacity for camera in node.cameras] == [3, 3]
+    result = graph.set_parameters("/depth_node", cameras=["front"])
+    assert not result.successful
+    assert "cameras is fixed" in result.reason
+    predictor = node._predictor
+    predictor.gate.clear()
+    front.image(1, red())
+    assert predictor.begun.acquire(timeout=20)
+    for camera in (front, rear):
+        camera.image(2, red())
+    graph.until(received(node, 2, 1), "all images in the node")
+    ending = threading.Thread(target=node.trigger_deactivate)
+    ending.start()
+    graph.until(lambda: not node.cameras[1].inputs.is_subscribed, "end of the subscriptions")
+    predictor.gate.set()
+    ending.join(20)
+    assert [camera.health.dropped() for camera in node.cameras] == [
+        {"deactivated": 2},
+        {"deactivated": 1},
+    ]
+
+
+def test_names_that_are_no_namespaces_are_one_sentence(graph):
+    with pytest.raises(ConfigError, match="expected different names"):
+        graph.start(DepthNode, model="demo", cameras=["front", "front"])
+
+
+def test_a_budget_is_for_the_batch_and_memory_that_runs_out_halves_it():
+    batches = Batches()
+    predictor = FakePredictor(PredictorConfig(samples=8, chunk=1))
+    for _ in range(12):
+        count = batches.choose(predictor, 40.0, 4).count
+        batches.finished(SampleRange(0, count), 4, 4.0 * (1 + count))
+    assert batches.choose(predictor, 40.0, 4).count == pytest.approx(8, abs=1)
+    assert batches.choose(predictor, 20.0, 4).count == pytest.approx(4, abs=1)
+    assert batches.choose(predictor, 20.0, 2).count == pytest.approx(8, abs=1)
+
+    class Small(FakePredictor):
+        def predict_batch(self, observations, samples=None, widen=True):
+            self.batches.append(len(observations))
+            if len(observations) > 2:
+                raise RuntimeError("CUDA out of memory")
+            return super().predict_batch(observations, samples, widen)
+
+    small = Small(PredictorConfig(samples=8))
+    samples = batches.choose(small, 0.0, 4)
+    images = [Observation(red(value), value) for value in range(4)]
+    for _ in range(2):
+        results = batches.predict(small, images, samples)
+        assert [result.depth_m[0, 0] for result in results] == [0, 1, 2, 3]
+    sizes = [size for size in small.batches if isinstance(size, int)]
+    assert sizes == [4, 2, 2, 2, 2]  # once too large, never again

@@ -1,0 +1,45 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Only `ros/` imports ROS: everything else works where no ROS is installed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1] / "uncertainty_depth"
+ROS = re.compile(
+    r"rclpy|rcl_interfaces|builtin_interfaces|\w+_msgs|tf2_\w+|cv_bridge|rosbag2_py"
+    r"|ament_index_python|launch|launch_ros|message_filters"
+)
+OPTIONAL = {("messages/images.py", "cv_bridge")}
+"""Used where it is installed, instead of rosbags-image; imported inside a function alone."""
+
+
+def imported_packages(tree: ast.AST) -> set[str]:
+    """Return the top-level packages that a module imports, anywhere in it."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names.add(node.module or "")
+    return {name.partition(".")[0] for name in names}
+
+
+def test_only_the_room_of_the_nodes_imports_ros() -> None:
+    imports = set()
+    for path in PACKAGE.rglob("*.py"):
+        place = path.relative_to(PACKAGE)
+        if place.parts[0] != "ros":
+            for name in imported_packages(ast.parse(path.read_text(encoding="utf-8"))):
+                if ROS.fullmatch(name):
+                    imports.add((place.as_posix(), name))
+    assert imports == OPTIONAL
+
+
+def test_an_optional_ros_package_is_imported_in_a_function_alone() -> None:
+    for place, name in OPTIONAL:
+        module = ast.parse((PACKAGE / place).read_text(encoding="utf-8"))
+        outside = [node for node in module.body if not isinstance(node, ast.FunctionDef)]
+        assert name not in imported_packages(ast.Module(outside, []))

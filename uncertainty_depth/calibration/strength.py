@@ -1,0 +1,94 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What the size of sigma depends on besides the model: a calibration holds for it alone.
+
+The strength by which the methods without training disturb a network, and how the noise of samples
+is related: the variance of few stratified samples is larger than that of independent ones, and
+closer to that of many.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.errors import ConfigError
+
+logger = logging.getLogger(__name__)
+
+STRENGTHS = {
+    "tta": "samples",
+    "inference_dropout": "inference_dropout_rate",
+    "feature_noise": "feature_noise_ratio",
+}
+"""Method to the option that decides the size of its sigma; `samples` are the views of tta."""
+SAMPLING = "sampling"
+SAMPLED_METHODS = (
+    "mc_dropout",
+    "concrete_dropout",
+    "variational_dropout",
+    "inference_dropout",
+    "feature_noise",
+)
+"""Methods whose samples draw noise."""
+RECORDED = (*STRENGTHS.values(), SAMPLING)
+"""What a calibration keeps, where its method has it."""
+
+
+def strength_of(method: str, config: PredictorConfig, passes: int) -> dict[str, float | str]:
+    """Return the options that sigma's size depends on, in use; none where it depends on none.
+
+    Args:
+        method: that predicts.
+        config: its options.
+        passes: samples that are used, at most as many as the method has.
+    """
+    strength: dict[str, float | str] = {}
+    name = STRENGTHS.get(method)
+    if name is not None:
+        strength[name] = passes if name == "samples" else getattr(config, name)
+    if method in SAMPLED_METHODS:
+        strength[SAMPLING] = config.sampling
+    return strength
+
+
+def check_strength(
+    method: str, strength: Mapping[str, float | str], fitted: Mapping[str, Any], model: str
+) -> None:
+    """Raise `ConfigError` if a calibration was fitted to sigma of another strength or sampling.
+
+    Warns where it does not say by which sampling: those of earlier versions were independent.
+
+    Args:
+        method: that predicts.
+        strength: in use, see `strength_of`.
+        fitted: what `model.json` keeps beside the map; without a strength nothing is checked.
+        model: its folder.
+    """
+    for name, value in strength.items():
+        then = fitted.get(name, value)
+        if then != value:
+            now = _text(value)
+            before = _text(then)
+            raise ConfigError(
+                f"{name} is {now}, but the calibration of {method} in {model} was fitted at "
+                f"{before}, and sigma depends on it; expected {name} {before}, calibrated false, "
+                f"or `uncertainty-depth calibrate` with {name} {now}"
+            )
+    if (
+        fitted
+        and SAMPLING not in fitted
+        and strength.get(SAMPLING, "independent") != "independent"
+    ):
+        logger.warning(
+            "the calibration of %s in %s does not say how samples were related; before, they were "
+            "independent, and the spread of few was smaller: expected sampling 'independent', or "
+            "`uncertainty-depth calibrate` again",
+            method,
+            model,
+        )
+
+
+def _text(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"

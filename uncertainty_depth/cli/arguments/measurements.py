@@ -1,0 +1,154 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Arguments of the commands that measure, repeat experiments and try everything out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from uncertainty_depth.cli.arguments.signature import (
+    Signature,
+    argument,
+    at_least_one,
+    positive_float,
+)
+from uncertainty_depth.experiments.registry import EXPERIMENTS
+
+SIGNATURES: dict[str, Signature] = {
+    "bench": Signature(
+        (),
+        (
+            argument(
+                "--metrics",
+                action="store_true",
+                help="measure the metrics against those of other libraries",
+            ),
+            argument(
+                "--busy",
+                action="store_true",
+                help="with --metrics: time a frame of 20,000 pixels, alone and while every core "
+                "is busy",
+            ),
+            argument(
+                "--engines",
+                action="store_true",
+                help="measure the installed engines: eight samples against one pass of torch",
+            ),
+            argument(
+                "--startup",
+                action="store_true",
+                help="measure what each command takes until it looks at its input",
+            ),
+            argument(
+                "--overlap",
+                action="store_true",
+                help="with --source: measure evaluate with its parts overlapped and in sequence",
+            ),
+            argument(
+                "--training",
+                action="store_true",
+                help="measure training: networks of an ensemble in parallel and in sequence",
+            ),
+            argument(
+                "--budget",
+                action="store_true",
+                help="measure frame_budget_ms beside a busy process: frames over it, and quality",
+            ),
+            argument(
+                "--cameras",
+                action="store_true",
+                help="measure a batch of several cameras' images against one by one, and the "
+                "memory of one node for all against one each",
+            ),
+            argument(
+                "--delivery",
+                action="store_true",
+                help="images delivered between two ROS processes, by transport, instead",
+            ),
+            argument(
+                "--services",
+                action="store_true",
+                help="how soon the depth node answers services beside a camera at 200 Hz, instead",
+            ),
+            argument(
+                "--source",
+                nargs="*",
+                default=[],
+                help="sources with LiDAR: measure reading, projection and scoring, "
+                "e.g. kitti:DRIVE_DIR",
+            ),
+        ),
+        "--source kitti:2011_09_26/2011_09_26_drive_0001_sync",
+    ),
+    "experiment": Signature(
+        (),
+        (
+            argument(
+                "name",
+                choices=EXPERIMENTS,
+                help="; ".join(
+                    f"{name}: {experiment.description}" for name, experiment in EXPERIMENTS.items()
+                ),
+            ),
+            argument(
+                "--output",
+                type=Path,
+                required=True,
+                metavar="DIR",
+                help="folder for table, JSON and plot",
+            ),
+            argument(
+                "--seeds", type=at_least_one, help="repetitions (default: the experiment's own)"
+            ),
+            argument(
+                "--quick",
+                action="store_true",
+                help="small version, under two minutes on two cores",
+            ),
+            argument(
+                "--data",
+                type=Path,
+                metavar="DIR",
+                help="folder of NYU Depth v2, for nyu (default: nyuv2 in $UNCERTAINTY_DEPTH_DATA)",
+            ),
+        ),
+        "toy-cubic --output cubic --quick",
+    ),
+    "demo": Signature(
+        (),
+        (
+            argument(
+                "--output",
+                type=Path,
+                default=Path("demo_output"),
+                metavar="DIR",
+                help="folder for bag, reports and plots",
+            ),
+        ),
+        "--output demo_output",
+    ),
+    "soak": Signature(
+        (),
+        (
+            argument(
+                "--minutes",
+                type=positive_float,
+                default=60.0,
+                help="time to run (default: %(default)g)",
+            ),
+            argument(
+                "--model",
+                type=Path,
+                default=Path("demo"),
+                help="model folder (default: the shipped one)",
+            ),
+            argument(
+                "--output",
+                type=Path,
+                default=Path("soak_output"),
+                metavar="DIR",
+                help="folder for bag, logs, report and resources.csv",
+            ),
+        ),
+        "--minutes 60",
+    ),
+}

@@ -1,0 +1,47 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What a command takes: option classes, own arguments and an example."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import Any, NamedTuple
+
+SOURCE = (
+    "a bag (rosbag2 folder, .mcap, .db3, or a ROS 1 .bag), nyu:DIR (nyu:DIR:train, "
+    "nyu:DIR:test), kitti:DRIVE_DIR, or synthetic: (synthetic:worlds=4,frames=20,seed=1)"
+)
+
+
+class Argument(NamedTuple):
+    """One `add_argument` call."""
+
+    name: str
+    options: dict[str, Any]
+
+
+def argument(name: str, **options: Any) -> Argument:
+    """As `ArgumentParser.add_argument` takes it."""
+    return Argument(name, options)
+
+
+def at_least_one(text: str) -> int:
+    """Return a whole number of at least 1."""
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return number
+
+
+def positive_float(text: str) -> float:
+    """Return a finite number above 0."""
+    if not 0 < (number := float(text)) < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no number above 0")
+    return number
+
+
+class Signature(NamedTuple):
+    """What a command takes."""
+
+    configs: tuple[type, ...]
+    arguments: tuple[Argument, ...]
+    example: str

@@ -1,0 +1,127 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Commands that write, describe and play bags."""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import json
+import logging
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.config import PlayerConfig, SourceConfig, SynthesisConfig
+from uncertainty_depth.options import from_arguments
+from uncertainty_depth.shipped_model import model_path
+
+if TYPE_CHECKING:
+    from uncertainty_depth.data.source import Source
+    from uncertainty_depth.ros.player.bag_publisher import Played
+
+TEARDOWN_S = 10.0
+INFO_FRAMES = 50
+"""First frames of a bag that `info` looks at."""
+logger = logging.getLogger(__name__)
+
+
+def convert_kitti(arguments: argparse.Namespace) -> None:
+    """Convert a KITTI raw drive to a rosbag2 (MCAP) with image, points and /tf_static."""
+    from uncertainty_depth.writers.convert_kitti import convert
+
+    convert(arguments.drive, arguments.bag)
+    print(f"bag written to {arguments.bag}")
+
+
+def synthesize(arguments: argparse.Namespace) -> None:
+    """Render synthetic worlds into a rosbag2 (MCAP) with camera and LiDAR."""
+    from uncertainty_depth.synthetic.source import synthesize as render
+
+    render(arguments.bag, from_arguments(SynthesisConfig, arguments))
+    print(f"bag written to {arguments.bag}")
+
+
+def info(arguments: argparse.Namespace) -> None:
+    """Describe a bag and plot its LiDAR on its image, or describe a model folder."""
+    from uncertainty_depth.data.bag import BagSource
+    from uncertainty_depth.data.recording import Recording
+
+    if (model_path(arguments.bag) / "model.json").is_file():
+        print(_described(arguments.bag))
+        return
+    with Recording(arguments.bag).open() as recording:
+        for name, topic in sorted(recording.topics.items()):
+            print(f"{topic.count:8} {name}  {topic.message_type}")
+    source = BagSource(arguments.bag, from_arguments(SourceConfig, arguments))
+    camera = f"camera {source.topics.image} with {source.topics.camera_info or 'no camera info'}"
+    depth = "LiDAR" if source.topics.lidar else "depth image"
+    print(f"{camera}, {depth} {', '.join(source.topics.ground_truths)}")
+    if source.lidar_to_camera is not None:
+        _print_transform(source.lidar_to_camera)
+    _check_geometry(source, arguments.output or Path(f"{arguments.bag.resolve().name}.png"))
+
+
+def _print_transform(lidar_to_camera: NDArray[np.float64]) -> None:
+    from uncertainty_depth.geometry.transforms import option_from
+
+    numbers = option_from(lidar_to_camera)
+    print(f"for a command: --lidar-to-camera {numbers}")
+    print(f"for a node:    lidar_to_camera:=[{numbers.replace(' ', ', ')}]")
+
+
+def _check_geometry(source: Source, plot: Path) -> None:
+    """Plot the depth on the image, and print what the first frames say of the geometry."""
+    from uncertainty_depth.data.checked_source import CheckedSource
+    from uncertainty_depth.evaluation.overlay import write_overlay
+    from uncertainty_depth.records import Frame
+
+    checked = CheckedSource(source)
+    frame = None
+    for record in islice(checked, INFO_FRAMES):
+        if frame is None and isinstance(record, Frame):
+            frame = record
+    print(f"geometry of the first frames: {checked.check.description()}")
+    if frame is None:
+        print("no plot of depth on the image: none of the first frames has depth in view")
+    else:
+        write_overlay(plot, frame.image, frame.ground_truth_m)
+        print(f"depth on the image: {plot}")
+    for note in checked.source.notes:
+        print(note)
+    for warning in checked.check.warnings():
+        print(f"WARNING: {warning}")
+
+
+def _described(model: Path) -> str:
+    from uncertainty_depth.model_folder.folder import read
+
+    return "\n".join(f"{name:14} {value}" for name, value in read(model).describe().items())
+
+
+def play(arguments: argparse.Namespace) -> None:
+    """Publish a bag into ROS 2, where there is no `ros2 bag play`."""
+    from uncertainty_depth.ros.player.player import play as play_bag
+
+    def tell(played: Played) -> None:
+        sent = ", ".join(f"{count} {topic}" for topic, count in sorted(played.sent.items()))
+        print(f"sent {sent or 'nothing'}", flush=True)
+        for topic, count in sorted(played.unsendable.items()):
+            logger.warning("%d messages on %s cannot be published", count, topic)
+        if arguments.json:
+            account = {
+                "sent": dict(played.sent),
+                "skipped": played.skipped,
+                "unsendable": dict(played.unsendable),
+                "unanswered": played.unanswered,
+            }
+            arguments.json.write_text(json.dumps(account, indent=2))
+        # The middleware can hang while it is left, and then holds the interpreter's lock.
+        faulthandler.dump_traceback_later(TEARDOWN_S, exit=True)
+
+    try:
+        play_bag(arguments.bag, from_arguments(PlayerConfig, arguments), at_end=tell)
+    finally:
+        faulthandler.cancel_dump_traceback_later()

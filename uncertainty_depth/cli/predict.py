@@ -1,0 +1,54 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Commands that run a model on files, and write it for other engines."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from typing import TYPE_CHECKING
+
+from uncertainty_depth.config import ColorConfig, PredictorConfig
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.model_location import check_location
+from uncertainty_depth.options import from_arguments
+from uncertainty_depth.records import Skipped
+from uncertainty_depth.shipped_model import model_path
+
+if TYPE_CHECKING:
+    pass
+
+logger = logging.getLogger(__name__)
+
+
+def predict(arguments: argparse.Namespace) -> None:
+    """Predict depth and sigma of image files: TIFF maps in metres, and a plot of each."""
+    check_location(model_path(arguments.model))
+    from uncertainty_depth.inference.predict_files import predict_files
+    from uncertainty_depth.inference.predictor import Predictor
+
+    predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
+    if predictor.sparse_input is not None:
+        logger.warning(
+            "%s takes sparse depth beside the image, and image files bring none: depth is from "
+            "the image alone",
+            predictor.model.name,
+        )
+    colors = from_arguments(ColorConfig, arguments)
+    unreadable = []
+    for result in predict_files(predictor, arguments.images, arguments.output, colors):
+        if isinstance(result, Skipped):
+            unreadable.append(result.message)
+        else:
+            print(result)
+    if unreadable:
+        count = f"{len(unreadable)} of {len(arguments.images)} images"
+        raise SourceError(f"{count} could not be read: {'; '.join(unreadable)}")
+
+
+def export(arguments: argparse.Namespace) -> None:
+    """Write a model as ONNX graphs: what samples share, and what each has of its own."""
+    check_location(model_path(arguments.model))
+    from uncertainty_depth.engines.export import export as export_graphs
+
+    for path in export_graphs(arguments.model, arguments.output, arguments.method):
+        print(path)

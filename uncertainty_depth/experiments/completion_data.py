@@ -1,0 +1,142 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Frames that depth completion is scored on, and the known depth that is given of each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import LinearNDInterpolator, NearestNDInterpolator
+from tqdm import tqdm
+
+from uncertainty_depth.completion.config import BY_RING, HeldOutConfig
+from uncertainty_depth.completion.source import CompletionSource
+from uncertainty_depth.completion.sparse_input import SparseInput
+from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.data.source import Source, open_source
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.experiments.completion_models import (
+    GIVEN_FRACTION,
+    TEST_WORLDS,
+    Settings,
+    rendered,
+)
+from uncertainty_depth.experiments.completion_sets import MAX_DEPTH_M, MIN_DEPTH_M
+from uncertainty_depth.experiments.nyu_data import FOLDER, VARIABLE, FirstFrames
+from uncertainty_depth.metrics import depth_errors
+from uncertainty_depth.metrics.depth import scorable
+from uncertainty_depth.records import Frame, Skipped
+from uncertainty_depth.training.frames import evenly_spread
+
+NYU_CROP = 214 * 281 / (240 * 320)
+"""Fraction of an NYU image with known depth: the usual evaluation crop."""
+HELD_OUT_RINGS = 0.9
+"""Of KITTI's: the rest falls into 8 % of the network's pixels, near the 5 % of the training."""
+FEWEST_POINTS = 4  # of a triangulation
+
+
+class EvenlySpread:
+    """So many frames of a source, evenly spread. A `Source`."""
+
+    def __init__(self, source: Source, number: int) -> None:
+        self.name = f"{source.name}, {number} evenly spread"
+        self._source = source
+        self._chosen = evenly_spread(len(source), number)
+
+    @property
+    def notes(self) -> list[str]:
+        """Return the notes of the source."""
+        return self._source.notes
+
+    def __len__(self) -> int:
+        """Return the number of frames."""
+        return len(self._source) if self._chosen is None else len(self._chosen)
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        """Iterate over these frames."""
+        for index, record in enumerate(self._source):
+            if self._chosen is None or index in self._chosen:
+                yield record
+
+
+def root_folder(folder: Path | None) -> Path:
+    """Return the folder, or if None the one that the environment names.
+
+    Raises:
+        SourceError: the folder is None and the environment names none.
+    """
+    if folder is not None:
+        return folder
+    if not (named := os.environ.get(VARIABLE)):
+        raise SourceError(
+            f"no data: neither --data nor {VARIABLE} is given; expected --data DIR with "
+            f"{FOLDER}/ and, for the part on KITTI, kitti_raw/"
+        )
+    return Path(named)
+
+
+def nyu(folder: Path, split: str, frames: int) -> Source:
+    """Return so many images of a split, evenly spread."""
+    source = open_source(f"nyu:{folder / FOLDER}:{split}", SourceConfig())
+    return EvenlySpread(source, frames)
+
+
+def test_sources(folder: Path, settings: Settings) -> dict[str, Source]:
+    """Return the test sets of part (b) with sparse depth; KITTI is left out where it is missing.
+
+    Of rendered worlds and NYU 5 % of the network's pixels are given at random.
+    """
+    given = GIVEN_FRACTION * float(np.prod(settings.shifted.input_size))
+    worlds = rendered(settings.test_worlds, TEST_WORLDS)
+    images = nyu(folder, "test", settings.shifted_test)
+    sources: dict[str, Source] = {
+        "rendered worlds": _given_at_random(worlds, round(given)),
+        "NYU": _given_at_random(images, round(given * NYU_CROP)),
+    }
+    drives = sorted(folder.glob("kitti_raw/*/*_sync"))
+    if drives:
+        drive = FirstFrames(
+            open_source(f"kitti:{drives[0]}", SourceConfig()), settings.kitti_frames
+        )
+        held_out = HeldOutConfig(HELD_OUT_RINGS, BY_RING)
+        sources["KITTI"] = CompletionSource(drive, SparseInput(0), held_out)
+    return sources
+
+
+def _given_at_random(source: Source, pixels: int) -> Source:
+    return CompletionSource(source, SparseInput(pixels), HeldOutConfig())
+
+
+def interpolation_errors(source: Source, label: str) -> dict[str, float]:
+    """Return the errors of linear interpolation between the given pixels, over all pixels.
+
+    Beyond their hull the nearest is taken; what completes depth without any network.
+    """
+    depths = []
+    truths = []
+    for record in tqdm(source, label, len(source), unit="frame", leave=False):
+        if isinstance(record, Frame) and record.sparse_m is not None:
+            known = scorable(record.ground_truth_m, MIN_DEPTH_M, MAX_DEPTH_M)
+            depths.append(interpolated(record.sparse_m, known))
+            truths.append(record.ground_truth_m[known])
+    return depth_errors(np.concatenate(depths), np.concatenate(truths))
+
+
+def interpolated(sparse_m: NDArray[np.floating], asked: NDArray[np.bool_]) -> NDArray[np.floating]:
+    """Return depth at the pixels that are asked for, (n,) metres, from the known pixels alone.
+
+    Args:
+        sparse_m: (H, W) metres, NaN where unknown.
+        asked: (H, W).
+    """
+    places = np.argwhere(np.isfinite(sparse_m))
+    values = sparse_m[np.isfinite(sparse_m)]
+    wanted = np.argwhere(asked)
+    nearest = NearestNDInterpolator(places, values)(wanted)
+    if len(places) < FEWEST_POINTS:
+        return nearest
+    between = LinearNDInterpolator(places, values)(wanted)
+    return np.where(np.isfinite(between), between, nearest)

@@ -1,0 +1,92 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Plots of ensembles and MC-dropout for depth completion: Gustafsson et al. 2020, 6, 7, 22-27."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from uncertainty_depth.experiments.completion_models import ENSEMBLE, MC_DROPOUT
+from uncertainty_depth.experiments.figures import COLORS, panels
+from uncertainty_depth.metrics.distributions import LEVELS
+from uncertainty_depth.metrics.sparsification import GUSTAFSSON
+
+Scores = Mapping[str, Any]
+METHODS = {ENSEMBLE: ("ensemble", COLORS[0]), MC_DROPOUT: ("MC-dropout", COLORS[1])}
+METRICS = {"ause": "AUSE", "auce": "AUCE", "rmse": "RMSE (m)"}
+
+
+def all_figures(shifted: Mapping[str, Scores], sizes: Sequence[str]) -> dict[str, Figure]:
+    """Return file name to plot."""
+    return {
+        "metrics": metrics_figure(shifted),
+        "sparsification": curves_figure(shifted, sizes, _draw_sparsification, "RMSE / first"),
+        "sparsification_error": curves_figure(shifted, sizes, _draw_error, "above the oracle"),
+        "calibration": curves_figure(shifted, sizes, _draw_calibration, "fraction covered"),
+    }
+
+
+def metrics_figure(shifted: Mapping[str, Scores]) -> Figure:
+    """Plot the three metrics by the number of members or passes (figure 6)."""
+    figure, axes = panels(len(shifted), len(METRICS), 3.4, 2.6)
+    for row, (name, of_methods) in zip(axes, shifted.items(), strict=True):
+        for panel, (key, title) in zip(row, METRICS.items(), strict=True):
+            for method, (label, color) in METHODS.items():
+                _draw_metric(panel, of_methods[method], key, label, color)
+            panel.set(xscale="log", xlabel="M", ylabel=title, title=name)
+            sizes = [int(size) for size in of_methods[ENSEMBLE]]
+            panel.set_xticks(sizes, [str(size) for size in sizes], minor=False)
+            panel.set_xticks([], minor=True)
+    axes[0, 0].legend()
+    return figure
+
+
+def _draw_metric(panel: Axes, by_size: Scores, key: str, label: str, color: str) -> None:
+    values = [list(map(itemgetter(key), sets)) for sets in by_size.values()]
+    means = [np.mean(of_size) for of_size in values]
+    deviations = [np.std(of_size) for of_size in values]
+    sizes = [int(size) for size in by_size]
+    panel.errorbar(sizes, means, deviations, color=color, label=label, marker="o", capsize=3)
+
+
+def curves_figure(
+    shifted: Mapping[str, Scores], sizes: Sequence[str], draw: Any, title: str
+) -> Figure:
+    """Plot a curve of every set: a row for each test set, a column for each number M."""
+    figure, axes = panels(len(shifted), len(sizes), 2.6, 2.4, sharex=True, sharey="row")
+    for row, (name, of_methods) in zip(axes, shifted.items(), strict=True):
+        for panel, size in zip(row, sizes, strict=True):
+            for method, (label, color) in METHODS.items():
+                draw(panel, of_methods[method][size], label, color)
+            panel.set_title(f"{name}, M = {size}", fontsize=9)
+        row[0].set_ylabel(title)
+    axes[0, 0].legend(fontsize=7)
+    return figure
+
+
+def _draw_sparsification(panel: Axes, sets: Sequence[Scores], label: str, color: str) -> None:
+    """Draw the first set, an example as in figures 22 and 23, and its oracle."""
+    panel.plot(GUSTAFSSON.fractions, sets[0]["sparsification"], color=color, label=label)
+    panel.plot(GUSTAFSSON.fractions, sets[0]["oracle"], color=color, linestyle=":")
+
+
+def _draw_error(panel: Axes, sets: Sequence[Scores], label: str, color: str) -> None:
+    """Draw the sparsification error of every set (figures 24 and 25)."""
+    for number, one in enumerate(sets):
+        error = np.subtract(one["sparsification"], one["oracle"])
+        panel.plot(
+            GUSTAFSSON.fractions, error, color=color, alpha=0.5, label=None if number else label
+        )
+
+
+def _draw_calibration(panel: Axes, sets: Sequence[Scores], label: str, color: str) -> None:
+    """Draw coverage against the level for every set (figures 7, 26 and 27)."""
+    for number, one in enumerate(sets):
+        covered = one["covered"]
+        panel.plot(LEVELS, covered, color=color, alpha=0.5, label=None if number else label)
+    panel.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle="--")

@@ -1,0 +1,246 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Networks of the experiment on depth completion: sizes, trainings, and the frames they see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from tqdm import tqdm
+
+from uncertainty_depth.config import (
+    NetworkConfig,
+    PredictorConfig,
+    SourceConfig,
+    TrainingConfig,
+)
+from uncertainty_depth.data.source import Source, open_source
+from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.records import Frame, Skipped
+from uncertainty_depth.training import train
+
+TRAINING_WORLDS = 70_000
+"""Seed of the worlds that the networks of part (b) are trained on."""
+TEST_WORLDS = 71_000
+GIVEN_FRACTION = 0.05
+"""Of the network's pixels, as in Gustafsson et al. 2020, section 4.2."""
+ENSEMBLE = "ensemble"
+MC_DROPOUT = "mc_dropout"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Size of a run.
+
+    Attributes:
+        completion: network of part (a), trained and scored on NYU.
+        completion_training: of part (a).
+        samples: numbers of known pixels of part (a), a network each.
+        nyu_train: NYU images to train on.
+        nyu_test: NYU images that part (a) is scored on, evenly spread.
+        shifted: network of part (b), trained on rendered worlds.
+        shifted_training: of part (b); `members` is the size of the ensemble.
+        dropout_networks: networks with dropout, each sampled by itself.
+        worlds: rendered frames to train on, one of each world.
+        test_worlds: rendered frames to score on.
+        shifted_test: NYU images that part (b) is scored on, evenly spread.
+        kitti_frames: frames of KITTI to score on.
+        sizes: numbers of members, or of passes, that are compared.
+        draws: max number of sets of members that are drawn for each size.
+        pixels: max number of scored pixels of each frame of part (b).
+    """
+
+    completion: NetworkConfig
+    completion_training: TrainingConfig
+    samples: tuple[int, ...]
+    nyu_train: int
+    nyu_test: int
+    shifted: NetworkConfig
+    shifted_training: TrainingConfig
+    dropout_networks: int
+    worlds: int
+    test_worlds: int
+    shifted_test: int
+    kitti_frames: int
+    sizes: tuple[int, ...]
+    draws: int
+    pixels: int
+
+
+def _sparse(size: tuple[int, int]) -> str:
+    return f"random:{round(GIVEN_FRACTION * size[0] * size[1])}"
+
+
+FULL = Settings(
+    completion=NetworkConfig(
+        backbone="tiny",
+        decoder_width=64,
+        dropout=0.0,
+        head="gaussian",
+        input_size=(160, 128),
+        depth_range=(0.5, 10.5),
+    ),
+    completion_training=TrainingConfig(
+        method="deterministic",
+        epochs=8,
+        patience=8,
+        batch_size=8,
+        final_learning_rate=0.05,
+    ),
+    samples=(200, 500, 1000),
+    nyu_train=500,
+    nyu_test=327,
+    shifted=NetworkConfig(
+        backbone="tiny",
+        decoder_width=64,
+        dropout=0.0,
+        head="gaussian",
+        sparse_input=_sparse((128, 96)),
+        sparse_residual=False,
+        input_size=(128, 96),
+        depth_range=(0.3, 80.0),
+    ),
+    shifted_training=TrainingConfig(
+        method="multi_inits",
+        members=17,
+        epochs=10,
+        patience=10,
+        batch_size=8,
+        final_learning_rate=0.05,
+        weight_decay=5e-4,
+    ),
+    dropout_networks=4,
+    worlds=300,
+    test_worlds=64,
+    shifted_test=164,
+    kitti_frames=24,
+    sizes=(1, 2, 4, 8, 16),
+    draws=16,
+    pixels=2000,
+)
+QUICK = replace(
+    FULL,
+    completion=replace(FULL.completion, decoder_width=16, input_size=(64, 64)),
+    completion_training=replace(FULL.completion_training, epochs=2, patience=2),
+    samples=(200,),
+    nyu_train=24,
+    nyu_test=6,
+    shifted=replace(
+        FULL.shifted, decoder_width=16, input_size=(64, 48), sparse_input=_sparse((64, 48))
+    ),
+    shifted_training=replace(
+        FULL.shifted_training, members=3, epochs=2, patience=2, validation_fraction=0.2
+    ),
+    dropout_networks=2,
+    worlds=16,
+    test_worlds=4,
+    shifted_test=6,
+    kitti_frames=2,
+    sizes=(1, 2),
+    draws=3,
+    pixels=500,
+)
+
+
+class Kept:
+    """The frames of a source, read once, when they are needed. A `Source`."""
+
+    def __init__(self, source: Source) -> None:
+        self.name = source.name
+        self.notes: list[str] = []
+        self._source = source
+        self._records: list[Frame | Skipped] = []
+
+    def __len__(self) -> int:
+        """Return the number of frames."""
+        return len(self._source)
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        """Iterate over all frames."""
+        if not self._records:
+            bar = tqdm(self._source, f"reading {self.name}", len(self), unit="frame")
+            self._records = list(bar)
+        return iter(self._records)
+
+
+def rendered(worlds: int, seed: int) -> Kept:
+    """Return one frame of each varied world: rooms, homes and streets, with dense depth."""
+    options = f"worlds={worlds},frames=1,seed={seed},scenes=varied,dense=true"
+    return Kept(open_source(f"synthetic:{options},width=160,height=120", SourceConfig()))
+
+
+def shifted_trainings(settings: Settings) -> dict[str, tuple[NetworkConfig, TrainingConfig]]:
+    """Return name to options of the trainings on rendered worlds.
+
+    The networks with dropout are trained as the members of the ensemble are.
+    """
+    network = settings.shifted
+    training = settings.shifted_training
+    trainings = {ENSEMBLE: (network, training)}
+    with_dropout = replace(network, dropout=0.5, dropout_places="encoder_and_decoder")
+    for number in range(settings.dropout_networks):
+        of_one = replace(training, method=MC_DROPOUT, seed=number)
+        trainings[f"{MC_DROPOUT}-{number}"] = (with_dropout, of_one)
+    return trainings
+
+
+def completion_trainings(
+    settings: Settings, seeds: int
+) -> dict[str, tuple[NetworkConfig, TrainingConfig]]:
+    """Return name to options of the trainings on NYU: two networks for each number of pixels."""
+    trainings = {}
+    for name, samples, seed, is_residual in completion_models(settings, seeds):
+        network = replace(
+            settings.completion, sparse_input=f"random:{samples}", sparse_residual=is_residual
+        )
+        trainings[name] = (network, replace(settings.completion_training, seed=seed))
+    return trainings
+
+
+class CompletionModel(NamedTuple):
+    """A network of part (a).
+
+    Attributes:
+        name: of its folder.
+        samples: known pixels that it takes.
+        seed: of its training.
+        is_residual: whether it predicts a difference from interpolated depth.
+    """
+
+    name: str
+    samples: int
+    seed: int
+    is_residual: bool
+
+
+def completion_models(settings: Settings, seeds: int) -> Iterator[CompletionModel]:
+    """Yield the networks of part (a)."""
+    for samples in settings.samples:
+        for seed in range(seeds):
+            yield CompletionModel(f"nyu-{samples}-{seed}", samples, seed, False)
+            yield CompletionModel(f"nyu-{samples}-residual-{seed}", samples, seed, True)
+
+
+def train_models(
+    folder: Path,
+    source: Source,
+    trainings: Mapping[str, tuple[NetworkConfig, TrainingConfig]],
+    label: str,
+) -> None:
+    """Train the models missing in `folder`; an interrupted training continues.
+
+    Raises:
+        ConfigError: the folder of a model holds one of other options.
+        SourceError: the source cannot be read, or a training was started with other frames.
+    """
+    with tqdm(trainings.items(), desc=label, unit="training") as progress:
+        for name, (network, training) in progress:
+            progress.set_postfix_str(name)
+            train(source, folder / name, network, training, resume=True)
+
+
+def load(folder: Path, samples: int) -> Predictor:
+    """Return the predictor of a model's members or passes, with raw sigma."""
+    return Predictor(folder, PredictorConfig(samples=samples, calibrated=False))

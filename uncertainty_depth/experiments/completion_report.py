@@ -1,0 +1,151 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Tables and claims of the experiment on depth completion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from uncertainty_depth import atomic
+from uncertainty_depth.experiments import completion_figures, figures, tables
+from uncertainty_depth.experiments.completion_models import ENSEMBLE, MC_DROPOUT, Settings
+
+Table = tuple[list[str], list[list[str]]]
+Scores = Mapping[str, Any]
+TITLES = {ENSEMBLE: "ensemble", MC_DROPOUT: "MC-dropout"}
+METRICS = {"AUSE": "ause", "constant sigma": "constant", "AUCE": "auce", "RMSE (m)": "rmse"}
+UNKNOWN = "–"
+LEVEL = 89
+"""Index of 90 % in `LEVELS`: above it sigma is too large, below too small."""
+LITERATURE = (
+    ("200", "sparse-to-dense, 48,000 images", "", ".230", "", ".044", "", ""),
+    ("500", "OMNI-DC", "", ".112", "", ".014", "", ""),
+    ("1000", "pNCNN", "670,000", ".144", ".058", "", "", ".10"),
+)
+"""Ma and Karaman 2018; Zuo et al. 2024; Eldesokey et al. 2020. The AUSE is of another variant."""
+NYU_HEADER = [
+    "known pixels",
+    "network",
+    "weights",
+    "RMSE (m)",
+    "MAE (m)",
+    "REL",
+    "delta_1",
+    "AUSE",
+    "AUSE rmse (m)",
+    "AUCE",
+]
+
+
+def write(
+    output: Path,
+    completed: Mapping[str, Sequence[Scores]],
+    shifted: Mapping[str, Scores],
+    settings: Settings,
+    quick: bool,
+) -> None:
+    """Write table.md, two CSV files and the plots."""
+    titled = {
+        "nyu": ("(a) Trained and scored on NYU.", nyu_table(completed)),
+        "shifted": (
+            "(b) Trained on rendered worlds. Mean ± standard deviation over sets of members of "
+            "the ensemble, or over networks with dropout.",
+            shifted_table(shifted),
+        ),
+    }
+    warning = "**Quick run: only a test that the run works; its numbers mean nothing.**\n"
+    parts = [warning] if quick else []
+    for name, (title, table) in titled.items():
+        tables.write_table(output / f"{name}.csv", *table)
+        parts.append(f"{title}\n\n{tables.markdown(*table)}")
+    parts += [f"- {claim}\n" for claim in claims(shifted)]
+    atomic.write_text(output / "table.md", "\n".join(parts))
+    sizes = [str(size) for size in settings.sizes]
+    for name, figure in completion_figures.all_figures(shifted, sizes).items():
+        if quick:
+            figure.text(0.0, 0.0, "quick run", color="red", fontsize=8)
+        figures.save(figure, output / f"{name}.png")
+
+
+def nyu_table(completed: Mapping[str, Sequence[Scores]]) -> Table:
+    """Return the networks of part (a), interpolation of the same pixels, and the literature."""
+    rows = []
+    for name, seeds in completed.items():
+        samples, network = name.split()
+        of_network = [
+            *_means(seeds, "summary", "depth", ("rmse", "mae", "abs_rel", "a1")),
+            tables.mean_and_deviation([one["pooled"]["ause"] for one in seeds]),
+            *_ause_rmse(seeds),
+        ]
+        rows.append([samples, network, f"{seeds[0]['parameters']:,}", *of_network])
+        if network == "direct":
+            continue
+        plain = _means(seeds[:1], "interpolation", "", ("rmse", "mae", "abs_rel", "a1"))
+        rows.append([samples, "linear interpolation", "0", *plain, *[UNKNOWN] * 3])
+        for known, *cells in LITERATURE:
+            if known == samples:
+                rows.append([known, *[cell or UNKNOWN for cell in cells], UNKNOWN, UNKNOWN])
+    return NYU_HEADER, rows
+
+
+def _ause_rmse(seeds: Sequence[Scores]) -> list[str]:
+    uncertainty = [one["summary"]["uncertainty"] for one in seeds]
+    return [
+        tables.mean_and_deviation([one["ause"]["rmse"] for one in uncertainty]),
+        tables.mean_and_deviation([one["auce"] for one in uncertainty]),
+    ]
+
+
+def _means(seeds: Sequence[Scores], part: str, group: str, names: Sequence[str]) -> list[str]:
+    errors = [one[part][group] if group else one[part] for one in seeds]
+    columns = [list(map(itemgetter(name), errors)) for name in names]
+    return list(map(tables.mean_and_deviation, columns))
+
+
+def shifted_table(shifted: Mapping[str, Scores]) -> Table:
+    """Return test set, method and number of members or passes with the metrics over the sets."""
+    rows = []
+    for name, of_methods in shifted.items():
+        for method, title in TITLES.items():
+            for size, sets in of_methods[method].items():
+                columns = [list(map(itemgetter(key), sets)) for key in METRICS.values()]
+                cells = list(map(_over_sets, columns))
+                covered = [one["covered"][LEVEL] for one in sets]
+                rows.append([name, title, size, str(len(sets)), *cells, _over_sets(covered)])
+        plain = f"{of_methods['interpolation']['rmse']:.3f}"
+        rows.append([name, "linear interpolation", *[UNKNOWN] * 5, plain, UNKNOWN])
+    return ["scored on", "method", "M", "sets", *METRICS, "covered at 90 %"], rows
+
+
+def _over_sets(values: Sequence[float]) -> str:
+    """Return mean and population standard deviation, as the paper's code has it."""
+    return f"{np.mean(values):.3f} ± {np.std(values):.3f}"
+
+
+def claims(shifted: Mapping[str, Scores]) -> Iterator[str]:
+    """Yield what the numbers say to each claim of the paper, for each test set."""
+    for name, of_methods in shifted.items():
+        ensemble = of_methods[ENSEMBLE]
+        dropout = of_methods[MC_DROPOUT]
+        smaller = [size for size in ensemble if _mean(ensemble, size) < _mean(dropout, size)]
+        yield (
+            f"{name}: the ensemble's mean AUSE is below MC-dropout's at {len(smaller)} of "
+            f"{len(ensemble)} numbers M (M = {', '.join(smaller) or 'none'})."
+        )
+        for method, by_size in ((ENSEMBLE, ensemble), (MC_DROPOUT, dropout)):
+            first, *_, last = by_size
+            before = _mean(by_size, first, "auce")
+            after = _mean(by_size, last, "auce")
+            change = "improves" if after < before else "worsens"
+            yield (
+                f"{name}: AUCE of {TITLES[method]} {change} from {before:.3f} (M = {first}) to "
+                f"{after:.3f} (M = {last})."
+            )
+
+
+def _mean(by_size: Scores, size: str, key: str = "ause") -> float:
+    return float(np.mean([one[key] for one in by_size[size]]))

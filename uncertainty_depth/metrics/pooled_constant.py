@@ -1,0 +1,96 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A constant sigma of everything seen: the errors alone decide its metrics."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from uncertainty_depth.metrics.arrays import Floats, Integers
+from uncertainty_depth.metrics.candidate import candidate_nll
+from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, HALF_WIDTHS
+from uncertainty_depth.metrics.merci import normalised, order_number
+from uncertainty_depth.metrics.pooled_errors import PooledErrors, one_value
+from uncertainty_depth.metrics.proper_scores import ScoreSums, binned_score_sums
+from uncertainty_depth.metrics.sparsification import POGGI
+from uncertainty_depth.metrics.state import (
+    ERROR,
+)
+
+
+class PooledConstant:
+    """A constant sigma of everything seen: its ratios are the errors, all pixels tie."""
+
+    name = "constant"
+    spearman = math.nan
+
+    def __init__(self, errors: PooledErrors) -> None:
+        self.errors = errors
+        self.sums = {
+            "sigma": float(errors.pixels),
+            "log_sigma": 0.0,
+            "finite": float(errors.pixels),
+            "gaussian": errors.sums["squared"],
+            "laplace": errors.sums["mae"],
+        }
+
+    def plain(self, alphas: Floats) -> Floats:
+        """n-MeRCI over all pixels: 1, or NaN where the errors that count are equal."""
+        largest = self.errors.order_statistics(self.errors.order_numbers(alphas))
+        return normalised(largest, 1.0, self.errors.mae, largest)
+
+    def withdrawn(self, alphas: Floats) -> Floats:
+        """n-MeRCI without the pixels with the largest errors."""
+        kept = self.errors.order_numbers(alphas)
+        pairs = zip(alphas, kept, strict=True)
+        return self._one_unless_equal(np.array([order_number(*pair) for pair in pairs]))
+
+    def trimmed(self, alphas: Floats) -> Floats:
+        """n-MeRCI without the pixels with the largest error / sigma."""
+        return self._one_unless_equal(self.errors.order_numbers(alphas))
+
+    def _one_unless_equal(self, numbers: Integers) -> Floats:
+        largest = self.errors.order_statistics(numbers)
+        smallest = self.errors.order_statistics(np.ones_like(numbers))
+        return np.where((largest == smallest) | (largest == 0), math.nan, 1.0)
+
+    def merci(self, alpha: float) -> float:
+        """Mean length of the error bars."""
+        return one_value(
+            self.errors.order_statistics(self.errors.order_numbers(np.array([alpha])))
+        )
+
+    @property
+    def removal(self) -> Floats:
+        """Raw pooled removal curve of each statistic, (3, K)."""
+        return np.repeat(self.errors.oracles[:, :1], len(POGGI.fractions), axis=1)
+
+    def scale(self, distribution: str) -> float:
+        """The most likely sigma, metres."""
+        return DISTRIBUTIONS[distribution].likely_scale(
+            self.sums[distribution], self.errors.pixels
+        )
+
+    @property
+    def covered(self) -> dict[str, Floats]:
+        """Fraction covered at each level, by distribution."""
+        counts = self.errors.tables["error.count"]
+        return {
+            name: ERROR.below(counts, widths * self.scale(name)) / self.errors.pixels
+            for name, widths in HALF_WIDTHS.items()
+        }
+
+    def nll(self, distribution: str) -> float:
+        """Mean negative log likelihood."""
+        scale = self.scale(distribution)
+        return candidate_nll(self.errors.pixels, self.sums, distribution, scale)
+
+    def scores(self, distribution: str) -> ScoreSums:
+        """Sums of the scores."""
+        errors = self.errors
+        law = DISTRIBUTIONS[distribution]
+        sigma = errors.coarse_counts.astype(np.float64)
+        return binned_score_sums(
+            errors.tables["error.absolute"], sigma, law, self.scale(distribution)
+        )

@@ -1,0 +1,198 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The subscriptions of one camera: images, its camera info, and the LiDAR of its model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+from std_msgs.msg import Header
+
+from uncertainty_depth.config import DepthNodeConfig
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.ros.diagnostics import Health
+from uncertainty_depth.ros.extrinsics import create_extrinsics
+from uncertainty_depth.ros.lidar_input import TOPIC as LIDAR_TOPIC
+from uncertainty_depth.ros.lidar_input import LidarInput
+from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
+from uncertainty_depth.ros.watched_input import WatchedInput
+
+MIN_DDS_DEPTH = 10
+"""Messages the middleware keeps at least: the queue, which counts what it drops, gets bursts."""
+IMAGE_TOPICS = {False: (Image, "image"), True: (CompressedImage, "image/compressed")}
+"""Type and name of the image topic by the parameter `compressed_input`."""
+INPUT_PARAMETERS = ("queue_size", "reliable_input", "compressed_input")
+
+
+def image_qos(config: DepthNodeConfig) -> QoSProfile:
+    """Return the quality of service of the camera image subscription."""
+    return sensor_qos(max(MIN_DDS_DEPTH, config.queue_size), config.reliable_input)
+
+
+@dataclass(frozen=True, eq=False)
+class InputChange:
+    """New parameters of a camera's inputs.
+
+    Attributes:
+        apply: takes them; whatever fails leaves the inputs to `undo`.
+        undo: goes back to the former inputs.
+        finish: ends the former inputs.
+    """
+
+    apply: Callable[[], None]
+    undo: Callable[[], None]
+    finish: Callable[[], None]
+
+
+class CameraInputs:
+    """What a camera subscribes to while the node is active."""
+
+    def __init__(
+        self,
+        node: Node,
+        health: Health,
+        config: DepthNodeConfig,
+        on_image: Callable[[Any], None],
+        on_camera_info: Callable[[Any], None],
+    ) -> None:
+        """Declare the parameters of the quality of service.
+
+        Args:
+            node: in whose namespace the topics are.
+            health: counts what is lost in transport.
+            config: parameters at the start.
+            on_image: takes each image.
+            on_camera_info: takes each camera info.
+        """
+        self._node = node
+        self._health = health
+        self._on_image = on_image
+        self._on_camera_info = on_camera_info
+        self._qos = SubscriptionQos(node)
+        self._qos.declare([topic for _, topic in IMAGE_TOPICS.values()], image_qos(config))
+        self._qos.declare([LIDAR_TOPIC], sensor_qos(1, config.reliable_input))
+        self._images: WatchedInput | None = None
+        self._camera_info: WatchedInput | None = None
+        self._lidar: LidarInput | None = None
+
+    @property
+    def is_subscribed(self) -> bool:
+        """Whether images come."""
+        return self._images is not None
+
+    def watched(self) -> tuple[WatchedInput, ...]:
+        """Return the subscriptions."""
+        lidar = None if self._lidar is None else self._lidar.watched
+        return tuple(item for item in (self._images, self._camera_info, lidar) if item is not None)
+
+    def subscribe(
+        self, config: DepthNodeConfig, lidar_range: tuple[float, ...] | None = None
+    ) -> None:
+        """Subscribe to images and their camera info, and to the LiDAR where the model takes it.
+
+        Args:
+            config: options in use.
+            lidar_range: min and max depth of a model that takes the LiDAR, metres; None for none.
+        """
+        if lidar_range is not None:
+            self._lidar = LidarInput(self._node, self._health, self._qos, config, lidar_range)
+        self._camera_info = WatchedInput(
+            self._node,
+            self._health,
+            self._qos,
+            CameraInfo,
+            "camera_info",
+            self._on_camera_info,
+            sensor_qos(1, reliable=False),
+            once=True,
+            purpose="rectified images, points and the camera infos of the maps",
+        )
+        self._images = self._image_input(config)
+
+    def unsubscribe(self) -> None:
+        """End all subscriptions."""
+        inputs = self.watched()
+        lidar = self._lidar
+        self._images = None
+        self._camera_info = None
+        self._lidar = None
+        for watched in inputs:
+            watched.close()
+        if lidar is not None:
+            lidar.extrinsics.close()
+
+    def sparse_depth(
+        self, header: Header, camera: Camera | None, config: DepthNodeConfig
+    ) -> NDArray[np.float32] | None:
+        """Return the LiDAR's depth in an image, see `LidarInput`; None where none is taken."""
+        lidar = self._lidar
+        return None if lidar is None else lidar.sparse_depth(header, camera, config)
+
+    def facts(self) -> dict[str, object]:
+        """Return what the diagnostics tell."""
+        images = self._images
+        if images is None:
+            return {}
+        return {
+            "image_publishers": self._node.count_publishers(images.name),
+            "image_stamp_age_s": f"{images.last_age_s:.3f}",
+        }
+
+    def prepare(self, old: DepthNodeConfig, new: DepthNodeConfig) -> InputChange:
+        """Check new parameters, and return what takes them.
+
+        Raises:
+            ConfigError: `lidar_to_camera` or `fixed_frame` cannot be used.
+        """
+        has_new_input = any(getattr(old, name) != getattr(new, name) for name in INPUT_PARAMETERS)
+        images = self._images
+        replace_extrinsics = self._new_extrinsics(old, new)
+
+        def apply() -> None:
+            if has_new_input and images is not None:
+                self._images = self._image_input(new)
+
+        def undo() -> None:
+            if self._images is not None and self._images is not images:
+                self._images.close()
+            self._images = images
+
+        def finish() -> None:
+            if images is not None and images is not self._images:
+                images.close()
+            replace_extrinsics()
+
+        return InputChange(apply, undo, finish)
+
+    def _new_extrinsics(self, old: DepthNodeConfig, new: DepthNodeConfig) -> Callable[[], None]:
+        """Return what takes another pose of the LiDAR, or nothing."""
+        lidar = self._lidar
+        places = [(config.lidar_to_camera, config.fixed_frame) for config in (old, new)]
+        if lidar is None or places[0] == places[1]:
+            return lambda: None
+        extrinsics = create_extrinsics(self._node, new, False)
+
+        def replace() -> None:
+            former = lidar.extrinsics
+            lidar.extrinsics = extrinsics
+            former.close()
+
+        return replace
+
+    def _image_input(self, config: DepthNodeConfig) -> WatchedInput:
+        message_type, topic = IMAGE_TOPICS[config.compressed_input]
+        return WatchedInput(
+            self._node,
+            self._health,
+            self._qos,
+            message_type,
+            topic,
+            self._on_image,
+            image_qos(config),
+        )
