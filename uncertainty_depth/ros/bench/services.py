@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import rclpy
 from rcl_interfaces.srv import GetParameters
+from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from sensor_msgs.msg import Image
@@ -35,6 +37,8 @@ from uncertainty_depth.ros.qos import OUTPUT_QOS
 RATE_HZ = 200.0
 CALLS = 100
 """Of each service."""
+MAX_PAUSE_S = 0.2
+"""Between two calls; the pauses are random, so that calls come anywhere in a frame's work."""
 ANSWER_S = 30.0
 REQUESTS: dict[str, tuple[Any, Any]] = {
     "get_parameters": (GetParameters, GetParameters.Request(names=["samples"])),
@@ -69,14 +73,14 @@ def run(calls: int = CALLS) -> Answers:
         tempfile.TemporaryDirectory() as folder,
         running(command, Path(folder) / "log") as process,
         Monitor([], lambda _: None) as monitor,
-        own_node("camera") as node,
-        _spinning(node),
-        _camera(node),
+        own_node("camera") as camera,
+        _camera(camera),
+        _client() as client,
     ):
         if not monitor.wait_for(lambda: _processed(monitor) > 1, START_S):
             raise UncertaintyDepthError(f"depth_node processed no image within {START_S:.0f} s")
         before_mib = _memory_mib(process.pid)
-        latencies_ms = {name: _call(node, name, calls) for name in REQUESTS}
+        latencies_ms = {name: _call(client, name, calls) for name in REQUESTS}
         after_mib = _memory_mib(process.pid)
         return Answers(latencies_ms, monitor.counts("depth_node"), (before_mib, after_mib))
 
@@ -91,9 +95,12 @@ def _memory_mib(pid: int) -> float:
 
 
 @contextmanager
-def _spinning(node: Node) -> Iterator[None]:
-    """Answer the node's callbacks on a thread of its own."""
-    executor = SingleThreadedExecutor()
+def _client() -> Iterator[Node]:
+    """Yield a spinning node in a context of its own: the camera shares no transport with it."""
+    context = Context()
+    rclpy.init(context=context)
+    node = rclpy.create_node("client", context=context)
+    executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
 
     def spin() -> None:
@@ -103,10 +110,11 @@ def _spinning(node: Node) -> Iterator[None]:
     thread = threading.Thread(target=spin, daemon=True)
     thread.start()
     try:
-        yield
+        yield node
     finally:
         executor.shutdown()
         thread.join()
+        rclpy.try_shutdown(context=context)
 
 
 @contextmanager
@@ -137,7 +145,11 @@ def _call(node: Node, name: str, calls: int) -> list[float]:
     client: Any = node.create_client(service_type, f"/depth_node/{name}")
     if not client.wait_for_service(ANSWER_S):
         raise UncertaintyDepthError(f"/depth_node/{name} is not offered")
-    return [_latency_ms(lambda: client.call_async(request)) for _ in range(calls)]
+    latencies_ms = []
+    for pause_s in np.random.default_rng(0).uniform(0.0, MAX_PAUSE_S, calls):
+        time.sleep(pause_s)
+        latencies_ms.append(_latency_ms(lambda: client.call_async(request)))
+    return latencies_ms
 
 
 def _latency_ms(call: Callable[[], Any]) -> float:
