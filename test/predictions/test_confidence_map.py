@@ -117,6 +117,13 @@ def test_a_damaged_file_is_one_sentence(key, value, tmp_path):
         read_map(path)
 
 
+def test_json_of_something_else_is_told_what_it_lacks(tmp_path):
+    path = tmp_path / "summary.json"
+    path.write_text("{}")
+    with pytest.raises(ConfigError, match=r"is no such map \(it has no 'format'\)"):
+        read_map(path)
+
+
 @pytest.mark.parametrize("content", ["", "[1]", None])
 def test_a_file_that_is_none_is_one_sentence(content, tmp_path):
     path = tmp_path / "map.json"
