@@ -200,6 +200,21 @@ def test_stamps_ahead_of_the_clock_are_warned_of(graph, make, impatient, warning
     assert "synchronise the clocks" in warning
 
 
+def test_one_stamp_ahead_as_a_bag_begins_again_is_no_problem(graph, monkeypatch):
+    monkeypatch.setattr(input_watch, "CHECK_EVERY_S", 3600.0)
+    node = graph.start(WatchingNode)
+    node.input.last_age_s = -100.0
+    node.watch.check()
+    assert not any("ahead" in problem for problem in node.watch.problems)
+    node.watch.check()
+    assert any("ahead" in problem for problem in node.watch.problems)
+    node.input.last_age_s = 0.0
+    node.watch.check()
+    node.input.last_age_s = -100.0
+    node.watch.check()
+    assert not any("ahead" in problem for problem in node.watch.problems)
+
+
 def test_a_missing_clock_is_warned_of_and_gives_no_ages(graph, make, impatient, warnings):
     node = graph.start(WatchingNode, use_sim_time=True)
     warning = warnings.wait_for(lambda log: "nothing came on /clock" in log.msg).msg

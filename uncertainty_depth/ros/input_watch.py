@@ -28,7 +28,8 @@ TRANSPORTS = "FASTDDS_BUILTIN_TRANSPORTS"
 class InputWatch:
     """Checks a node's inputs once a second and warns of each that is silent, lossy or ahead.
 
-    A warning is repeated after half a minute at the earliest.
+    Stamps ahead of the clock are a problem at the second check in a row that finds them. A warning
+    is repeated after half a minute at the earliest.
 
     Attributes:
         problems: what is wrong now, for the diagnostics.
@@ -42,6 +43,7 @@ class InputWatch:
         self._start_s = time.monotonic()
         self._warned_s: dict[tuple[str, str], float] = {}
         self._lost: dict[str, int] = {}
+        self._ahead: frozenset[str] = frozenset()
         wall_time = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(CHECK_EVERY_S, self.check, clock=wall_time)
 
@@ -56,9 +58,10 @@ class InputWatch:
                 sentences[watched.name, "silence"] = silence(self._node, watched)
             if watched.lost > self._lost.get(watched.name, 0):
                 sentences[watched.name, "losses"] = losses(watched)
-            if watched.last_age_s < -CLOCK_TOLERANCE_S:
+            if watched.name in self._ahead and is_ahead(watched):
                 sentences[watched.name, "age"] = future(watched)
             self._lost[watched.name] = watched.lost
+        self._ahead = frozenset(watched.name for watched in self._inputs() if is_ahead(watched))
         for key, sentence in sentences.items():
             self._warn(key, sentence)
         self.problems = tuple(sentences.values())
@@ -150,6 +153,14 @@ def losses(watched: WatchedInput) -> str:
             f"{TRANSPORTS}=LARGE_DATA for every process; {transports()}"
         )
     return f"{sentence}: set the parameter reliable_input to true; {transports()}"
+
+
+def is_ahead(watched: WatchedInput) -> bool:
+    """Return whether the newest message is stamped later than this node's clock.
+
+    Once it may be the last message before a bag began again, whose clock went back meanwhile.
+    """
+    return watched.last_age_s < -CLOCK_TOLERANCE_S
 
 
 def future(watched: WatchedInput) -> str:
