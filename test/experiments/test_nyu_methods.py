@@ -16,6 +16,8 @@ from uncertainty_depth.experiments import nyu_methods
 from uncertainty_depth.experiments.nyu_data import FirstFrames, data_folder, open_splits
 from uncertainty_depth.experiments.nyu_methods import (
     FULL,
+    PRETRAINED,
+    PRETRAINING,
     ROWS,
     TRAINING_FREE,
     VARIANTS,
@@ -54,6 +56,11 @@ ARGUMENTS = {
     "multi_epochs_laplace_resnet10_long": (
         "--head laplace --backbone resnet10 --epochs 150 --patience 150"
     ),
+    "pretraining": (
+        "--head laplace --method mc_dropout --epochs 30 --final-learning-rate 0.05 "
+        "--canonical-focal-length 0.936"
+    ),
+    "multi_epochs_laplace_pretrained": "--head laplace --canonical-focal-length 0.936",
 }
 
 
@@ -75,18 +82,25 @@ def test_train_gets_every_training_of_the_plan_once(tmp_path, monkeypatch, tiny_
         nyu_methods, "train", lambda *arguments, **keywords: calls.append((arguments, keywords))
     )
     train_models(tmp_path, "a source", plan(3), tiny_settings)
-    assert [arguments[:2] for arguments, _ in calls] == [
-        ("a source", tmp_path / model_name(*training)) for training in plan(3)
+    assert [arguments[1] for arguments, _ in calls] == [
+        tmp_path / model_name(*training) for training in plan(3)
     ]
-    assert [arguments[2:] for arguments, _ in calls] == [
-        options(*training, tiny_settings) for training in plan(3)
-    ]
-    assert all(keywords == {"resume": True} for _, keywords in calls)
+    for (variant, seed), (arguments, keywords) in zip(plan(3), calls, strict=True):
+        network, training = options(variant, seed, tiny_settings)
+        if variant == PRETRAINED:
+            training = replace(training, from_model=str(tmp_path / "pretraining-0"))
+        if variant == PRETRAINING:
+            assert arguments[0].name.startswith("synthetic:")
+        else:
+            assert arguments[0] == "a source"
+        assert arguments[2:] == (network, training)
+        assert keywords == {"resume": True}
 
 
 def test_one_network_is_trained_for_every_seed_and_several_once():
     trainings = plan(3)
-    assert len(set(trainings)) == len(trainings) == 24
+    assert len(set(trainings)) == len(trainings) == 28
+    assert trainings[0] == (PRETRAINING, 0)
     for row in ROWS.values():
         seeds = [seed for variant, seed in trainings if variant == row.variant]
         assert seeds == ([0, 1, 2] if row.cheap else [0])

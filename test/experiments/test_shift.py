@@ -9,8 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from uncertainty_depth.experiments import shift, shift_report
+from uncertainty_depth.config import NetworkConfig
+from uncertainty_depth.experiments import shift, shift_methods, shift_report
+from uncertainty_depth.experiments.shift_methods import VARIANTS, methods
+from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.model_folder.writing import create, set_members, write_member
+from uncertainty_depth.network.architectures import make_network
+from uncertainty_depth.network.backbone import make_backbone
 
 
 def frames(level: float, unfamiliarity: float | None = 0.5) -> dict[str, list[float | None]]:
@@ -26,31 +33,64 @@ def frames(level: float, unfamiliarity: float | None = 0.5) -> dict[str, list[fl
 
 
 def test_a_report_has_means_over_kinds_and_tells_corrupted_from_clean(tmp_path: Path) -> None:
-    results = {
-        "sees it": {
-            "clean": frames(1.0),
-            "fog_1": frames(1.0),
-            "fog_5": frames(2.0, 3.0),
-            "night_1": frames(3.0),
-            "night_5": frames(4.0, 3.0),
-        }
+    conditions = {
+        "clean": frames(1.0),
+        "elsewhere": frames(9.0),
+        "fog_1": frames(1.0),
+        "fog_5": frames(2.0, 3.0),
+        "night_1": frames(3.0),
+        "night_5": frames(4.0, 3.0),
     }
+    results = {"rooms": {"sees it": conditions}}
     shift_report.write(tmp_path, results, ("fog", "night"), (1, 5))
     summary = json.loads((tmp_path / "summary.json").read_text())
-    assert summary["clean"]["sees it"]["mae"] == pytest.approx(1.1)
-    by_kind = summary["corrupted"]["sees it"]
+    assert summary["clean"]["rooms: sees it"]["mae"] == pytest.approx(1.1)
+    by_kind = summary["corrupted"]["rooms: sees it"]
     assert [row["auroc_sigma"] for row in by_kind["fog"]] == [0.5, 1.0]
     assert [row["auroc_unfamiliarity"] for row in by_kind["fog"]] == [0.5, 1.0]
     table = (tmp_path / "table.md").read_text()
-    assert "| sees it | MAE (m) | 1.100 | 2.100 | 3.100 |" in table
+    assert "| rooms: sees it | MAE (m) | 1.100 | 2.100 | 3.100 |" in table
+    assert "| rooms: sees it | 9.100 | 9.100 | 0.900 | 1.000 | 0.500 |" in table
     assert (tmp_path / "shift.png").stat().st_size > 1000
 
 
 def test_a_model_without_familiarity_has_no_such_score(tmp_path: Path) -> None:
-    results = {"blind": {"clean": frames(1.0, None), "fog_1": frames(1.0, None)}}
+    results = {"rooms": {"blind": {"clean": frames(1.0, None), "fog_1": frames(1.0, None)}}}
     shift_report.write(tmp_path, results, ("fog",), (1,))
     table = (tmp_path / "table.md").read_text()
-    assert "| blind | AUROC, unfamiliarity | – | – |" in table
+    assert "| rooms: blind | AUROC, unfamiliarity | – | – |" in table
+
+
+def test_ensemble_and_dropout_are_compared_frame_by_frame(tmp_path: Path) -> None:
+    """The same frames: what differs between frames cancels."""
+    ensemble = {"clean": frames(1.0), "fog_1": frames(1.5)}
+    dropout = {"clean": frames(1.25), "fog_1": frames(2.5)}
+    shift_report.write(
+        tmp_path, {"NYU": {"ensemble": ensemble, "MC-dropout": dropout}}, ("fog",), (1,)
+    )
+    table = (tmp_path / "table.md").read_text()
+    assert "MAE (m) | -0.250 (-0.250 to -0.250) | -1.000 (-1.000 to -1.000) |" in table
+
+
+def test_an_ensemble_is_joined_from_the_best_network_of_each_seed(tmp_path: Path) -> None:
+    for seed in range(2):
+        network = make_network(
+            NetworkConfig(backbone="tiny", decoder_width=16, input_size=(32, 32)),
+            make_backbone("tiny"),
+        )
+        folder = tmp_path / f"{VARIANTS[0]}-{seed}"
+        create(folder, network, {"source": "nyu"})
+        write_member(folder, "worse", network)
+        with torch.no_grad():
+            network.decoder.final.bias.fill_(seed)
+        write_member(folder, "best", network)
+        set_members(folder, ["worse", "best"], "multi_epochs")
+    found = {method.name: method for method in methods(tmp_path, 2, 1, tmp_path)}
+    joined = read(found["ensemble"].folder)
+    biases = [one.decoder.final.bias[0].item() for one in joined.load_all(joined.members)]
+    assert biases == [1, 0]  # the last is the one that single networks are compared with
+    assert found["snapshots"].folder == tmp_path / f"{VARIANTS[0]}-0"
+    assert found["ensemble"].served == joined.method == "multi_inits"
 
 
 def test_a_run_scores_the_shipped_model_and_goes_on_where_it_stopped(
@@ -58,10 +98,11 @@ def test_a_run_scores_the_shipped_model_and_goes_on_where_it_stopped(
 ) -> None:
     small = replace(shift.QUICK, frames=2, kinds=("night",), severities=(5,))
     monkeypatch.setattr(shift, "QUICK", small)
-    monkeypatch.setattr(shift, "SHIPPED", ("deterministic",))
+    monkeypatch.setattr(shift_methods, "OF_ONE_NETWORK", {"head alone": "deterministic"})
+    monkeypatch.delenv("UNCERTAINTY_DEPTH_DATA", raising=False)
     shift.run(tmp_path, 1, quick=True)
     first = (tmp_path / "summary.json").read_text()
-    by_kind = json.loads(first)["corrupted"]["shipped, deterministic, its worlds"]
+    by_kind = json.loads(first)["corrupted"]["rooms: head alone"]
     assert by_kind["night"][0]["auroc_unfamiliarity"] == 1
     assert np.isfinite(by_kind["night"][0]["mae"])
     monkeypatch.setattr(shift, "score", None)  # nothing is scored again

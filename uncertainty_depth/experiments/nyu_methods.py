@@ -10,8 +10,13 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
-from uncertainty_depth.config import NetworkConfig, PredictorConfig, TrainingConfig
-from uncertainty_depth.data.source import Source
+from uncertainty_depth.config import (
+    NetworkConfig,
+    PredictorConfig,
+    SourceConfig,
+    TrainingConfig,
+)
+from uncertainty_depth.data.source import Source, open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.training import train
 
@@ -28,6 +33,7 @@ class Settings:
         test_frames: test images; 0 takes all.
         search_every: the recipe search scores one of so many test images.
         rounds: predictions of each row when it is timed.
+        worlds: source of the pre-training.
     """
 
     network: NetworkConfig
@@ -37,6 +43,10 @@ class Settings:
     test_frames: int = 0
     search_every: int = 3
     rounds: int = 15
+    worlds: str = (
+        "synthetic:worlds=600,frames=2,rate=0.25,seed=1,scenes=varied,"
+        "width=160,height=120,dense=true"
+    )
 
 
 FULL = Settings(
@@ -58,10 +68,15 @@ QUICK = Settings(
     test_frames=8,
     search_every=1,
     rounds=5,
+    worlds="synthetic:worlds=4,frames=2,scenes=varied,width=64,height=64,dense=true",
 )
 
 LAPLACE = {"head": "laplace"}
 LONG = {"epochs": 3, "patience": 3}
+CANONICAL = {"canonical_focal_length": 0.936}
+"""NYU's own camera: depth of the varied worlds' cameras is scaled to it, and NYU's stays."""
+PRETRAINING = "pretraining"
+PRETRAINED = "multi_epochs_laplace_pretrained"
 VARIANTS: dict[str, dict[str, Any]] = {
     "multi_epochs": {},
     "multi_epochs_laplace": LAPLACE,
@@ -81,8 +96,19 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "multi_epochs_laplace_long": {**LAPLACE, **LONG},
     "multi_epochs_laplace_resnet10": {"backbone": "resnet10", **LAPLACE},
     "multi_epochs_laplace_resnet10_long": {"backbone": "resnet10", **LAPLACE, **LONG},
+    PRETRAINING: {
+        "method": "mc_dropout",
+        "final_learning_rate": 0.05,
+        "epochs": 0.6,
+        **LAPLACE,
+        **CANONICAL,
+    },
+    PRETRAINED: {**LAPLACE, **CANONICAL},
 }
-"""Options of each training that differ from the run's; epochs and patience as multiples."""
+"""Options of each training that differ from the run's; epochs and patience as multiples.
+
+`PRETRAINING` sees synthetic worlds and no NYU; `PRETRAINED` starts from its weights.
+"""
 
 
 class Row(NamedTuple):
@@ -138,6 +164,9 @@ ROWS: dict[str, Row] = {
     "mc_dropout_long": Row(
         "MC-dropout + Laplace head, long", "multi_epochs_laplace_long", "mc_dropout"
     ),
+    "multi_epochs_pretrained": Row(
+        "Multi Epochs + Laplace head, pre-trained", PRETRAINED, "multi_epochs"
+    ),
     "multi_inits_laplace": Row(
         "Multi Inits + Laplace head", "multi_inits_laplace", "multi_inits", cheap=False
     ),
@@ -156,7 +185,7 @@ def options(variant: str, seed: int, settings: Settings) -> tuple[NetworkConfig,
         if name in NetworkConfig.__dataclass_fields__:
             network[name] = value
         elif name in ("epochs", "patience"):
-            training[name] = value * getattr(settings.training, name)
+            training[name] = round(value * getattr(settings.training, name))
         else:
             training[name] = value
     if variant == "multi_networks":
@@ -175,8 +204,11 @@ def seeds_of(row: Row, seeds: int) -> range:
 
 
 def plan(seeds: int) -> list[tuple[str, int]]:
-    """Return (variant, seed) of each training: of the table's rows, then of the search."""
-    trainings = []
+    """Return (variant, seed) of each training: of the table's rows, then of the search.
+
+    The pre-training is the first: others start from it.
+    """
+    trainings = [(PRETRAINING, 0)]
     for row in ROWS.values():
         trainings += [(row.variant, seed) for seed in seeds_of(row, seeds)]
     trainings += [(variant, 0) for variant in VARIANTS]
@@ -203,12 +235,13 @@ def train_models(
     with tqdm(list(trainings), desc="nyu: trainings", unit="training") as progress:
         for variant, seed in progress:
             progress.set_postfix_str(model_name(variant, seed))
-            train(
-                source,
-                folder / model_name(variant, seed),
-                *options(variant, seed, settings),
-                resume=True,
-            )
+            network, training = options(variant, seed, settings)
+            read = source
+            if variant == PRETRAINING:
+                read = open_source(settings.worlds, SourceConfig())
+            elif variant == PRETRAINED:
+                training = replace(training, from_model=str(folder / model_name(PRETRAINING, 0)))
+            train(read, folder / model_name(variant, seed), network, training, resume=True)
 
 
 def prediction(row: Row) -> PredictorConfig:

@@ -82,7 +82,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         2,
     ),
     "nyu": Experiment(
-        "eight methods and five recipes on NYU Depth v2 (Moukari et al. 2019, section VI)",
+        "twelve methods and ten recipes on NYU Depth v2 (Moukari et al. 2019, section VI)",
         "nyu",
         3,
         1,

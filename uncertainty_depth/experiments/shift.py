@@ -5,8 +5,8 @@ Every method predicts the same frames clean and corrupted, in the manner of Hend
 Dietterich (2019). Scored are depth, the order and the size of sigma, and how well sigma alone, or
 the frame's unfamiliarity, tells corrupted frames from clean ones.
 
-The shipped model is scored in worlds like its own. Models that `experiment nyu` left in the same
-output folder are scored on the NYU test split.
+Scored is also another domain, without corruption: the shipped model, which is of rendered rooms,
+on NYU, and networks that `experiment nyu` left in the same output folder, in the rooms.
 """
 
 from __future__ import annotations
@@ -25,20 +25,19 @@ from uncertainty_depth.corruption.names import CORRUPTIONS, SEVERITIES
 from uncertainty_depth.corruption.source import corrupted
 from uncertainty_depth.data.source import Source, open_source
 from uncertainty_depth.experiments import shift_report
-from uncertainty_depth.experiments.nyu_data import data_folder
-from uncertainty_depth.experiments.nyu_methods import ROWS, model_name
 from uncertainty_depth.experiments.runner import resume
+from uncertainty_depth.experiments.shift_methods import Method, methods
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import coverage, sparsification, valid_pixels
 from uncertainty_depth.metrics.distributions import distribution_of
+from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.records import Frame
-from uncertainty_depth.shipped_model import model_path
 
 MIN_DEPTH_M = 0.1
 MAX_DEPTH_M = 80.0
 THINNED = 3  # one of so many rows and columns is scored
-SHIPPED = ("mc_dropout", "deterministic")
-HOME_SEED = 40_000
+CLEAN = "clean"
+ELSEWHERE = "elsewhere"
 
 
 @dataclass(frozen=True)
@@ -51,23 +50,13 @@ class Settings:
         severities: of each.
     """
 
-    frames: int = 60
+    frames: int = 20
     kinds: tuple[str, ...] = CORRUPTIONS
     severities: tuple[int, ...] = SEVERITIES
 
 
 FULL = Settings()
 QUICK = Settings(4, ("night", "noise"), (1, 5))
-
-
-@dataclass(frozen=True)
-class Method:
-    """A model, the method it is run with, and the frames it is scored on."""
-
-    title: str
-    folder: Path
-    served: str
-    source: str
 
 
 def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None:
@@ -83,44 +72,37 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
         SourceError: there are NYU models, and the data are missing.
     """
     settings = QUICK if quick else FULL
-    methods = _methods(output / "models", settings, seeds, data)
     results: dict[str, dict[str, Any]] = {}
-    for method in methods:
-        conditions = {_name(condition): condition for condition in _conditions(settings)}
-        scorer = _Scorer(method, settings, conditions)
+    for method in methods(output / "models", settings.frames, seeds, data):
+        conditions = _conditions(settings)
+        if not method.elsewhere:
+            del conditions[ELSEWHERE]
         pieces = resume(
-            output / "results" / method.title,
+            output / "results" / f"{method.domain}, {method.name}",
             conditions,
-            {"source": method.source, "frames": settings.frames, "thinned": THINNED},
-            scorer,
-            f"shift: {method.title}",
+            {**_settings(method), "frames": settings.frames, "thinned": THINNED},
+            _Scorer(method, settings, conditions),
+            f"shift: {method.domain}, {method.name}",
         )
-        results[method.title] = dict(zip(conditions, pieces, strict=True))
+        of_domain = results.setdefault(method.domain, {})
+        of_domain[method.name] = dict(zip(conditions, pieces, strict=True))
     shift_report.write(output, results, settings.kinds, settings.severities)
 
 
-def _methods(models: Path, settings: Settings, seeds: int, data: Path | None) -> Iterator[Method]:
-    """Yield the shipped model's methods, and the rows of `nyu` whose model is there."""
-    worlds = -(-settings.frames // 2)
-    home = f"synthetic:worlds={worlds},frames=2,rate=0.25,seed={HOME_SEED + seeds},dense=true"
-    for served in SHIPPED:
-        yield Method(f"shipped, {served}, its worlds", model_path(Path("demo")), served, home)
-    for row in ROWS.values():
-        folder = models / model_name(row.variant, 0)
-        if (folder / "model.json").exists():
-            nyu = f"nyu:{data_folder(data)}:test"
-            yield Method(f"{row.title}, NYU", folder, row.served, nyu)
+def _settings(method: Method) -> dict[str, Any]:
+    return {
+        "source": method.source,
+        "elsewhere": method.elsewhere,
+        "training": read(method.folder).training,
+    }
 
 
-def _conditions(settings: Settings) -> list[Corruption | None]:
-    corruptions: list[Corruption | None] = [None]
+def _conditions(settings: Settings) -> dict[str, Corruption | None]:
+    conditions: dict[str, Corruption | None] = {CLEAN: None, ELSEWHERE: None}
     for kind in settings.kinds:
-        corruptions += [Corruption(kind, severity) for severity in settings.severities]
-    return corruptions
-
-
-def _name(corruption: Corruption | None) -> str:
-    return "clean" if corruption is None else f"{corruption.name}_{corruption.severity}"
+        for severity in settings.severities:
+            conditions[f"{kind}_{severity}"] = Corruption(kind, severity)
+    return conditions
 
 
 class _Scorer:
@@ -133,20 +115,22 @@ class _Scorer:
         self._settings = settings
         self._conditions = conditions
         self._predictor: Predictor | None = None
-        self._frames: list[Frame] = []
+        self._frames: dict[str, list[Frame]] = {}
 
     def __call__(self, name: str) -> dict[str, list[float | None]]:
         """Return the scores of every frame under the condition."""
         if self._predictor is None:
             config = PredictorConfig(method=self._method.served, calibrated=False)
             self._predictor = Predictor(self._method.folder, config)
-            self._frames = _spread(
-                open_source(self._method.source, SourceConfig()), self._settings.frames
-            )
+        is_elsewhere = name == ELSEWHERE
+        notation = self._method.elsewhere if is_elsewhere else self._method.source
+        if notation not in self._frames:
+            source = open_source(notation, SourceConfig())
+            self._frames[notation] = _spread(source, self._settings.frames)
         corruption = self._conditions[name]
-        source = _Frames(self._frames)
+        frames = _Frames(self._frames[notation])
         rows = []
-        for frame in corrupted(source, [] if corruption is None else [corruption]):
+        for frame in corrupted(frames, [] if corruption is None else [corruption]):
             if isinstance(frame, Frame):
                 rows.append(score(self._predictor, frame))
         return {key: list(map(itemgetter(key), rows)) for key in rows[0]}

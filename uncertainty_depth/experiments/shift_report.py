@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Table, JSON and plot of the experiment `shift`."""
+"""Tables, JSON and plot of the experiment `shift`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.experiments import figures, tables
+from uncertainty_depth.experiments.shift_methods import DROPOUT, ENSEMBLE
 from uncertainty_depth.metrics.classification import auroc
 
-Results = Mapping[str, Mapping[str, Mapping[str, Sequence[float | None]]]]
-"""Method, condition, score, frame."""
+Frames = Mapping[str, Sequence[float | None]]
+"""Score, frame."""
+Results = Mapping[str, Mapping[str, Mapping[str, Frames]]]
+"""Domain, method, condition, score, frame."""
 
 SCORES = {
     "mae": "MAE (m)",
@@ -24,35 +28,59 @@ SCORES = {
     "auroc_sigma": "AUROC, sigma",
     "auroc_unfamiliarity": "AUROC, unfamiliarity",
 }
+OF_FRAMES = ("mae", "ause", "coverage_95")
+RESAMPLINGS = 2000
 
 
 def write(output: Path, results: Results, kinds: Sequence[str], severities: Sequence[int]) -> None:
     """Write table.md, table.csv, summary.json and shift.png."""
-    corrupted = {
-        method: _scores_by_kind(conditions, kinds, severities)
-        for method, conditions in results.items()
-    }
-    clean = {method: _clean(conditions["clean"]) for method, conditions in results.items()}
-    strict_json.write(
-        output / "summary.json",
-        {"severities": list(severities), "clean": clean, "corrupted": corrupted},
-    )
-    means = {method: _mean_over_kinds(by_kind) for method, by_kind in corrupted.items()}
+    clean: dict[str, dict[str, float]] = {}
+    corrupted: dict[str, Any] = {}
+    domains: dict[str, list[str]] = {}
+    elsewhere = []
+    for domain, methods in results.items():
+        for name, conditions in methods.items():
+            title = f"{domain}: {name}"
+            domains.setdefault(domain, []).append(title)
+            clean[title] = _means(conditions["clean"])
+            corrupted[title] = _scores_by_kind(conditions, kinds, severities)
+            if "elsewhere" in conditions:
+                scores = _scores(conditions["clean"], conditions["elsewhere"])
+                elsewhere.append([title, *(_cell(scores[key]) for key in SCORES)])
+    content = {"severities": list(severities), "clean": clean, "corrupted": corrupted}
+    strict_json.write(output / "summary.json", content)
+    means = {title: _mean_over_kinds(by_kind) for title, by_kind in corrupted.items()}
     header = ["method", "score", "clean", *map(str, severities)]
-    rows: list[list[str]] = []
-    for method, scores in means.items():
-        for key, title in SCORES.items():
-            values = [clean[method].get(key, float("nan")), *scores[key]]
-            rows.append([method, title, *(_cell(value) for value in values)])
+    rows = _by_severity(means, clean)
     parts = [
         f"Means over {len(kinds)} corruptions, by severity:\n",
         tables.markdown(header, rows),
         f"By corruption, at severity {severities[len(severities) // 2]}:\n",
         tables.markdown(["method", "score", *kinds], _by_kind(corrupted, severities)),
     ]
+    if elsewhere:
+        parts += [
+            "Another domain, without corruption; AUROC against the method's own:\n",
+            tables.markdown(["method", *SCORES.values()], elsewhere),
+        ]
+    for domain, methods in results.items():
+        if {ENSEMBLE, DROPOUT} <= methods.keys():
+            parts += [
+                f"{domain}: {ENSEMBLE} minus {DROPOUT}, 95 % interval over frames:\n",
+                tables.markdown(header[1:], _differences(methods, kinds, severities)),
+            ]
     atomic.write_text(output / "table.md", "\n".join(parts))
     tables.write_table(output / "table.csv", header, rows)
-    _plot(output / "shift.png", means, clean, severities)
+    _plot(output / "shift.png", domains, means, clean, severities)
+
+
+def _by_severity(means: Mapping[str, Any], clean: Mapping[str, Any]) -> list[list[str]]:
+    rows = []
+    for method, scores in means.items():
+        for key, title in SCORES.items():
+            values = [clean[method].get(key, float("nan")), *scores[key]]
+            rows.append([method, title, *(_cell(value) for value in values)])
+    return rows
 
 
 def _by_kind(corrupted: Mapping[str, Any], severities: Sequence[int]) -> list[list[str]]:
@@ -65,44 +93,63 @@ def _by_kind(corrupted: Mapping[str, Any], severities: Sequence[int]) -> list[li
     return rows
 
 
-def _clean(frames: Mapping[str, Sequence[float | None]]) -> dict[str, float]:
-    return {key: float(np.nanmean(_floats(frames[key]))) for key in ("mae", "ause", "coverage_95")}
+def _differences(
+    methods: Mapping[str, Mapping[str, Frames]], kinds: Sequence[str], severities: Sequence[int]
+) -> list[list[str]]:
+    """Return rows of the ensemble minus MC-dropout: what falls is better but for coverage."""
+    rows = []
+    for key in OF_FRAMES:
+        cells = []
+        for names in [["clean"], *([f"{kind}_{level}" for kind in kinds] for level in severities)]:
+            both = []
+            for method in (ENSEMBLE, DROPOUT):
+                of_method = [_floats(methods[method][name][key]) for name in names]
+                both.append(np.mean(of_method, axis=0))
+            cells.append(_interval(both[0] - both[1]))
+        rows.append([SCORES[key], *cells])
+    return rows
+
+
+def _interval(values: NDArray[np.float64]) -> str:
+    """Return the mean and its 95 % interval by bootstrap over the frames."""
+    chosen = np.random.default_rng(0).integers(len(values), size=(RESAMPLINGS, len(values)))
+    low, high = np.quantile(values[chosen].mean(axis=1), (0.025, 0.975))
+    return f"{values.mean():+.3f} ({low:+.3f} to {high:+.3f})"
+
+
+def _means(frames: Frames) -> dict[str, float]:
+    return {key: float(np.nanmean(_floats(frames[key]))) for key in OF_FRAMES}
 
 
 def _scores_by_kind(
-    conditions: Mapping[str, Mapping[str, Sequence[float | None]]],
-    kinds: Sequence[str],
-    severities: Sequence[int],
+    conditions: Mapping[str, Frames], kinds: Sequence[str], severities: Sequence[int]
 ) -> dict[str, list[dict[str, float]]]:
     """Return the scores of each corruption at each severity."""
     scores = {}
     for kind in kinds:
-        scores[kind] = [_scores(conditions, kind, severity) for severity in severities]
+        scores[kind] = [
+            _scores(conditions["clean"], conditions[f"{kind}_{severity}"])
+            for severity in severities
+        ]
     return scores
 
 
-def _scores(
-    conditions: Mapping[str, Mapping[str, Sequence[float | None]]], kind: str, severity: int
-) -> dict[str, float]:
+def _scores(clean: Frames, frames: Frames) -> dict[str, float]:
     """Return the scores of a condition, and how well it is told from the clean frames."""
-    frames = conditions[f"{kind}_{severity}"]
-    clean = conditions["clean"]
     return {
-        **_clean(frames),
+        **_means(frames),
         "auroc_sigma": auroc(_floats(clean["sigma"]), _floats(frames["sigma"])),
         "auroc_unfamiliarity": _auroc_where_known(clean, frames),
     }
 
 
-def _auroc_where_known(
-    clean: Mapping[str, Sequence[float | None]], frames: Mapping[str, Sequence[float | None]]
-) -> float:
+def _auroc_where_known(clean: Frames, frames: Frames) -> float:
     if None in clean["unfamiliarity"]:
         return float("nan")
     return auroc(_floats(clean["unfamiliarity"]), _floats(frames["unfamiliarity"]))
 
 
-def _floats(values: Sequence[float | None]) -> Any:
+def _floats(values: Sequence[float | None]) -> NDArray[np.float64]:
     return np.array(values, dtype=np.float64)
 
 
@@ -121,17 +168,20 @@ def _cell(value: float) -> str:
 
 def _plot(
     path: Path,
+    domains: Mapping[str, Sequence[str]],
     means: Mapping[str, Mapping[str, Sequence[float]]],
     clean: Mapping[str, Mapping[str, float]],
     severities: Sequence[int],
 ) -> None:
-    figure, panels = figures.panels(1, len(SCORES))
-    for axes, (key, title) in zip(panels[0], SCORES.items(), strict=True):
-        for number, (method, scores) in enumerate(means.items()):
-            color = figures.COLORS[number % len(figures.COLORS)]
-            values = [clean[method].get(key, float("nan")), *scores[key]]
-            axes.plot([0, *severities], values, "o-", color=color, label=method)
-        axes.set_xlabel("severity")
-        axes.set_title(title)
-    panels[0, 0].legend(fontsize=6)
+    """Plot a row of panels for each domain, a curve for each method."""
+    figure, panels = figures.panels(len(domains), len(SCORES))
+    for row, titles in zip(panels, domains.values(), strict=True):
+        for axes, (key, score) in zip(row, SCORES.items(), strict=True):
+            for number, title in enumerate(titles):
+                color = figures.COLORS[number % len(figures.COLORS)]
+                values = [clean[title].get(key, float("nan")), *means[title][key]]
+                axes.plot([0, *severities], values, "o-", color=color, label=title)
+            axes.set_xlabel("severity")
+            axes.set_title(score)
+        row[0].legend(fontsize=6)
     figures.save(figure, path)
