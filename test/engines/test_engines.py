@@ -17,6 +17,7 @@ from uncertainty_depth.engines.runtimes import is_installed
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder.writing import create, set_members, write_member
+from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import SampleRange
 from uncertainty_depth.uncertainty.noise import CPU, SeededDropout, frame_streams
@@ -117,6 +118,24 @@ def test_an_engine_gives_the_maps_of_torch(models, references, method, engine, p
     assert (expected.sigma_m > 0).mean() > 0.9
     difference = np.abs(found.sigma_m - expected.sigma_m) / expected.depth_m
     assert difference.mean() < of_sigma
+
+
+@pytest.mark.parametrize("engine", ["openvino", "onnxruntime"])
+def test_an_engine_gives_the_maps_of_normalised_convolutions(engine, tmp_path):
+    torch.manual_seed(0)
+    options = {"backbone": "pncnn", "sparse_input": "lidar", "input_size": (80, 64)}
+    made = make_network(NetworkConfig(**options))
+    create(tmp_path / "model", made, {})
+    write_member(tmp_path / "model", "m0", made)
+    set_members(tmp_path / "model", ["m0"], "mc_dropout")
+    known = np.random.default_rng(1).random((64, 80)) < 0.1
+    sparse = np.where(known, np.linspace(2, 5, 80), np.nan).astype(np.float32)
+    maps = []
+    for name in ("torch", engine):
+        predictor = predictor_or_skip(tmp_path / "model", engine_config(name, "fp32"))
+        maps.append(predictor.predict(IMAGE, STAMP, sparse_m=sparse))
+    np.testing.assert_allclose(maps[1].depth_m, maps[0].depth_m, rtol=1e-4)
+    np.testing.assert_allclose(maps[1].sigma_m, maps[0].sigma_m, rtol=1e-4)
 
 
 @pytest.mark.parametrize("method", ["mc_dropout", "multi_epochs"])

@@ -20,6 +20,7 @@ TINY = replace(
     QUICK,
     completion=replace(QUICK.completion, input_size=(32, 32)),
     completion_training=replace(QUICK.completion_training, epochs=1, validation_fraction=0.4),
+    normalised_training=replace(QUICK.normalised_training, epochs=1, validation_fraction=0.4),
     nyu_train=4,
     nyu_test=2,
     shifted=replace(QUICK.shifted, input_size=(32, 32), sparse_input="random:50"),
@@ -58,7 +59,7 @@ def test_a_run_writes_tables_claims_and_plots(finished):
     assert "NYU: the ensemble's mean AUSE is below MC-dropout's at" in text
     with (output / "nyu.csv").open(newline="") as file:
         networks = [row["network"] for row in csv.DictReader(file)]
-    assert networks[:3] == ["direct", "residual", "linear interpolation"]
+    assert networks[:4] == ["direct", "residual", "pNCNN", "linear interpolation"]
     assert json.loads((output / "summary.json").read_text())["quick"] is True
     with (output / "shifted.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

@@ -101,6 +101,25 @@ def test_a_method_learns_and_serves_with_sparse_depth(
     np.testing.assert_array_equal(alone.sigma_m, empty.sigma_m)
 
 
+@pytest.mark.parametrize("method", ["deterministic", "mc_dropout", "multi_inits"])
+def test_normalised_convolutions_learn_and_serve_without_the_image(
+    method: str, completing, make, tmp_path: Path
+) -> None:
+    source, network, training = completing
+    network = replace(network, backbone="pncnn", dropout=0.2)
+    of_network = source, network, training
+    folder = make(of_network, tmp_path / "model", method, epochs=1, members=2)
+    predictor = Predictor(folder, CPU)
+    assert predictor.model.architecture == "normalised_convolutions"
+    frame = next(iter(for_model(source, predictor, HeldOutConfig())))
+    assert isinstance(frame, Frame)
+    prediction = predictor.predict(frame.image, 0, sparse_m=frame.sparse_m)
+    dark = predictor.predict(np.zeros_like(frame.image), 0, sparse_m=frame.sparse_m)
+    np.testing.assert_array_equal(prediction.depth_m, dark.depth_m)
+    assert prediction.sigma_m.min() > 0
+    assert np.isfinite(predictor.predict(frame.image, 0).depth_m).all()
+
+
 def test_members_of_an_adversarial_ensemble_learn_from_sparse_depth(
     completing, make, tmp_path: Path
 ) -> None:

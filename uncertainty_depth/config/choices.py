@@ -32,6 +32,8 @@ PRECISIONS = ("auto", "fp32", "fp16", "bf16")
 ENGINES = ("torch", "openvino", "onnxruntime", "auto")
 LOSSES = ("l1", "berhu", "log_l1", "nll")
 HEADS = ("none", "laplace", "gaussian")
+NORMALISED = "pncnn"
+"""Name of the network of normalised convolutions, in place of a backbone's."""
 DROPOUTS = ("bernoulli", "concrete", "gaussian")
 ENCODER_AND_DECODER = "encoder_and_decoder"
 DROPOUT_PLACES = ("decoder", ENCODER_AND_DECODER)

@@ -27,7 +27,7 @@ class NetworkConfig:
         "resnet18",
         "encoder: resnet10 to resnet200, tiny to tiny34, a folder or hub id of a pretrained "
         "backbone; or a depth model to fine-tune (Depth Anything, DepthPro, DPT, ZoeDepth, GLPN, "
-        "TIPSv2)",
+        "TIPSv2); or pncnn, normalised convolutions of the sparse input alone",
     )
     skip_connections: bool = option(
         True, "connect the encoder's feature maps of each scale to the decoder"

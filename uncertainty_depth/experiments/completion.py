@@ -1,10 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Depth completion: how well small networks do it, and whose sigma survives a change of domain.
 
-(a) Networks with 200, 500 and 1,000 known pixels of NYU, beside the literature and beside plain
-interpolation. (b) Gustafsson et al. 2020, section 4.2 and appendix C: networks trained on rendered
-worlds alone complete real depth; ensembles against MC-dropout by number of members or passes.
-What differs from the paper is in `docs/experiments/completion.md`.
+(a) Networks with 200, 500 and 1,000 known pixels of NYU, one of normalised convolutions, beside
+the literature and beside plain interpolation. (b) Gustafsson et al. 2020, section 4.2 and appendix
+C: networks trained on rendered worlds alone complete real depth; ensembles against MC-dropout by
+number of members or passes. What differs from the paper is in `docs/experiments/completion.md`.
 """
 
 from __future__ import annotations
@@ -108,8 +108,7 @@ def completion_scores(
     results = resume(output / "results", pieces, stored_with, compute, "completion: NYU scores")
     completed: dict[str, list[dict[str, Any]]] = {}
     for model, result in zip(pieces.values(), results, strict=True):
-        network = "residual" if model.is_residual else "direct"
-        completed.setdefault(f"{model.samples} {network}", []).append(result)
+        completed.setdefault(f"{model.samples} {model.network}", []).append(result)
     return completed
 
 

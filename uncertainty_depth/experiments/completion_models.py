@@ -16,6 +16,7 @@ from uncertainty_depth.config import (
     SourceConfig,
     TrainingConfig,
 )
+from uncertainty_depth.config.choices import NORMALISED
 from uncertainty_depth.data.source import Source, open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import Frame, Skipped
@@ -28,6 +29,16 @@ GIVEN_FRACTION = 0.05
 """Of the network's pixels, as in Gustafsson et al. 2020, section 4.2."""
 ENSEMBLE = "ensemble"
 MC_DROPOUT = "mc_dropout"
+DIRECT = "direct"
+"""Network of part (a) that predicts depth."""
+RESIDUAL = "residual"
+"""That predicts a difference from interpolated depth."""
+PNCNN = "pNCNN"
+"""Of normalised convolutions, without the image."""
+COMPLETION = TrainingConfig(
+    method="deterministic", epochs=8, patience=8, batch_size=8, final_learning_rate=0.05
+)
+"""Training of part (a)."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +48,9 @@ class Settings:
     Attributes:
         completion: network of part (a), trained and scored on NYU.
         completion_training: of part (a).
-        samples: numbers of known pixels of part (a), a network each.
+        samples: numbers of known pixels of part (a), networks for each.
+        normalised_samples: those of which there is a pNCNN too.
+        normalised_training: of pNCNN, whose U-Nets work at the images' full size: fewer epochs.
         nyu_train: NYU images to train on.
         nyu_test: NYU images that part (a) is scored on, evenly spread.
         shifted: network of part (b), trained on rendered worlds.
@@ -55,6 +68,8 @@ class Settings:
     completion: NetworkConfig
     completion_training: TrainingConfig
     samples: tuple[int, ...]
+    normalised_samples: tuple[int, ...]
+    normalised_training: TrainingConfig
     nyu_train: int
     nyu_test: int
     shifted: NetworkConfig
@@ -82,14 +97,10 @@ FULL = Settings(
         input_size=(160, 128),
         depth_range=(0.5, 10.5),
     ),
-    completion_training=TrainingConfig(
-        method="deterministic",
-        epochs=8,
-        patience=8,
-        batch_size=8,
-        final_learning_rate=0.05,
-    ),
+    completion_training=COMPLETION,
     samples=(200, 500, 1000),
+    normalised_samples=(1000,),
+    normalised_training=replace(COMPLETION, epochs=4, patience=4, learning_rate=0.01),
     nyu_train=500,
     nyu_test=327,
     shifted=NetworkConfig(
@@ -125,6 +136,8 @@ QUICK = replace(
     completion=replace(FULL.completion, decoder_width=16, input_size=(64, 64)),
     completion_training=replace(FULL.completion_training, epochs=2, patience=2),
     samples=(200,),
+    normalised_samples=(200,),
+    normalised_training=replace(FULL.normalised_training, epochs=2, patience=2),
     nyu_train=24,
     nyu_test=6,
     shifted=replace(
@@ -189,13 +202,19 @@ def shifted_trainings(settings: Settings) -> dict[str, tuple[NetworkConfig, Trai
 def completion_trainings(
     settings: Settings, seeds: int
 ) -> dict[str, tuple[NetworkConfig, TrainingConfig]]:
-    """Return name to options of the trainings on NYU: two networks for each number of pixels."""
+    """Return name to options of the trainings on NYU: networks for each number of pixels."""
     trainings = {}
-    for name, samples, seed, is_residual in completion_models(settings, seeds):
-        network = replace(
-            settings.completion, sparse_input=f"random:{samples}", sparse_residual=is_residual
+    for name, samples, seed, network in completion_models(settings, seeds):
+        config = replace(
+            settings.completion,
+            sparse_input=f"random:{samples}",
+            sparse_residual=network == RESIDUAL,
         )
-        trainings[name] = (network, replace(settings.completion_training, seed=seed))
+        training = settings.completion_training
+        if network == PNCNN:
+            config = replace(config, backbone=NORMALISED)
+            training = settings.normalised_training
+        trainings[name] = (config, replace(training, seed=seed))
     return trainings
 
 
@@ -206,21 +225,23 @@ class CompletionModel(NamedTuple):
         name: of its folder.
         samples: known pixels that it takes.
         seed: of its training.
-        is_residual: whether it predicts a difference from interpolated depth.
+        network: `DIRECT`, `RESIDUAL` or `PNCNN`.
     """
 
     name: str
     samples: int
     seed: int
-    is_residual: bool
+    network: str
 
 
 def completion_models(settings: Settings, seeds: int) -> Iterator[CompletionModel]:
     """Yield the networks of part (a)."""
     for samples in settings.samples:
         for seed in range(seeds):
-            yield CompletionModel(f"nyu-{samples}-{seed}", samples, seed, False)
-            yield CompletionModel(f"nyu-{samples}-residual-{seed}", samples, seed, True)
+            yield CompletionModel(f"nyu-{samples}-{seed}", samples, seed, DIRECT)
+            yield CompletionModel(f"nyu-{samples}-residual-{seed}", samples, seed, RESIDUAL)
+            if samples in settings.normalised_samples:
+                yield CompletionModel(f"nyu-{samples}-pncnn-{seed}", samples, seed, PNCNN)
 
 
 def train_models(

@@ -27,8 +27,7 @@ from uncertainty_depth.config import METHODS, NetworkConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.model_folder.model_json import read_json
 from uncertainty_depth.model_folder.tensors import check_tensors, read_tensors
-from uncertainty_depth.network.architectures import ARCHITECTURES, make_network
-from uncertainty_depth.network.backbone import backbone_from_mapping
+from uncertainty_depth.network.architectures import ARCHITECTURES, network_from_mapping
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.options import from_mapping
 from uncertainty_depth.shipped_model import model_path
@@ -79,9 +78,8 @@ class ModelFolder:
         """
         own = Architecture(self.network, self.backbone)
         architecture = self.architectures.get(member, own)
-        backbone = backbone_from_mapping(architecture.backbone)
         try:
-            return make_network(architecture.network, backbone)
+            return network_from_mapping(architecture.network, architecture.backbone)
         except ConfigError as error:
             raise ModelError(
                 f"{self.path / 'model.json'} describes no network: {error}"

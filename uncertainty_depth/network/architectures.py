@@ -3,21 +3,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from uncertainty_depth.config import NetworkConfig
-from uncertainty_depth.config.choices import ENCODER_AND_DECODER
+from uncertainty_depth.config.choices import ENCODER_AND_DECODER, NORMALISED
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.network.backbone import make_backbone
+from uncertainty_depth.network.backbone import backbone_from_mapping, make_backbone
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.encoder import TransformersModel
 from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.network.normalised_network import NormalisedNetwork
 from uncertainty_depth.pretrained.families import PROMPTED, is_depth_model
 from uncertainty_depth.pretrained.network import PretrainedDepth
 
-ARCHITECTURES = (Hourglass.architecture, PretrainedDepth.architecture)
+ARCHITECTURES = (
+    Hourglass.architecture,
+    PretrainedDepth.architecture,
+    NormalisedNetwork.architecture,
+)
 
 
 def make_network(config: NetworkConfig, backbone: TransformersModel | None = None) -> DepthNetwork:
     """Return a network: a pretrained depth model by itself, any other backbone in an hourglass.
+
+    `NORMALISED` names a network without a backbone.
 
     Args:
         config: of the network.
@@ -27,6 +37,8 @@ def make_network(config: NetworkConfig, backbone: TransformersModel | None = Non
         ConfigError: a value of the config is out of range.
         ModelError: the backbone cannot be made.
     """
+    if config.backbone == NORMALISED:
+        return NormalisedNetwork(config)
     backbone = make_backbone(config.backbone) if backbone is None else backbone
     if is_depth_model(backbone.config):
         _check_sparse_input(config, backbone.config.model_type)
@@ -38,6 +50,18 @@ def make_network(config: NetworkConfig, backbone: TransformersModel | None = Non
             )
         return PretrainedDepth(config, backbone)
     return Hourglass(config, backbone)
+
+
+def network_from_mapping(config: NetworkConfig, backbone: Mapping[str, Any]) -> DepthNetwork:
+    """Return a network with random weights, of its config and its backbone's alone.
+
+    Raises:
+        ConfigError: a value of the config is out of range.
+        ModelError: transformers cannot use the backbone's config.
+    """
+    if config.backbone == NORMALISED:
+        return make_network(config)
+    return make_network(config, backbone_from_mapping(dict(backbone)))
 
 
 def _check_sparse_input(config: NetworkConfig, model_type: str) -> None:

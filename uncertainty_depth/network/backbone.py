@@ -21,6 +21,7 @@ from transformers import (
     ResNetConfig,
 )
 
+from uncertainty_depth.config.choices import NORMALISED
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.network.encoder import TransformersModel
 from uncertainty_depth.pretrained.families import FAMILIES, is_depth_model
@@ -96,7 +97,7 @@ def config_of(name: str) -> PretrainedConfig:
         return _config_from_hub(name)
     raise ModelError(
         f"no backbone {name!r}; expected one of {', '.join(PRESETS)}, a folder with a saved "
-        "backbone, or a hub id like owner/name"
+        f"backbone, {NORMALISED} with sparse input, or a hub id like owner/name"
     )
 
 

@@ -15,7 +15,7 @@ from uncertainty_depth.completion.sparse_input import parse
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.decoder import DropoutDecoder, geometric
-from uncertainty_depth.network.encoder import Encoder, resize_maps
+from uncertainty_depth.network.encoder import resize_maps
 from uncertainty_depth.options import check
 
 RELATIVE_SCALE = (1e-3, 2.0)
@@ -42,7 +42,7 @@ class DepthNetwork(nn.Module, ABC):
     """
 
     architecture: str
-    encoder: Encoder
+    encoder: nn.Module
     decoder: DropoutDecoder
 
     def __init__(self, config: NetworkConfig) -> None:

@@ -38,6 +38,7 @@ class Hourglass(DepthNetwork):
     """
 
     architecture = "hourglass"
+    encoder: Encoder
     decoder: Decoder | ResidualDecoder
 
     def __init__(self, config: NetworkConfig, backbone: TransformersModel | None = None) -> None:

@@ -9,17 +9,15 @@ one keeps its weights, and a 1x1 convolution joins them.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.encoder import Encoder, TransformersModel
 from uncertainty_depth.network.residual_decoder import SparseFeatures, raw_start
-from uncertainty_depth.network.sparse_fill import fill
+from uncertainty_depth.network.sparse_fill import fill, log_position, sparse_channel
 
 SLOPE = 0.2  # of the leaky ReLU, as in Ma et al.'s code
 SPARSE_CHANNELS = 2
@@ -85,17 +83,11 @@ class SparseEncoder(Encoder):
 
     def forward(self, image: Tensor) -> Any:
         """Return the feature maps of (B, 3 or 4, h, w) float32 images."""
-        sparse_m = functional.pad(image, (0, 0, 0, 0, 0, 4 - image.shape[1]))[:, 3:]
+        sparse_m = sparse_channel(image)
         normalised = (image[:, :3] - self.mean) / self.std
         depth_m = fill(sparse_m) if self.fills else sparse_m
         known = (sparse_m > 0).to(depth_m.dtype)
-        pixels = torch.cat([normalised, self._position(depth_m), known], dim=1)
+        position = log_position(depth_m, *self.depth_range)
+        pixels = torch.cat([normalised, position, known], dim=1)
         maps = self.features(pixels.to(next(self.backbone.parameters()).dtype))
         return SparseFeatures(maps, raw_start(depth_m, *self.depth_range)) if self.fills else maps
-
-    def _position(self, depth_m: Tensor) -> Tensor:
-        """Return the position of depth in the depth range, (B, 1, h, w), 0 where unknown."""
-        low, high = self.depth_range
-        known = depth_m > 0
-        metres = torch.where(known, depth_m, low).clamp(low, high)
-        return torch.log(metres / low) / math.log(high / low) * known

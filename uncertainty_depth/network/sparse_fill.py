@@ -1,13 +1,27 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Sparse depth made dense by the means of a pyramid."""
+"""Sparse depth as a network takes it, and made dense by the means of a pyramid."""
 
 from __future__ import annotations
+
+import math
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from uncertainty_depth.network.encoder import resize_maps
+
+
+def sparse_channel(image: Tensor) -> Tensor:
+    """Return the fourth channel of (B, 3 or 4, h, w), metres; 0 where there is none."""
+    return functional.pad(image, (0, 0, 0, 0, 0, 4 - image.shape[1]))[:, 3:]
+
+
+def log_position(depth_m: Tensor, low: float, high: float) -> Tensor:
+    """Return the position of metres in the logarithm of the range, in [0, 1]; 0 for unknown."""
+    known = depth_m > 0
+    metres = torch.where(known, depth_m, low).clamp(low, high)
+    return torch.log(metres / low) / math.log(high / low) * known
 
 
 def fill(sparse_m: Tensor) -> Tensor:

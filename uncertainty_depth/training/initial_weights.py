@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import torch
 
+from uncertainty_depth.config.choices import NORMALISED
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.network.architectures import make_network
@@ -28,7 +29,8 @@ def initial_network(member: Member) -> DepthNetwork:
         network.load_state_dict(model.load(name).state_dict())
     else:
         torch.manual_seed(member.encoder_seed)
-        backbone = make_backbone(member.network.backbone)
+        name = member.network.backbone
+        backbone = None if name == NORMALISED else make_backbone(name)
         if member.encoder_seed != member.training.seed:
             torch.manual_seed(member.training.seed)
         network = make_network(member.network, backbone)
