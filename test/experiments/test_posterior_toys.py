@@ -269,6 +269,61 @@ def test_ensembling_is_nearer_to_the_posterior_than_mc_dropout_from_16_samples_o
         assert near < far
 
 
+def test_the_plots_show_what_the_papers_figures_show(toy):
+    problem = toy.make_problem()
+    chains = ["sgld-64", "sghmc-64", "sgld-256", "sghmc-256"]
+    methods = [*posterior_toys.methods(problem, Schedule()), *chains]
+    shown = dict(posterior_report.shown_together(methods))
+    assert shown["kl"] == ["ensemble", "mc_dropout", *chains]
+    assert shown["kl_sgd"] == ["ensemble-sgd", "mc_dropout-sgd", *chains]
+    assert shown["kl_sgdm"] == ["ensemble-sgdm", "mc_dropout-sgdm", *chains]
+    rates = [f"mc_dropout-{rate}" for rate in problem.other_dropouts]
+    assert shown["kl_dropout"] == ["mc_dropout", *rates]
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "sgdm"])
+def test_sgd_steps_are_those_of_the_public_code(optimizer):
+    """Its loss is twice ours, and so is our learning rate: the first step must be the same."""
+    problem = toy_sinusoid.make_problem()
+    torch.manual_seed(0)
+    network = problem.make(1, None)
+    before = [one.detach().clone() for one in network.parameters()]
+    outputs = network(problem.inputs)
+    mean = outputs[..., :1]
+    log_variance = outputs[..., 1:]
+    loss = (torch.exp(-log_variance) * (problem.targets - mean) ** 2 + log_variance).mean()
+    loss = loss + sum(one.square().sum() for one in network.parameters()) / len(problem.inputs)
+    loss.backward()
+    rate = {"sgd": 0.01, "sgdm": 0.001}[optimizer]
+    expected = [
+        old - rate * one.grad for old, one in zip(before, network.parameters(), strict=True)
+    ]
+    torch.manual_seed(0)
+    again = problem.make(1, None)
+    whole = replace(problem, loss=lambda *of: problem.loss(*of))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(posterior_toys, "BATCH", len(problem.inputs))
+        posterior_toys.fit(whole, again, 1 / len(problem.inputs), 1, 0, optimizer)
+    for one, wanted in zip(again.parameters(), expected, strict=True):
+        torch.testing.assert_close(one.detach(), wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_one_network_has_no_idea_of_what_it_has_not_seen():
+    """The paper's figure 2: direct regression has no sigma, likelihood too small a one outside."""
+    problem = toy_sinusoid.make_problem()
+    schedule = replace(Schedule(), ensemble_epochs=60)
+    direct, likelihood = toy_sinusoid.interpretations(problem, schedule).values()
+    inside = toy_sinusoid.INSIDE
+    truth = np.sin(toy_sinusoid.GRID)
+    assert np.abs(direct[0] - truth)[inside].mean() < 0.2
+    assert not direct[1].any()
+    noise = toy_sinusoid.noise_scale(toy_sinusoid.GRID)
+    ratio = likelihood[1][inside] / noise[inside]
+    assert 0.5 < np.median(ratio) < 2
+    error = np.abs(likelihood[0] - truth)
+    assert (error > 3 * likelihood[1])[~inside].mean() > 0.3
+
+
 def test_mc_dropout_masks_change_from_point_to_point_and_pass_to_pass():
     problem = toy_sinusoid.make_problem()
     same = replace(problem, at=torch.ones(50, 1))
@@ -297,10 +352,15 @@ def test_run_writes_its_files_and_resumes(toy, tmp_path, monkeypatch, quick):
         "table.csv",
         "summary.json",
         "kl.png",
+        "kl_sgd.png",
+        "kl_sgdm.png",
+        "kl_dropout.png",
+        "examples.png",
         "predictive.png",
     }
     found = json.loads((tmp_path / "summary.json").read_text())["distances"]
-    assert set(found) == {"ensemble", "mc_dropout", "sgld-1", "sghmc-1"}
+    chains = {"sgld-1", "sghmc-1"}
+    assert set(found) == {*posterior_toys.methods(toy.make_problem(), TINY), *chains}
     assert all(
         len(values) == 2
         for method in found.values()

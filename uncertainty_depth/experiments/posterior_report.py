@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,21 +14,35 @@ from matplotlib.ticker import LogFormatter
 
 from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.experiments import figures, tables
-from uncertainty_depth.experiments.posterior_toys import Distances, Schedule
+from uncertainty_depth.experiments.posterior_toys import (
+    ENSEMBLE,
+    EXAMPLES,
+    MC_DROPOUT,
+    MOMENTUM,
+    SGD,
+    Comparison,
+    Distances,
+    Schedule,
+)
+
+Draw = Callable[[Axes, Any, str], object]
+"""Draws a prediction into a panel, in a colour."""
 
 
 def report(
     output: Path,
-    distances: Distances,
+    compared: Comparison,
+    draw: Draw,
     schedule: Schedule,
     seeds: int,
     quick: bool,
     mixed: dict[str, Any],
 ) -> None:
-    """Write table.md, table.csv, summary.json and kl.png: all distances against M.
+    """Write table.md, table.csv, summary.json, plots of all distances against M, and examples.
 
     Mean and sample standard deviation over the repetitions.
     """
+    distances = compared.distances
     names = list(mixed["floor"])
     header = ["distance", "method", *(f"M = {count}" for count in schedule.counts)]
     rows = []
@@ -55,7 +69,38 @@ def report(
             "distances": distances,
         },
     )
-    figures.save(plot_distances(distances, names, mixed["floor"]), output / "kl.png")
+    for name, methods in shown_together(distances):
+        shown = {method: distances[method] for method in methods}
+        figures.save(plot_distances(shown, names, mixed["floor"]), output / f"{name}.png")
+    figures.save(plot_examples(compared.examples, draw), output / "examples.png")
+
+
+def shown_together(methods: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the name of each plot of distances, and the methods in it.
+
+    The paper's figure 5, figures 10 and 11 (other optimizers; 12 is in the latter, whose chains
+    are of both lengths), and 13 (dropout rates).
+    """
+    methods = list(methods)
+    chains = [name for name in methods if name.startswith(("sgld", "sghmc"))]
+    yield "kl", [ENSEMBLE, MC_DROPOUT, *chains]
+    for optimizer in (SGD, MOMENTUM):
+        if f"{ENSEMBLE}-{optimizer}" in methods:
+            of_optimizer = [f"{ENSEMBLE}-{optimizer}", f"{MC_DROPOUT}-{optimizer}"]
+            yield f"kl_{optimizer}", [*of_optimizer, *chains]
+    rates = [name for name in methods if name[len(MC_DROPOUT) + 1 :].startswith("0.")]
+    yield "kl_dropout", [MC_DROPOUT, *rates]
+
+
+def plot_examples(examples: Mapping[str, Sequence[Any]], draw: Draw) -> figures.Figure:
+    """Plot predictions of the first repetitions, a row for each method (figures 14 to 21)."""
+    shown = dict(shown_together(examples))["kl"]
+    figure, axes = figures.panels(len(shown), EXAMPLES, 2.2, 1.9, sharex=True, sharey=True)
+    for row, method, color in zip(axes, shown, figures.COLORS, strict=False):
+        for axis, prediction in zip(row, examples.get(method, ()), strict=False):
+            draw(axis, prediction, color)
+        row[0].set_ylabel(method)
+    return figure
 
 
 def describe(mixed: dict[str, Any], schedule: Schedule) -> str:

@@ -3,9 +3,11 @@
 
 Section 4.1 and appendix B. Schedules as in the paper and its public code: Adam at 0.001, batches
 of 32, and the prior N(0, I) in the objective (MAP); ensembling 150 epochs; MC-dropout 300, with
-dropout after the first hidden layer and the prior times 1 - p, as in the code; SGLD and SGHMC
-(friction 0.1) 150 L epochs (L = 64 and 256) from a step size that falls to zero as a polynomial of
-power 0.9, M samples evenly spaced over the last quarter of the epochs.
+dropout after the first hidden layer and the prior times 1 - p, as in the code. Both also by SGD
+and by SGD with momentum 0.9 (figures 10 and 11), at a rate that falls to zero as a polynomial of
+power 0.9 and with a dropout of 0.2, as in the code, and MC-dropout at other rates (figure 13).
+SGLD and SGHMC (friction 0.1) 150 L epochs (L = 64 and 256) from a step size that falls in the same
+way, M samples evenly spaced over the last quarter of the epochs.
 
 Reference: NUTS, 4 chains of 250 samples, each after 1,000 of warm-up from its own start (the
 paper: one of 1,000 samples), so that their agreement can be tested.
@@ -20,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -34,12 +36,23 @@ from uncertainty_depth.experiments.stacked import Objective, StackedMLP, train
 
 Distances = dict[str, dict[int, dict[str, list[float]]]]
 """Method to M to distance to one value per repetition."""
+ENSEMBLE = "ensemble"
+MC_DROPOUT = "mc_dropout"
+SGD = "sgd"
+MOMENTUM = "sgdm"
+"""SGD with momentum."""
+SGD_DROPOUT = 0.2
+"""Rate of MC-dropout that either trains, in the public code."""
+BATCH = 32
+EXAMPLES = 5
+"""Predictions of each method that are drawn (figures 14 to 21)."""
+EXAMPLE_SAMPLES = 64
 HMC = Budget(chains=4, samples=250, warmup=1000, depth=10)
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Length of trainings, chains and reference."""
+    """Length of trainings, chains and reference; optimizers, of which "" is Adam."""
 
     counts: tuple[int, ...] = (8, 16, 32, 64, 128, 256)
     ensemble_epochs: int = 150
@@ -47,10 +60,15 @@ class Schedule:
     chain_lengths: tuple[int, ...] = (64, 256)
     chain_unit: int = 150
     hmc: Budget = HMC
+    optimizers: tuple[str, ...] = ("", SGD, MOMENTUM)
 
 
 QUICK = Schedule(
-    (8, 16, 32, 64), 60, 120, (1,), 150, Budget(chains=2, samples=50, warmup=150, depth=8)
+    (8, 16, 32, 64),
+    60,
+    120,
+    chain_lengths=(1,),
+    hmc=Budget(chains=2, samples=50, warmup=150, depth=8),
 )
 
 
@@ -65,7 +83,9 @@ class Problem:
         make: (members, noise modules or None) to a stack of networks.
         loss: (outputs (M, B, out), targets (M, B, ...)) to the mean negative log likelihood (M,).
         dropout: the rate of MC-dropout.
+        other_dropouts: further rates, trained by Adam.
         step_sizes: initial step size of each type of chain.
+        learning_rates: initial rate of `SGD` and of `MOMENTUM`, for this `loss`.
         predict: (K, P, out) sampled outputs to their joint prediction, (P, ...).
         distance: of a prediction from the reference's, by name; the first is the paper's.
     """
@@ -76,7 +96,9 @@ class Problem:
     make: Callable[[int, Sequence[nn.Module] | None], StackedMLP]
     loss: Callable[[Tensor, Tensor], Tensor]
     dropout: float
+    other_dropouts: tuple[float, ...]
     step_sizes: dict[str, float]
+    learning_rates: dict[str, float]
     predict: Callable[[NDArray], NDArray]
     distance: Callable[[NDArray, NDArray], dict[str, float]]
 
@@ -95,42 +117,74 @@ def outputs(network: StackedMLP, at: Tensor) -> NDArray[np.float32]:
     return network(at).numpy()
 
 
-def ensemble(problem: Problem, schedule: Schedule, seed: int) -> NDArray[np.float32]:
+def ensemble(
+    problem: Problem, schedule: Schedule, seed: int, optimizer: str = ""
+) -> NDArray[np.float32]:
     """Return outputs of independent members of maximum posterior, (max M, P, out)."""
     network = problem.make(max(schedule.counts), None)
     weight_decay = 1 / len(problem.inputs)
-    _train_adam(problem, network, weight_decay, schedule.ensemble_epochs, seed)
+    fit(problem, network, weight_decay, schedule.ensemble_epochs, seed, optimizer)
     return outputs(network.eval(), problem.at)
 
 
-def mc_dropout(problem: Problem, schedule: Schedule, seed: int) -> NDArray[np.float32]:
+def mc_dropout(
+    problem: Problem, schedule: Schedule, seed: int, optimizer: str = "", rate: float | None = None
+) -> NDArray[np.float32]:
     """Return outputs of passes through one network with its dropout on, (max M, P, out)."""
-    network = problem.make(1, [nn.Dropout(problem.dropout), nn.Identity()])
-    weight_decay = (1 - problem.dropout) / len(problem.inputs)
-    _train_adam(problem, network, weight_decay, schedule.dropout_epochs, seed)
+    if rate is None:
+        rate = SGD_DROPOUT if optimizer else problem.dropout
+    network = problem.make(1, [nn.Dropout(rate), nn.Identity()])
+    weight_decay = (1 - rate) / len(problem.inputs)
+    fit(problem, network, weight_decay, schedule.dropout_epochs, seed, optimizer)
     passes = max(schedule.counts)
     samples = outputs(network.train(), problem.at.repeat(passes, 1))
     return samples.reshape(passes, len(problem.at), -1)
 
 
-def _train_adam(
-    problem: Problem, network: StackedMLP, weight_decay: float, epochs: int, seed: int
+def fit(
+    problem: Problem,
+    network: StackedMLP,
+    weight_decay: float,
+    epochs: int,
+    seed: int,
+    optimizer_name: str = "",
 ) -> None:
-    optimizer = torch.optim.Adam(
-        network.parameters(), lr=0.001, weight_decay=weight_decay, fused=True
-    )
+    """Train a stack of networks by Adam, `SGD` or `MOMENTUM`."""
+    scheduler = None
+    optimizer: torch.optim.Optimizer
+    if optimizer_name:
+        optimizer = torch.optim.SGD(
+            network.parameters(),
+            lr=problem.learning_rates[optimizer_name],
+            momentum=0.9 if optimizer_name == MOMENTUM else 0.0,
+            weight_decay=weight_decay,
+        )
+        scheduler = falling(optimizer, epochs, len(problem.inputs))
+    else:
+        optimizer = torch.optim.Adam(
+            network.parameters(), lr=0.001, weight_decay=weight_decay, fused=True
+        )
     for _ in train(
         network,
         objective(problem),
         problem.inputs,
         problem.targets,
         optimizer,
+        scheduler=scheduler,
         epochs=epochs,
-        batch_size=32,
+        batch_size=BATCH,
         generator=torch.Generator().manual_seed(seed),
         label="epochs",
     ):
         pass
+
+
+def falling(
+    optimizer: torch.optim.Optimizer, epochs: int, size: int
+) -> torch.optim.lr_scheduler.PolynomialLR:
+    """Return the schedule of a rate that falls to zero as a polynomial of power 0.9."""
+    steps = epochs * -(-size // BATCH)
+    return torch.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=steps + 1, power=0.9)
 
 
 def chains(
@@ -154,9 +208,7 @@ def chains(
         friction=network.per_member(friction.repeat_interleave(repetitions)),
         scale=network.per_member(step_size.repeat_interleave(repetitions)),
     )
-    scheduler = torch.optim.lr_scheduler.PolynomialLR(
-        optimizer, total_iters=epochs * -(-size // 32) + 1, power=0.9
-    )
+    scheduler = falling(optimizer, epochs, size)
     sampled_epochs = set().union(*epochs_of_counts.values())
     samples = {}
     for epoch in train(
@@ -167,7 +219,7 @@ def chains(
         optimizer,
         scheduler=scheduler,
         epochs=epochs,
-        batch_size=32,
+        batch_size=BATCH,
         generator=torch.Generator().manual_seed(length),
         label=f"chains-{length}",
     ):
@@ -196,15 +248,35 @@ def sample_epochs(epochs: int, count: int) -> list[int]:
     return [round(epoch) for epoch in np.linspace(0.75 * epochs, epochs, count)]
 
 
-def pieces(schedule: Schedule, seeds: int) -> list[str]:
+def methods(problem: Problem, schedule: Schedule) -> list[str]:
+    """Return the names of ensembling and MC-dropout in all their variants."""
+    names = []
+    for optimizer in schedule.optimizers:
+        suffix = f"-{optimizer}" if optimizer else ""
+        names += [f"{ENSEMBLE}{suffix}", f"{MC_DROPOUT}{suffix}"]
+    return names + [f"{MC_DROPOUT}-{rate:g}" for rate in problem.other_dropouts]
+
+
+def pieces(problem: Problem, schedule: Schedule, seeds: int) -> list[str]:
     """Return the names of all pieces of work.
 
-    `method_seed` for each repetition of ensembling and MC-dropout, and
-    `chains-length_repetitions` for all chains of a length.
+    `method_seed` for each repetition of `methods`, and `chains-length_repetitions` for all chains
+    of a length.
     """
-    names = [f"ensemble_{seed:03d}" for seed in range(seeds)]
-    names += [f"mc_dropout_{seed:03d}" for seed in range(seeds)]
+    names = []
+    for method in methods(problem, schedule):
+        names += [f"{method}_{seed:03d}" for seed in range(seeds)]
     return names + [f"chains-{length}_{seeds:03d}" for length in schedule.chain_lengths]
+
+
+def sampled(problem: Problem, schedule: Schedule, method: str, seed: int) -> NDArray[np.float32]:
+    """Return the outputs of one of `methods`, (max M, P, out)."""
+    kind, _, variant = method.partition("-")
+    if kind == ENSEMBLE:
+        return ensemble(problem, schedule, seed, variant)
+    if variant in problem.learning_rates or not variant:
+        return mc_dropout(problem, schedule, seed, variant)
+    return mc_dropout(problem, schedule, seed, rate=float(variant))
 
 
 def compute(
@@ -213,9 +285,8 @@ def compute(
     """Return the predictions of one piece: method to M to one prediction per repetition."""
     method, _, number = name.rpartition("_")
     torch.manual_seed(int(number))
-    if method in ("ensemble", "mc_dropout"):
-        sample = ensemble if method == "ensemble" else mc_dropout
-        samples = sample(problem, schedule, int(number))
+    if not method.startswith("chains"):
+        samples = sampled(problem, schedule, method, int(number))
         return {method: {count: [problem.predict(samples[:count])] for count in schedule.counts}}
     length = method.removeprefix("chains-")
     predictions: dict[str, dict[int, list[NDArray]]] = {}
@@ -226,28 +297,49 @@ def compute(
     return predictions
 
 
+class Comparison(NamedTuple):
+    """What all pieces gave.
+
+    Attributes:
+        distances: from the reference.
+        examples: method to the predictions of its repetitions, of `EXAMPLE_SAMPLES` samples.
+    """
+
+    distances: Distances
+    examples: dict[str, list[NDArray[np.float64]]]
+
+
 def compare(
     output: Path, problem: Problem, schedule: Schedule, seeds: int, truth: NDArray, label: str
-) -> Distances:
-    """Run or resume all pieces; return the distances from the reference's prediction `truth`."""
-    settings = {**asdict(schedule), "objective": "MAP", "dropout": problem.dropout}
-    del settings["chain_lengths"]  # in the names of the pieces
-    del settings["hmc"]
+) -> Comparison:
+    """Run or resume all pieces; compare them with the reference's prediction `truth`."""
+    settings = {
+        **asdict(schedule),
+        "objective": "MAP",
+        "dropout": problem.dropout,
+        "learning_rates": problem.learning_rates,
+    }
+    for name in ("chain_lengths", "optimizers", "hmc"):  # in the names of the pieces
+        del settings[name]
     results = resume(
         output / "results",
-        pieces(schedule, seeds),
+        pieces(problem, schedule, seeds),
         settings,
         lambda name: compute(name, problem, schedule),
         label,
     )
-    distances: Distances = {}
+    compared = Comparison({}, {})
+    drawn = min(EXAMPLE_SAMPLES, max(schedule.counts))
     for result in results:
         for method, by_count in result.items():
-            of_method = distances.setdefault(method, {})
+            of_method = compared.distances.setdefault(method, {})
             for count, predictions in by_count.items():
                 cell = of_method.setdefault(int(count), {})
                 _add_distances(cell, problem, truth, predictions)
-    return distances
+                if int(count) == drawn:
+                    arrays = [np.array(one, dtype=float) for one in predictions]
+                    compared.examples.setdefault(method, []).extend(arrays)
+    return compared
 
 
 def _add_distances(

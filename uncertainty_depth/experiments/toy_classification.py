@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from matplotlib.axes import Axes
+from matplotlib.image import AxesImage
 from numpy.typing import NDArray
 from scipy.special import rel_entr, softmax
 from torch import Tensor, nn
@@ -27,7 +29,9 @@ from uncertainty_depth.experiments import figures
 from uncertainty_depth.experiments.hmc import posterior_predictions
 from uncertainty_depth.experiments.posterior_report import report
 from uncertainty_depth.experiments.posterior_toys import (
+    MOMENTUM,
     QUICK,
+    SGD,
     Problem,
     Schedule,
     compare,
@@ -112,30 +116,42 @@ def make_problem() -> Problem:
         make_network,
         cross_entropy,
         0.1,
+        (0.05, 0.2, 0.5),
         steps,
+        {SGD: 0.05, MOMENTUM: 0.01},
         class_probability,
         distance,
     )
 
 
-def plot_probability(samples: dict[str, NDArray]) -> figures.Figure:
-    """Plot maps of the class-0 probability with the training points, the paper's figure 2."""
-    figure, axes = figures.panels(1, len(samples), height=3.6, sharex=True, sharey=True)
+def draw_probability(axis: Axes, probability: NDArray, _: str = "") -> AxesImage:
+    """Draw a map of the class-0 probability with the training points."""
     x, y = make_data()
-    for axis, (name, outputs) in zip(axes.flat, samples.items(), strict=True):
-        probability = class_probability(outputs).reshape(len(AXIS), len(AXIS))
-        image = axis.imshow(
-            probability, origin="lower", extent=(-6, 6, -6, 6), vmin=0, vmax=1, cmap="cividis"
-        )
-        axis.plot(*x[y == 0].T, ".", color="#0072B2", markersize=1)
-        axis.plot(*x[y == 1].T, ".", color="#D55E00", markersize=1)
+    image = axis.imshow(
+        probability.reshape(len(AXIS), len(AXIS)),
+        origin="lower",
+        extent=(-6, 6, -6, 6),
+        vmin=0,
+        vmax=1,
+        cmap="cividis",
+    )
+    axis.plot(*x[y == 0].T, ".", color="#0072B2", markersize=1)
+    axis.plot(*x[y == 1].T, ".", color="#D55E00", markersize=1)
+    return image
+
+
+def plot_probability(predictions: dict[str, NDArray]) -> figures.Figure:
+    """Plot one map of each method: the paper's figures 3 and 4."""
+    figure, axes = figures.panels(1, len(predictions), height=3.6, sharex=True, sharey=True)
+    for axis, (name, probability) in zip(axes.flat, predictions.items(), strict=True):
+        image = draw_probability(axis, probability)
         axis.set(title=name, xlabel="x1", ylabel="x2")
     figure.colorbar(image, ax=axes, label="probability of class 0")
     return figure
 
 
 def run(output: Path, seeds: int, quick: bool) -> None:
-    """Write table.md, table.csv, summary.json, kl.png and predictive.png.
+    """Write table.md, table.csv, summary.json and the plots.
 
     From `seeds` ensembles, dropout networks and chains of each type.
     """
@@ -145,14 +161,15 @@ def run(output: Path, seeds: int, quick: bool) -> None:
     posterior = posterior_predictions(output, SIZES, 1, log_likelihood(y), x, GRID, schedule.hmc)
     samples = pooled(posterior)
     truth = class_probability(samples)
-    distances = compare(output, problem, schedule, seeds, truth, "toy-classification")
+    compared = compare(output, problem, schedule, seeds, truth, "toy-classification")
     probabilities = softmax(posterior.predictions, axis=-1)[..., 0]
     mixed = mixing(posterior, problem, probabilities, INSIDE)
-    report(output, distances, schedule, seeds, quick, mixed)
+    report(output, compared, draw_probability, schedule, seeds, quick, mixed)
     count = max(schedule.counts)
     torch.manual_seed(0)
-    samples_of = {
-        f"ensemble, M = {count}": ensemble(problem, schedule, 0),
-        f"MC-dropout, M = {count}": mc_dropout(problem, schedule, 0),
+    predictions = {
+        "HMC": truth,
+        f"ensemble, M = {count}": class_probability(ensemble(problem, schedule, 0)),
+        f"MC-dropout, M = {count}": class_probability(mc_dropout(problem, schedule, 0)),
     }
-    figures.save(plot_probability({"HMC": samples, **samples_of}), output / "predictive.png")
+    figures.save(plot_probability(predictions), output / "predictive.png")

@@ -12,11 +12,13 @@ points are drawn anew, so they are not the paper's.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from matplotlib.axes import Axes
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -24,13 +26,17 @@ from uncertainty_depth.experiments import figures
 from uncertainty_depth.experiments.hmc import posterior_predictions
 from uncertainty_depth.experiments.posterior_report import report
 from uncertainty_depth.experiments.posterior_toys import (
+    MOMENTUM,
     QUICK,
+    SGD,
     Problem,
     Schedule,
     compare,
     ensemble,
+    fit,
     mc_dropout,
     mixing,
+    outputs,
     pooled,
 )
 from uncertainty_depth.experiments.stacked import PairedMLP
@@ -120,39 +126,61 @@ def make_problem() -> Problem:
         make_network,
         negative_log_likelihood,
         0.2,
+        (0.05, 0.1),
         steps,
+        {SGD: 0.02, MOMENTUM: 0.002},  # the code's loss is twice this one, its rates are half
         predictive,
         distance,
     )
 
 
-def plot_predictive(samples: dict[str, NDArray]) -> figures.Figure:
-    """Plot mean and two total standard deviations beside the truth, the paper's figure 1."""
-    figure, axes = figures.panels(1, len(samples), sharex=True, sharey=True)
-    x, y = make_data()
-    for axis, (name, outputs), color in zip(
-        axes.flat, samples.items(), figures.COLORS, strict=False
+def interpretations(problem: Problem, schedule: Schedule) -> dict[str, NDArray[np.float64]]:
+    """Return mean and sigma (2, P) of one network by direct regression, and by likelihood.
+
+    The paper's figure 2, (b) and (c): neither knows what it does not know.
+    """
+    direct = replace(problem, loss=squared_error)
+    predictions = {}
+    for name, one in {"direct regression": direct, "maximum likelihood": problem}.items():
+        torch.manual_seed(0)
+        network = problem.make(1, None)
+        fit(one, network, 0.0, schedule.ensemble_epochs, 0)
+        predictions[name] = predictive(outputs(network.eval(), problem.at))
+    predictions["direct regression"][1] = 0.0
+    return predictions
+
+
+def squared_error(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Return the mean squared error of the mean, (M,); see `negative_log_likelihood`."""
+    return (targets - outputs[..., :1]).square().mean((1, 2))
+
+
+def draw_predictive(axis: Axes, prediction: NDArray, color: str) -> None:
+    """Draw mean and two total standard deviations beside the truth."""
+    mean, sigma = prediction
+    axis.plot(*make_data(), ".", color="0.7", markersize=1)
+    low = mean - 2 * sigma
+    high = mean + 2 * sigma
+    axis.fill_between(GRID, low, high, color=color, alpha=0.25, linewidth=0, label="± 2 sigma")
+    axis.plot(GRID, mean, color=color, label="mean")
+    axis.plot(GRID, np.sin(GRID), "k--", linewidth=1, label="sin x")
+    axis.set_ylim(-5, 5)
+
+
+def plot_predictive(predictions: dict[str, NDArray]) -> figures.Figure:
+    """Plot one prediction of each method: the paper's figures 2 and 4."""
+    figure, axes = figures.panels(1, len(predictions), sharex=True, sharey=True)
+    for axis, (name, prediction), color in zip(
+        axes.flat, predictions.items(), figures.COLORS, strict=False
     ):
-        mean, sigma = predictive(outputs)
-        axis.plot(x, y, ".", color="0.7", markersize=1)
-        axis.fill_between(
-            GRID,
-            mean - 2 * sigma,
-            mean + 2 * sigma,
-            color=color,
-            alpha=0.25,
-            linewidth=0,
-            label="± 2 sigma",
-        )
-        axis.plot(GRID, mean, color=color, label="mean")
-        axis.plot(GRID, np.sin(GRID), "k--", linewidth=1, label="sin x")
-        axis.set(title=name, xlabel="x", ylabel="y", ylim=(-5, 5))
+        draw_predictive(axis, prediction, color)
+        axis.set(title=name, xlabel="x", ylabel="y")
         axis.legend(fontsize=7, loc="upper left")
     return figure
 
 
 def run(output: Path, seeds: int, quick: bool) -> None:
-    """Write table.md, table.csv, summary.json, kl.png and predictive.png.
+    """Write table.md, table.csv, summary.json and the plots.
 
     From `seeds` ensembles, dropout networks and chains of each type.
     """
@@ -164,13 +192,15 @@ def run(output: Path, seeds: int, quick: bool) -> None:
     )
     samples = pooled(posterior)
     truth = predictive(samples)
-    distances = compare(output, problem, schedule, seeds, truth, "toy-sinusoid")
+    compared = compare(output, problem, schedule, seeds, truth, "toy-sinusoid")
     mixed = mixing(posterior, problem, posterior.predictions, INSIDE)
-    report(output, distances, schedule, seeds, quick, mixed)
+    report(output, compared, draw_predictive, schedule, seeds, quick, mixed)
     count = max(schedule.counts)
     torch.manual_seed(0)
-    samples_of = {
-        f"ensemble, M = {count}": ensemble(problem, schedule, 0),
-        f"MC-dropout, M = {count}": mc_dropout(problem, schedule, 0),
+    predictions = {
+        **interpretations(problem, schedule),
+        "HMC": truth,
+        f"ensemble, M = {count}": predictive(ensemble(problem, schedule, 0)),
+        f"MC-dropout, M = {count}": predictive(mc_dropout(problem, schedule, 0)),
     }
-    figures.save(plot_predictive({"HMC": samples, **samples_of}), output / "predictive.png")
+    figures.save(plot_predictive(predictions), output / "predictive.png")
