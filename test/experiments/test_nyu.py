@@ -175,6 +175,30 @@ def test_intervals_are_the_exact_figures_of_the_thinned_pixels(nyu_models, nyu_l
         assert_allclose(found[reading], expected.n_merci)
         assert found[f"mean_{reading}"] == expected.mean_n_merci > 0
         assert found["intervals_with_enough"] == expected.intervals_with_enough > 0
+        assert_allclose(found["mae_kept"], expected.mae_kept)
+
+
+def test_the_trend_of_n_merci_with_depth_is_a_rank_correlation():
+    intervals = {
+        "pixels": [5, 200, 300, 200, 200],
+        "enough": 100,
+        "plain": [9.0, 0.5, 0.7, None, 3.0],
+        "mae_kept": [9.0, 1.0, 2.0, 2.0, 3.0],
+    }
+    assert nyu_tables._rank_correlation(intervals) == pytest.approx(1.0)
+    assert nyu_tables._mean_kept(intervals) == pytest.approx(2.0)
+    falling = {**intervals, "plain": [0.0, 3.0, 2.5, 2.0, 1.0]}
+    assert nyu_tables._rank_correlation(falling) == pytest.approx(-1.0)
+    assert np.isnan(nyu_tables._rank_correlation({**intervals, "enough": 300}))
+
+
+def test_the_caption_of_a_map_leaves_out_the_largest_errors():
+    truth = np.full((10, 10), 2.0, np.float32)
+    depth = truth.copy()
+    depth.flat[:5] = 9.0
+    depth.flat[5:] = 2.5
+    prediction = DepthPrediction(depth, np.ones_like(depth))
+    assert nyu_figures._at_95(prediction, truth).endswith("MAE 0.50 m of 95 %")
 
 
 def test_an_interrupted_score_is_not_kept(nyu_like):

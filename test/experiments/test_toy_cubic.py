@@ -16,6 +16,7 @@ def test_training_data_are_those_of_the_paper():
     same_x, biased = make_data(3, 20.0)
     inside = (x >= -2.3) & (x <= -1.3)
     assert len(x) == 20
+    assert [toy_cubic.is_biased(make_data(seed, 0.0)[0]).sum() for seed in range(20)] == [3] * 20
     assert np.array_equal(x, same_x)
     assert np.abs(x).max() <= 4
     np.testing.assert_allclose(biased - plain, np.where(inside, 20.0, 0.0))
@@ -70,6 +71,17 @@ def test_a_published_value_is_compared_with_the_range_of_the_seeds():
     ]
 
 
+def test_a_rise_around_60_percent_is_counted_over_training_sets():
+    case = toy_cubic_report.Case("20", "wide", "bagging", "plain")
+    flat = np.ones((3, len(toy_cubic.ALPHAS)))
+    rising = flat.copy()
+    rising[:2, toy_cubic.ALPHAS >= 0.6] = 2.0
+    curves = {case._replace(reading=reading): flat for reading in toy_cubic.READINGS}
+    curves[case] = rising
+    _, rows = toy_cubic_report.jumps(curves, dict.fromkeys(curves, np.array([0.4, 0.1, 0.5])))
+    assert rows == [["wide", "Bagging", "2 of 3", "0 of 3", "0 of 3", "40 %"]]
+
+
 def test_smallest_run_writes_its_files_and_resumes(tmp_path, monkeypatch):
     monkeypatch.setattr(toy_cubic, "Settings", lambda **_: TINY)
     toy_cubic.run(tmp_path, 2, True)
@@ -78,6 +90,7 @@ def test_smallest_run_writes_its_files_and_resumes(tmp_path, monkeypatch):
         "table.md",
         "table.csv",
         "variations.csv",
+        "jumps.csv",
         "summary.json",
         "fit.png",
         "n_merci.png",
