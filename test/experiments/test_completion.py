@@ -51,7 +51,7 @@ def finished(nyu_like, tmp_path_factory):
 
 def test_a_run_writes_tables_claims_and_plots(finished):
     output = finished / "output"
-    plots = ("metrics", "sparsification", "sparsification_error", "calibration")
+    plots = ("metrics", "sparsification", "sparsification_error", "calibration", "examples")
     assert all((output / f"{name}.png").read_bytes().startswith(b"\x89PNG") for name in plots)
     text = (output / "table.md").read_text()
     assert text.startswith("**Quick run")

@@ -169,7 +169,7 @@ def test_a_run_scores_both_methods_by_day_and_at_dusk(small_run: Path) -> None:
     text = (small_run / "table.md").read_text()
     assert text.startswith("3 ensemble members, 1 networks of MC-dropout")
     assert "| dusk | ECE | mc_dropout |" in text
-    for plot in ("metrics", "reliability", "sparsification"):
+    for plot in ("metrics", "reliability", "sparsification", "examples"):
         assert (small_run / f"{plot}.png").stat().st_size > 1000
 
 

@@ -19,8 +19,8 @@ from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.completion.source import CompletionSource
 from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.data.source import Source
-from uncertainty_depth.evaluation.evaluate import evaluate
-from uncertainty_depth.experiments import completion_report
+from uncertainty_depth.evaluation.evaluate import evaluate, predict_frame
+from uncertainty_depth.experiments import completion_figures, completion_report, figures
 from uncertainty_depth.experiments.completion_data import (
     interpolation_errors,
     nyu,
@@ -49,6 +49,7 @@ from uncertainty_depth.experiments.completion_sets import (
 )
 from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.records import DepthPrediction, Frame
 
 FORMAT = 1
 """Of the stored scores."""
@@ -78,12 +79,27 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
     train_models(models, worlds, shifted_trainings(settings), "completion: rendered worlds")
     train_models(models, images, completion_trainings(settings, seeds), "completion: NYU")
     completed = completion_scores(output, nyu(folder, "test", settings.nyu_test), settings, seeds)
-    shifted = shifted_scores(output, test_sources(folder, settings), settings)
+    sources = test_sources(folder, settings)
+    shifted = shifted_scores(output, sources, settings)
     strict_json.write(
         output / "summary.json",
         {"quick": quick, "settings": asdict(settings), "nyu": completed, "shifted": shifted},
     )
     completion_report.write(output, completed, shifted, settings, quick)
+    picture = completion_figures.examples_figure(examples(models / ENSEMBLE, sources))
+    figures.save(picture, output / "examples.png")
+
+
+def examples(
+    model: Path, sources: Mapping[str, Source]
+) -> dict[str, tuple[Frame, DepthPrediction]]:
+    """Return the first frame of each test set, and what all members together predict of it."""
+    predictor = load(model, 1)
+    predicted = {}
+    for name, source in sources.items():
+        frame = next(record for record in source if isinstance(record, Frame))
+        predicted[name] = (frame, predict_frame(predictor, frame))
+    return predicted
 
 
 def completion_scores(

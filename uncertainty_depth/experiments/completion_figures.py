@@ -1,5 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Plots of ensembles and MC-dropout for depth completion: Gustafsson et al. 2020, 6, 7, 22-27."""
+"""Plots of ensembles and MC-dropout for depth completion.
+
+Gustafsson et al. 2020, figures 1, 6, 7 and 22 to 27.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,19 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
+from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS
 from uncertainty_depth.experiments.completion_models import ENSEMBLE, MC_DROPOUT
 from uncertainty_depth.experiments.figures import COLORS, panels
 from uncertainty_depth.metrics.distributions import LEVELS
 from uncertainty_depth.metrics.sparsification import GUSTAFSSON
+from uncertainty_depth.records import DepthPrediction, Frame
 
 Scores = Mapping[str, Any]
 METHODS = {ENSEMBLE: ("ensemble", COLORS[0]), MC_DROPOUT: ("MC-dropout", COLORS[1])}
+SMOOTH = 98
+"""Percentile at the upper end of a map's colours."""
 METRICS = {"ause": "AUSE", "auce": "AUCE", "rmse": "RMSE (m)"}
 
 
@@ -29,6 +37,39 @@ def all_figures(shifted: Mapping[str, Scores], sizes: Sequence[str]) -> dict[str
         "sparsification_error": curves_figure(shifted, sizes, _draw_error, "above the oracle"),
         "calibration": curves_figure(shifted, sizes, _draw_calibration, "fraction covered"),
     }
+
+
+def examples_figure(examples: Mapping[str, tuple[Frame, DepthPrediction]]) -> Figure:
+    """Plot a frame of each test set: image, true and predicted depth, error, sigma (figure 1).
+
+    Given pixels are dots in the image; error and sigma share their colours.
+    """
+    figure, axes = panels(len(examples), 5, 2.6, 2.1)
+    for row, (name, (frame, prediction)) in zip(axes, examples.items(), strict=True):
+        truth = frame.ground_truth_m
+        error = np.abs(prediction.depth_m - truth)
+        far = float(np.nanpercentile(truth, SMOOTH))
+        large = float(np.nanpercentile(error, SMOOTH))
+        row[0].imshow(frame.image)
+        if frame.sparse_m is not None:
+            rows, columns = np.nonzero(np.isfinite(frame.sparse_m))
+            row[0].plot(columns, rows, ".", color="yellow", markersize=0.5)
+        row[0].set_title(name, fontsize=9)
+        _draw_map(row[1], truth, far, DEPTH_COLORS, "withheld depth (m)")
+        _draw_map(row[2], prediction.depth_m, far, DEPTH_COLORS, "depth (m)")
+        _draw_map(row[3], error, large, SIGMA_COLORS, "error (m)")
+        _draw_map(row[4], prediction.sigma_m, large, SIGMA_COLORS, "sigma (m)")
+    for panel in axes.flat:
+        panel.set(xticks=[], yticks=[])
+    return figure
+
+
+def _draw_map(
+    panel: Axes, values: NDArray[np.floating], maximum: float, colors: str, title: str
+) -> None:
+    image = panel.imshow(values, cmap=colors, vmin=0, vmax=maximum, interpolation="nearest")
+    panel.figure.colorbar(image, ax=panel, shrink=0.7)
+    panel.set_title(title, fontsize=9)
 
 
 def metrics_figure(shifted: Mapping[str, Scores]) -> Figure:

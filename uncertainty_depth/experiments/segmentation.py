@@ -22,7 +22,7 @@ from torch.nn import functional
 from tqdm import tqdm, trange
 
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.experiments import segmentation_report
+from uncertainty_depth.experiments import figures, segmentation_report
 from uncertainty_depth.experiments.completion_sets import drawn_sets
 from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.experiments.segmentation_data import (
@@ -34,6 +34,7 @@ from uncertainty_depth.experiments.segmentation_data import (
     read,
 )
 from uncertainty_depth.experiments.segmentation_network import DeepLab
+from uncertainty_depth.metrics.classification import entropy
 from uncertainty_depth.metrics.online_classification import OnlineClassification
 from uncertainty_depth.model_folder.tensors import read_tensors, write_tensors
 from uncertainty_depth.network.encoder import image_tensor
@@ -118,6 +119,26 @@ def compare(output: Path, members: int, settings: Settings, data: Path | None = 
     names = _train_all(output, members, settings.training, folder)
     scores = {domain: _score_all(output, domain, names, settings, folder) for domain in DOMAINS}
     segmentation_report.write(output, scores, asdict(settings), members)
+    networks = [_load(output, settings.training, name) for name in names[:members]]
+    examples = {domain: _example(domain, networks, settings, folder) for domain in DOMAINS}
+    figures.save(segmentation_report.plot_examples(examples), output / "examples.png")
+
+
+@torch.inference_mode()
+def _example(
+    domain: str, networks: Sequence[DeepLab], settings: Settings, folder: Path
+) -> segmentation_report.Example:
+    """Return an image of a domain, and what all members together say of it."""
+    frames = read(folder, "test", DOMAINS[domain], settings.training.size, 1)
+    pixels = image_tensor(frames.images)
+    probabilities = np.mean([_probabilities(network, pixels) for network in networks], axis=0)
+    shape = frames.labels.shape[1:]
+    return segmentation_report.Example(
+        frames.images[0],
+        frames.labels[0],
+        probabilities.argmax(1).reshape(shape),
+        entropy(probabilities).reshape(shape),
+    )
 
 
 def _train_all(output: Path, members: int, training: Training, folder: Path) -> list[str]:

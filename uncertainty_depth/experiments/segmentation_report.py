@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
 from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.experiments import figures, tables
+from uncertainty_depth.experiments.segmentation_data import CLASSES, VOID
 
 Scores = Mapping[str, Mapping[str, Mapping[int, Sequence[Mapping[str, Any]]]]]
 """Domain, method, M, set."""
@@ -47,6 +49,31 @@ def write(output: Path, scores: Scores, settings: Mapping[str, Any], members: in
     figures.save(plot_metrics(scores), output / "metrics.png")
     figures.save(plot_reliability(scores), output / "reliability.png")
     figures.save(plot_sparsification(scores), output / "sparsification.png")
+
+
+class Example(NamedTuple):
+    """An image, its labels, and the class and entropy of an ensemble at each pixel, (h, w)."""
+
+    image: NDArray[np.uint8]
+    labels: NDArray[np.uint8]
+    classes: NDArray[np.integer]
+    entropy: NDArray[np.floating]
+
+
+def plot_examples(examples: Mapping[str, Example]) -> figures.Figure:
+    """Plot an image of each domain with its prediction and entropy, the paper's figure 1."""
+    figure, axes = figures.panels(len(examples), 4, 3.0, 2.3)
+    for row, (domain, example) in zip(axes, examples.items(), strict=True):
+        row[0].imshow(example.image)
+        for axis, classes in zip(row[1:3], (example.labels, example.classes), strict=True):
+            known = np.ma.masked_equal(classes, VOID)
+            axis.imshow(known, cmap="tab20", vmin=0, vmax=19, interpolation="nearest")
+        shown = row[3].imshow(example.entropy, cmap="cividis", vmin=0, vmax=np.log(len(CLASSES)))
+        figure.colorbar(shown, ax=row[3], shrink=0.7)
+        for axis, title in zip(row, ("", ": labels", ": ensemble", ": entropy"), strict=True):
+            axis.set_title(f"{domain}{title}", fontsize=9)
+            axis.set(xticks=[], yticks=[])
+    return figure
 
 
 def counts_of(scores: Scores) -> list[int]:
