@@ -14,6 +14,7 @@ from torch import nn
 
 from uncertainty_depth.errors import UncertaintyDepthError
 from uncertainty_depth.experiments import (
+    figures,
     posterior_report,
     posterior_toys,
     toy_classification,
@@ -281,6 +282,16 @@ def test_the_plots_show_what_the_papers_figures_show(toy):
     assert shown["kl_dropout"] == ["mc_dropout", *rates]
 
 
+def test_examples_are_a_row_for_each_method_of_the_first_plot(toy):
+    draw = getattr(toy, "draw_predictive", None) or toy.draw_probability
+    prediction = toy.make_problem().predict(make_posterior(toy).predictions[0])
+    examples = {"ensemble": [prediction] * 7, "mc_dropout": [prediction], "sgld-64": []}
+    figure = posterior_report.plot_examples({**examples, "mc_dropout-sgd": [prediction]}, draw)
+    drawn = [bool(axis.lines) for axis in figure.axes]
+    assert drawn == [True] * 5 + [True] + [False] * 4 + [False] * 5
+    assert [axis.get_ylabel() for axis in figure.axes[::5]] == list(examples)
+
+
 @pytest.mark.parametrize("optimizer", ["sgd", "sgdm"])
 def test_sgd_steps_are_those_of_the_public_code(optimizer):
     """Its loss is twice ours, and so is our learning rate: the first step must be the same."""
@@ -336,6 +347,8 @@ def test_mc_dropout_masks_change_from_point_to_point_and_pass_to_pass():
 def test_run_writes_its_files_and_resumes(toy, tmp_path, monkeypatch, quick):
     monkeypatch.setattr(toy, "QUICK", TINY)
     monkeypatch.setattr(toy, "Schedule", lambda: TINY)
+    # Laying out and drawing all plots takes most of the time of so small a run.
+    monkeypatch.setattr(figures, "save", lambda _, path: path.touch())
     posterior = make_posterior(toy)
     for chain in range(2):
         np.savez(
