@@ -340,7 +340,8 @@ def test_maps_are_drawn_in_the_order_given_with_method_and_figure(nyu_like):
     )
     titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
     assert titles[0] == f"test image {frame.name}"
+    at_95 = nyu_figures._at_95(made, frame.ground_truth_m)
     assert titles[4:] == [
-        "1. Bagging\n0.210 (this image 0.300)",
-        "2. MC-dropout\n0.900 (this image 0.400)",
+        f"1. Bagging\n0.210 (this image 0.300)\n{at_95}",
+        f"2. MC-dropout\n0.900 (this image 0.400)\n{at_95}",
     ]
