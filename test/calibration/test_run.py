@@ -80,6 +80,15 @@ def all_pixels(sample):
     return np.concatenate(sample.frames, axis=1).astype(np.float64)
 
 
+def test_too_few_frames_say_why_the_others_were_skipped():
+    skipped = [
+        Skipped(index, "no_depth_held_out", f"frame {index} has it all") for index in (5, 6)
+    ]
+    source = ListSource([frame(0), *skipped], "few")
+    with pytest.raises(SourceError, match=r"calibrate on; of 2 skipped, the first: frame 5 has"):
+        collect(source, DrawnPredictor(), CalibrationConfig(), False)
+
+
 def test_a_sample_is_bounded_seeded_and_made_of_pixels_with_ground_truth():
     source = ListSource(
         [

@@ -107,13 +107,15 @@ def collect(
     random = np.random.default_rng(config.pixel_seed)
     pixels: list[NDArray[np.float32]] = []
     cameras: list[Camera | None] = []
-    for frame in evenly_spread(source, Frame, config.max_frames, progress):
+    skipped: list[Skipped] = []
+    for frame in evenly_spread(source, Frame, config.max_frames, progress, skipped):
         prediction = predict_frame(predictor, frame)
         known = random_pixels(prediction, frame.ground_truth_m, config, random)
         if known.shape[1]:
             pixels.append(known)
             cameras.append(frame.camera)
-    return check_sample(Sample(source.name, tuple(pixels), tuple(cameras)))
+    problem = f"; of {len(skipped)} skipped, the first: {skipped[0].message}" if skipped else ""
+    return check_sample(Sample(source.name, tuple(pixels), tuple(cameras)), problem)
 
 
 class Records(Protocol[RecordT_co]):
@@ -129,9 +131,16 @@ class Records(Protocol[RecordT_co]):
 
 
 def evenly_spread(
-    source: Records[RecordT], record_type: type[RecordT], max_frames: int, progress: bool
+    source: Records[RecordT],
+    record_type: type[RecordT],
+    max_frames: int,
+    progress: bool,
+    skipped: list[Skipped] | None = None,
 ) -> Iterator[RecordT]:
-    """Yield at most `max_frames` records of a type, evenly spread; all for 0. Ctrl-C ends it."""
+    """Yield at most `max_frames` records of a type, evenly spread; all for 0. Ctrl-C ends it.
+
+    What was skipped is added to `skipped`.
+    """
     step = max(-(-len(source) // max_frames), 1) if max_frames else 1
     total = len(source)
     bar = tqdm(source, total=total, unit="frame", desc=source.name, disable=not progress)
@@ -139,6 +148,8 @@ def evenly_spread(
         for index, record in enumerate(bar):
             if index % step == 0 and isinstance(record, record_type):
                 yield record
+            elif isinstance(record, Skipped) and skipped is not None:
+                skipped.append(record)
             if interrupt.requested:
                 break
 
