@@ -141,6 +141,12 @@ def test_a_frame_with_fewer_known_pixels_than_the_model_takes_is_skipped_with_it
     assert "the model is given them all" in record.message
 
 
+def test_a_frame_without_any_known_depth_says_so():
+    _, record = completed(frame(np.full_like(sparse_map(), np.nan)), 0)
+    assert isinstance(record, Skipped)
+    assert "has no known depth, to give to the model or to score" in record.message
+
+
 def test_scoring_on_the_input_is_refused():
     with pytest.raises(ConfigError, match="would be scored on the depth that it is given"):
         completed(frame(sparse_map()), 0, held_out_fraction=0.0)

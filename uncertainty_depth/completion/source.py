@@ -89,13 +89,7 @@ class CompletionSource:
             )
         scored = np.isfinite(depth_m) & ~input_mask
         if not scored.any():
-            return Skipped(
-                frame.stamp_ns,
-                "no_depth_held_out",
-                f"frame {frame.name} has {input_mask.sum()} pixels of known depth, and the model "
-                "is given them all: none is left to score; expected denser ground truth, or a "
-                "model that takes fewer",
-            )
+            return Skipped(frame.stamp_ns, "no_depth_held_out", _why(frame, int(input_mask.sum())))
         self._frames += 1
         self._given += int(input_mask.sum())
         self._scored += int(scored.sum())
@@ -105,3 +99,16 @@ class CompletionSource:
             sparse_m=np.where(input_mask, depth_m, unknown),
             ground_truth_m=np.where(scored, depth_m, unknown),
         )
+
+
+def _why(frame: Frame, given: int) -> str:
+    """Return why a frame has nothing to score."""
+    if not given:
+        return (
+            f"frame {frame.name} has no known depth, to give to the model or to score; expected "
+            "LiDAR points in view of the camera, or ground truth"
+        )
+    return (
+        f"frame {frame.name} has {given} pixels of known depth, and the model is given them all: "
+        "none is left to score; expected denser ground truth, or a model that takes fewer"
+    )
