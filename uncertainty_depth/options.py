@@ -11,6 +11,7 @@ import argparse
 import dataclasses
 import typing
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 from uncertainty_depth.errors import ConfigError
@@ -63,9 +64,14 @@ def option(
 
 def element_type(config_class: type, name: str) -> type:
     """Return the scalar type of a field: int for `int`, float for `tuple[float, ...]`."""
-    hint = typing.get_type_hints(config_class)[name]
+    hint = _hints(config_class)[name]
     scalar: type = typing.get_args(hint)[0] if typing.get_origin(hint) is tuple else hint
     return scalar
+
+
+@cache
+def _hints(config_class: type) -> dict[str, Any]:
+    return typing.get_type_hints(config_class)
 
 
 def check(config: Any) -> None:

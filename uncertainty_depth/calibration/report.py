@@ -16,6 +16,7 @@ from uncertainty_depth.calibration.plot import plot
 from uncertainty_depth.calibration.run import Calibration, Trial
 from uncertainty_depth.calibration.strength import RECORDED
 from uncertainty_depth.config import CalibrationConfig
+from uncertainty_depth.figure_bytes import encoded
 from uncertainty_depth.options import to_mapping
 
 
@@ -82,5 +83,4 @@ def _trial_mapping(trial: Trial) -> dict[str, Any]:
 def write(calibration: Calibration, folder: Path, context: Context) -> None:
     """Write `calibration.json` and `calibration.png`, each whole or not at all."""
     strict_json.write(folder / "calibration.json", as_mapping(calibration, context))
-    with atomic.replacing(folder / "calibration.png") as path:
-        plot(calibration).savefig(path, dpi=110, format="png")
+    atomic.write_bytes(folder / "calibration.png", encoded(plot(calibration), 110))

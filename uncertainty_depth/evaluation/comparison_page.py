@@ -11,10 +11,11 @@ from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.evaluation.bootstrap import Interval
 from uncertainty_depth.evaluation.comparison import FRAME_MEANS, WORST_BY, Comparison, Row
 from uncertainty_depth.evaluation.comparison_plots import figures
-from uncertainty_depth.evaluation.drawing import PLOT_DPI, encoded
+from uncertainty_depth.evaluation.drawing import PLOT_DPI
 from uncertainty_depth.evaluation.html import base64_text, render_template
 from uncertainty_depth.evaluation.model_facts import law_of
 from uncertainty_depth.evaluation.summary import UNCERTAINTY_ROWS, headline_rows
+from uncertainty_depth.figure_bytes import encoded
 
 PAGE = "compare.html"
 TABLE = "compare.json"
@@ -29,7 +30,7 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     strict_json.write(folder / TABLE, _table(comparison))
     plots = {
-        name: base64_text(encoded(figure, PLOT_DPI, "png"))
+        name: base64_text(encoded(figure, PLOT_DPI))
         for name, figure in figures(comparison).items()
     }
     page = render_template(

@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
-from typing import Any
 
 import cv2
 import numpy as np
-from matplotlib.figure import Figure
 
 from uncertainty_depth.evaluation import plots
 from uncertainty_depth.evaluation.evaluation import Evaluation
@@ -22,10 +19,10 @@ from uncertainty_depth.evaluation.overview_plots import (
     timeline_plot,
 )
 from uncertainty_depth.evaluation.page import FrameImage, Images
+from uncertainty_depth.figure_bytes import JPEG_QUALITY, encoded
 
 PLOT_DPI = 110
 FRAME_DPI = 160
-JPEG_QUALITY = 85
 SIZED_PLOTS = ("reliability", "timeline", "positions")
 """Plots that compare the size of sigma with the errors."""
 
@@ -47,7 +44,7 @@ def draw(evaluation: Evaluation, law: str) -> Images:
     scales = evaluation.table.rows().column("scale")
     if len(scales) > 1 and not np.isnan(scales).all():
         figures["scale"] = scale_plot(scales)
-    images = {name: encoded(figure, PLOT_DPI, "png") for name, figure in figures.items()}
+    images = {name: encoded(figure, PLOT_DPI) for name, figure in figures.items()}
     worst = evaluation.examples.worst()
     typical = evaluation.examples.typical()
     return Images(images, _overlay([*typical, *worst]), _frames(worst), _frames(typical))
@@ -69,11 +66,3 @@ def _frames(examples: Sequence[Example]) -> list[FrameImage]:
         FrameImage(example.name, example.metrics, encoded(frame_plot(example), FRAME_DPI, "jpeg"))
         for example in examples
     ]
-
-
-def encoded(figure: Figure, dpi: int, image_format: str) -> bytes:
-    """Return a figure as the bytes of a "png" or "jpeg" file."""
-    buffer = io.BytesIO()
-    options: Any = {"pil_kwargs": {"quality": JPEG_QUALITY}} if image_format == "jpeg" else {}
-    figure.savefig(buffer, format=image_format, dpi=dpi, **options)
-    return buffer.getvalue()

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from uncertainty_depth import atomic
+from uncertainty_depth.figure_bytes import encoded
 
 COLORS = (
     "#0072B2",
@@ -63,5 +64,4 @@ def band(
 
 def save(figure: Figure, path: Path) -> None:
     """Write the figure as PNG."""
-    with atomic.replacing(path) as temporary:
-        figure.savefig(temporary, dpi=130, format="png")
+    atomic.write_bytes(path, encoded(figure, 130))

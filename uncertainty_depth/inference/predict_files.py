@@ -18,6 +18,7 @@ from uncertainty_depth.config import ColorConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.evaluation.evaluate import DepthPredictor
 from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, panel_aspect
+from uncertainty_depth.figure_bytes import encoded
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.records import DepthPrediction, Skipped
 
@@ -65,8 +66,7 @@ def _write(
         _, content = cv2.imencode(".tiff", values)
         atomic.write_bytes(stem.with_name(f"{stem.name}_{name}.tiff"), content.tobytes())
     path = stem.with_name(f"{stem.name}_plot.png")
-    with atomic.replacing(path) as temporary:
-        prediction_figure(image, prediction, colors).savefig(temporary, format="png", dpi=DPI)
+    atomic.write_bytes(path, encoded(prediction_figure(image, prediction, colors), DPI))
     return path
 
 

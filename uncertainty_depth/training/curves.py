@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from uncertainty_depth import atomic
+from uncertainty_depth.figure_bytes import encoded
 
 CURVES = "curves"
 
@@ -30,9 +30,7 @@ def write_plot(
     folder: Path, name: str, history: Sequence[dict[str, float]], saved_epochs: Sequence[int]
 ) -> None:
     """Write NAME.png; `saved_epochs` are the epochs (from 0) whose weights are saved."""
-    content = io.BytesIO()
-    plot_curves(history, saved_epochs).savefig(content, format="png", dpi=100)
-    atomic.write_bytes(folder / f"{name}.png", content.getvalue())
+    atomic.write_bytes(folder / f"{name}.png", encoded(plot_curves(history, saved_epochs), 100))
 
 
 def plot_curves(history: Sequence[dict[str, float]], saved_epochs: Sequence[int]) -> Figure:
