@@ -3,29 +3,47 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-import re
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import zlib
 from contextlib import suppress
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-SESSION = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
-WORKER = int(re.sub(r"\D", "", os.environ.get("PYTEST_XDIST_WORKER", "0")))
-os.environ["ROS_DOMAIN_ID"] = str(1 + (zlib.crc32(SESSION.encode()) + WORKER) % 100)
+DOMAINS = range(1, 101)
+DEADLINE_S = 120.0  # of a busy machine; what is waited for comes within a second on a free one
+PROCESS_DEADLINE_S = 120.0
+ASK_AGAIN_S = 10.0
+NODE_COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}())"
+
+
+def lock_domain():
+    """Return a domain that no other process of tests on this machine has, and its locked file."""
+    for domain in DOMAINS:
+        file = (Path(tempfile.gettempdir()) / f"uncertainty_depth_ros_domain_{domain}").open("w")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+        else:
+            return domain, file
+    raise RuntimeError("all domains are in use by other runs of these tests")
+
+
+DOMAIN, DOMAIN_LOCK = lock_domain()
+os.environ["ROS_DOMAIN_ID"] = str(DOMAIN)
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 os.environ["ROS_LOG_DIR"] = tempfile.mkdtemp(prefix="ros_log_")
-DEADLINE_S = 30.0
-PROCESS_DEADLINE_S = 60.0
-NODE_COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}())"
 
 
 class Inbox:
@@ -56,11 +74,16 @@ class Inbox:
         )
 
 
+def of_topic(endpoints, topic):
+    return [endpoint for endpoint in endpoints if endpoint.topic_name == topic]
+
+
 class Graph:
     """A ROS context with a helper node that spins in the background, and nodes under test."""
 
     def __init__(self):
         import rclpy
+        import rclpy.exceptions
         from rclpy.executors import SingleThreadedExecutor
 
         self.rclpy = rclpy
@@ -105,7 +128,7 @@ class Graph:
         entry = next(entry for entry in self._running if entry[2] is node)
         executor, thread, _, stopping = entry
         stopping.set()
-        executor.wake()
+        executor.create_task(lambda: None)  # `wake` would not end its wait
         thread.join(DEADLINE_S)
         assert not thread.is_alive()
         self._running.remove(entry)
@@ -122,7 +145,11 @@ class Graph:
         subscription = self.node.create_subscription(message_type, topic, inbox, qos)
         if matched:
             self.until(
-                lambda: self.node.count_publishers(topic) and subscription.get_publisher_count(),
+                lambda: (
+                    self.node.count_publishers(topic)
+                    and subscription.get_publisher_count()
+                    and self._is_found(subscription.topic_name)
+                ),
                 f"a publisher of {topic}",
             )
         return inbox
@@ -130,16 +157,38 @@ class Graph:
     def publisher(self, message_type, topic, qos=10, matched=1):
         publisher = self.node.create_publisher(message_type, topic, qos)
         self.until(
-            lambda: publisher.get_subscription_count() >= matched,
+            lambda: (
+                publisher.get_subscription_count() >= matched
+                and (not matched or self._is_found(publisher.topic_name))
+            ),
             f"{matched} subscribers of {topic}",
         )
         return publisher
+
+    def _is_found(self, topic):
+        """Whether the nodes of this process have found the helper: each side finds the other."""
+        nodes = [entry[2] for entry in self._running if entry[2] is not self.node]
+        try:
+            publishers = of_topic(self.node.publishers, topic)
+            subscriptions = of_topic(self.node.subscriptions, topic)
+            readers = of_topic(chain.from_iterable(node.subscriptions for node in nodes), topic)
+            writers = of_topic(chain.from_iterable(node.publishers for node in nodes), topic)
+            return (
+                all(node.count_publishers(topic) >= len(publishers) for node in nodes)
+                and all(node.count_subscribers(topic) >= len(subscriptions) for node in nodes)
+                and all(reader.get_publisher_count() >= len(publishers) for reader in readers)
+                and all(
+                    writer.get_subscription_count() >= len(subscriptions) for writer in writers
+                )
+            )
+        except self.rclpy.exceptions.InvalidHandle:  # of one that a node just closed
+            return False
 
     def call(self, service_type, service, request=None):
         """Return the answer; ask again where none came: discovery may have lost it."""
         client = self.node.create_client(service_type, service)
         assert client.wait_for_service(DEADLINE_S), service
-        for deadline_s in (DEADLINE_S / 3, DEADLINE_S):
+        for deadline_s in (ASK_AGAIN_S, DEADLINE_S):
             answered = threading.Event()
             future = client.call_async(request or service_type.Request())
             future.add_done_callback(lambda _, answered=answered: answered.set())
@@ -173,6 +222,17 @@ class Graph:
         while not condition():
             assert time.monotonic() < deadline, f"no {what} after {seconds} s"
             time.sleep(0.01)
+
+
+@pytest.fixture(autouse=True)
+def quick_reports(without_plots, monkeypatch):
+    """Write the reports of nodes in this process: another one takes seconds to start."""
+    if find_spec("rclpy") is not None:
+        from uncertainty_depth.evaluation import report
+        from uncertainty_depth.ros import evaluator_reports
+        from uncertainty_depth.ros.report_writer import ReportWriter
+
+        monkeypatch.setattr(evaluator_reports, "ReportWriter", lambda: ReportWriter(report.write))
 
 
 @pytest.fixture

@@ -56,9 +56,13 @@ def help_of(capsys):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--help",), ("-h",), ("--ros-args", "-p", "samples:=2", "--help")], ids=" ".join
+    ("node", "arguments"),
+    [
+        ("depth_node", ("--help",)),
+        ("evaluator_node", ("-h",)),
+        ("sigma_node", ("--ros-args", "-p", "samples:=2", "--help")),
+    ],
 )
-@pytest.mark.parametrize("node", CONFIGS)
 def test_help_is_a_success_that_starts_nothing_and_needs_no_ros(
     node, arguments, tmp_path, help_of
 ):

@@ -66,7 +66,7 @@ class FakePredictor:
 
     def predict(self, image, stamp, camera=None, samples=None, sparse_m=None):
         self.begun.release()
-        assert self.gate.wait(20)
+        assert self.gate.wait(120)
         if self.fail:
             raise RuntimeError("the network fails")
         self.seen.append((stamp, self.config))
@@ -231,7 +231,7 @@ def test_only_the_newest_frame_waits_and_every_other_is_counted(graph, start, ma
     predictor = node._predictor
     predictor.gate.clear()
     images.publish(make.image(1, red()))
-    assert predictor.begun.acquire(timeout=20)
+    assert predictor.begun.acquire(timeout=120)
     for stamp in range(2, 8):
         images.publish(make.image(stamp, red()))
         graph.until(
@@ -253,7 +253,7 @@ def test_the_executor_stays_free_while_the_network_works(graph, start, make):
     images = graph.publisher(Image, "image")
     node._predictor.gate.clear()
     images.publish(make.image(1, red()))
-    assert node._predictor.begun.acquire(timeout=20)
+    assert node._predictor.begun.acquire(timeout=120)
     assert graph.set_parameters(NODE, samples=3).successful  # answered while the frame is in hand
     node._predictor.gate.set()
 
@@ -411,7 +411,7 @@ def test_every_image_of_a_burst_is_counted(graph, start, make):
     images = graph.publisher(Image, "image", 100)
     node._predictor.gate.clear()
     images.publish(make.image(1, red()))
-    assert node._predictor.begun.acquire(timeout=20)
+    assert node._predictor.begun.acquire(timeout=120)
     for stamp in range(2, 301):
         images.publish(make.image(stamp, red()))
     graph.until(

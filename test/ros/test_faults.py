@@ -31,7 +31,7 @@ from uncertainty_depth.ros import depth_node
 from uncertainty_depth.ros.depth_node import DepthNode
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 
-DEADLINE_S = 60
+DEADLINE_S = 120
 S = 1_000_000_000
 MS = 1_000_000
 WIDTH = 32

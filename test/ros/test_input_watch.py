@@ -46,7 +46,7 @@ class WatchingNode(Node):
             SubscriptionQos(self),
             self.message_type,
             self.topic,
-            lambda message: self.gate.wait(20),
+            lambda message: self.gate.wait(120),
             sensor_qos(self.depth, True),
             once=self.once,
         )

@@ -21,7 +21,7 @@ from uncertainty_depth.messages.camera_info import calibration_from_info, camera
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.records import DepthPrediction
-from uncertainty_depth.ros import depth_node
+from uncertainty_depth.ros import depth_node, node_camera
 from uncertainty_depth.ros.depth_node import DepthNode
 from uncertainty_depth.ros.extrinsics import FixedExtrinsics
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
@@ -67,6 +67,7 @@ class RedIsDepth:
 @pytest.fixture
 def start(graph, monkeypatch):
     monkeypatch.setattr(depth_node, "load_predictor", RedIsDepth)
+    monkeypatch.setattr(node_camera, "FIRST_INFO_TIMEOUT_S", 120.0)  # of a busy machine
     return lambda **parameters: graph.start(
         DepthNode, **{"model": "fake", "max_frame_age": 0.0, **parameters}
     )

@@ -414,10 +414,10 @@ def test_the_command_ends_though_the_middleware_hangs(bag, tmp_path):
     script = tmp_path / "hang.py"
     script.write_text(
         "import ctypes, sys\n"
-        "from uncertainty_depth.cli import main\n"
+        "from uncertainty_depth.cli import bags, main\n"
         "from uncertainty_depth.ros.player import bag_publisher\n"
         "bag_publisher.BagPublisher.__exit__ = lambda *_: ctypes.PyDLL(None).sleep(1000)\n"
-        "main.TEARDOWN_S = 0.5\n"
+        "bags.TEARDOWN_S = 0.5\n"
         f"sys.exit(main.main(['play', {str(bag)!r}, '--rate', '100', '--json', sys.argv[1]]))\n"
     )
     command = [sys.executable, str(script), str(tmp_path / "played.json")]
