@@ -1,14 +1,28 @@
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 
 import pytest
+
+# Before torch is imported, and for every process that a test starts: the workers share the
+# processors, and threads that wait for each other take time from all.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import torch
 
 # A shell starts background jobs with SIGINT ignored, and children inherit it: Ctrl-C is tested.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def files_are_not_synced() -> Iterator[None]:
+    """Let no write wait for the disk: what a test reads again comes from memory anyway."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
 
 
 @pytest.fixture
@@ -21,3 +35,12 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def without_plots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write reports without their plots, which take longer than what most tests are about."""
+    from uncertainty_depth.evaluation import report
+    from uncertainty_depth.evaluation.page import Images
+
+    monkeypatch.setattr(report, "draw", lambda *_: Images({}))

@@ -18,6 +18,9 @@ from uncertainty_depth.evaluation.summary import UNCERTAINTY_ROWS, row
 from uncertainty_depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
 
+# The fixtures draw theirs: they are set up before the plots are left out.
+pytestmark = pytest.mark.usefixtures("without_plots")
+
 WORLD = ["--worlds", "2", "--frames", "4", "--width", "80", "--height", "60", "--rings", "16"]
 TINY = [
     "--backbone",

@@ -373,6 +373,7 @@ def test_calibrating_on_frames_that_the_model_was_trained_on_is_said(model, bag,
     assert note in caplog.messages
 
 
+@pytest.mark.usefixtures("without_plots")
 def test_evaluate_says_whether_sigma_was_calibrated(model, bag, tmp_path, capsys):
     set_calibration(model, "mc_dropout", MAP, {})
     arguments = [
@@ -443,6 +444,7 @@ def test_the_distribution_is_the_heads(model, bag, tmp_path):
     assert distribution_of("laplace") == "laplace"
 
 
+@pytest.mark.usefixtures("without_plots")
 def test_a_map_of_other_data_is_said_by_the_report_and_the_log(model, bag, tmp_path, caplog):
     """A map fitted to narrow rooms: the bag's depths and raw sigmas are outside of its data."""
     fitted = FittedData(("rooms",), 9, 9000, (0.1, 0.2), (1e-9,) * 7, None)

@@ -14,12 +14,15 @@ from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.experiments import nyu, nyu_figures, nyu_scores, nyu_search, nyu_tables
 from uncertainty_depth.experiments.nyu_data import open_splits
-from uncertainty_depth.experiments.nyu_methods import ROWS, load
-from uncertainty_depth.experiments.nyu_recipes import Question, Recipe
+from uncertainty_depth.experiments.nyu_methods import ROWS, VARIANTS, load, options, plan
+from uncertainty_depth.experiments.nyu_recipes import Question, Recipe, questions
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import OnlineMetrics, by_depth
+from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.training import member_run
 from uncertainty_depth.training import run as training_run
+from uncertainty_depth.training.plan import make_plan
 
 AREAS = ("ause", "aurg")
 FILES = {"table.md", "summary.json", "models", "results"}
@@ -29,18 +32,44 @@ TABLES = {
 PICTURES = {f"{name}.png" for name in ("intervals", "n_merci", "sparsification", "maps")}
 
 
+TRAINED = {row.variant for row in ROWS.values()}
+"""What the tests train: the others differ in an option, and take as long again."""
+
+
 @pytest.fixture(scope="module")
-def finished(nyu_like, tiny_settings, tmp_path_factory):
-    """Output folder of a whole run."""
-    output = tmp_path_factory.mktemp("nyu")
+def run(nyu_like, tiny_settings):
+    """Run the experiment in miniature."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nyu, "QUICK", tiny_settings)
+        patch.setattr(nyu, "plan", lambda seeds: [one for one in plan(seeds) if one[0] in TRAINED])
+        patch.setattr(nyu, "questions", lambda settings: answerable(questions(settings)))
         # A picture takes most of the time of so small a training.
-        patch.setattr(
-            "uncertainty_depth.training.member_run.write_plot", lambda *_: None, raising=False
-        )
-        nyu.run(output, 1, True, nyu_like)
+        patch.setattr(member_run, "write_plot", lambda *_: None)
+        yield lambda output: nyu.run(output, 1, True, nyu_like)
+
+
+def answerable(search_questions):
+    """The questions about what is trained."""
+    return [
+        one
+        for one in search_questions
+        if TRAINED.issuperset(recipe.variant for recipe in one.answers.values())
+    ]
+
+
+@pytest.fixture(scope="module")
+def finished(run, tmp_path_factory):
+    """Output folder of a whole run."""
+    output = tmp_path_factory.mktemp("nyu")
+    run(output)
     return output
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_training_has_options_that_a_network_can_be_made_of(variant, tiny_settings):
+    network, training = options(variant, 0, tiny_settings)
+    assert make_plan(network, training)
+    assert Hourglass(network)
 
 
 def table(folder, name):
@@ -58,8 +87,7 @@ def test_a_run_writes_everything_and_says_that_it_was_quick(finished):
     assert all((finished / name).read_bytes().startswith(b"\x89PNG") for name in PICTURES)
 
 
-def test_a_second_run_trains_and_scores_nothing(finished, nyu_like, tiny_settings, monkeypatch):
-    monkeypatch.setattr(nyu, "QUICK", tiny_settings)
+def test_a_second_run_trains_and_scores_nothing(finished, run, monkeypatch):
     for module, name in (
         (training_run, "read_frames"),
         (nyu_scores, "score"),
@@ -68,7 +96,7 @@ def test_a_second_run_trains_and_scores_nothing(finished, nyu_like, tiny_setting
     ):
         monkeypatch.setattr(module, name, lambda *_, name=name: pytest.fail(f"{name} again"))
     before = (finished / "table.md").read_text()
-    nyu.run(finished, 1, True, nyu_like)
+    run(finished)
     assert (finished / "table.md").read_text() == before
 
 
@@ -170,8 +198,8 @@ def test_intervals_are_the_exact_figures_of_the_thinned_pixels(nyu_models, nyu_l
             values[::2, ::2] for values in (made.depth_m, made.sigma_m, frame.ground_truth_m)
         )
         pixels.append(np.stack([np.abs(depth - truth), sigma, truth])[:, np.isfinite(truth)])
-    for reading, options in (("plain", {}), ("withdrawn", {"withdrawn": True})):
-        expected = by_depth(*np.concatenate(pixels, axis=1), 0.1, 0.95, **options)
+    for reading, keywords in (("plain", {}), ("withdrawn", {"withdrawn": True})):
+        expected = by_depth(*np.concatenate(pixels, axis=1), 0.1, 0.95, **keywords)
         assert_allclose(found[reading], expected.n_merci)
         assert found[f"mean_{reading}"] == expected.mean_n_merci > 0
         assert found["intervals_with_enough"] == expected.intervals_with_enough > 0

@@ -746,10 +746,10 @@ def test_a_flipped_byte_anywhere_is_a_source_error_or_changes_nothing(pixels, tm
     rng = np.random.default_rng(0)
     refusals = []
     ends = [
-        *range(0, 120, 2),
-        *range(len(content) - 200, len(content), 2),
+        *range(0, 120, 4),
+        *range(len(content) - 200, len(content), 4),
     ]  # the header of the first member and the directory of all
-    for place in [*ends, *rng.integers(0, len(content), 60)]:
+    for place in [*ends, *rng.integers(0, len(content), 30)]:
         path.write_bytes(
             content[:place]
             + bytes([content[place] ^ int(rng.integers(1, 256))])
@@ -759,7 +759,7 @@ def test_a_flipped_byte_anywhere_is_a_source_error_or_changes_nothing(pixels, tm
             same(OnlineMetrics.load(path).compute(), expected, rtol=0)
         except SourceError as error:
             refusals.append(str(error))
-    assert len(refusals) > 100
+    assert len(refusals) > 50
     assert all(str(path) in sentence for sentence in refusals)
 
 

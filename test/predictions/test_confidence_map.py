@@ -148,6 +148,7 @@ def test_a_map_of_another_confidence_is_refused(options, words, tmp_path):
         Interpreter(config, EvaluationConfig())
 
 
+@pytest.mark.usefixtures("without_plots")
 def test_from_a_bag_to_metres_and_back_by_the_command(write_camera, tmp_path, capsys):
     """AUCE of a simulated stereo confidence before and after, on a bag that was not used."""
     form = {"confidence": lambda s: s.texture}

@@ -17,6 +17,8 @@ from uncertainty_depth.predictions.evaluate import evaluate
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.predictions.open import open_predictions
 
+pytestmark = pytest.mark.usefixtures("without_plots")
+
 TOPICS = ("/stereo/depth/image", "/stereo/confidence")
 FRAMES = 4
 

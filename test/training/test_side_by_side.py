@@ -59,6 +59,11 @@ if __name__ == "__main__":
 """
 
 
+@pytest.fixture(autouse=True)
+def plots_as_text() -> None:
+    """Draw plots after all: the processes of a training do."""
+
+
 def content(folder: Path) -> dict[str, bytes]:
     """Every file; how many processes made it is written down and makes no other difference."""
     described = json.loads((folder / "model.json").read_text())

@@ -24,7 +24,7 @@ from uncertainty_depth.data.source import open_source
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.synthetic.source import synthesize
-from uncertainty_depth.training import model_run, train
+from uncertainty_depth.training import curves, member_run, model_run, train
 
 CHILD = """
 import sys
@@ -69,8 +69,13 @@ def killed_at_write(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_model_folder_is_made(
-    source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
+    source,
+    network: NetworkConfig,
+    training: TrainingConfig,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(member_run, "write_plot", curves.write_plot)
     folder = train(source, tmp_path / "new" / "model", network, training)
     assert source.reads == 1
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -185,22 +190,20 @@ def small(source, network: NetworkConfig, training: TrainingConfig):
     )
 
 
-@pytest.mark.parametrize("write", range(1, 11))
 def test_dying_while_any_file_is_written_loses_nothing(
-    write: int, small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, network, training = small
     whole = content(train(source, tmp_path / "whole", network, training))
-    with monkeypatch.context() as patch:
-        killed_at_write(write, patch)
-        with pytest.raises(Killed):
-            train(source, tmp_path / "killed", network, training)
-    assert content(train(source, tmp_path / "killed", network, training, resume=True)) == whole
-
-
-def test_that_was_every_write(small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    killed_at_write(11, monkeypatch)
-    train(*small[:1], tmp_path / "model", *small[1:])
+    for write in range(1, 11):
+        folder = tmp_path / f"killed at {write}"
+        with monkeypatch.context() as patch:
+            killed_at_write(write, patch)
+            with pytest.raises(Killed):
+                train(source, folder, network, training)
+        assert content(train(source, folder, network, training, resume=True)) == whole, write
+    killed_at_write(11, monkeypatch)  # that was every write
+    train(source, tmp_path / "model", network, training)
 
 
 def test_a_killed_process_resumes_to_the_same_bits(
@@ -248,24 +251,25 @@ def interrupted(small, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             train(small[0], folder, *small[1:])
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("learning_rate", 0.1), ("epochs", 9), ("backbone", "resnet10"), ("head", "gaussian")],
-)
+OTHERS = {"learning_rate": 0.1, "epochs": 9, "backbone": "resnet10", "head": "gaussian"}
+
+
 @pytest.mark.parametrize("finished", [False, True])
 def test_resuming_with_other_options_names_the_option(
-    name: str, value, finished: bool, small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: bool, small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, network, training = small
     train(source, tmp_path / "model", network, training) if finished else interrupted(
         small, tmp_path / "model", monkeypatch
     )
-    changed = [
-        dataclasses.replace(config, **{name: value}) if hasattr(config, name) else config
-        for config in (network, training)
-    ]
-    with pytest.raises(ConfigError, match=f"{name} is .* but the training in .* was started with"):
-        train(source, tmp_path / "model", *changed, resume=True)
+    for name, value in OTHERS.items():
+        changed = [
+            dataclasses.replace(config, **{name: value}) if hasattr(config, name) else config
+            for config in (network, training)
+        ]
+        sentence = f"{name} is .* but the training in .* was started with"
+        with pytest.raises(ConfigError, match=sentence):
+            train(source, tmp_path / "model", *changed, resume=True)
 
 
 def test_resuming_from_another_source_is_refused(
