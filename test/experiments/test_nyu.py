@@ -14,7 +14,14 @@ from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.experiments import nyu, nyu_figures, nyu_scores, nyu_search, nyu_tables
 from uncertainty_depth.experiments.nyu_data import open_splits
-from uncertainty_depth.experiments.nyu_methods import ROWS, VARIANTS, load, options, plan
+from uncertainty_depth.experiments.nyu_methods import (
+    PRETRAINING,
+    ROWS,
+    VARIANTS,
+    load,
+    options,
+    plan,
+)
 from uncertainty_depth.experiments.nyu_recipes import Question, Recipe, questions
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import OnlineMetrics, by_depth
@@ -32,7 +39,7 @@ TABLES = {
 PICTURES = {f"{name}.png" for name in ("intervals", "n_merci", "sparsification", "maps")}
 
 
-TRAINED = {row.variant for row in ROWS.values()}
+TRAINED = {PRETRAINING, *(row.variant for row in ROWS.values())}
 """What the tests train: the others differ in an option, and take as long again."""
 
 
