@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from uncertainty_depth.experiments.nyu_ideal import NOISE, RECIPES, draw_truths, score_drawn
+from uncertainty_depth.experiments.nyu_ideal import NOISE, RECIPES, draw_truths, score_random_truth
 from uncertainty_depth.experiments.nyu_passes import Passes, load_networks
 from uncertainty_depth.experiments.nyu_search import SmallFrames
 from uncertainty_depth.metrics import OnlineMetrics
@@ -65,7 +65,7 @@ def test_the_measured_truth_is_scored_beside_the_drawn_ones(nyu_models):
         [rng.uniform(1, 9, (32, 32)).astype(np.float16)],
     )
     passes = Passes(load_networks(nyu_models / "models" / "multi_epochs_laplace-0"))
-    found = score_drawn(passes, RECIPES, frames)
+    found = score_random_truth(passes, RECIPES, frames)
     passes.look_at(frames.images[0], 0)
     for title, recipe in RECIPES.items():
         alone = OnlineMetrics()

@@ -22,7 +22,7 @@ from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.viewing.config import ViewConfig
-from uncertainty_depth.viewing.recorder import Recorder, ShownFrame
+from uncertainty_depth.viewing.recorder import Recorder, ViewFrame
 from uncertainty_depth.viewing.sources import predicted_frames, report_frames, scores_of
 
 SHAPE = (24, 32)
@@ -94,7 +94,7 @@ def test_every_part_of_each_frame_is_in_the_file(tmp_path):
 def test_what_a_frame_lacks_is_not_in_the_file(tmp_path):
     path = tmp_path / "run.rrd"
     recorder = Recorder(ViewConfig(), path)
-    recorder.add(ShownFrame(1, scores={"rmse": 0.5, "auce": float("nan"), "other": 1.0}))
+    recorder.add(ViewFrame(1, scores={"rmse": 0.5, "auce": float("nan"), "other": 1.0}))
     recorder.close()
     rows, _ = read_back(path)
     assert rows["/scores/rmse"] == 1

@@ -134,7 +134,7 @@ class _Way:
         )
 
 
-def table(found: Comparison) -> str:
+def table(comparison: Comparison) -> str:
     """Return the comparison as aligned text."""
     rows: list[tuple[str, Callable[[Outcome], float]]] = [
         ("frames over budget", lambda outcome: outcome.over),
@@ -142,13 +142,16 @@ def table(found: Comparison) -> str:
         ("samples", lambda outcome: outcome.samples),
     ]
     lines = [
-        f"budget {found.budget_ms:.1f} ms, {found.passes} samples, one busy process beside it",
+        f"budget {comparison.budget_ms:.1f} ms, {comparison.passes} samples, "
+        "one busy process beside it",
         f"{'':20}{'all samples':>12}{'in budget':>12}{'ratio':>8}",
     ]
     for name, value in rows:
-        lines.append(_line(name, value(found.without), value(found.within)))
+        lines.append(_line(name, value(comparison.without), value(comparison.within)))
     for name in METRICS:
-        lines.append(_line(name, found.without.metrics[name], found.within.metrics[name]))
+        lines.append(
+            _line(name, comparison.without.metrics[name], comparison.within.metrics[name])
+        )
     return "\n".join(lines)
 
 

@@ -62,8 +62,8 @@ def run(repetitions: int = 5, network: NetworkConfig = RESNET) -> list[Row]:
                 predictor = Predictor(path, config)
                 label = f"{method}, M = {samples}"
                 for cameras in CAMERAS:
-                    taken = _compare(predictor, cameras, repetitions, f"{name} {label}")
-                    rows.append(_row(name, label, cameras, *taken))
+                    durations = _compare(predictor, cameras, repetitions, f"{name} {label}")
+                    rows.append(_row(name, label, cameras, *durations))
     return rows
 
 
@@ -108,11 +108,11 @@ def _compare(
     ]
     seconds: list[list[float]] = [[], []]
     for repetition in trange(repetitions + 1, desc=f"{name}, {cameras} cameras", unit="round"):
-        for taken, way in zip(seconds, ways, strict=True):
+        for durations, way in zip(seconds, ways, strict=True):
             start = time.process_time()
             way()
             if repetition:  # the first one compiles
-                taken.append(time.process_time() - start)
+                durations.append(time.process_time() - start)
     return np.array(seconds[0]), np.array(seconds[1])
 
 

@@ -59,9 +59,9 @@ def run(repetitions: int = 9, network: NetworkConfig = NETWORK) -> list[Row]:
     torch.set_num_threads(1)
     try:
         torch.manual_seed(0)
-        made = make_network(network).eval()
+        model = make_network(network).eval()
         with torch.inference_mode():
-            return _rows(_alternate(_all_runs(made), repetitions))
+            return _rows(_alternate(_all_runs(model), repetitions))
     finally:
         torch.set_num_threads(threads)
 
@@ -76,28 +76,28 @@ def table(rows: list[Row]) -> str:
     return "\n".join([*lines, "", f"ratios to {PLAIN}, of the same round; {load}"])
 
 
-def _all_runs(made: DepthNetwork) -> Runs:
-    width, height = made.config.input_size
+def _all_runs(model: DepthNetwork) -> Runs:
+    width, height = model.config.input_size
     image = torch.rand(1, 3, height, width)
     runs: Runs = {}
     for engine, precision in CANDIDATES:
         try:
-            runs |= _runs(copy.deepcopy(made), engine, precision, image)
+            runs |= _runs(copy.deepcopy(model), engine, precision, image)
         except ConfigError:  # not installed, or the processor lacks the precision
             continue
     return runs
 
 
-def _runs(made: DepthNetwork, engine: str, precision: str, image: torch.Tensor) -> Runs:
+def _runs(model: DepthNetwork, engine: str, precision: str, image: torch.Tensor) -> Runs:
     """Return what is timed of one engine: a pass, both methods, their floors and naive ways."""
     if not is_installed(engine):
         raise ConfigError(f"{engine} is not installed")
     name = f"{engine} {precision}"
     place = _placer(engine, precision)
-    network = place(made)
+    network = place(model)
     config = PredictorConfig(samples=SAMPLES, chunk=SAMPLES)
     dropout = McDropout(network)
-    members = _members(made, place)
+    members = _members(model, place)
     snapshots = Ensemble(members)
     size = image.shape[-2:]
     functions = [seeded(layer) for layer in network.decoder.dropouts]
@@ -127,10 +127,10 @@ def _placer(engine: str, precision: str) -> Callable[[DepthNetwork], DepthNetwor
     )
 
 
-def _members(made: DepthNetwork, place: Callable[[DepthNetwork], DepthNetwork]) -> list[Any]:
+def _members(model: DepthNetwork, place: Callable[[DepthNetwork], DepthNetwork]) -> list[Any]:
     """Return networks that share the encoder of a prepared one."""
-    shared = {id(made.encoder): made.encoder}
-    return [place(copy.deepcopy(made, dict(shared))) for _ in range(SAMPLES)]
+    shared = {id(model.encoder): model.encoder}
+    return [place(copy.deepcopy(model, dict(shared))) for _ in range(SAMPLES)]
 
 
 def _decoded(members: list[Any], features: Any, size: Any) -> list[Any]:
@@ -142,12 +142,12 @@ class _Fixed:
 
     def __init__(self, dropout: Any) -> None:
         self.dropout = dropout
-        self.drawn: Any = None
+        self._noise: Any = None
 
     def noise(self, streams: Any, shape: Any) -> Any:
-        if self.drawn is None:
-            self.drawn = self.dropout.noise(streams, shape)
-        return self.drawn
+        if self._noise is None:
+            self._noise = self.dropout.noise(streams, shape)
+        return self._noise
 
     def __call__(self, x: torch.Tensor, streams: Any) -> torch.Tensor:
         applied: torch.Tensor = self.dropout.apply(x, self.noise(streams, x.shape[1:]))
@@ -168,8 +168,8 @@ def _alternate(runs: Runs, repetitions: int) -> dict[str, np.ndarray]:
 
 def _rows(seconds: dict[str, np.ndarray]) -> list[Row]:
     rows = []
-    for name, taken in seconds.items():
-        ratio = taken / seconds[PLAIN]
-        milliseconds = 1e3 * float(np.median(taken))
+    for name, durations in seconds.items():
+        ratio = durations / seconds[PLAIN]
+        milliseconds = 1e3 * float(np.median(durations))
         rows.append(Row(name, milliseconds, ratio.min(), float(np.median(ratio)), ratio.max()))
     return rows

@@ -44,12 +44,12 @@ def feed(pixels: int) -> Drift:
         if seed == frames // 33:
             early = _peak_mb()
     grown = _peak_mb() - early
-    found = metrics.compute()["depth"]
+    errors = metrics.compute()["depth"]
     means = exact / metrics.pixels
     pairs = {
-        "mae": (found["mae"], means[0]),
-        "abs_rel": (found["abs_rel"], means[1]),
-        "rmse": (found["rmse"], np.sqrt(means[2])),
+        "mae": (errors["mae"], means[0]),
+        "abs_rel": (errors["abs_rel"], means[1]),
+        "rmse": (errors["rmse"], np.sqrt(means[2])),
     }
     drift = {
         name: float(abs(np.longdouble(value) / reference - 1))

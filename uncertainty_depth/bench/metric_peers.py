@@ -147,14 +147,14 @@ def torch_uncertainty_ause() -> type | None:
 
     None where it or torchmetrics is not installed.
     """
-    found = importlib.util.find_spec("torch_uncertainty")
+    spec = importlib.util.find_spec("torch_uncertainty")
     if (
-        found is None
-        or not found.submodule_search_locations
+        spec is None
+        or not spec.submodule_search_locations
         or importlib.util.find_spec("torchmetrics") is None
     ):
         return None
-    path = Path(found.submodule_search_locations[0]) / "metrics" / "sparsification.py"
+    path = Path(spec.submodule_search_locations[0]) / "metrics" / "sparsification.py"
     specification = importlib.util.spec_from_file_location(
         "torch_uncertainty_sparsification", path
     )

@@ -53,12 +53,12 @@ def run(
     device = choose_device(config.device)
     torch.manual_seed(config.seed)
     precision = "fp32" if config.precision == "auto" else config.precision  # as torch is served
-    made = prepare(make_network(network), device, precision)
+    model = prepare(make_network(network), device, precision)
     width, height = network.input_size
     image = torch.rand(1, 3, height, width, device=device)
     with torch.inference_mode():
         seconds = _alternate(
-            {**_mc_dropout(made, image, config), **_multi_epochs(made, image, config)},
+            {**_mc_dropout(model, image, config), **_multi_epochs(model, image, config)},
             repetitions,
             device,
         )
@@ -128,9 +128,9 @@ def _alternate(runs: Runs, repetitions: int, device: torch.device) -> Mapping[st
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for repetition in trange(repetitions + 1, desc="network", unit="round"):
         for name, call in runs.items():
-            taken = _timed(call, device)
+            measured = _timed(call, device)
             if repetition:
-                seconds[name].append(taken)
+                seconds[name].append(measured)
     return {name: np.array(values) for name, values in seconds.items()}
 
 
@@ -143,16 +143,16 @@ def _timed(call: Callable[[], object], device: torch.device) -> float:
 
 
 def _row(method: str, seconds: Mapping[str, np.ndarray]) -> Row:
-    taken = seconds[method]
+    measured = seconds[method]
     naive = seconds[f"{method} naive"]
     floor = seconds[f"{method} shared"] + seconds[f"{method} rest"]
     return Row(
         method,
-        milliseconds=1e3 * float(np.median(taken)),
+        milliseconds=1e3 * float(np.median(measured)),
         naive_ms=1e3 * float(np.median(naive)),
         floor_ms=1e3 * float(np.median(floor)),
-        of_naive=float(np.median(taken / naive)),
-        of_floor=float(np.median(taken / floor)),
+        of_naive=float(np.median(measured / naive)),
+        of_floor=float(np.median(measured / floor)),
     )
 
 

@@ -53,10 +53,10 @@ def _timed(records: Iterator[object], spent: dict[str, float]) -> Iterator[Frame
 
 
 def _prediction(frame: Frame, random: np.random.Generator) -> DepthPrediction:
-    known = np.where(np.isfinite(frame.ground_truth_m), frame.ground_truth_m, 10.0)
-    sigma = (0.1 * known).astype(np.float32)
+    truth = np.where(np.isfinite(frame.ground_truth_m), frame.ground_truth_m, 10.0)
+    sigma = (0.1 * truth).astype(np.float32)
     return DepthPrediction(
-        (known + sigma * random.standard_normal(known.shape, np.float32)).astype(np.float32), sigma
+        (truth + sigma * random.standard_normal(truth.shape, np.float32)).astype(np.float32), sigma
     )
 
 

@@ -53,8 +53,8 @@ def run(repetitions: int = REPETITIONS) -> dict[str, list[float]]:
     for _ in range(repetitions):
         for name in SIGNATURES:
             arguments = COMMANDS.get(name, ("--help",))
-            taken = cpu_seconds(["-m", "uncertainty_depth", name, *arguments])
-            seconds.setdefault(name, []).append(taken)
+            durations = cpu_seconds(["-m", "uncertainty_depth", name, *arguments])
+            seconds.setdefault(name, []).append(durations)
         for name, code in IMPORTS.items():
             seconds.setdefault(name, []).append(cpu_seconds(["-c", code]))
     return seconds
@@ -77,8 +77,9 @@ def cpu_seconds(arguments: Sequence[str]) -> float:
 def table(seconds: dict[str, list[float]]) -> str:
     """Return minimum, median and maximum as a Markdown table."""
     lines = ["| command | min s | median s | max s |", "| --- | ---: | ---: | ---: |"]
-    for name, taken in seconds.items():
-        lines.append(f"| {name} | {min(taken):.2f} | {np.median(taken):.2f} | {max(taken):.2f} |")
+    for name, durations in seconds.items():
+        median = np.median(durations)
+        lines.append(f"| {name} | {min(durations):.2f} | {median:.2f} | {max(durations):.2f} |")
     slow = [name for name in SIGNATURES if np.median(seconds[name]) >= LIMIT_S]
     verdict = f"every command is below {LIMIT_S} s" if not slow else f"slower: {', '.join(slow)}"
     return "\n".join([*lines, "", f"{verdict}; load average {os.getloadavg()[0]:.1f}"])

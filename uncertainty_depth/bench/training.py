@@ -181,7 +181,7 @@ def _crew(network: NetworkConfig, frames: int) -> Iterator[list[Connection]]:
     for _ in range(PROCESSES):
         parent, child = context.Pipe()
         processes.append(
-            context.Process(target=_train_when_told, args=(network, frames, child), daemon=True)
+            context.Process(target=_train_on_request, args=(network, frames, child), daemon=True)
         )
         processes[-1].start()
         child.close()
@@ -195,7 +195,7 @@ def _crew(network: NetworkConfig, frames: int) -> Iterator[list[Connection]]:
             process.join()
 
 
-def _train_when_told(network: NetworkConfig, frames: int, parent: Connection) -> None:
+def _train_on_request(network: NetworkConfig, frames: int, parent: Connection) -> None:
     torch.set_num_threads(1)
     trainee = Trainee(network, frames)
     while parent.recv():

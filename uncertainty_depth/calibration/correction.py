@@ -101,8 +101,8 @@ class Correction:
             raise _refused(values, "sigma_m and factor, lists of numbers") from error
         if sigma_m.shape != KNOTS.shape or not np.allclose(sigma_m, 2.0**KNOTS, rtol=1e-9):
             raise _refused(values, f"factors at the {len(KNOTS)} sigmas of this version")
-        is_known = factor.shape == KNOTS.shape and np.isfinite(factor).all()
-        if not is_known or factor.min() < 2.0**-MAX_OCTAVES or factor.max() > 2.0**MAX_OCTAVES:
+        is_valid = factor.shape == KNOTS.shape and np.isfinite(factor).all()
+        if not is_valid or factor.min() < 2.0**-MAX_OCTAVES or factor.max() > 2.0**MAX_OCTAVES:
             raise _refused(values, "factors between 1/1024 and 1024")
         octaves = np.log2(factor)
         if not (np.diff(KNOTS + octaves) > 0).all():

@@ -184,5 +184,5 @@ def grouped(sigma: Floats, error: Floats) -> tuple[Floats, Floats, Floats]:
     counts = np.diff(np.append(starts, len(sigma))).astype(np.float64)
     raw = np.add.reduceat(sigma[order].astype(np.float64), starts) / counts
     mean_error = np.add.reduceat(error[order].astype(np.float64), starts) / counts
-    known = (raw > 0) & (mean_error > 0)
-    return raw[known], mean_error[known], counts[known]
+    valid = (raw > 0) & (mean_error > 0)
+    return raw[valid], mean_error[valid], counts[valid]

@@ -110,9 +110,9 @@ def collect(
     skipped: list[Skipped] = []
     for frame in evenly_spread(source, Frame, config.max_frames, progress, skipped):
         prediction = predict_frame(predictor, frame)
-        known = random_pixels(prediction, frame.ground_truth_m, config, random)
-        if known.shape[1]:
-            pixels.append(known)
+        pixel_values = random_pixels(prediction, frame.ground_truth_m, config, random)
+        if pixel_values.shape[1]:
+            pixels.append(pixel_values)
             cameras.append(frame.camera)
     problem = f"; of {len(skipped)} skipped, the first: {skipped[0].message}" if skipped else ""
     return check_sample(Sample(source.name, tuple(pixels), tuple(cameras)), problem)
@@ -162,11 +162,13 @@ def random_pixels(
 ) -> NDArray[np.float32]:
     """Return predicted depth, raw sigma and true depth of random pixels, (3, n) metres."""
     maps = (prediction.depth_m, prediction.sigma_m, ground_truth_m)
-    known = np.stack(valid_pixels(*maps, config.min_depth, config.max_depth))
-    number = min(config.pixels_per_frame, known.shape[1])
+    pixel_values = np.stack(valid_pixels(*maps, config.min_depth, config.max_depth))
+    number = min(config.pixels_per_frame, pixel_values.shape[1])
     if not number:
-        return known
-    return known[:, random.choice(known.shape[1], number, replace=False)].astype(np.float32)
+        return pixel_values
+    return pixel_values[:, random.choice(pixel_values.shape[1], number, replace=False)].astype(
+        np.float32
+    )
 
 
 def check_sample(sample: Sample, problem: str = "") -> Sample:

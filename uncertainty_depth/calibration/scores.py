@@ -105,12 +105,12 @@ def crps(
         sigma: (N,) standard deviations, metres, zero allowed.
         distribution: "gaussian" or "laplace".
     """
-    known = sigma > 0
-    ratio = np.divide(error, sigma, out=np.zeros_like(error), where=known)
+    positive = sigma > 0
+    ratio = np.divide(error, sigma, out=np.zeros_like(error), where=positive)
     if distribution == "laplace":
         scale = sigma / math.sqrt(2)
         spread = scale * (np.exp(-math.sqrt(2) * ratio) - 0.75)
         return float((error + spread).mean())
     density = np.exp(-(ratio**2) / 2) / math.sqrt(2 * math.pi)
-    inside = np.where(known, 2 * ndtr(ratio) - 1, 1.0)
+    inside = np.where(positive, 2 * ndtr(ratio) - 1, 1.0)
     return float((error * inside + sigma * (2 * density - 1 / math.sqrt(math.pi))).mean())

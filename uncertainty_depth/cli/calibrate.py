@@ -100,8 +100,8 @@ def _fit(
     from uncertainty_depth.metrics.distributions import distribution_of
 
     names = [source.name for source in sources]
-    seen = trained_on(predictor.model.name, predictor.model.training, names)
-    warn(seen)
+    overlaps = trained_on(predictor.model.name, predictor.model.training, names)
+    warn(overlaps)
     options = from_arguments(CalibrationConfig, arguments)
     law = options.distribution or distribution_of(predictor.model.network.head)
     config = replace(options, distribution=law)
@@ -112,7 +112,7 @@ def _fit(
         losses.append("interrupted: only the first frames were read")
     warn(losses)
     context = Context(
-        tuple(arguments.source), predictor.describe(), config, tuple([*seen, *losses])
+        tuple(arguments.source), predictor.describe(), config, tuple([*overlaps, *losses])
     )
     return calibration, context
 

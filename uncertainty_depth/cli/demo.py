@@ -83,12 +83,12 @@ def evaluate_offline(source: BagSource, folder: Path) -> None:
     evaluation = evaluate(source, predictor, EvaluationConfig())
     if evaluation.interrupted:  # half a bag is nothing to compare the live run with
         raise KeyboardInterrupt
-    seen = trained_on(predictor.model.name, predictor.model.training, [source.name])
+    overlaps = trained_on(predictor.model.name, predictor.model.training, [source.name])
     report.write(
         evaluation,
         folder,
         report.Context(
-            source.name, predictor.describe(), tuple(source.notes), trained_on=tuple(seen)
+            source.name, predictor.describe(), tuple(source.notes), trained_on=tuple(overlaps)
         ),
     )
 
@@ -133,10 +133,10 @@ def side_by_side(live: Mapping[str, Any], offline: Mapping[str, Any]) -> Iterato
     """Yield a table of the main metrics of both runs."""
     yield f"\n{'':30}{'live':>12}{'offline':>12}"
     yield f"{'frames':30}{live['frames']['evaluated']:12}{offline['frames']['evaluated']:12}"
-    left = flatten(live)
-    right = flatten(offline)
+    live_row = flatten(live)
+    offline_row = flatten(offline)
     for name in COMPARED_METRICS:
-        yield f"{name:30}{left[name]:12.6f}{right[name]:12.6f}"
+        yield f"{name:30}{live_row[name]:12.6f}{offline_row[name]:12.6f}"
 
 
 def _reasons(counts: Mapping[str, int]) -> str:

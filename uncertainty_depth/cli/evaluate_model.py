@@ -32,26 +32,26 @@ def score_model(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
 
     options = from_arguments(SourceConfig, arguments)
     checked = CheckedSource(open_source(arguments.source, options))
-    as_seen = corrupted(checked, [parse(text) for text in arguments.corrupt])
+    images = corrupted(checked, [parse(text) for text in arguments.corrupt])
     check_location(model_path(arguments.model))
 
     # Only now, or a wrong path would be told after the seconds that torch takes to import.
     from uncertainty_depth.inference.predictor import Predictor
 
     predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
-    source = for_model(as_seen, predictor, from_arguments(HeldOutConfig, arguments))
-    seen = trained_on(predictor.model.name, predictor.model.training, [source.name])
-    warn(seen)
+    source = for_model(images, predictor, from_arguments(HeldOutConfig, arguments))
+    overlaps = trained_on(predictor.model.name, predictor.model.training, [source.name])
+    warn(overlaps)
     evaluation = _evaluated(arguments, source, predictor)
     unlike = predictor.data_monitor.notes()
     warn(source.notes)
-    notes = [*seen, *unlike, *source.notes, *end_notes(evaluation, len(source))]
+    notes = [*overlaps, *unlike, *source.notes, *end_notes(evaluation, len(source))]
     context = Context(
         arguments.source,
         predictor.describe(),
         tuple(notes),
         to_mapping(options),
-        tuple(seen),
+        tuple(overlaps),
         checked.check.summary(),
         arguments.command_line,
     )

@@ -29,12 +29,12 @@ def bench(arguments: argparse.Namespace) -> None:
         "startup": benchmarks.run_startup,
     }
     sources = [open_source(source, SourceConfig()) for source in arguments.source]
-    asked = [run for name, run in runs.items() if getattr(arguments, name)]
+    benchmark_runs = [run for name, run in runs.items() if getattr(arguments, name)]
     if arguments.metrics:
         print(benchmarks.run_metrics(arguments.busy))
-    elif not (asked or arguments.overlap):
-        asked = [benchmarks.run_network]
-    for run in asked:
+    elif not (benchmark_runs or arguments.overlap):
+        benchmark_runs = [benchmarks.run_network]
+    for run in benchmark_runs:
         print(run())
     run_source = benchmarks.run_overlap if arguments.overlap else benchmarks.run_reading
     for source in sources:

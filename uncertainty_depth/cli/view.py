@@ -18,7 +18,7 @@ from uncertainty_depth.viewing.config import ViewConfig
 
 if TYPE_CHECKING:
     from uncertainty_depth.evaluation.evaluation import Evaluation
-    from uncertainty_depth.viewing.recorder import Recorder, ShownFrame
+    from uncertainty_depth.viewing.recorder import Recorder, ViewFrame
 
 
 def view(arguments: argparse.Namespace) -> None:
@@ -62,7 +62,7 @@ def _recorded(arguments: argparse.Namespace, recorder: Recorder) -> int:
     return count
 
 
-def _frames(arguments: argparse.Namespace, evaluation: Evaluation) -> Iterator[ShownFrame]:
+def _frames(arguments: argparse.Namespace, evaluation: Evaluation) -> Iterator[ViewFrame]:
     from uncertainty_depth.predictions.open import are_predictions, open_predictions
     from uncertainty_depth.viewing import sources
 
@@ -87,7 +87,7 @@ def _frames(arguments: argparse.Namespace, evaluation: Evaluation) -> Iterator[S
 
 def _predicted_frames(
     arguments: argparse.Namespace, options: SourceConfig, evaluation: Evaluation
-) -> Iterator[ShownFrame]:
+) -> Iterator[ViewFrame]:
     from uncertainty_depth.data.source import open_source
     from uncertainty_depth.evaluation.model_facts import law_of
     from uncertainty_depth.inference.predictor import Predictor

@@ -67,9 +67,9 @@ def given_at_random(depth_m: NDArray[np.floating], stamp_ns: int, count: int) ->
     return _selected(depth_m, hashes <= np.partition(hashes, count - 1)[count - 1])
 
 
-def _selected(depth_m: NDArray[np.floating], chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _selected(depth_m: NDArray[np.floating], selection: NDArray[np.bool_]) -> NDArray[np.bool_]:
     mask = np.zeros(depth_m.shape, dtype=np.bool_)
-    mask[np.isfinite(depth_m)] = chosen
+    mask[np.isfinite(depth_m)] = selection
     return mask
 
 

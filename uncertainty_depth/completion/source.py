@@ -50,7 +50,7 @@ class CompletionSource:
         self._sparse_input = sparse_input
         self._config = config
         self._frames = 0
-        self._given = 0
+        self._input_pixels = 0
         self._scored = 0
 
     @property
@@ -58,7 +58,7 @@ class CompletionSource:
         """The notes of the source, and how much depth was given and held out."""
         if not self._frames:
             return self._source.notes
-        pixels = self._given / self._frames
+        pixels = self._input_pixels / self._frames
         scored = self._scored / self._frames
         return [
             *self._source.notes,
@@ -91,7 +91,7 @@ class CompletionSource:
         if not scored.any():
             return Skipped(frame.stamp_ns, "no_depth_held_out", _why(frame, int(input_mask.sum())))
         self._frames += 1
-        self._given += int(input_mask.sum())
+        self._input_pixels += int(input_mask.sum())
         self._scored += int(scored.sum())
         unknown = np.float32(np.nan)
         return replace(

@@ -68,10 +68,10 @@ def check_sparse_depth(
             f"sparse depth is {sparse_m.dtype}; expected floats in metres, NaN where unknown "
             "(divide millimetres by 1000)",
         )
-    known = sparse_m[np.isfinite(sparse_m) & (sparse_m > 0)]
-    if not known.size:
+    values = sparse_m[np.isfinite(sparse_m) & (sparse_m > 0)]
+    if not values.size:
         return
-    median = float(np.median(known))
+    median = float(np.median(values))
     low, high = depth_range
     if not low / UNIT_FACTOR <= median <= high * UNIT_FACTOR:
         raise MessageError(

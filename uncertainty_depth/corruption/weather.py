@@ -29,8 +29,8 @@ def fog(image: Floats, index: int, depth_m: NDArray[np.floating] | None) -> Floa
     """
     optical_depth = (0.25, 0.5, 0.9, 1.4, 2.0)[index]
     relative = _relative_depth(image.shape[:2], depth_m)
-    left = np.exp(np.float32(-optical_depth) * relative)[..., None]
-    return image * left + FOG * (1 - left)
+    transmission = np.exp(np.float32(-optical_depth) * relative)[..., None]
+    return image * transmission + FOG * (1 - transmission)
 
 
 def _relative_depth(shape: tuple[int, ...], depth_m: NDArray[np.floating] | None) -> Floats:
@@ -44,15 +44,15 @@ def _relative_depth(shape: tuple[int, ...], depth_m: NDArray[np.floating] | None
 
 def _dense(depth_m: NDArray[np.floating]) -> Floats:
     """Return the depth map with the nearest known value where none is known."""
-    known = np.isfinite(depth_m)
-    depth = np.where(known, depth_m, 0).astype(np.float32)
-    if known.all():
+    valid = np.isfinite(depth_m)
+    depth = np.where(valid, depth_m, 0).astype(np.float32)
+    if valid.all():
         return depth
     _, labels = cv2.distanceTransformWithLabels(
-        (~known).astype(np.uint8), cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL
+        (~valid).astype(np.uint8), cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL
     )
     values = np.zeros(labels.max() + 1, np.float32)
-    values[labels[known]] = depth[known]
+    values[labels[valid]] = depth[valid]
     filled: Floats = values[labels]
     return cv2.GaussianBlur(filled, (0, 0), 0.01 * depth.shape[1]).astype(np.float32)
 

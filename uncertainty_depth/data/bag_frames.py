@@ -76,7 +76,7 @@ class BagFrames(ABC, Generic[FrameT]):
             self._images += topic == topics.image
             if message is not None:
                 self._waiting.extend(self._outcomes(topic, message))
-                yield from self._ready()
+                yield from self._complete_frames()
                 continue
             self._damaged[topic] += 1
             if topic in self._reference_topics():
@@ -143,7 +143,7 @@ class BagFrames(ABC, Generic[FrameT]):
             self._calibration_changes_ns.append(stamp_ns(message.header))
         self._calibration = key
 
-    def _ready(self) -> Iterator[FrameT | Skipped]:
+    def _complete_frames(self) -> Iterator[FrameT | Skipped]:
         while self._waiting and not self._is_awaited(self._waiting[0]):
             yield self._frame_or_reason(self._waiting.popleft())
 

@@ -71,7 +71,7 @@ class Pairer:
             self._newest_cloud = None
         self._newest_reference = max(stamp_ns, self._newest_reference or stamp_ns)
         self._references.append((stamp_ns, item))
-        outcomes += self._decide_ready()
+        outcomes += self._decide_complete()
         overflow = max(0, len(self._references) - self.queue_size)
         self.counts["pushed_out"] += overflow
         return outcomes + self._decide(overflow)
@@ -87,7 +87,7 @@ class Pairer:
         self._clouds.append(_Cloud(stamp_ns, item))
         while len(self._clouds) > self.queue_size:
             self._forget_cloud()
-        return outcomes + self._decide_ready()
+        return outcomes + self._decide_complete()
 
     def flush(self) -> list[Outcome]:
         """Decide all waiting references and forget the clouds: the end of the streams."""
@@ -102,7 +102,7 @@ class Pairer:
         """Return whether time went back by more than the jitter of one stream."""
         return newest_ns is not None and stamp_ns < newest_ns - self._tolerance_ns
 
-    def _decide_ready(self) -> list[Outcome]:
+    def _decide_complete(self) -> list[Outcome]:
         count = 0
         for stamp_ns, _ in self._references:
             if self._newest_cloud is None or stamp_ns > self._newest_cloud:

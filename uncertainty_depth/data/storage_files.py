@@ -67,10 +67,10 @@ def _listed_files(metadata: Path) -> list[str]:
         information = yaml.safe_load(metadata.read_text())["rosbag2_bagfile_information"]
         names = [PurePath(name).name for name in information["relative_file_paths"]]
         is_compressed = information.get("compression_mode", "").lower() in ("file", "message")
-        is_known = int(information["version"]) <= 9
+        is_supported = int(information["version"]) <= 9
     except (yaml.YAMLError, OSError, ValueError, KeyError, TypeError, AttributeError):
         return []
-    if is_compressed or not is_known:
+    if is_compressed or not is_supported:
         return []
     readable = all(_is_storage(metadata.parent / name) for name in names)
     return names if readable else []

@@ -114,11 +114,11 @@ class TopicChooser:
             self._check(info, CAMERA_INFO, "camera_info_topic")
         return Topics(image, info, lidars, depth_image)
 
-    def unused_depth_images(self, chosen: Topics) -> list[str]:
+    def unused_depth_images(self, topics: Topics) -> list[str]:
         """Depth images that could be the ground truth, where the LiDAR is it by default."""
-        if self._config.lidar_topic or chosen.depth_image:
+        if self._config.lidar_topic or topics.depth_image:
             return []
-        return self._images(depth=True, besides=chosen.image)
+        return self._images(depth=True, besides=topics.image)
 
     def _image(self) -> str:
         """The topic of the depth to score, else of the camera image."""
@@ -127,7 +127,7 @@ class TopicChooser:
             self._check(predictions.depth_topic, IMAGE, "depth_topic")
             if predictions.confidence_topic:
                 self._check(predictions.confidence_topic, IMAGE, "confidence_topic")
-            self._check_shown_image()
+            self._check_image()
             return predictions.depth_topic
         image = self._config.image_topic
         if not image:
@@ -135,7 +135,7 @@ class TopicChooser:
         self._check(image, IMAGE, "image_topic")
         return image
 
-    def _check_shown_image(self) -> None:
+    def _check_image(self) -> None:
         """Refuse an image topic that has no camera image to show beside the depth."""
         image = self._config.image_topic
         if not image:

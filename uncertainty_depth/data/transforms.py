@@ -173,10 +173,10 @@ class TransformTree:
         """
         chain = self._chain(target.lstrip("/"), source.lstrip("/"))
         if chain is None:
-            known = ", ".join(self.frames) or "none"
+            names = ", ".join(self.frames) or "none"
             raise SourceError(
                 f"no transform connects the LiDAR frame {source!r} with the camera frame "
-                f"{target!r}; /tf_static knows {known}; record it or give lidar_to_camera"
+                f"{target!r}; /tf_static knows {names}; record it or give lidar_to_camera"
             )
         transform = np.eye(4)
         try:

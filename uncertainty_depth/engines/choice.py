@@ -55,8 +55,8 @@ def choose(model: ModelFolder, method: str, config: RawPredictorConfig) -> Choic
         return choice
     milliseconds = dict(_measured(model, method, config))
     choice = min(milliseconds, key=lambda name: milliseconds[name])
-    taken = ", ".join(f"{name} {p} {ms:.1f} ms" for (name, p), ms in milliseconds.items())
-    logger.info("engine auto: %s in %s is the fastest (%s)", *choice, taken)
+    times = ", ".join(f"{name} {p} {ms:.1f} ms" for (name, p), ms in milliseconds.items())
+    logger.info("engine auto: %s in %s is the fastest (%s)", *choice, times)
     _remember(model.path, circumstances, choice)
     return choice
 

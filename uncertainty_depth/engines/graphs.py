@@ -84,13 +84,13 @@ def input_channels(network: DepthNetwork) -> int:
 
 
 class _Trunk(nn.Module):
-    def __init__(self, network: DepthNetwork, share: Callable[[Tensor], Any]) -> None:
+    def __init__(self, network: DepthNetwork, compute_trunk: Callable[[Tensor], Any]) -> None:
         super().__init__()
         self.network = network
-        self.share = share
+        self.compute_trunk = compute_trunk
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
-        leaves, _ = pytree.tree_flatten(self.share(image))
+        leaves, _ = pytree.tree_flatten(self.compute_trunk(image))
         return tuple(leaf for leaf in leaves if isinstance(leaf, Tensor))
 
 

@@ -60,13 +60,13 @@ def load(model: ModelFolder, method: str, engine: str, precision: str, device: s
         ModelError: the model cannot be run with the method.
     """
     if engine == "torch":
-        chosen = choose_device(device)
+        chosen_device = choose_device(device)
         precision = "fp32" if precision == "auto" else precision
 
         def place(network: DepthNetwork) -> DepthNetwork:
-            return prepare(network, chosen, precision)
+            return prepare(network, chosen_device, precision)
 
-        return Loaded(ESTIMATORS[method].load(model, place), engine, precision, chosen)
+        return Loaded(ESTIMATORS[method].load(model, place), engine, precision, chosen_device)
     check_method(method, engine)
     compiler = make_engine(engine, precision, device)
     encoders: dict[int, Compiled] = {}

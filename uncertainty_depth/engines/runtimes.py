@@ -108,8 +108,8 @@ class OnnxRuntime:
             )
         self.precision = "fp32"
         available = onnxruntime.get_available_providers()
-        wanted = PROVIDERS[-1:] if device == "cpu" else PROVIDERS
-        self._providers = [name for name in wanted if name in available]
+        preferred = PROVIDERS[-1:] if device == "cpu" else PROVIDERS
+        self._providers = [name for name in preferred if name in available]
         if device == "cuda" and self._providers == [PROVIDERS[-1]]:
             raise ConfigError(
                 "device is 'cuda', but this ONNX Runtime has no CUDA; "

@@ -124,8 +124,8 @@ def block_length(series: Floats) -> int:
         series: (n,) a metric per unit, in the order of the run.
     """
     number = len(series)
-    known = series[np.isfinite(series)]
-    centred = known - known.mean() if known.size else known
+    finite = series[np.isfinite(series)]
+    centred = finite - finite.mean() if finite.size else finite
     variance = float(centred @ centred)
     correlation = float(centred[1:] @ centred[:-1]) / variance if variance else 0.0
     correlation = min(max(correlation, 0.0), 0.95)

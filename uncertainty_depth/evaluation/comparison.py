@@ -149,12 +149,12 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
 
 
 def _by_frame(report: SavedReport) -> dict[Frame, dict[str, str]]:
-    seen: Counter[int] = Counter()
+    repeats: Counter[int] = Counter()
     frames = {}
     for row in report.evaluation.table.rows().dicts():
         stamp_ns = int(row["stamp_ns"])
-        frames[stamp_ns, seen[stamp_ns]] = row
-        seen[stamp_ns] += 1
+        frames[stamp_ns, repeats[stamp_ns]] = row
+        repeats[stamp_ns] += 1
     return frames
 
 

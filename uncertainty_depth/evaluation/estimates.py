@@ -94,12 +94,12 @@ class Estimates:
         Returns:
             a1, to a fraction of a bin of `CELL_BINS`, and rmse, metres.
         """
-        known = (np.isfinite(median_m) & (median_m > 0)).reshape(-1)
-        depth = median_m.reshape(-1)[known]
-        bins = self._tables["cell_bins"][:, known]
+        valid = (np.isfinite(median_m) & (median_m > 0)).reshape(-1)
+        depth = median_m.reshape(-1)[valid]
+        bins = self._tables["cell_bins"][:, valid]
         pixels = bins.sum(axis=2)
-        squared = self._tables["cell_squared_depth"][:, known] + pixels * depth**2
-        squared = squared - 2 * depth * self._tables["cell_depth"][:, known]
+        squared = self._tables["cell_squared_depth"][:, valid] + pixels * depth**2
+        squared = squared - 2 * depth * self._tables["cell_depth"][:, valid]
         within = CELL_BINS.below(A1_FACTOR * depth) - CELL_BINS.below(depth / A1_FACTOR)
         accurate = np.tensordot(bins, within, axes=2)
         totals = np.stack([accurate, squared.sum(axis=1), pixels.sum(axis=1)], axis=1)
@@ -133,9 +133,9 @@ class Estimates:
 
     def n_merci(self, alpha: float) -> Floats:
         """Return n-MeRCI over all pixels."""
-        largest = ERROR_BINS.quantiles(self.bootstrap.sums("error_bins"), alpha)
+        max_error = ERROR_BINS.quantiles(self.bootstrap.sums("error_bins"), alpha)
         mae = self.mean("error")
-        return _per(self.merci(alpha) - mae, largest - mae)
+        return _per(self.merci(alpha) - mae, max_error - mae)
 
     def n_merci_withdrawn(self, alpha: float) -> Floats:
         """Return n-MeRCI without the largest errors, from coarse bins: for its spread only."""
@@ -149,8 +149,8 @@ class Estimates:
         factor = COARSE_RATIOS.quantiles(ratios, alpha)
         sigma = _per((remaining * self.bootstrap.sums("sigma_by_error")).sum(axis=1), number)
         mae = _per((remaining * self.bootstrap.sums("error_by_error")).sum(axis=1), number)
-        largest = ERROR_BINS.quantiles(self.bootstrap.sums("error_bins"), alpha**2)
-        return _per(factor * sigma - mae, largest - mae)
+        max_error = ERROR_BINS.quantiles(self.bootstrap.sums("error_bins"), alpha**2)
+        return _per(factor * sigma - mae, max_error - mae)
 
     # Size.
 

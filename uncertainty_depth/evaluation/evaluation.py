@@ -84,11 +84,11 @@ class Evaluation:
             frame is counted as skipped.
         """
         pixels = FramePixels(prediction, ground_truth_m, self.config)
-        known_pixels = len(pixels.known_depth)
+        truth_pixels = len(pixels.valid_truth)
         metrics = self.metrics.update_pixels(
-            pixels.depth, pixels.sigma, pixels.ground_truth, known_pixels
+            pixels.depth, pixels.sigma, pixels.ground_truth, truth_pixels
         )
-        if known_pixels:
+        if truth_pixels:
             self.units.add(frame_sums(pixels, metrics))
         if metrics is None:
             text = f"{name}: no pixel has a prediction and a ground truth within the depth range"

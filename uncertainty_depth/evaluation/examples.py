@@ -54,7 +54,7 @@ class Examples:
         """Select `number` frames, half of them the worst."""
         self._number = number
         self._stride = 1
-        self._seen = 0
+        self._offers = 0
         self._spread: list[Candidate] = []
         self._worst: list[Candidate] = []
 
@@ -68,8 +68,8 @@ class Examples:
 
     def offer(self, error: float, make: Callable[[], Example]) -> None:
         """Store `make()` if the frame is among the worst or every k-th; else it is not called."""
-        index = self._seen
-        self._seen += 1
+        index = self._offers
+        self._offers += 1
         spread = bool(self._number) and index % self._stride == 0
         replaced = self._replaced_by(index, error)
         if not spread and replaced is None:
@@ -105,10 +105,12 @@ class Examples:
 
     def _replaced_by(self, index: int, error: float) -> list[Candidate] | None:
         """Return the worst frames that this one replaces; None if it is not among the worst."""
-        near = [worst for worst in self._worst if index - worst.index < self._seen * MIN_DISTANCE]
+        near = [
+            worst for worst in self._worst if index - worst.index < self._offers * MIN_DISTANCE
+        ]
         if near:
             return near if error > max(worst.error for worst in near) else None
         if len(self._worst) < self._number // 2:
             return []
-        smallest = min(self._worst, key=lambda worst: worst.error, default=None)
-        return [smallest] if smallest and error > smallest.error else None
+        least_bad = min(self._worst, key=lambda worst: worst.error, default=None)
+        return [least_bad] if least_bad and error > least_bad.error else None

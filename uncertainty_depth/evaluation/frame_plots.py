@@ -71,5 +71,5 @@ def _draw_image(axis: Axes, example: Example) -> None:
 
 
 def _percentile(values: NDArray[np.floating], percent: float) -> float:
-    known = values[np.isfinite(values)]
-    return float(np.percentile(known, percent)) if known.size else 1.0
+    finite = values[np.isfinite(values)]
+    return float(np.percentile(finite, percent)) if finite.size else 1.0

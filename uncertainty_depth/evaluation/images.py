@@ -27,11 +27,11 @@ def colorize(
 
     NaN is dark grey, +inf has the color of `maximum`.
     """
-    known = np.isfinite(values) | np.isposinf(values)
-    levels = np.where(known, values, 0.0) * (255.0 / maximum)
+    valid = np.isfinite(values) | np.isposinf(values)
+    levels = np.where(valid, values, 0.0) * (255.0 / maximum)
     levels = np.clip(levels, 0.0, 255.0).astype(np.uint8)
     image: NDArray[np.uint8] = np.ascontiguousarray(cv2.applyColorMap(levels, _table(colors)))
-    image[~known] = MISSING_RGB
+    image[~valid] = MISSING_RGB
     return image
 
 
@@ -48,16 +48,16 @@ def thicken(values: NDArray[np.floating], size: int = 3) -> NDArray[np.floating]
     Known pixels keep their value; an unknown one takes the smallest value around it. A map with
     more than the fraction `SPARSE` of its pixels known is returned unchanged.
     """
-    known = np.isfinite(values)
-    if known.mean() > SPARSE:
+    valid = np.isfinite(values)
+    if valid.mean() > SPARSE:
         return values
     grown = cv2.erode(
-        np.where(known, values, np.inf).astype(np.float32),
+        np.where(valid, values, np.inf).astype(np.float32),
         np.ones((size, size), np.uint8),
         borderType=cv2.BORDER_CONSTANT,
         borderValue=float("inf"),
     )
-    return np.where(known, values, np.where(np.isfinite(grown), grown, np.nan))
+    return np.where(valid, values, np.where(np.isfinite(grown), grown, np.nan))
 
 
 def panel_aspect(shape: tuple[int, ...]) -> float:

@@ -85,12 +85,12 @@ class LogBins:
         """
         place = self._place(values)
         cumulative = np.cumsum(counts[:, :-1], axis=1, dtype=np.float64)  # at each edge
-        left = np.minimum(place.astype(np.intp), self.closed - 1)
-        at_left = np.take_along_axis(cumulative, left, axis=1)
-        at_right = np.take_along_axis(cumulative, left + 1, axis=1)
+        lower = np.minimum(place.astype(np.intp), self.closed - 1)
+        at_lower = np.take_along_axis(cumulative, lower, axis=1)
+        at_upper = np.take_along_axis(cumulative, lower + 1, axis=1)
         with np.errstate(invalid="ignore"):
             totals = counts.sum(axis=1, keepdims=True)
-            return (at_left + (place - left) * (at_right - at_left)) / totals
+            return (at_lower + (place - lower) * (at_upper - at_lower)) / totals
 
     def _place(self, values: Floats) -> Floats:
         """Return the position of each value, in bins from the lowest edge."""

@@ -140,7 +140,7 @@ class _Part:
 def _context(first: SavedReport, parts: Sequence[_Part], notes: Sequence[str]) -> Context:
     is_one = len(parts) == 1
     number = f"{len(parts)} sources: {parts[0].source} ... {parts[-1].source}"
-    known = chain.from_iterable(part.trained_on or () for part in parts)
+    names = chain.from_iterable(part.trained_on or () for part in parts)
     warned = [part for part in parts if part.warnings]
     warnings: list[str] = []
     for part in warned:
@@ -154,7 +154,7 @@ def _context(first: SavedReport, parts: Sequence[_Part], notes: Sequence[str]) -
         first.summary["model"],
         tuple(notes),
         first.details["options"],
-        None if any(part.trained_on is None for part in parts) else tuple(known),
+        None if any(part.trained_on is None for part in parts) else tuple(names),
         geometry,
     )
 

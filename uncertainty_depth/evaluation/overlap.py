@@ -65,12 +65,12 @@ class Behind(Generic[Item]):
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
         with self._thread:
-            if kind is not None:
+            if error_type is not None:
                 for future in self._waiting:
                     future.cancel()
                 return

@@ -40,19 +40,19 @@ def lidar_overlay(
     """
     factor = math.ceil(MIN_WIDTH / image.shape[1])
     background = _grey(image, factor)
-    known = np.isfinite(ground_truth_m) & (ground_truth_m > 0)
-    norm = _color_scale(ground_truth_m[known])
-    if known.mean() < DENSE:
-        depth_m = _discs(np.where(known, ground_truth_m, np.nan), factor)
+    valid = np.isfinite(ground_truth_m) & (ground_truth_m > 0)
+    norm = _color_scale(ground_truth_m[valid])
+    if valid.mean() < DENSE:
+        depth_m = _discs(np.where(valid, ground_truth_m, np.nan), factor)
         opacity = 1.0
     else:
-        depth_m = np.where(known, ground_truth_m, np.nan).repeat(factor, axis=0)
+        depth_m = np.where(valid, ground_truth_m, np.nan).repeat(factor, axis=0)
         depth_m = depth_m.repeat(factor, axis=1)
         opacity = DENSE_OPACITY
     covered = np.isfinite(depth_m)
     colors = colormaps[COLORS](norm(depth_m[covered]))[:, :3] * 255
     background[covered] = (1 - opacity) * background[covered] + opacity * colors
-    bar = _color_bar(norm, background.shape[1], int(known.sum()))
+    bar = _color_bar(norm, background.shape[1], int(valid.sum()))
     return np.vstack([background.round().astype(np.uint8), bar])
 
 

@@ -189,8 +189,8 @@ def intervals_figure(curves: dict[str, Any]) -> Figure:
         axes.plot(middle, np.where(enough, curve[name], np.nan), **line)
         axes.set(ylabel=label, ylim=(0, None))
     panels[1].axhline(1, **{**LINES["constant"], "label": "constant sigma"})
-    known = enough & np.isfinite(curve["n_merci"])
-    mean = float(curve["n_merci"][known].mean()) if known.any() else np.nan
+    valid = enough & np.isfinite(curve["n_merci"])
+    mean = float(curve["n_merci"][valid].mean()) if valid.any() else np.nan
     label = f"mean of {enough.sum()} intervals: {mean:.3g}"
     panels[1].axhline(mean, color=LINES["method"]["color"], linewidth=0.8, label=label)
     panels[1].legend(frameon=False, fontsize=8)

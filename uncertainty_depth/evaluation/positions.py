@@ -31,10 +31,10 @@ def covered_by_cell(cells: NDArray[np.intp], ratio: Floats, widths: Floats) -> N
         holding += ratio <= width
     classes = len(widths) + 1
     counts = np.bincount(cells * classes + holding, minlength=CELLS * classes)
-    held_by_more = np.cumsum(counts.reshape(CELLS, classes)[:, ::-1], axis=1)
+    cumulative = np.cumsum(counts.reshape(CELLS, classes)[:, ::-1], axis=1)
     narrowest_first = np.argsort(widths)
     covered = np.empty((len(widths), CELLS), np.int64)
-    covered[narrowest_first] = held_by_more[:, :-1].T
+    covered[narrowest_first] = cumulative[:, :-1].T
     return covered
 
 

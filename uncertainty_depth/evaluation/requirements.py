@@ -142,14 +142,14 @@ def _outcome(requirement: Requirement, summary: Mapping[str, Any]) -> Outcome:
         text = f"{FAIL}{name} is not a number, required {limit}: {reason}"
         return Outcome(requirement.text, False, value, (low, high), text)
     passed = COMPARISONS[requirement.comparison](value, requirement.limit)
-    figure = _figure(value, low, high)
-    text = f"{PASS if passed else FAIL}{name} {figure}, required {limit}"
+    value_text = _value_text(value, low, high)
+    text = f"{PASS if passed else FAIL}{name} {value_text}, required {limit}"
     if low < requirement.limit < high:
         text += " (the limit lies in the interval: more frames could change this)"
     return Outcome(requirement.text, passed, value, (low, high), text)
 
 
-def _figure(value: float, low: float, high: float) -> str:
+def _value_text(value: float, low: float, high: float) -> str:
     return f"{value:g}" if value.is_integer() else Interval(value, low, high).text(4)
 
 
@@ -165,19 +165,19 @@ def _reason(metric: str, summary: Mapping[str, Any]) -> str:
 
 
 def _resolved(name: str, text: str) -> str:
-    known = metric_names()
+    names = metric_names()
     full = OTHER_NAMES.get(name, name)
     for prefix in ("", *PREFIXES):
-        if prefix + full in known:
+        if prefix + full in names:
             return prefix + full
-    near = _near(name, [_short(metric) for metric in known])
+    near = _near(name, [_short(metric) for metric in names])
     hint = f"near are {', '.join(near)}" if near else "docs/metrics.md lists them"
     raise ConfigError(f"there is no metric {name!r}, which {text!r} requires; {hint}")
 
 
-def _near(name: str, known: Sequence[str]) -> list[str]:
-    parts = [metric for metric in known if metric.startswith(name) or metric.endswith(f".{name}")]
-    close = get_close_matches(name, known, MAX_NEAR_NAMES, 0.5)
+def _near(name: str, names: Sequence[str]) -> list[str]:
+    parts = [metric for metric in names if metric.startswith(name) or metric.endswith(f".{name}")]
+    close = get_close_matches(name, names, MAX_NEAR_NAMES, 0.5)
     return list(dict.fromkeys([*parts, *close]))[:MAX_NEAR_NAMES]
 
 

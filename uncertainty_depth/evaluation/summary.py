@@ -163,10 +163,10 @@ def compared(summary: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _best(key: str, values: list[float]) -> float:
-    known = [value for value in values if not math.isnan(value)]
-    if not known:
+    numbers = [value for value in values if not math.isnan(value)]
+    if not numbers:
         return math.nan
     if key.startswith("coverage"):
         nominal = 0.95 if "95" in key else 0.68
-        return min(known, key=lambda value: abs(value - nominal))
-    return max(known) if key.startswith(HIGHER_IS_BETTER) else min(known)
+        return min(numbers, key=lambda value: abs(value - nominal))
+    return max(numbers) if key.startswith(HIGHER_IS_BETTER) else min(numbers)

@@ -108,7 +108,7 @@ class FramePixels:
     """The pixels of a frame that have ground truth, and those of them that are scored.
 
     Attributes:
-        known_depth: (M,) ground truth within the limits of the evaluation, metres.
+        valid_truth: (M,) ground truth within the limits of the evaluation, metres.
         cells: (N,) cell of `GRID` of each pixel that also has a prediction. The arrays below are
             of these pixels, (N,) float64.
         depth, sigma, ground_truth: metres.
@@ -123,12 +123,12 @@ class FramePixels:
             ValueError: the shapes differ.
         """
         depth, sigma, truth = flat_maps(prediction.depth_m, prediction.sigma_m, ground_truth_m)
-        known = np.flatnonzero(scorable(truth, config.min_depth, config.max_depth))
-        self.known_depth = as_floats(truth.take(known))
-        self.depth = as_floats(depth.take(known))
-        self.sigma = as_floats(sigma.take(known))
-        self.ground_truth = self.known_depth
-        self.cells = cell_map(*ground_truth_m.shape).take(known)
+        valid = np.flatnonzero(scorable(truth, config.min_depth, config.max_depth))
+        self.valid_truth = as_floats(truth.take(valid))
+        self.depth = as_floats(depth.take(valid))
+        self.sigma = as_floats(sigma.take(valid))
+        self.ground_truth = self.valid_truth
+        self.cells = cell_map(*ground_truth_m.shape).take(valid)
         scored = has_prediction(self.depth, self.sigma)
         if not scored.all():
             self._keep(scored)
@@ -170,7 +170,7 @@ def frame_sums(pixels: FramePixels, metrics: Mapping[str, Any] | None) -> dict[s
         "ause": _areas(metrics),
         "aurg": _aurg(metrics),
         "covered": _covered(metrics),
-        "depth_bins": DEPTH_BINS.counts(pixels.known_depth),
+        "depth_bins": DEPTH_BINS.counts(pixels.valid_truth),
         "error_bins": np.bincount(error_bin, minlength=ERROR_BINS.number),
         "ratio_bins": np.bincount(ratio_bin, minlength=RATIO_BINS.number),
         "depth_ratio_bins": ERROR_BINS.counts(depth_ratio),
@@ -199,7 +199,7 @@ def _scalars(
     pixels: FramePixels, depth_ratio: NDArray, metrics: Mapping[str, Any] | None
 ) -> NDArray:
     sums: dict[str, float] = dict.fromkeys(SCALARS, 0.0)
-    sums["ground_truth"] = len(pixels.known_depth)
+    sums["ground_truth"] = len(pixels.valid_truth)
     if metrics is not None:
         sums |= _sums_of_metrics(metrics["depth"], len(pixels.cells))
         sums |= {name: metrics["uncertainty"][name] * len(pixels.cells) for name in SCORES}

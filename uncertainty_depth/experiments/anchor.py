@@ -156,22 +156,22 @@ def over_inputs(
     for problem in problems:
         inside = problem.is_inside()
         anchor = np.array(results[problem.name, "anchor"]["uncertainty"])
-        for place, chosen in (("in distribution", inside), ("out of distribution", ~inside)):
+        for place, mask in (("in distribution", inside), ("out of distribution", ~inside)):
             for method, title in TITLES.items():
                 values = results[problem.name, method]
-                row = [f"{np.array(values[name])[chosen].mean():.2f}" for name in header[3:6]]
-                lemma = _lemma(values, anchor, chosen) if method != "anchor" else ["", ""]
+                row = [f"{np.array(values[name])[mask].mean():.2f}" for name in header[3:6]]
+                lemma = _lemma(values, anchor, mask) if method != "anchor" else ["", ""]
                 rows.append([problem.name, place, title, *row, *lemma])
     return header, rows
 
 
-def _lemma(values: dict[str, Any], anchor: NDArray, chosen: NDArray[np.bool_]) -> list[str]:
+def _lemma(values: dict[str, Any], anchor: NDArray, mask: NDArray[np.bool_]) -> list[str]:
     uncertainty = np.array(values["uncertainty"])
-    is_below = chosen & (uncertainty < anchor)
+    is_below = mask & (uncertainty < anchor)
     if not is_below.any():
         return ["0.00", ""]
     is_too_small = uncertainty[is_below] < np.array(values["rmse"])[is_below]
-    return [f"{is_below[chosen].mean():.2f}", f"{is_too_small.mean():.2f}"]
+    return [f"{is_below[mask].mean():.2f}", f"{is_too_small.mean():.2f}"]
 
 
 def run(output: Path, seeds: int, quick: bool) -> None:

@@ -194,5 +194,5 @@ def _batches(method: str, inputs: Tensor, targets: Tensor) -> list[tuple[Tensor,
         return [(inputs, targets)]
     members, size = targets.shape[:2]
     rows = torch.arange(members)[:, None]
-    drawn = torch.randint(size, (members, size))
-    return [(inputs[rows, half], targets[rows, half]) for half in drawn.split(-(-size // 2), 1)]
+    indices = torch.randint(size, (members, size))
+    return [(inputs[rows, half], targets[rows, half]) for half in indices.split(-(-size // 2), 1)]

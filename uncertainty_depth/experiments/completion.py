@@ -109,14 +109,16 @@ def completion_scores(
     pieces = {model.name: model for model in completion_models(settings, seeds)}
 
     def compute(name: str) -> dict[str, Any]:
-        given = CompletionSource(source, SparseInput(pieces[name].samples), HeldOutConfig())
+        sparse_source = CompletionSource(
+            source, SparseInput(pieces[name].samples), HeldOutConfig()
+        )
         predictor = load(output / "models" / name, 1)
-        summary = evaluate(given, predictor).summary()
-        pixels = predicted_pixels(predictor, given, settings.pixels, f"{name}: pooled")
+        summary = evaluate(sparse_source, predictor).summary()
+        pixels = predicted_pixels(predictor, sparse_source, settings.pixels, f"{name}: pooled")
         return {
             "summary": summary,
             "pooled": scores(pixels.depth_m[0], pixels.sigma_m[0], pixels.truth_m),
-            "interpolation": interpolation_errors(given, f"{name}: interpolation"),
+            "interpolation": interpolation_errors(sparse_source, f"{name}: interpolation"),
             "parameters": predictor.describe()["parameters"],
         }
 

@@ -44,7 +44,7 @@ class EvenlySpread:
     def __init__(self, source: Source, number: int) -> None:
         self.name = f"{source.name}, {number} evenly spread"
         self._source = source
-        self._chosen = evenly_spread(len(source), number)
+        self._indices = evenly_spread(len(source), number)
 
     @property
     def notes(self) -> list[str]:
@@ -53,12 +53,12 @@ class EvenlySpread:
 
     def __len__(self) -> int:
         """Return the number of frames."""
-        return len(self._source) if self._chosen is None else len(self._chosen)
+        return len(self._source) if self._indices is None else len(self._indices)
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         """Iterate over these frames."""
         for index, record in enumerate(self._source):
-            if self._chosen is None or index in self._chosen:
+            if self._indices is None or index in self._indices:
                 yield record
 
 
@@ -89,12 +89,12 @@ def test_sources(folder: Path, settings: Settings) -> dict[str, Source]:
 
     Of rendered worlds and NYU 5 % of the network's pixels are given at random.
     """
-    given = GIVEN_FRACTION * float(np.prod(settings.shifted.input_size))
+    input_pixels = GIVEN_FRACTION * float(np.prod(settings.shifted.input_size))
     worlds = rendered(settings.test_worlds, TEST_WORLDS)
     images = nyu(folder, "test", settings.shifted_test)
     sources: dict[str, Source] = {
-        "rendered worlds": _given_at_random(worlds, round(given)),
-        "NYU": _given_at_random(images, round(given * NYU_CROP)),
+        "rendered worlds": _with_random_input(worlds, round(input_pixels)),
+        "NYU": _with_random_input(images, round(input_pixels * NYU_CROP)),
     }
     drives = sorted(folder.glob("kitti_raw/*/*_sync"))
     if drives:
@@ -106,7 +106,7 @@ def test_sources(folder: Path, settings: Settings) -> dict[str, Source]:
     return sources
 
 
-def _given_at_random(source: Source, pixels: int) -> Source:
+def _with_random_input(source: Source, pixels: int) -> Source:
     return CompletionSource(source, SparseInput(pixels), HeldOutConfig())
 
 
@@ -119,24 +119,24 @@ def interpolation_errors(source: Source, label: str) -> dict[str, float]:
     truths = []
     for record in tqdm(source, label, len(source), unit="frame", leave=False):
         if isinstance(record, Frame) and record.sparse_m is not None:
-            known = scorable(record.ground_truth_m, MIN_DEPTH_M, MAX_DEPTH_M)
-            depths.append(interpolated(record.sparse_m, known))
-            truths.append(record.ground_truth_m[known])
+            valid = scorable(record.ground_truth_m, MIN_DEPTH_M, MAX_DEPTH_M)
+            depths.append(interpolated(record.sparse_m, valid))
+            truths.append(record.ground_truth_m[valid])
     return depth_errors(np.concatenate(depths), np.concatenate(truths))
 
 
-def interpolated(sparse_m: NDArray[np.floating], asked: NDArray[np.bool_]) -> NDArray[np.floating]:
-    """Return depth at the pixels that are asked for, (n,) metres, from the known pixels alone.
+def interpolated(sparse_m: NDArray[np.floating], query: NDArray[np.bool_]) -> NDArray[np.floating]:
+    """Return depth at the query pixels, (n,) metres, from the known pixels alone.
 
     Args:
         sparse_m: (H, W) metres, NaN where unknown.
-        asked: (H, W).
+        query: (H, W).
     """
     places = np.argwhere(np.isfinite(sparse_m))
     values = sparse_m[np.isfinite(sparse_m)]
-    wanted = np.argwhere(asked)
-    nearest = NearestNDInterpolator(places, values)(wanted)
+    positions = np.argwhere(query)
+    nearest = NearestNDInterpolator(places, values)(positions)
     if len(places) < FEWEST_POINTS:
         return nearest
-    between = LinearNDInterpolator(places, values)(wanted)
+    between = LinearNDInterpolator(places, values)(positions)
     return np.where(np.isfinite(between), between, nearest)

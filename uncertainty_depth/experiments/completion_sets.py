@@ -107,8 +107,8 @@ def drawn_sets(members: int, size: int, draws: int, seed: int = 0) -> list[tuple
     rng = np.random.default_rng([seed, size])
     sets: dict[tuple[int, ...], None] = {}
     while len(sets) < draws:
-        chosen = rng.choice(members, size, replace=False)
-        sets[tuple(sorted(chosen.tolist()))] = None
+        members_of_set = rng.choice(members, size, replace=False)
+        sets[tuple(sorted(members_of_set.tolist()))] = None
     return list(sets)
 
 

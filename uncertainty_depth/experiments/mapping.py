@@ -64,13 +64,13 @@ def weights(view: View, kept: float, rng: np.random.Generator) -> Mapping[str, F
         "1 / z^2": view.depth_m**-2,
         "1 / sigma^2": view.sigma_m**-2,
         "1 / sigma^2, sigma shuffled": shuffled_m**-2,
-        "gated by sigma": _smallest(view.sigma_m, kept),
-        "gated by range": _smallest(view.depth_m, kept),
+        "gated by sigma": _keep_smallest(view.sigma_m, kept),
+        "gated by range": _keep_smallest(view.depth_m, kept),
         "oracle: 1 / error^2": (error_m + ERROR_FLOOR_M) ** -2,
     }
 
 
-def _smallest(values: Floats, kept: float) -> Floats:
+def _keep_smallest(values: Floats, kept: float) -> Floats:
     """Return 1 for this fraction of the smallest values, 0 for the others."""
     return (values <= np.quantile(values, kept)).astype(np.float64)
 

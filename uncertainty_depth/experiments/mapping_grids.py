@@ -84,13 +84,15 @@ class HeightMap:
         heights = points[inside, 2]
         order = np.lexsort((heights, cells))
         number = np.bincount(cells, minlength=self._sum.size)
-        seen = np.flatnonzero(number)
-        first = np.cumsum(number[seen]) - number[seen]
-        upper = first + np.floor(self.QUANTILE * (number[seen] - 1)).astype(np.intp)
-        total = np.bincount(cells, weights[inside], minlength=self._sum.size)[seen].astype(float)
-        weight = total if self._per_pixel else total / number[seen]
-        self._sum[seen] += weight * heights[order][upper]
-        self._weight[seen] += weight
+        occupied = np.flatnonzero(number)
+        first = np.cumsum(number[occupied]) - number[occupied]
+        upper = first + np.floor(self.QUANTILE * (number[occupied] - 1)).astype(np.intp)
+        total = np.bincount(cells, weights[inside], minlength=self._sum.size)[occupied].astype(
+            float
+        )
+        weight = total if self._per_pixel else total / number[occupied]
+        self._sum[occupied] += weight * heights[order][upper]
+        self._weight[occupied] += weight
 
     def values(self) -> Floats:
         """Return the height of each cell, metres, NaN where nothing was seen, (cells,)."""
@@ -118,13 +120,13 @@ class DistanceGrid:
         pose = measurement.view.camera_to_world
         points = (self._centres - pose[:3, 3]) @ pose[:3, :3]
         in_front = np.flatnonzero(points[:, 2] > 0.1)
-        pixels, is_seen = measurement.view.pixels(points[in_front])
-        voxels = in_front[is_seen]
+        pixels, in_image = measurement.view.pixels(points[in_front])
+        voxels = in_front[in_image]
         distance = measurement.depth_m[pixels] - points[voxels, 2]
-        known = (distance > -self.TRUNCATION_M) & np.isfinite(distance)
-        voxels = voxels[known]
-        weight = measurement.weight[pixels][known]
-        self._sum[voxels] += weight * np.minimum(distance[known], self.TRUNCATION_M)
+        valid = (distance > -self.TRUNCATION_M) & np.isfinite(distance)
+        voxels = voxels[valid]
+        weight = measurement.weight[pixels][valid]
+        self._sum[voxels] += weight * np.minimum(distance[valid], self.TRUNCATION_M)
         self._weight[voxels] += weight
 
     def values(self) -> Floats:

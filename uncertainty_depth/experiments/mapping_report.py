@@ -38,21 +38,21 @@ def sums(grid: str, truth: Floats, maps: Mapping[str, Floats]) -> dict[str, Any]
         truth: (cells,) the fused exact depth, NaN where unseen.
         maps: (cells,) of each way to fuse.
     """
-    known = np.isfinite(truth)
-    is_obstacle = _is_obstacle(grid, truth[known], OBSTACLE[grid])
+    valid = np.isfinite(truth)
+    is_obstacle = _is_obstacle(grid, truth[valid], OBSTACLE[grid])
     # RMSE is of the cells that every way has seen: no way wins by what it left out.
-    common = np.logical_and.reduce([np.isfinite(values[known]) for values in maps.values()])
+    common = np.logical_and.reduce([np.isfinite(values[valid]) for values in maps.values()])
     result: dict[str, Any] = {}
     for way, values in maps.items():
-        error = np.abs(values[known] - truth[known])
+        error = np.abs(values[valid] - truth[valid])
         false = []
         missed = []
         for threshold in THRESHOLDS[grid]:
-            called = _is_obstacle(grid, values[known], threshold)
+            called = _is_obstacle(grid, values[valid], threshold)
             false.append(int((called & ~is_obstacle).sum()))
             missed.append(int((~called & is_obstacle).sum()))
         result[way] = {
-            "cells": int(known.sum()),
+            "cells": int(valid.sum()),
             "obstacles": int(is_obstacle.sum()),
             "common": int(common.sum()),
             "square_error": float((error[common] ** 2).sum()),

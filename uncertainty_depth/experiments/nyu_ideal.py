@@ -58,13 +58,13 @@ def ideal(output: Path, splits: Splits, settings: Settings, seeds: int) -> Ideal
     def compute(name: str) -> dict[str, Any]:
         every = range(0, len(frames()), settings.search_every)
         networks = load_networks(output / "models" / model_name(VARIANT, names[name]))
-        return score_drawn(Passes(networks), RECIPES, select(frames(), every))
+        return score_random_truth(Passes(networks), RECIPES, select(frames(), every))
 
     results = resume(output / "results", names, pieces, compute, "nyu: ideal")
     return {title: list(map(itemgetter(title), results)) for title in RECIPES}
 
 
-def score_drawn(
+def score_random_truth(
     passes: Passes, recipes: Mapping[str, Recipe], frames: SmallFrames
 ) -> dict[str, dict[str, Any]]:
     """Return recipe to "measured" or noise to a summary against that truth."""
@@ -88,14 +88,14 @@ def score_drawn(
 
 
 def draw_truths(
-    depth: NDArray[np.float32], sigma: NDArray[np.float32], known: NDArray[np.bool_], seed: int
+    depth: NDArray[np.float32], sigma: NDArray[np.float32], valid: NDArray[np.bool_], seed: int
 ) -> dict[str, NDArray[np.float32]]:
     """Draw a truth (h, w) of mean `depth` and standard deviation `sigma` for each noise.
 
-    In metres; NaN where no truth is `known`, or the value is not above 0.
+    In metres; NaN where no truth is `valid`, or the value is not above 0.
     """
     truths = {}
     for name, noise in NOISE.items():
         truth = (depth + noise(np.random.default_rng(seed), sigma)).astype(np.float32)
-        truths[name] = np.where(known & (truth > 0), truth, np.float32(np.nan))
+        truths[name] = np.where(valid & (truth > 0), truth, np.float32(np.nan))
     return truths

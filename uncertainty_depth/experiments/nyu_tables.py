@@ -83,11 +83,11 @@ def over_seeds(values: Sequence[float | None]) -> str:
 
     Seeds whose value is missing or infinite (None in JSON) are left out and counted.
     """
-    known, left_out = finite(values)
-    if not known.size:
+    numbers, left_out = finite(values)
+    if not numbers.size:
         return "–"
-    digits = 3 if np.abs(known).max() < 100 else 0
-    return mean_and_deviation(known, digits) + left_out
+    digits = 3 if np.abs(numbers).max() < 100 else 0
+    return mean_and_deviation(numbers, digits) + left_out
 
 
 def change_table(scores: Scores) -> Table:
@@ -114,8 +114,8 @@ def ratio(flat: Mapping[str, float | None], key: str) -> float:
     """Return a metric over that of the better baseline; NaN where one is not known."""
     of_method = flat[f"uncertainty.{key}"]
     of_baselines = [flat[f"baselines.{name}.{key}"] for name in COMPARED]
-    known = [value for value in of_baselines if value]
-    return of_method / min(known) if of_method is not None and known else math.nan
+    numbers = [value for value in of_baselines if value]
+    return of_method / min(numbers) if of_method is not None and numbers else math.nan
 
 
 def order_ratio(flat: Mapping[str, float | None]) -> float:
@@ -249,10 +249,10 @@ def calibration_table(questions: Sequence[Question], scores: RecipeScores) -> Ta
 
 def _maps(scores: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
     """Return map to the summaries of all seeds; the chosen map is named, once per seed."""
-    chosen = ", ".join(score["chosen_kind"] for score in scores)
+    names = ", ".join(score["chosen_kind"] for score in scores)
     summaries = {"none": [score["test"] for score in scores]}
     for name in scores[0]["calibrated"]:
-        title = f"chosen ({chosen})" if name == "chosen" else name
+        title = f"chosen ({names})" if name == "chosen" else name
         summaries[title] = [score["calibrated"][name] for score in scores]
     return summaries
 

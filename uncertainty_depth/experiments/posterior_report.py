@@ -156,10 +156,10 @@ def _plot_method(
     counts = []
     quartiles = []
     for count, of_count in values.items():
-        known, _ = tables.finite(of_count)
-        if known.size:
+        numbers, _ = tables.finite(of_count)
+        if numbers.size:
             counts.append(count)
-            quartiles.append(np.percentile(known, (25, 50, 75)))
+            quartiles.append(np.percentile(numbers, (25, 50, 75)))
     low, median, high = np.reshape(quartiles, (-1, 3)).T
     axis.errorbar(
         np.array(counts) * 2**offset,

@@ -61,10 +61,10 @@ class View:
             (M,) indices of the pixels of the M seen points, and (N,) whether a point is seen.
         """
         columns, rows = np.rint(self.camera.pixels(points)).T
-        is_seen = (columns >= 0) & (columns < self.camera.width)
-        is_seen &= (rows >= 0) & (rows < self.camera.height)
-        places = rows[is_seen] * self.camera.width + columns[is_seen]
-        return places.astype(np.intp), is_seen
+        in_image = (columns >= 0) & (columns < self.camera.width)
+        in_image &= (rows >= 0) & (rows < self.camera.height)
+        places = rows[in_image] * self.camera.width + columns[in_image]
+        return places.astype(np.intp), in_image
 
 
 def make_config(seed: int, worlds: int, frames: int) -> SynthesisConfig:

@@ -45,7 +45,9 @@ def write(output: Path, results: dict[str, list[Any]], speeds: Sequence[str]) ->
             sections.append(f"{network}, {part}\n\n{_table(results[network], part)}")
     for speed in dict.fromkeys(speeds):
         pieces = [
-            piece for piece, its in zip(results["drives"], speeds, strict=True) if its == speed
+            piece
+            for piece, piece_speed in zip(results["drives"], speeds, strict=True)
+            if piece_speed == speed
         ]
         sections.append(f"drives, {speed}, spread\n\n{_table(pieces, 'spread')}")
     atomic.write_text(output / "table.md", "\n".join(sections))

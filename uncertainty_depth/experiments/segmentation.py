@@ -268,8 +268,8 @@ def score(
         pixels = image_tensor(image[None])
         samples = np.stack([_probabilities(network, pixels) for network in networks])
         for count, of_count in sets.items():
-            for chosen, metrics in zip(of_count, scores[count], strict=True):
-                metrics.update(samples[list(chosen)].mean(0), label.reshape(-1))
+            for member_set, metrics in zip(of_count, scores[count], strict=True):
+                metrics.update(samples[list(member_set)].mean(0), label.reshape(-1))
     return {count: list(map(_result, of_count)) for count, of_count in scores.items()}
 
 

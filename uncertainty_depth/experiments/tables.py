@@ -34,9 +34,9 @@ def finite(values: ArrayLike | Sequence[float | None]) -> tuple[NDArray[np.float
     None counts as NaN; the note is empty where all are finite.
     """
     numbers = np.asarray(values, dtype=float)
-    known = numbers[np.isfinite(numbers)]
-    missing = numbers.size - known.size
-    return known, f", {missing} not finite" if missing else ""
+    finite_values = numbers[np.isfinite(numbers)]
+    missing = numbers.size - finite_values.size
+    return finite_values, f", {missing} not finite" if missing else ""
 
 
 def spread(values: ArrayLike, digits: int = 2) -> str:
@@ -44,10 +44,10 @@ def spread(values: ArrayLike, digits: int = 2) -> str:
 
     What is not finite is left out and counted.
     """
-    known, left_out = finite(values)
-    if not known.size:
+    finite_values, left_out = finite(values)
+    if not finite_values.size:
         return "none finite"
-    low, middle, high = np.percentile(known, [5, 50, 95])
+    low, middle, high = np.percentile(finite_values, [5, 50, 95])
     return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f}){left_out}"
 
 
@@ -56,8 +56,8 @@ def mean_and_deviation(values: ArrayLike, digits: int = 3) -> str:
 
     What is not finite is left out and counted; a single value has no deviation.
     """
-    known, left_out = finite(values)
-    if not known.size:
+    finite_values, left_out = finite(values)
+    if not finite_values.size:
         return "none finite"
-    deviation = f" ± {known.std(ddof=1):.{digits}f}" if known.size > 1 else ""
-    return f"{known.mean():.{digits}f}{deviation}{left_out}"
+    deviation = f" ± {finite_values.std(ddof=1):.{digits}f}" if finite_values.size > 1 else ""
+    return f"{finite_values.mean():.{digits}f}{deviation}{left_out}"

@@ -61,7 +61,7 @@ class Gauge:
             network.encoder.register_forward_hook(self._keep)
 
     @property
-    def is_known(self) -> bool:
+    def has_scores(self) -> bool:
         """Whether frames have a score."""
         return self._familiarity is not None
 
@@ -97,11 +97,12 @@ class Gauge:
         features = self.take()
         if features is None or self._familiarity is None:
             return
-        known = len(self._familiarity.mean)
-        if features.shape[1] != known:
+        dimensions = len(self._familiarity.mean)
+        if features.shape[1] != dimensions:
             raise ModelError(
-                f"the encoder has {features.shape[1]} features, the model's familiarity {known}; "
-                "expected that of the same network: compute it again with the command familiarity"
+                f"the encoder has {features.shape[1]} features, the model's familiarity "
+                f"{dimensions}; expected that of the same network: compute it again with the "
+                "command familiarity"
             )
 
     def _keep(self, module: Any, inputs: Any, features: Any) -> None:

@@ -53,14 +53,14 @@ def run(
     waiting = deque(jobs)
     running: dict[BaseProcess, Job] = {}
     killed: Counter[Job] = Counter()
-    has_told = False
+    announced = False
     try:
         while running or (waiting and not interrupt.requested):
             while waiting and len(running) < processes and not interrupt.requested:
                 job = waiting.popleft()
                 running[_start(job, work)] = job
-            if interrupt.requested and not has_told:
-                has_told = True
+            if interrupt.requested and not announced:
+                announced = True
                 _signal(running, signal.SIGINT)
             wait([process.sentinel for process in running], POLL_S)
             for process in [one for one in running if not one.is_alive()]:

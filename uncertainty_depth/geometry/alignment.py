@@ -113,18 +113,18 @@ def depth_edges(depth_m: NDArray[np.float32]) -> Edges:
     In a window with `NEIGHBOURS` depths on average the inverse depth 1/z of a point is compared
     with the mean of the largest and the smallest: the same on a plane, larger at an outline.
     """
-    known = np.isfinite(depth_m)
-    if not known.any():
-        rows, columns = np.nonzero(known)
+    valid = np.isfinite(depth_m)
+    if not valid.any():
+        rows, columns = np.nonzero(valid)
         return Edges(columns, rows, np.empty(0, np.float32))
-    window = int(np.clip(math.sqrt(NEIGHBOURS / _density(known, known)), 3, 41)) | 1
+    window = int(np.clip(math.sqrt(NEIGHBOURS / _density(valid, valid)), 3, 41)) | 1
     neighbourhood = np.ones((window, window), np.uint8)
     inverse = np.zeros_like(depth_m)
-    inverse[known] = 1 / depth_m[known]
-    largest = cv2.dilate(inverse, neighbourhood)
-    smallest = cv2.erode(np.where(known, inverse, np.float32(np.inf)), neighbourhood)
+    inverse[valid] = 1 / depth_m[valid]
+    max_inverse = cv2.dilate(inverse, neighbourhood)
+    min_inverse = cv2.erode(np.where(valid, inverse, np.float32(np.inf)), neighbourhood)
     jump = np.zeros_like(depth_m)
-    jump[known] = 2 - depth_m[known] * (largest[known] + smallest[known])
+    jump[valid] = 2 - depth_m[valid] * (max_inverse[valid] + min_inverse[valid])
     rows, columns = np.nonzero(jump > MIN_EDGE)
     return Edges(columns, rows, np.minimum(jump[rows, columns], MAX_EDGE))
 
@@ -134,17 +134,17 @@ def row_density(depth_m: NDArray[np.floating]) -> float:
 
     Rings far apart look alike when they are shifted by their distance: they are 1 over this apart.
     """
-    known = np.isfinite(reduced_depth(depth_m))
-    if not known.any():
+    valid = np.isfinite(reduced_depth(depth_m))
+    if not valid.any():
         return 0.0
-    rings = cv2.dilate(known.astype(np.uint8), np.ones((1, RING_GAP), np.uint8))
-    return _density(rings, known)
+    rings = cv2.dilate(valid.astype(np.uint8), np.ones((1, RING_GAP), np.uint8))
+    return _density(rings, valid)
 
 
-def _density(mask: NDArray[Any], known: NDArray[np.bool_]) -> float:
+def _density(mask: NDArray[Any], valid: NDArray[np.bool_]) -> float:
     """The median over the known pixels of the fraction of `mask` around them."""
     size = (DENSITY_WINDOW, DENSITY_WINDOW)
-    return float(np.median(cv2.boxFilter(mask.astype(np.float32), -1, size)[known]))
+    return float(np.median(cv2.boxFilter(mask.astype(np.float32), -1, size)[valid]))
 
 
 def _rotated(edges: Edges, degrees: float, shape: tuple[int, ...]) -> NDArray[np.float32]:

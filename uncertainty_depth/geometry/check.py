@@ -36,7 +36,7 @@ class GeometryCheck:
     """
 
     def __init__(self) -> None:
-        self._seen = 0
+        self._frames = 0
         self._stride = 1
         self._looked_at = 0
         self._factor = 1.0
@@ -63,9 +63,9 @@ class GeometryCheck:
             scan: what the ground truth was made of, where it is a LiDAR's. Other extrinsics are
                 tried only with a camera and a scan.
         """
-        if self._seen % self._stride == 0:
+        if self._frames % self._stride == 0:
             self._look(image, ground_truth_m, camera, scan)
-        self._seen += 1
+        self._frames += 1
 
     def _look(
         self,
@@ -74,9 +74,9 @@ class GeometryCheck:
         camera: Camera | None,
         scan: Scan | None,
     ) -> None:
-        known = np.isfinite(ground_truth_m)
-        if known.any():
-            self._medians_m.append(float(np.median(ground_truth_m[known])))
+        valid = np.isfinite(ground_truth_m)
+        if valid.any():
+            self._medians_m.append(float(np.median(ground_truth_m[valid])))
         if camera is not None and scan is not None:
             self._focal_length = float(camera.intrinsics[0, 0])
             self._baseline_m = float(np.linalg.norm(scan.lidar_to_camera[:3, 3]))
@@ -165,14 +165,14 @@ class GeometryCheck:
         return ", ".join(parts)
 
     def _unit_warnings(self) -> list[str]:
-        smallest, largest = MEDIAN_DEPTH
+        minimum, maximum = MEDIAN_DEPTH
         sentences = []
-        if self.median_depth_m > largest:
+        if self.median_depth_m > maximum:
             sentences.append(
                 f"the median depth is {self.median_depth_m:,.0f} m: the ground truth is in "
                 "millimetres, expected metres (a cloud, a 32FC1 image) or 16UC1 millimetres"
             )
-        if self.median_depth_m < smallest:
+        if self.median_depth_m < minimum:
             sentences.append(
                 f"the median depth is {self.median_depth_m:.2g} m: the ground truth is 1,000 "
                 "times too small, as metres are when they are read as millimetres"

@@ -49,11 +49,11 @@ def depth_factor(camera: Camera | None, canonical: float) -> float:
 
 def camera_ranges(cameras: Iterable[Camera | None]) -> dict[str, list[float]] | None:
     """Return [min, max] of fx / width and of width / height; None without any camera."""
-    known = [camera for camera in cameras if camera is not None]
-    if not known:
+    calibrated = [camera for camera in cameras if camera is not None]
+    if not calibrated:
         return None
-    focal_lengths = [float(camera.intrinsics[0, 0]) / camera.width for camera in known]
-    aspects = [camera.width / camera.height for camera in known]
+    focal_lengths = [float(camera.intrinsics[0, 0]) / camera.width for camera in calibrated]
+    aspects = [camera.width / camera.height for camera in calibrated]
     return {
         "focal_length_per_width": [round(min(focal_lengths), 6), round(max(focal_lengths), 6)],
         "aspect": [round(min(aspects), 6), round(max(aspects), 6)],

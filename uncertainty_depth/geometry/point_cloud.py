@@ -74,9 +74,9 @@ def positions(depth_m: NDArray[np.float32], camera: Camera, stride: int = 1) -> 
         stride: every so many rows and columns make a point.
     """
     depth = np.ascontiguousarray(depth_m[::stride, ::stride])
-    known = np.flatnonzero((depth > 0) & (depth < np.inf))
+    valid = np.flatnonzero((depth > 0) & (depth < np.inf))
     points = _interleaved(_coordinates(depth, _rays(camera, stride)), POSITION_TYPE)
-    return selected(points, known)
+    return selected(points, valid)
 
 
 def selected(points: NDArray[np.void], pixels: NDArray[np.intp]) -> NDArray[np.void]:

@@ -27,13 +27,15 @@ def resample_depth(depth_m: NDArray[np.floating], width: int, height: int) -> ND
     Returns:
         (height, width) float32, metres, NaN where no candidate is known.
     """
-    known = np.where(np.isfinite(depth_m) & (depth_m > 0), depth_m, np.nan)
-    result = known[
-        np.ix_(_pixel_at_centre(height, known.shape[0]), _pixel_at_centre(width, known.shape[1]))
+    depths_m = np.where(np.isfinite(depth_m) & (depth_m > 0), depth_m, np.nan)
+    result = depths_m[
+        np.ix_(
+            _pixel_at_centre(height, depths_m.shape[0]), _pixel_at_centre(width, depths_m.shape[1])
+        )
     ].astype(np.float32)
     empty = np.isnan(result)
     if empty.any():
-        result[empty] = _nearest_in_cell(known, width, height)[empty]
+        result[empty] = _nearest_in_cell(depths_m, width, height)[empty]
     return result
 
 
@@ -42,17 +44,19 @@ def _pixel_at_centre(cells: int, pixels: int) -> NDArray[np.intp]:
     return ((2 * np.arange(cells) + 1) * pixels) // (2 * cells)
 
 
-def _nearest_in_cell(known: NDArray[np.floating], width: int, height: int) -> NDArray[np.float32]:
+def _nearest_in_cell(
+    depths_m: NDArray[np.floating], width: int, height: int
+) -> NDArray[np.float32]:
     """Return (height, width): the known pixel in each cell nearest to the cell's centre.
 
     Of equally near pixels the upper left one is used.
     """
-    rows, columns = np.nonzero(~np.isnan(known))
-    cell_row, row_offset = _cell_of(rows, known.shape[0], height)
-    cell_column, column_offset = _cell_of(columns, known.shape[1], width)
+    rows, columns = np.nonzero(~np.isnan(depths_m))
+    cell_row, row_offset = _cell_of(rows, depths_m.shape[0], height)
+    cell_column, column_offset = _cell_of(columns, depths_m.shape[1], width)
     farthest_first = np.argsort(row_offset**2 + column_offset**2, kind="stable")[::-1]
     result = np.full((height, width), np.nan, np.float32)
-    result[cell_row[farthest_first], cell_column[farthest_first]] = known[
+    result[cell_row[farthest_first], cell_column[farthest_first]] = depths_m[
         rows[farthest_first], columns[farthest_first]
     ]  # the last one stays
     return result

@@ -56,10 +56,10 @@ def transforms_from_option(
     """
     expected = POSE_NUMBERS * lidars
     if len(values) != expected:
-        of_each = f" of each of {lidars} LiDARs" if lidars > 1 else ""
+        per_lidar = f" of each of {lidars} LiDARs" if lidars > 1 else ""
         raise ConfigError(
             f"lidar_to_camera has {len(values)} numbers; expected {expected}: "
-            f"x y z qx qy qz qw{of_each}"
+            f"x y z qx qy qz qw{per_lidar}"
         )
     starts = range(0, expected, POSE_NUMBERS)
     return tuple(transform_from(*values[start : start + POSE_NUMBERS]) for start in starts)

@@ -44,13 +44,13 @@ def encode_compressed_depth(
         MessageError: OpenCV cannot write the image.
     """
     scale, offset = _parameters(quantization)
-    known = (values >= 0) & (values < np.float32(MAX_VALUE))
+    valid = (values >= 0) & (values < np.float32(MAX_VALUE))
     codes = np.zeros(values.shape, np.uint16)
     with np.errstate(divide="ignore"):
-        inverse = np.rint(np.float32(scale) / values[known] + np.float32(offset))
-    codes[known] = np.minimum(inverse, np.float32(MAX_CODE))
-    is_written, png = cv2.imencode(".png", codes, [cv2.IMWRITE_PNG_COMPRESSION, png_level])
-    if not is_written:
+        inverse = np.rint(np.float32(scale) / values[valid] + np.float32(offset))
+    codes[valid] = np.minimum(inverse, np.float32(MAX_CODE))
+    succeeded, png = cv2.imencode(".png", codes, [cv2.IMWRITE_PNG_COMPRESSION, png_level])
+    if not succeeded:
         shape = "x".join(map(str, values.shape[::-1]))
         raise MessageError("image_unencodable", f"a {shape} image cannot be written as PNG")
     data = array("B", HEADER.pack(INVERSE_DEPTH, scale, offset))

@@ -105,12 +105,12 @@ def as_ground_truth(depth_m: NDArray[np.float32], shape: tuple[int, int]) -> NDA
         )
         depth_m = depth_m[rows[:, None], columns]
     with np.errstate(invalid="ignore"):
-        known = np.isfinite(depth_m) & (depth_m > 0)
-    if not known.any():
+        valid = np.isfinite(depth_m) & (depth_m > 0)
+    if not valid.any():
         raise MessageError(
             "ground_truth_image_empty", "the depth image has no pixel with a finite depth above 0"
         )
-    return np.where(known, depth_m, np.float32(np.nan))
+    return np.where(valid, depth_m, np.float32(np.nan))
 
 
 def _nearest(there: int, here: int) -> NDArray[np.intp]:

@@ -72,8 +72,8 @@ def mean_iou(confusion: ArrayLike) -> float:
     table = checks.floats("confusion", confusion)
     intersection = np.diag(table)
     union = table.sum(0) + table.sum(1) - intersection
-    seen = union > 0
-    return float((intersection[seen] / union[seen]).mean()) if seen.any() else math.nan
+    present = union > 0
+    return float((intersection[present] / union[present]).mean()) if present.any() else math.nan
 
 
 def brier(probabilities: ArrayLike, labels: ArrayLike) -> float:
@@ -155,8 +155,9 @@ def entropy_sparsification(
     """
     convention = VARIANTS[checks.choice("variant", variant, tuple(VARIANTS))]
     checks.choice("error", error, ("error_rate", "brier"))
-    given, truth = checked(probabilities, labels)
-    table = np.stack((1 - given, given), 1) if given.ndim == 1 else given
+    table, truth = checked(probabilities, labels)
+    if table.ndim == 1:
+        table = np.stack((1 - table, table), 1)
     if error == "brier":
         values = brier_values(table, truth)
     else:

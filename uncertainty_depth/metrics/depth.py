@@ -40,8 +40,8 @@ def scorable(ground_truth: NDArray, min_depth: float, max_depth: float) -> NDArr
 
     A ground truth of 0 stands for "none".
     """
-    at_least = ground_truth >= min_depth if min_depth > 0 else ground_truth > 0
-    return at_least & (ground_truth <= max_depth)
+    above_min = ground_truth >= min_depth if min_depth > 0 else ground_truth > 0
+    return above_min & (ground_truth <= max_depth)
 
 
 def valid_pixels(
@@ -76,8 +76,8 @@ def pixels_with_ground_truth(
 ) -> tuple[NDArray, NDArray, NDArray]:
     """Return the flat `scorable` pixels, with or without a prediction; see `valid_pixels`."""
     maps = flat_maps(depth, sigma, ground_truth)
-    known = np.flatnonzero(scorable(maps[2], min_depth, max_depth))
-    return maps[0].take(known), maps[1].take(known), maps[2].take(known)
+    valid = np.flatnonzero(scorable(maps[2], min_depth, max_depth))
+    return maps[0].take(valid), maps[1].take(valid), maps[2].take(valid)
 
 
 def flat_maps(

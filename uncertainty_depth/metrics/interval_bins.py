@@ -93,9 +93,9 @@ def _check_limits(config: EvaluationConfig) -> None:
 
 def _fitting(config: EvaluationConfig, most: int) -> float:
     """A depth interval with which these depths fit, two digits, rounded up."""
-    smallest = (config.max_depth - config.min_depth) / (most - 2)  # two intervals may be cut
-    unit = 10.0 ** (math.floor(math.log10(smallest)) - 1)
-    return float(f"{math.ceil(smallest / unit) * unit:.2g}")
+    min_width = (config.max_depth - config.min_depth) / (most - 2)  # two intervals may be cut
+    unit = 10.0 ** (math.floor(math.log10(min_width)) - 1)
+    return float(f"{math.ceil(min_width / unit) * unit:.2g}")
 
 
 @dataclass(frozen=True)
@@ -168,8 +168,8 @@ class IntervalBins:
             fraction = (numbers - (total[row, column] - count) - 0.5) / count
             width = np.where(is_open, np.inf, high - low)
             values = low + fraction * (high - low)
-        seen = total[:, -1] > 0
-        return np.where(seen, values, np.nan), np.where(seen, width, np.nan)
+        filled = total[:, -1] > 0
+        return np.where(filled, values, np.nan), np.where(filled, width, np.nan)
 
 
 def grouped(

@@ -35,9 +35,9 @@ class SparseFeatures(NamedTuple):
 
 def raw_start(dense_m: Tensor, low: float, high: float) -> Tensor:
     """Return the raw value of (B, 1, h, w) metres, the inverse of `geometric`; 0 for unknown."""
-    known = dense_m > 0
-    fraction = torch.log(torch.where(known, dense_m, low) / low) / math.log(high / low)
-    return torch.where(known, torch.logit(fraction.clamp(*FRACTIONS)), 0.0)
+    valid = dense_m > 0
+    fraction = torch.log(torch.where(valid, dense_m, low) / low) / math.log(high / low)
+    return torch.where(valid, torch.logit(fraction.clamp(*FRACTIONS)), 0.0)
 
 
 class ResidualDecoder(DropoutDecoder):

@@ -86,8 +86,8 @@ class SparseEncoder(Encoder):
         sparse_m = sparse_channel(image)
         normalised = (image[:, :3] - self.mean) / self.std
         depth_m = fill(sparse_m) if self.fills else sparse_m
-        known = (sparse_m > 0).to(depth_m.dtype)
+        valid = (sparse_m > 0).to(depth_m.dtype)
         position = log_position(depth_m, *self.depth_range)
-        pixels = torch.cat([normalised, position, known], dim=1)
+        pixels = torch.cat([normalised, position, valid], dim=1)
         maps = self.features(pixels.to(next(self.backbone.parameters()).dtype))
         return SparseFeatures(maps, raw_start(depth_m, *self.depth_range)) if self.fills else maps

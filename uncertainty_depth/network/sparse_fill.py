@@ -37,8 +37,8 @@ def fill(sparse_m: Tensor) -> Tensor:
     Returns:
         (B, 1, h, w) metres; 0 everywhere in an image of which nothing is known.
     """
-    known = (sparse_m > 0).to(sparse_m.dtype)
-    levels = [(sparse_m, known)]
+    valid = (sparse_m > 0).to(sparse_m.dtype)
+    levels = [(sparse_m, valid)]
     while max(levels[-1][0].shape[-2:]) > 1:
         levels.append(_halved(*levels[-1]))
     dense, _ = levels.pop()
@@ -47,12 +47,12 @@ def fill(sparse_m: Tensor) -> Tensor:
     return dense
 
 
-def _halved(values: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+def _halved(values: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
     """Return the mean of the known values of each 2x2 cell, 0 for none, and where there are any.
 
     Cells at an odd edge reach over it, where nothing is known.
     """
-    both = torch.cat([values * known, known], dim=1)
+    both = torch.cat([values * valid, valid], dim=1)
     height, width = values.shape[-2:]
     even = functional.pad(both, (0, width % 2, 0, height % 2))  # OpenVINO crashes on ceil_mode
     sums = functional.avg_pool2d(even, 2)

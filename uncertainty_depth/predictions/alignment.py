@@ -151,10 +151,10 @@ def _refined(
     inliers: Mask | None = None
     for _ in range(MAX_STEPS):
         scale, shift = line
-        chosen = select(np.abs(target - scale * prediction - shift))
-        if inliers is not None and np.array_equal(chosen, inliers):
+        selection = select(np.abs(target - scale * prediction - shift))
+        if inliers is not None and np.array_equal(selection, inliers):
             break
-        inliers = chosen
+        inliers = selection
         line = solve(inliers)
     return line
 

@@ -160,9 +160,9 @@ def calibrate(
         parts = first.blocks(config.blocks)
         trials = [_trial(last, used, choose(parts, has_unit, law), has_unit, law)]
     held_out = held_out_scores(parts, has_unit, law)
-    chosen = fit_maps(used, has_unit, law)[best(held_out, has_unit)]
+    selection = fit_maps(used, has_unit, law)[best(held_out, has_unit)]
     return MapCalibration(
-        chosen, reference_of(has_unit), held_out, tuple(trials), fitted_data(used), law
+        selection, reference_of(has_unit), held_out, tuple(trials), fitted_data(used), law
     )
 
 
@@ -258,13 +258,15 @@ def map_scores(sample: Sample, confidence_map: ConfidenceMap, law: str) -> Score
     return scores_of_sigma(np.abs(depth - truth), confidence_map(uncertainty, depth), law)
 
 
-def _trial(sample: Sample, used: Sequence[Sample], chosen: str, has_unit: bool, law: str) -> Trial:
+def _trial(
+    sample: Sample, used: Sequence[Sample], selection: str, has_unit: bool, law: str
+) -> Trial:
     maps = fit_maps(used, has_unit, law)
     return Trial(
         sample.name,
-        maps[chosen],
+        maps[selection],
         len(sample.frames),
         sample.pixels,
         map_scores(sample, maps[reference_of(has_unit)], law),
-        map_scores(sample, maps[chosen], law),
+        map_scores(sample, maps[selection], law),
     )

@@ -52,20 +52,20 @@ class ConfidenceType:
         Raises:
             MessageError: "confidence_out_of_range", a value cannot be of this type.
         """
-        known = np.isfinite(values)
-        if not known.any():
+        finite = np.isfinite(values)
+        if not finite.any():
             raise MessageError(
                 "confidence_empty",
                 "the confidence image has no finite pixel; expected another --confidence-topic, "
                 "or none to score the depth alone",
             )
-        low = float(values.min(where=known, initial=math.inf))
-        high = float(values.max(where=known, initial=-math.inf))
+        low = float(values.min(where=finite, initial=math.inf))
+        high = float(values.max(where=finite, initial=-math.inf))
         if low < self.minimum or high > self.maximum:
             raise MessageError("confidence_out_of_range", self._out_of_range(low, high))
         with np.errstate(invalid="ignore"):
             uncertainty = self.uncertainty(values, depth)
-        return np.where(known, uncertainty, np.float32(np.nan)).astype(np.float32, copy=False)
+        return np.where(finite, uncertainty, np.float32(np.nan)).astype(np.float32, copy=False)
 
     def _out_of_range(self, low: float, high: float) -> str:
         limits = f"{self.minimum:g} to {self.maximum:g}"

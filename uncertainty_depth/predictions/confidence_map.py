@@ -120,8 +120,8 @@ def _parsed(content: Mapping[str, Any]) -> SavedMap:
     for key, choices in (("confidence_type", TYPES), ("distribution", DISTRIBUTIONS)):
         if content[key] not in choices:
             raise ValueError(f"{key} {content[key]!r}")
-    known = {"format", "confidence_type", "depth_type", "distribution", "depth_power", "offset"}
-    provenance = {key: value for key, value in content.items() if key not in {*known, "map"}}
+    fields = {"format", "confidence_type", "depth_type", "distribution", "depth_power", "offset"}
+    provenance = {key: value for key, value in content.items() if key not in {*fields, "map"}}
     sigma_map = SigmaMap.from_mapping(content["map"])
     return SavedMap(
         ConfidenceMap(sigma_map, power, offset),

@@ -109,10 +109,10 @@ class FolderPredictions:
         shape = (depth.shape[0], depth.shape[1])
         ground_truth_m = as_ground_truth(truth, shape)
         self.check.update(None, ground_truth_m)
-        shown = self._image(name, shape)
-        if shown is None:
+        image = self._image(name, shape)
+        if image is None:
             return PredictedFrame(index, depth, confidence, None, ground_truth_m, name)
-        return PredictedFrame(index, depth, confidence, None, ground_truth_m, name, *shown)
+        return PredictedFrame(index, depth, confidence, None, ground_truth_m, name, *image)
 
     def _image(self, name: str, shape: tuple[int, int]) -> ShownImage | None:
         pixels = cv2.imread(str(self._images[name])) if name in self._images else None

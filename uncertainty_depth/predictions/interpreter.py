@@ -100,9 +100,9 @@ class Interpreter:
             depth: (H, W) depth or inverse depth.
             ground_truth_m: (H, W) metres.
         """
-        known = scorable(ground_truth_m, self._limits.min_depth, self._limits.max_depth)
-        known &= np.isfinite(depth)
-        return depth[known].astype(np.float64), ground_truth_m[known].astype(np.float64)
+        valid = scorable(ground_truth_m, self._limits.min_depth, self._limits.max_depth)
+        valid &= np.isfinite(depth)
+        return depth[valid].astype(np.float64), ground_truth_m[valid].astype(np.float64)
 
     def fit(self, prediction: Points, ground_truth_m: Points) -> Alignment:
         """Return the alignment of points, see `alignment.fit`."""

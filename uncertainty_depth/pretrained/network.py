@@ -114,9 +114,9 @@ class PretrainedDepth(DepthNetwork):
         raw = self.decoder(self.encode(images))[:, :1].float()
         output = resize_maps(raw, targets.shape[-2:])
         depth_m = targets[:, :1]
-        known = torch.isfinite(depth_m)
-        self.decoder.units.fit(output[known], depth_m[known])
-        error = (self.depth_of(output[known]) - depth_m[known]).abs() / depth_m[known]
+        valid = torch.isfinite(depth_m)
+        self.decoder.units.fit(output[valid], depth_m[valid])
+        error = (self.depth_of(output[valid]) - depth_m[valid]).abs() / depth_m[valid]
         self._set_relative_error(error.median().item())
         self.train(training)
 

@@ -174,8 +174,8 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         """Predict one image of each camera that has any, in one batch, and publish its maps."""
         start_s = time.perf_counter()
         config = self.config
-        taken = [(camera, camera.take(config)) for camera in self.cameras]
-        batch = [(camera, frame) for camera, frame in taken if frame is not None]
+        frames = [(camera, camera.take(config)) for camera in self.cameras]
+        batch = [(camera, frame) for camera, frame in frames if frame is not None]
         self._in_hand = tuple(camera for camera, _ in batch)
         try:
             if batch:

@@ -23,7 +23,7 @@ from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.ros.qos import sensor_qos
 from uncertainty_depth.viewing import layout
-from uncertainty_depth.viewing.recorder import NOMINAL, SCORES, Recorder, ShownFrame
+from uncertainty_depth.viewing.recorder import NOMINAL, SCORES, Recorder, ViewFrame
 
 QUEUE_SIZE = 10
 MAX_IMAGES = 30
@@ -41,7 +41,7 @@ class LiveView(Node):
         self._pairs = ExactPairs(QUEUE_SIZE)
         self._images: dict[int, NDArray[np.uint8]] = {}
         self._camera: Camera | None = None
-        self.shown = 0
+        self.frames = 0
         qos = sensor_qos(QUEUE_SIZE, reliable=True)
         self.create_subscription(Image, image_topic, self._on_image, qos)
         self.create_subscription(CameraInfo, "depth/camera_info", self._on_info, qos)
@@ -86,8 +86,8 @@ class LiveView(Node):
         camera = self._camera
         if camera is not None and (camera.height, camera.width) != depth_m.shape:
             camera = None
-        self._recorder.add(ShownFrame(stamp, image, depth_m, sigma_m, camera=camera))
-        self.shown += 1
+        self._recorder.add(ViewFrame(stamp, image, depth_m, sigma_m, camera=camera))
+        self.frames += 1
 
     def _on_error(self, message: Image) -> None:
         self._recorder.add_image(layout.ERROR, decode_image(message))
@@ -112,4 +112,4 @@ def view_live(recorder: Recorder, image_topic: str) -> int:
     finally:
         node.destroy_node()
         rclpy.try_shutdown()
-    return node.shown
+    return node.frames

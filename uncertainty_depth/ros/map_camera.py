@@ -72,12 +72,12 @@ class MapCamera:
 
     def _rectifier_of_ground_truth(self) -> Rectifier:
         """Return the rectifier of ground truth images: it keeps the pixels that it looks up."""
-        known = self._ground_truth_rectifier
+        cached = self._ground_truth_rectifier
         key = description_key(self.ground_truth_info)
-        if known is None or known[0] != key:
-            known = key, Rectifier(calibration_from_info(self.ground_truth_info), RECTIFY)
-            self._ground_truth_rectifier = known
-        return known[1]
+        if cached is None or cached[0] != key:
+            cached = key, Rectifier(calibration_from_info(self.ground_truth_info), RECTIFY)
+            self._ground_truth_rectifier = cached
+        return cached[1]
 
     def _note(self, sentence: str) -> None:
         if sentence not in self.notes:

@@ -42,7 +42,7 @@ class PooledMetrics:
 
     def request(self) -> None:
         """Publish the metrics soon, if somebody subscribes to them."""
-        if self._outputs.pooled_wanted:
+        if self._outputs.has_pooled_subscribers:
             self._post(self._copy)
 
     def close(self) -> None:

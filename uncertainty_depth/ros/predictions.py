@@ -92,9 +92,9 @@ class Predictions:
             return {}
         correction = last.in_force.correction
         unfamiliarity = last.unfamiliarity
-        known = {} if unfamiliarity is None else {"unfamiliarity": f"{unfamiliarity:.2f}"}
+        extra = {} if unfamiliarity is None else {"unfamiliarity": f"{unfamiliarity:.2f}"}
         return {
-            **known,
+            **extra,
             "samples_used": f"{last.samples.count} of {last.passes}",
             "calibration": last.in_force.source,
             "calibration_reason": last.in_force.reason,

@@ -56,7 +56,7 @@ class RunState:
         self._options = pairing_options(config)
         self._folders: list[Path] = []
         self._thread = ThreadPoolExecutor(1, "state")
-        self._written: Future | None = None
+        self._pending: Future | None = None
         self.resumed: SavedState | None = None
         if not config.output:
             return
@@ -102,7 +102,7 @@ class RunState:
     @property
     def is_ready(self) -> bool:
         """Whether there is a folder for the state and the one before is written."""
-        return bool(self._folders) and (self._written is None or self._written.done())
+        return bool(self._folders) and (self._pending is None or self._pending.done())
 
     def save(
         self, evaluation: Evaluation, details: Mapping[str, Any], failed: Callable[[str], None]
@@ -123,7 +123,7 @@ class RunState:
             except OSError as error:
                 failed(f"the state of the run cannot be written to {folder}: {error}")
 
-        self._written = self._thread.submit(write)
+        self._pending = self._thread.submit(write)
 
     def close(self) -> None:
         """Finish the state that is being written."""

@@ -87,7 +87,7 @@ class ScoreOutputs:
             self._ground_truth.publish(image_message(image, scored.header))
 
     @property
-    def pooled_wanted(self) -> bool:
+    def has_pooled_subscribers(self) -> bool:
         """Whether metrics of all frames or their plot have a subscriber."""
         plotted = self._plotted[ALL_FRAMES].values()
         publishers = (self._sparsification, self._arrays, *plotted)

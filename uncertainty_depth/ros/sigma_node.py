@@ -248,9 +248,9 @@ def description_of(interpreter: Interpreter) -> dict[str, Any]:
 
 def masked(prediction: DepthPrediction) -> DepthPrediction:
     """Return the maps with NaN in both where one has no value."""
-    known = (prediction.depth_m > 0) & (prediction.sigma_m >= 0)
+    valid = (prediction.depth_m > 0) & (prediction.sigma_m >= 0)
     depth_m = prediction.depth_m.copy()
     sigma_m = prediction.sigma_m.copy()
-    depth_m[~known] = float("nan")
-    sigma_m[~known] = float("nan")
+    depth_m[~valid] = float("nan")
+    sigma_m[~valid] = float("nan")
     return DepthPrediction(depth_m, sigma_m)

@@ -87,9 +87,9 @@ def planks(rng: Random) -> Texture:
     )
 
 
-def tiles(rng: Random, smallest: float = 0.2, largest: float = 0.6) -> Texture:
+def tiles(rng: Random, min_size: float = 0.2, max_size: float = 0.6) -> Texture:
     """Draw square tiles with joints."""
-    size = rng.uniform(smallest, largest)
+    size = rng.uniform(min_size, max_size)
     colour = paint(rng)
     return Blocks(
         size,

@@ -160,7 +160,7 @@ class Furnishing:
             _outline(wall.centre[0], wall.centre[1], wall.half[0], wall.half[1], 0.0)
             for wall in rooms.partitions
         ]
-        self._taken = np.concatenate([np.empty((0, 2)), *outlines])
+        self._footprints = np.concatenate([np.empty((0, 2)), *outlines])
 
     def stand(self, piece: Piece, x: float, y: float, yaw: float) -> bool:
         """Place the piece there if it fits; return whether it did."""
@@ -173,10 +173,13 @@ class Furnishing:
         if (
             not inside
             or near_path
-            or (len(self._taken) and _distance(self._taken, x, y, piece.half, yaw).min() < GAP)
+            or (
+                len(self._footprints)
+                and _distance(self._footprints, x, y, piece.half, yaw).min() < GAP
+            )
         ):
             return False
-        self._taken = np.concatenate([self._taken, outline])
+        self._footprints = np.concatenate([self._footprints, outline])
         self.solids += piece.placed(x, y, yaw)
         return True
 

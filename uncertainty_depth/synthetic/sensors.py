@@ -231,10 +231,10 @@ def scan(
     directions = to_world[:3, :3].astype(np.float32) @ rays
     origin = to_world[:3, 3].astype(np.float32)
     hits = cast(renderer.scene, origin, directions)
-    seen = np.flatnonzero((hits.t >= LIDAR_RANGE[0]) & (hits.t <= LIDAR_RANGE[1]))
-    rays = rays[:, seen]
-    directions = directions[:, seen]
-    hits = Hits(hits.t[seen], hits.solid[seen])
+    in_range = np.flatnonzero((hits.t >= LIDAR_RANGE[0]) & (hits.t <= LIDAR_RANGE[1]))
+    rays = rays[:, in_range]
+    directions = directions[:, in_range]
+    hits = Hits(hits.t[in_range], hits.solid[in_range])
     reflectance, cosine = renderer.reflection(origin, directions, hits)
     ranges = hits.t
     returned: NDArray[np.bool_] = np.ones(len(ranges), bool)

@@ -45,11 +45,11 @@ def domain(frames: TrainingFrames, indices: Sequence[int]) -> dict[str, Any]:
 
 def _relative_focal_lengths(cameras: Sequence[Camera | None]) -> list[float] | None:
     """Return [min, max] over the calibrated cameras; None without any."""
-    known = [relative_focal_length(camera) for camera in cameras]
-    focal_lengths = [value for value in known if value is not None]
-    if not focal_lengths:
+    lengths = [relative_focal_length(camera) for camera in cameras]
+    calibrated = [length for length in lengths if length is not None]
+    if not calibrated:
         return None
-    return [round(min(focal_lengths), 6), round(max(focal_lengths), 6)]
+    return [round(min(calibrated), 6), round(max(calibrated), 6)]
 
 
 def median_depth(depths_m: Sequence[NDArray[np.floating]]) -> list[list[float | None]]:

@@ -124,9 +124,9 @@ def validate(
             images, truth = with_sparse_input(images, truth, sparse_input, generator)
         targets = objective.targets(images, truth)
         output = network(images)
-        known = torch.isfinite(targets[:, :1])
-        pixels = int(known.sum())
-        errors = _error_sums(output.depth_m[known].double(), targets[:, :1][known].double())
+        valid = torch.isfinite(targets[:, :1])
+        pixels = int(valid.sum())
+        errors = _error_sums(output.depth_m[valid].double(), targets[:, :1][valid].double())
         loss = objective.loss(output.depth_m, output.scale_m, targets).double()
         sums += torch.stack([loss * pixels, *errors]).cpu()
         count += pixels

@@ -24,14 +24,14 @@ BERHU_FRACTION = 0.2  # Laina et al. 2016, below eq. 1
 
 def l1(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
     """Return the mean of |d - g|, metres."""
-    known, depth, truth = _supervised(ground_truth_m, depth_m)
-    return _mean((depth - truth).abs(), known)
+    valid, depth, truth = _supervised(ground_truth_m, depth_m)
+    return _mean((depth - truth).abs(), valid)
 
 
 def log_l1(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
     """Return the mean of |ln d - ln g|: a relative error costs the same near and far."""
-    known, depth, truth = _supervised(ground_truth_m, depth_m)
-    return _mean((depth.log() - truth.log()).abs(), known)
+    valid, depth, truth = _supervised(ground_truth_m, depth_m)
+    return _mean((depth.log() - truth.log()).abs(), valid)
 
 
 def berhu(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
@@ -39,29 +39,29 @@ def berhu(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Te
 
     It is |e| up to c and (e^2 + c^2) / 2c beyond, with c a fifth of the batch's largest error.
     """
-    known, depth, truth = _supervised(ground_truth_m, depth_m)
+    valid, depth, truth = _supervised(ground_truth_m, depth_m)
     error = (depth - truth).abs()
     threshold = (BERHU_FRACTION * error.detach().max()).clamp(min=torch.finfo(error.dtype).tiny)
     return _mean(
         torch.where(
             error <= threshold, error, (error.square() + threshold.square()) / (2 * threshold)
         ),
-        known,
+        valid,
     )
 
 
 def laplace_nll(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
     """Return the mean of ln 2b + |d - g| / b: the Laplace negative log-likelihood."""
-    known, depth, truth, scale = _supervised(ground_truth_m, depth_m, _required(scale_m))
-    return _mean((2 * scale).log() + (depth - truth).abs() / scale, known)
+    valid, depth, truth, scale = _supervised(ground_truth_m, depth_m, _required(scale_m))
+    return _mean((2 * scale).log() + (depth - truth).abs() / scale, valid)
 
 
 def gaussian_nll(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
     """Return the mean Gaussian negative log-likelihood of mean d and standard deviation s."""
-    known, depth, truth, scale = _supervised(ground_truth_m, depth_m, _required(scale_m))
+    valid, depth, truth, scale = _supervised(ground_truth_m, depth_m, _required(scale_m))
     return _mean(
         0.5 * math.log(2 * math.pi) + scale.log() + 0.5 * ((depth - truth) / scale).square(),
-        known,
+        valid,
     )
 
 
@@ -112,15 +112,15 @@ def _supervised(ground_truth_m: Tensor, depth_m: Tensor, *maps: Tensor) -> list[
     Elsewhere these are 1, without a gradient. Selecting the pixels instead would make a GPU wait
     for their number in every step.
     """
-    known = torch.isfinite(ground_truth_m)
+    valid = torch.isfinite(ground_truth_m)
     return [
-        known,
-        *(torch.where(known, values, 1.0).float() for values in (depth_m, ground_truth_m, *maps)),
+        valid,
+        *(torch.where(valid, values, 1.0).float() for values in (depth_m, ground_truth_m, *maps)),
     ]
 
 
-def _mean(values: Tensor, known: Tensor) -> Tensor:
-    return (values * known).sum() / known.sum().clamp(min=1)
+def _mean(values: Tensor, valid: Tensor) -> Tensor:
+    return (values * valid).sum() / valid.sum().clamp(min=1)
 
 
 def _required(scale_m: Tensor | None) -> Tensor:

@@ -43,17 +43,17 @@ def with_sparse_input(
     Returns:
         (B, 4, h, w), 0 where no depth is given, and (B, 1, h, w), NaN where it is.
     """
-    known = torch.isfinite(depth_m)
+    valid = torch.isfinite(depth_m)
     device = depth_m.device
     chance = upload(torch.rand(depth_m.shape, generator=generator), device)
     fraction = torch.empty(len(depth_m)).uniform_(*INPUT_FRACTIONS, generator=generator)
     fraction = upload(fraction, device)
     if sparse_input.pixels:
-        count = known.sum(dim=(1, 2, 3))
+        count = valid.sum(dim=(1, 2, 3))
         fraction = (sparse_input.pixels / count.clamp_min(1)).clamp_max(MAX_FRACTION)
     is_empty = upload(torch.rand(len(depth_m), generator=generator) < EMPTY_FRACTION, device)
     fraction = torch.where(is_empty, 0.0, fraction)
-    input_mask = known & (chance < fraction[:, None, None, None])
+    input_mask = valid & (chance < fraction[:, None, None, None])
     sparse_m = torch.where(input_mask, depth_m, 0.0)
     return torch.cat([images, sparse_m], dim=1), torch.where(input_mask, torch.nan, depth_m)
 
@@ -69,13 +69,13 @@ def warn_of_sparse_ground_truth(
     """
     if sparse_input is None or not sparse_input.pixels:
         return
-    known = float(np.median([np.isfinite(depth).sum() for depth in depths_m]))
-    if sparse_input.pixels > MAX_FRACTION * known:
+    median_pixels = float(np.median([np.isfinite(depth).sum() for depth in depths_m]))
+    if sparse_input.pixels > MAX_FRACTION * median_pixels:
         logger.warning(
             "sparse_input is 'random:%d', but half of the frames have %d pixels of known depth or "
             "fewer at the network's size, of which %d are given: the loss needs the others; "
             "expected fewer, or denser ground truth",
             sparse_input.pixels,
-            known,
-            MAX_FRACTION * known,
+            median_pixels,
+            MAX_FRACTION * median_pixels,
         )

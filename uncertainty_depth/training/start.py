@@ -22,9 +22,9 @@ def constant_guess(frames: TrainingFrames) -> tuple[float, float]:
     Of many frames a sample is used.
     """
     depths = frames.depths_m[:: math.ceil(len(frames) / FRAMES)]
-    known = np.concatenate([depth[~np.isnan(depth)] for depth in depths]).astype(np.float32)
-    median = float(np.median(known))
-    return median, float(np.median(np.abs(known - median))) / median
+    values = np.concatenate([depth[~np.isnan(depth)] for depth in depths]).astype(np.float32)
+    median = float(np.median(values))
+    return median, float(np.median(np.abs(values - median))) / median
 
 
 def constant_error_guess(frames: TrainingFrames) -> tuple[float, float]:

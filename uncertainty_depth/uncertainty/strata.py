@@ -72,8 +72,8 @@ class StratifiedStreams:
         strata = np.empty((len(self._numbers), len(first)), np.int16)
         for number, one in zip(self._numbers, strata, strict=True):
             table[number:].take(first, out=one, mode="wrap")  # all are inside: no check is faster
-        drawn = torch.from_numpy(within.astype(np.int32)).view(*shape)
-        return torch.from_numpy(strata).view(-1, *shape), drawn
+        offsets = torch.from_numpy(within.astype(np.int32)).view(*shape)
+        return torch.from_numpy(strata).view(-1, *shape), offsets
 
     def _draw_on_gpu(self, shape: Sequence[int], stream: torch.Generator) -> tuple[Tensor, Tensor]:
         options: dict[str, Any] = {"generator": stream, "device": stream.device}

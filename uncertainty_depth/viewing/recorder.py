@@ -25,7 +25,7 @@ DEPTH_COLORMAP = "Viridis"
 
 
 @dataclass(frozen=True, eq=False)
-class ShownFrame:
+class ViewFrame:
     """One frame as the viewer shows it; what is None or empty is not shown.
 
     Attributes:
@@ -73,7 +73,7 @@ class Recorder:
         document = self._rerun.TextDocument(text, media_type="text/markdown")
         self._stream.log(layout.NOTES, document, static=True)
 
-    def add(self, frame: ShownFrame) -> None:
+    def add(self, frame: ViewFrame) -> None:
         """Log one frame."""
         self._stream.set_time(layout.FRAME_TIMELINE, sequence=self._frames)
         stamp = np.datetime64(frame.stamp_ns, "ns")
@@ -109,7 +109,7 @@ class Recorder:
     def _add_scalar(self, entity: str, value: float) -> None:
         self._stream.log(entity, self._rerun.Scalars(float(value)))
 
-    def _add_maps(self, frame: ShownFrame) -> None:
+    def _add_maps(self, frame: ViewFrame) -> None:
         depth_m = frame.depth_m
         max_sigma = self._config.color_max_sigma
         if depth_m is not None:
@@ -129,7 +129,7 @@ class Recorder:
         )
         self._stream.log(entity, image)
 
-    def _add_points(self, frame: ShownFrame) -> None:
+    def _add_points(self, frame: ViewFrame) -> None:
         if frame.depth_m is None or frame.sigma_m is None:
             return
         products = SigmaProducts(

@@ -16,7 +16,7 @@ from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.predictions.evaluate import evaluate_record
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.records import DepthPrediction, Frame, PredictedFrame, Skipped
-from uncertainty_depth.viewing.recorder import NOMINAL, SCORES, ShownFrame
+from uncertainty_depth.viewing.recorder import NOMINAL, SCORES, ViewFrame
 
 FRAMES = "frames.jsonl"
 SUMMARY = "summary.json"
@@ -42,7 +42,7 @@ def scores_of(row: Mapping[str, Any], law: str = "gaussian") -> dict[str, float]
 
 def predicted_frames(
     source: Iterable[Frame | Skipped], predictor: DepthPredictor, evaluation: Evaluation, law: str
-) -> Iterator[ShownFrame]:
+) -> Iterator[ViewFrame]:
     """Yield each frame of a source with its prediction and scores."""
     with single_threaded_blas():
         for record in source:
@@ -53,12 +53,12 @@ def predicted_frames(
             row = evaluation.add(
                 record.name, record.stamp_ns, prediction, record.ground_truth_m, record.image
             )
-            yield _shown(record, prediction, scores_of(row or {}, law))
+            yield _view_frame(record, prediction, scores_of(row or {}, law))
 
 
 def recorded_frames(
     source: Iterable[PredictedFrame | Skipped], interpreter: Interpreter, evaluation: Evaluation
-) -> Iterator[ShownFrame]:
+) -> Iterator[ViewFrame]:
     """Yield each recorded prediction that can be interpreted, with its scores."""
     with single_threaded_blas():
         for record in source:
@@ -66,7 +66,7 @@ def recorded_frames(
             if scored is None or isinstance(record, Skipped):
                 continue
             shown = record if record.is_registered else replace(record, image=None)
-            yield _shown(shown, scored.prediction, scores_of(scored.metrics))
+            yield _view_frame(shown, scored.prediction, scores_of(scored.metrics))
 
 
 def is_report(path: Path) -> bool:
@@ -74,7 +74,7 @@ def is_report(path: Path) -> bool:
     return (path / SUMMARY).is_file()
 
 
-def report_frames(report: Path) -> Iterator[ShownFrame]:
+def report_frames(report: Path) -> Iterator[ViewFrame]:
     """Yield the scores of each frame of a report: it holds no maps of all frames.
 
     Raises:
@@ -86,7 +86,7 @@ def report_frames(report: Path) -> Iterator[ShownFrame]:
         with path.open(encoding="utf-8") as lines:
             for line in lines:
                 row = json.loads(line)
-                yield ShownFrame(int(row.get("stamp_ns") or 0), scores=scores_of(row, law))
+                yield ViewFrame(int(row.get("stamp_ns") or 0), scores=scores_of(row, law))
     except (OSError, ValueError, AttributeError) as error:
         raise SourceError(
             f"{path} cannot be read: {error}; expected the metrics of each frame, which evaluate "
@@ -108,10 +108,10 @@ def law_of_report(report: Path) -> str:
     return "laplace" if head == "laplace" else "gaussian"
 
 
-def _shown(
+def _view_frame(
     record: Frame | PredictedFrame, prediction: DepthPrediction, scores: Mapping[str, float]
-) -> ShownFrame:
-    return ShownFrame(
+) -> ViewFrame:
+    return ViewFrame(
         record.stamp_ns,
         record.image,
         prediction.depth_m,

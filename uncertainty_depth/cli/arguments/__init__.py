@@ -39,7 +39,7 @@ def build_parser(
         )
         for config in SIGNATURES[name].configs:
             add_arguments(subparser, config)
-        for each in SIGNATURES[name].arguments:
-            subparser.add_argument(each.name, **each.options)
+        for own in SIGNATURES[name].arguments:
+            subparser.add_argument(own.name, **own.options)
         subparser.set_defaults(command=command)
     return parser
