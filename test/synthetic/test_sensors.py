@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.geometry.camera import project
-from uncertainty_depth.synthetic import scene, sensors
+from uncertainty_depth.synthetic import furnishing, sensors
 from uncertainty_depth.synthetic.render import Renderer
 from uncertainty_depth.synthetic.scene import Lamp, Scene
 from uncertainty_depth.synthetic.solids import Box, Sphere
@@ -30,7 +30,7 @@ def render(solids, lamps=(), ambient=1.0) -> Renderer:
 
 @pytest.fixture(scope="module")
 def furnished() -> tuple[Renderer, np.ndarray]:
-    world = scene.build(0, 3, test_objects=True)
+    world = furnishing.build(0, 3, test_objects=True)
     return Renderer(world), sensors.base_to_world(*world.drive.pose(1.0))
 
 

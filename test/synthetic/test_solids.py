@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uncertainty_depth.synthetic import scene, sensors
+from uncertainty_depth.synthetic import furnishing, sensors
 from uncertainty_depth.synthetic.render import NOTHING, cast
 from uncertainty_depth.synthetic.solids import Box, Frustum, Sphere
 from uncertainty_depth.synthetic.texture import Material, Plain
@@ -124,7 +124,7 @@ def test_normals_are_unit_point_out_and_face_the_viewer(solid):
 
 @pytest.mark.parametrize("number", range(3))
 def test_casting_finds_the_nearest_solid_of_all(number):
-    world = scene.build(5, number, test_objects=True)
+    world = furnishing.build(5, number, test_objects=True)
     to_world = sensors.base_to_world(*world.drive.pose(2.0)) @ sensors.LIDAR_TO_BASE
     origin = to_world[:3, 3].astype(np.float32)
     directions = (to_world[:3, :3] @ sensors.lidar_rays(8)).astype(np.float32)

@@ -29,7 +29,7 @@ from uncertainty_depth.experiments.robot_worlds import (
 )
 from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.experiments.tables import markdown
-from uncertainty_depth.synthetic import scene
+from uncertainty_depth.synthetic import furnishing
 
 Floats = NDArray[np.float64]
 ERROR_FLOOR_M = 0.02
@@ -105,7 +105,7 @@ def score(seed: int, settings: Settings) -> list[dict[str, Any]]:
     worlds = []
     for number in range(settings.worlds):
         views = list(drive(config, number, predictor))
-        extent = scene.build(config.seed, number, config.test_objects).extent
+        extent = furnishing.build(config.seed, number, config.test_objects).extent
         if views:
             worlds.append(score_world(settings, views, extent, seed))
     return worlds

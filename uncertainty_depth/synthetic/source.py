@@ -18,8 +18,9 @@ from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.messages.stamps import SECOND_NS
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.records import Frame, Scan
-from uncertainty_depth.synthetic import rig, scene, sensors, varied
+from uncertainty_depth.synthetic import furnishing, rig, sensors, varied
 from uncertainty_depth.synthetic.render import Renderer
+from uncertainty_depth.synthetic.solids import Solid
 from uncertainty_depth.writers.bag_writer import BagWriter
 
 START_NS = 1_000 * SECOND_NS  # stamp of the first image
@@ -38,7 +39,7 @@ STATIC_TRANSFORMS = [
     ("base_link", "camera_link", sensors.CAMERA_LINK_TO_BASE),
     ("camera_link", CAMERA_FRAME, sensors.OPTICAL_TO_CAMERA_LINK),
 ]
-# streams of random numbers; `scene` uses those below
+# streams of random numbers; `furnishing` uses those below
 LOOK = 2
 CAMERA = 3
 LIDAR = 4
@@ -53,13 +54,13 @@ class World:
         seed = config.seed
         look = self._random(LOOK)
         if config.scenes == "varied":
-            built, self._rig = varied.build(
+            scene, self._rig = varied.build(
                 seed, number, config.test_objects, config.width, config.height, look
             )
         else:
-            built = scene.build(seed, number, config.test_objects)
+            scene = furnishing.build(seed, number, config.test_objects)
             self._rig = rig.usual(config.width, config.height, look)
-        self._renderer = Renderer(built)
+        self._renderer = Renderer(scene)
 
     @property
     def camera(self) -> Camera:
@@ -72,7 +73,7 @@ class World:
         return self._rig.lidar_to_camera
 
     @property
-    def solids(self) -> list[scene.Solid]:
+    def solids(self) -> list[Solid]:
         """Return the solids that the indices in `CameraView.solid` refer to."""
         return self._renderer.scene.solids
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from uncertainty_depth.synthetic import materials, rig, scene
+from uncertainty_depth.synthetic import furnishing, materials, rig
 from uncertainty_depth.synthetic.furniture import ALONG_WALLS, IN_THE_OPEN
 from uncertainty_depth.synthetic.materials import Random
 from uncertainty_depth.synthetic.people import HOME, person
@@ -24,7 +24,7 @@ from uncertainty_depth.synthetic.street import street
 from uncertainty_depth.synthetic.trajectory import smooth_loop
 
 PROBABILITIES = {"rooms": 0.3, "home": 0.4, "street": 0.3}
-STREAM = 5  # of random numbers; `scene` and `source` use those below
+STREAM = 5  # of random numbers; `furnishing` and `source` use those below
 REPAINTED = (0.0, 0.5)  # fraction of the solids of a home that get any texture
 
 
@@ -35,7 +35,7 @@ def build(
     rng = np.random.default_rng([seed, number, STREAM])
     theme = rng.choice(list(PROBABILITIES), p=list(PROBABILITIES.values()))
     if theme == "rooms":
-        return scene.build(seed, number, test_objects), rig.usual(width, height, look)
+        return furnishing.build(seed, number, test_objects), rig.usual(width, height, look)
     if theme == "street":
         return street(rng), rig.varied(width, height, rng, outdoors=True)
     return _home(rng), rig.varied(width, height, rng, outdoors=False)
@@ -47,7 +47,7 @@ def _home(rng: Random) -> Scene:
     along_walls = [*ALONG_WALLS, *HOME, *HOME]
     in_the_open = [*IN_THE_OPEN, person, person]
     clutter = rng.uniform(0.6, 2.2)
-    plain = scene.furnished(rng, rooms, along_walls, in_the_open, clutter)
+    plain = furnishing.furnish(rng, rooms, along_walls, in_the_open, clutter)
     fraction = rng.uniform(*REPAINTED)
     lamps = [_relit(rng, lamp) for lamp in plain.lamps]
     ambient = np.exp(rng.uniform(np.log(0.02), np.log(0.6)))

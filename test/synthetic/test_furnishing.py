@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from uncertainty_depth.synthetic import scene
+from uncertainty_depth.synthetic import furnishing
 from uncertainty_depth.synthetic.furniture import ROUND
 from uncertainty_depth.synthetic.solids import Box, Frustum, Sphere
 from uncertainty_depth.synthetic.trajectory import Drive, smooth_loop
@@ -64,16 +64,16 @@ def touches(solid, x: float, y: float) -> bool:
 
 
 def test_the_same_numbers_give_the_same_world():
-    assert everything(scene.build(3, 7)) == everything(scene.build(3, 7))
+    assert everything(furnishing.build(3, 7)) == everything(furnishing.build(3, 7))
 
 
 @pytest.mark.parametrize("other", [(4, 7), (3, 8)])
 def test_other_seeds_and_numbers_give_other_worlds(other):
-    assert everything(scene.build(3, 7)) != everything(scene.build(*other))
+    assert everything(furnishing.build(3, 7)) != everything(furnishing.build(*other))
 
 
 def test_worlds_differ_in_size_material_and_contents():
-    worlds = [scene.build(0, number) for number in range(30)]
+    worlds = [furnishing.build(0, number) for number in range(30)]
     sizes = {tuple(np.round(world.extent[1], 1)) for world in worlds}
     floors = {
         type(solid.material.texture).__name__
@@ -107,8 +107,8 @@ def test_worlds_differ_in_size_material_and_contents():
 
 def test_round_objects_stand_in_test_worlds_alone():
     for number in range(25):
-        ordinary = scene.build(1, number)
-        test = scene.build(1, number, test_objects=True)
+        ordinary = furnishing.build(1, number)
+        test = furnishing.build(1, number, test_objects=True)
         assert not any(
             solid.label == ROUND or isinstance(solid, Frustum) for solid in ordinary.solids
         )
@@ -120,7 +120,7 @@ def test_round_objects_stand_in_test_worlds_alone():
 @pytest.mark.parametrize("test_objects", [False, True])
 def test_the_robot_touches_nothing(test_objects):
     for number in range(12):
-        world = scene.build(2, number, test_objects)
+        world = furnishing.build(2, number, test_objects)
         low = [
             solid
             for solid in world.solids
@@ -138,7 +138,7 @@ def test_the_robot_touches_nothing(test_objects):
 
 def test_furniture_stands_in_the_rooms():
     for number in range(10):
-        world = scene.build(6, number, test_objects=True)
+        world = furnishing.build(6, number, test_objects=True)
         inside = [
             solid
             for solid in world.solids
