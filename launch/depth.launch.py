@@ -6,7 +6,8 @@ ros2 launch uncertainty_depth depth.launch.py model:=/path/to/model \
 """
 
 from launch import LaunchDescription
-from uncertainty_depth.ros.launching import DEPTH, describe
+from uncertainty_depth.ros.launch_arguments import DEPTH
+from uncertainty_depth.ros.launching import describe
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -7,7 +7,8 @@ ros2 launch uncertainty_depth evaluate.launch.py depth:=/stereo/depth uncertaint
 """
 
 from launch import LaunchDescription
-from uncertainty_depth.ros.launching import EVALUATOR, describe
+from uncertainty_depth.ros.launch_arguments import EVALUATOR
+from uncertainty_depth.ros.launching import describe
 
 
 def generate_launch_description() -> LaunchDescription:

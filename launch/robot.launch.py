@@ -6,7 +6,8 @@ ros2 launch uncertainty_depth robot.launch.py model:=/path/to/model output:=/pat
 """
 
 from launch import LaunchDescription
-from uncertainty_depth.ros.launching import DEPTH, EVALUATOR, describe
+from uncertainty_depth.ros.launch_arguments import DEPTH, EVALUATOR
+from uncertainty_depth.ros.launching import describe
 
 
 def generate_launch_description() -> LaunchDescription:

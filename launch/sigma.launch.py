@@ -6,7 +6,8 @@ ros2 launch uncertainty_depth sigma.launch.py sigma_map:=/path/to/map.json \
 """
 
 from launch import LaunchDescription
-from uncertainty_depth.ros.launching import SIGMA, describe
+from uncertainty_depth.ros.launch_arguments import SIGMA
+from uncertainty_depth.ros.launching import describe
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -57,6 +57,8 @@ def test_one_process_starts_one_depth_node_and_an_evaluator_per_camera():
     )
     from launch.launch_context import LaunchContext
 
+    from uncertainty_depth.ros.launch_arguments import DEPTH, EVALUATOR, parameters_of
+
     context = LaunchContext()
     context.launch_configurations.update(
         {
@@ -69,19 +71,19 @@ def test_one_process_starts_one_depth_node_and_an_evaluator_per_camera():
             "tf": "/tf",
             "tf_static": "/tf_static",
             "use_sim_time": "",
-            **{item.name: "" for item in launching.parameters_of(launching.DEPTH)},
+            **{item.name: "" for item in parameters_of(DEPTH)},
         }
     )
-    started = launching.start_nodes(context, [launching.DEPTH, launching.EVALUATOR])
+    started = launching.start_nodes(context, [DEPTH, EVALUATOR])
     assert len(started) == 3  # the depth node, and an evaluator in each namespace
     cameras = ["front", "rear"]
-    assert launching.parameter_overrides(launching.DEPTH, context, cameras) == {"cameras": cameras}
-    pairs = launching.camera_remappings(launching.DEPTH, context, cameras)
+    assert launching.parameter_overrides(DEPTH, context, cameras) == {"cameras": cameras}
+    pairs = launching.camera_remappings(DEPTH, context, cameras)
     assert ("rear/image", "/rear/image_raw") in pairs
     assert ("front/image/compressed", "/front/image_raw/compressed") in pairs
     context.launch_configurations["cameras"] = ""
     with pytest.raises(ValueError, match="one_process is true, but cameras is empty"):
-        launching.start_nodes(context, [launching.DEPTH])
+        launching.start_nodes(context, [DEPTH])
 
 
 def test_the_nodes_are_started_once_per_camera():
@@ -89,6 +91,8 @@ def test_the_nodes_are_started_once_per_camera():
         "uncertainty_depth.ros.launching", reason="the launch library is not installed"
     )
     from launch.launch_context import LaunchContext
+
+    from uncertainty_depth.ros.launch_arguments import DEPTH, EVALUATOR
 
     context = LaunchContext()
     context.launch_configurations.update(
@@ -98,7 +102,7 @@ def test_the_nodes_are_started_once_per_camera():
             "output": "",
         }
     )
-    groups = launching.start_nodes(context, [launching.DEPTH, launching.EVALUATOR])
+    groups = launching.start_nodes(context, [DEPTH, EVALUATOR])
     assert len(groups) == 2
     context.launch_configurations["cameras"] = ""
-    assert len(launching.start_nodes(context, [launching.DEPTH, launching.EVALUATOR])) == 2
+    assert len(launching.start_nodes(context, [DEPTH, EVALUATOR])) == 2

@@ -207,18 +207,14 @@ def test_nodes_share_the_arguments_of_their_inputs_alone(description):
 def context(description):
     """Returns the context of a launch file with only these arguments, and its node."""
     from launch import LaunchContext
-    from uncertainty_depth.ros import launching
+    from uncertainty_depth.ros.launch_arguments import DEPTH, EVALUATOR, SIGMA
 
     def make(launch_file, **arguments):
         context = LaunchContext()
         for argument in description(launch_file).get_launch_arguments():
             context.launch_configurations[argument.name] = ""
         context.launch_configurations.update(arguments)
-        nodes = {
-            "depth": launching.DEPTH,
-            "sigma": launching.SIGMA,
-            "evaluate": launching.EVALUATOR,
-        }
+        nodes = {"depth": DEPTH, "sigma": SIGMA, "evaluate": EVALUATOR}
         return context, nodes[launch_file]
 
     return make

@@ -15,7 +15,7 @@ from uncertainty_depth.pretrained.network import PretrainedDepth
 from uncertainty_depth.pretrained.own_options import options_of_architecture
 
 if TYPE_CHECKING:
-    from uncertainty_depth.training.plan import Member
+    from uncertainty_depth.training.member import Member
 
 INHERITED = ("loss", "learning_rate", "weight_decay", "augment", "freeze_encoder")
 """Training options that a fine-tuning takes from the folder's own training by default."""

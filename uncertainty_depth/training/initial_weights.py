@@ -12,7 +12,7 @@ from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.backbone import make_backbone
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.pretrained.network import PretrainedDepth
-from uncertainty_depth.training.plan import Member
+from uncertainty_depth.training.member import Member
 
 
 def initial_network(member: Member) -> DepthNetwork:

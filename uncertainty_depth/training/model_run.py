@@ -16,7 +16,8 @@ from uncertainty_depth.model_folder import writing
 from uncertainty_depth.training import checkpoint, record
 from uncertainty_depth.training.checkpoint import History
 from uncertainty_depth.training.frames import FILES, TrainingFrames
-from uncertainty_depth.training.plan import Member, served
+from uncertainty_depth.training.member import Member
+from uncertainty_depth.training.plan import served
 
 HALF_WRITTEN = (
     ".*.partial",

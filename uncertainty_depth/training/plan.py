@@ -4,22 +4,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Sequence
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
-import torch
 
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.training import losses, schedule, targets
 from uncertainty_depth.training.fine_tuning import ENSEMBLES, with_starting_weights
-from uncertainty_depth.training.frames import TrainingFrames
-from uncertainty_depth.training.objective import Objective, Targets
-from uncertainty_depth.training.start import constant_error_guess, constant_guess
+from uncertainty_depth.training.member import Member
+from uncertainty_depth.training.objective import Objective
+from uncertainty_depth.training.start import constant_error_guess
 from uncertainty_depth.uncertainty.learned_error import DEPTH, ERROR
 
 logger = logging.getLogger(__name__)
@@ -40,69 +38,6 @@ ONLY_FOR = {
     "snapshots": ("multi_epochs",),
 }
 """Training options that only these methods use."""
-MakeTargets = Callable[[Path, torch.device], Targets]
-"""Function of model folder and device that returns targets, once their teacher is trained."""
-
-
-@dataclass(frozen=True)
-class Member:
-    """One network to train.
-
-    Attributes:
-        name: what its weights are called in the model folder, and its curves where there are
-            several members.
-        network: its architecture.
-        training: how it is trained; `seed` is its own: initial weights, order, augmentation,
-            dropout, bootstrap sample.
-        encoder_seed: initial weights of the encoder; members that share a frozen one have the
-            same.
-        objective: what it is trained for.
-        bootstrap: whether it sees as many of the training frames as there are, drawn with
-            replacement, instead of each once.
-        guess: the constant it starts from.
-        targets: makes what it learns where that is not the ground truth.
-        helps: whether it serves another member and is of no use alone.
-        start: model folder and member whose weights a fine-tuning starts from.
-    """
-
-    name: str
-    network: NetworkConfig
-    training: TrainingConfig
-    encoder_seed: int
-    objective: Objective
-    bootstrap: bool = False
-    guess: Callable[[TrainingFrames], tuple[float, float]] = constant_guess
-    targets: MakeTargets | None = None
-    helps: bool = False
-    start: tuple[Path, str] | None = None
-
-    def frames(self, indices: Sequence[int]) -> list[int]:
-        """Return the member's training frames, sorted.
-
-        These are all, or for bagging a bootstrap sample of the same size (Breiman 1996).
-        """
-        if not self.bootstrap:
-            return list(indices)
-        return sorted(
-            np.random.default_rng(self.training.seed).choice(indices, len(indices)).tolist()
-        )
-
-    def objective_in(self, folder: Path, device: torch.device, frames: int) -> Objective:
-        """Return the objective for `frames` frames; earlier members must be in the folder.
-
-        Pixels of a frame are not independent: for a learned dropout rate a frame counts as one
-        example, its loss the mean over its pixels.
-        """
-        objective = (
-            self.objective
-            if self.network.dropout_type == "bernoulli"
-            else replace(self.objective, examples=frames)
-        )
-        return (
-            objective
-            if self.targets is None
-            else replace(objective, targets=self.targets(folder, device))
-        )
 
 
 def settle(

@@ -17,7 +17,7 @@ from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.options import current_names, to_mapping
 from uncertainty_depth.training import domain, schedule
 from uncertainty_depth.training.frames import TrainingFrames
-from uncertainty_depth.training.plan import Member
+from uncertainty_depth.training.member import Member
 
 logger = logging.getLogger(__name__)
 

@@ -26,9 +26,10 @@ from uncertainty_depth.training.familiarity import try_to_add
 from uncertainty_depth.training.fine_tuning import provenance
 from uncertainty_depth.training.frames import read_frames, split
 from uncertainty_depth.training.initial_weights import initial_network
+from uncertainty_depth.training.member import Member
 from uncertainty_depth.training.member_run import MemberRun, create
 from uncertainty_depth.training.model_run import ModelRun, clean
-from uncertainty_depth.training.plan import Member, make_plan, settle
+from uncertainty_depth.training.plan import make_plan, settle
 from uncertainty_depth.training.record import Before
 from uncertainty_depth.training.side_by_side import processes_for, train_side_by_side
 from uncertainty_depth.training.sparse_input import warn_of_sparse_ground_truth

@@ -1,0 +1,143 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The launch arguments of the nodes: every parameter of a node is one."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NamedTuple
+
+from launch.actions import DeclareLaunchArgument
+from launch.substitutions import PathJoinSubstitution
+from launch_ros.substitutions import FindPackageShare
+
+from uncertainty_depth.config import (
+    DepthNodeConfig,
+    EvaluatorNodeConfig,
+    ProjectionConfig,
+    SigmaNodeConfig,
+)
+from uncertainty_depth.ros.ground_truth_topics import IMAGE_TOPIC, LIDAR_TOPICS
+
+PACKAGE = "uncertainty_depth"
+CAMERAS = "cameras"
+TRANSPORTS = "FASTDDS_BUILTIN_TRANSPORTS"
+CONFIG = PathJoinSubstitution([FindPackageShare(PACKAGE), "config"])
+
+
+class NodeLaunch(NamedTuple):
+    """A node of the launch files.
+
+    `topics` maps launch arguments to the node's input topics. Launch arguments that the evaluator
+    shares with the node before it start with `prefix`: one bringup can include the files of both.
+    """
+
+    executable: str
+    params_file: str
+    config_type: type
+    topics: dict[str, str]
+    prefix: str = ""
+
+    def argument(self, name: str) -> str:
+        """Return the launch argument of a parameter."""
+        shared = {"params_file", "respawn", *names_of(DepthNodeConfig), *names_of(SigmaNodeConfig)}
+        shared -= names_of(ProjectionConfig)  # both nodes look at the same LiDAR
+        return f"{self.prefix}{name}" if name in shared else name
+
+
+def names_of(config_type: type) -> set[str]:
+    """Return the option names of a config class."""
+    return {item.name for item in dataclasses.fields(config_type)}
+
+
+DEPTH = NodeLaunch(
+    "depth_node",
+    "depth.yaml",
+    DepthNodeConfig,
+    {"image": "image", "camera_info": "camera_info", "lidar": "lidar/points"},
+)
+SIGMA = NodeLaunch(
+    "sigma_node",
+    "sigma.yaml",
+    SigmaNodeConfig,
+    {
+        "depth": "depth/image_rect",
+        "confidence": "confidence/image",
+        "depth_camera_info": "depth/camera_info",
+    },
+)
+EVALUATOR = NodeLaunch(
+    "evaluator_node",
+    "evaluator.yaml",
+    EvaluatorNodeConfig,
+    {
+        "depth": "depth/image_rect",
+        "uncertainty": "uncertainty/image_rect",
+        "depth_camera_info": "depth/camera_info",
+        **{topic.removesuffix("/points"): topic for topic in LIDAR_TOPICS},
+        "ground_truth": IMAGE_TOPIC,
+    },
+    prefix="evaluator_",
+)
+TF_TOPICS = {"tf": "/tf", "tf_static": "/tf_static"}
+
+
+def common_arguments() -> list[DeclareLaunchArgument]:
+    """Return the arguments that all nodes share: included launch files may share them too."""
+    arguments = {
+        "namespace": ("", "namespace of the nodes and their topics"),
+        CAMERAS: (
+            "",
+            "names, e.g. 'front rear': start the nodes once for each, in a namespace of its name; "
+            "{camera} in any argument stands for it; empty: one camera",
+        ),
+        "one_process": (
+            "false",
+            "true: one depth node with one model for all cameras, which predicts what has arrived "
+            "in one batch; false: a process and a model for each",
+        ),
+        "use_sim_time": ("", "true: take the time from /clock; empty: as in the parameter file"),
+        "transports": (
+            "",
+            f"sets {TRANSPORTS}, e.g. LARGE_DATA, which every process must then have, the camera "
+            "driver too: they do not see others; empty: as in the environment",
+        ),
+        "rviz": ("false", "true: show everything in RViz"),
+        "frame": ("", "fixed frame of RViz; empty: the camera's, once its first map has come"),
+        **{name: (topic, f"topic used as {topic}") for name, topic in TF_TOPICS.items()},
+    }
+    return [
+        DeclareLaunchArgument(name, default_value=default, description=description)
+        for name, (default, description) in arguments.items()
+    ]
+
+
+def arguments_of(node: NodeLaunch) -> list[DeclareLaunchArgument]:
+    """Return a node's own arguments: parameter file, respawn, topics and parameters."""
+    respawn = DeclareLaunchArgument(
+        node.argument("respawn"),
+        default_value="false",
+        description=f"true: restart {node.executable} when it ends; false: end launch with it",
+    )
+    params_file = DeclareLaunchArgument(
+        node.argument("params_file"),
+        default_value=PathJoinSubstitution([CONFIG, node.params_file]),
+        description=f"parameters of {node.executable}",
+    )
+    topics = [
+        DeclareLaunchArgument(name, default_value=topic, description=f"topic used as {topic}")
+        for name, topic in node.topics.items()
+    ]
+    parameters = [
+        DeclareLaunchArgument(
+            node.argument(item.name),
+            default_value="",
+            description=f"{item.metadata['help']}; empty: as in the parameter file",
+        )
+        for item in parameters_of(node)
+    ]
+    return [params_file, respawn, *topics, *parameters]
+
+
+def parameters_of(node: NodeLaunch) -> list[dataclasses.Field[Any]]:
+    """Return the parameters that are launch arguments: `cameras` is one of all nodes."""
+    return [item for item in dataclasses.fields(node.config_type) if item.name != CAMERAS]
