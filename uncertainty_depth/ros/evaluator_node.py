@@ -105,7 +105,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             run.release()
 
     def _configured_run(self) -> EvaluatorRun:
-        """Return the run; raise `ConfigError` where there is none."""
+        """Return the run; raise `ConfigError` unless the node is configured."""
         run = self._run
         if run is None:
             raise ConfigError(f"the node is {self.state}; expected it to be configured")
@@ -172,10 +172,10 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
 
     def _facts(self) -> dict[str, object]:
         facts: dict[str, object] = {"state": self.state}
-        return facts if self._run is None else facts | self._run.facts()
+        return facts if self._run is None else facts | self._run.status.facts()
 
     def _problems(self) -> tuple[str, ...]:
-        of_run = () if self._run is None else self._run.problems()
+        of_run = () if self._run is None else self._run.status.problems()
         return (*self._watch.problems, *of_run)
 
     def close(self) -> str:

@@ -1,15 +1,13 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""All that the evaluator node holds while it is configured: the scores and who works on them."""
+"""A run of the evaluator node: scores messages on a thread of its own while it is configured."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from std_msgs.msg import String
@@ -20,7 +18,7 @@ from uncertainty_depth.evaluation.requirements import Requirement, requirements_
 from uncertainty_depth.messages.online_calibration import PREDICTION, read_info, status_values
 from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.records import Skipped
-from uncertainty_depth.ros.diagnostics import LATE_AFTER_S, Health
+from uncertainty_depth.ros.diagnostics import Health
 from uncertainty_depth.ros.evaluator_inputs import Step
 from uncertainty_depth.ros.evaluator_options import check_options, check_output, differ
 from uncertainty_depth.ros.evaluator_reports import EvaluatorReports
@@ -33,12 +31,11 @@ from uncertainty_depth.ros.model_description import held_out_rule, model_descrip
 from uncertainty_depth.ros.pooled_metrics import PooledMetrics
 from uncertainty_depth.ros.predictions import INFO_TOPIC
 from uncertainty_depth.ros.run_state import RunState
+from uncertainty_depth.ros.run_status import RunStatus
 from uncertainty_depth.ros.score_outputs import ScoreOutputs
 from uncertainty_depth.ros.worker import Worker
 
 LOG_EVERY_S = 5.0
-RECENT_FRAMES = 100
-COVERAGE = "uncertainty.coverage_"
 STREAMS_OF_PREDICTIONS = 3
 """Topics that share the queue with those of ground truth."""
 
@@ -50,6 +47,7 @@ class EvaluatorRun:
         config: parameters in use.
         live: the evaluation, and the messages that wait.
         reports: writes reports and states.
+        status: what the diagnostics say of the run.
         worker: queues messages and jobs.
     """
 
@@ -65,7 +63,7 @@ class EvaluatorRun:
 
         Args:
             node: whose clock, log and tf are used.
-            health: counts what becomes of frames.
+            health: counts scored and skipped frames.
             config: parameters at the start.
             outputs: where scores are published.
             source: returns what the report calls its source.
@@ -78,7 +76,6 @@ class EvaluatorRun:
         check_options(config)
         check_output(config)
         self.config = config
-        self._recent: deque[dict[str, float]] = deque(maxlen=RECENT_FRAMES)
         self._node = node
         self._health = health
         self._outputs = outputs
@@ -103,6 +100,7 @@ class EvaluatorRun:
             lambda: self.reports.model,
             lambda: self._requirements,
         )
+        self.status = RunStatus(health, self.live, self.worker, self._calibration, self._verdict)
 
     def on_timer(self) -> None:
         """Once a second: publish the pooled metrics, judge them, save the state of the run."""
@@ -111,7 +109,7 @@ class EvaluatorRun:
         self.worker.post(self.reports.save_state)
 
     def on_model(self, message: String) -> None:
-        """Take the description of the model that predicts, and what it was not given."""
+        """Store the model's description, and which depth it holds out for scoring."""
         try:
             description = model_description(message.data)
             rule = held_out_rule(description)
@@ -122,7 +120,7 @@ class EvaluatorRun:
         self.worker.post(partial(self.live.set_held_out, rule))
 
     def on_prediction_info(self, message: DiagnosticArray) -> None:
-        """Take the word of how a prediction was made."""
+        """Queue the description of how a prediction was made."""
         try:
             info = read_info(status_values(message.status, PREDICTION))
         except MessageError as error:
@@ -134,52 +132,12 @@ class EvaluatorRun:
         self.worker.post(partial(self._take, step))
 
     def _is_described(self) -> bool:
-        """Return whether a node tells how predictions are made."""
+        """Return whether a node publishes how predictions are made."""
         return self._node.count_publishers(self._node.resolve_topic_name(INFO_TOPIC)) > 0
 
     def reset(self) -> None:
         """Discard all scores and counts."""
         self.worker.call(self._reset).result()
-
-    def problems(self) -> tuple[str, ...]:
-        """Return sentences of what is wrong with the scores; requirements not met come last."""
-        apart_s = self.live.clocks_apart_s
-        topics = ground_truth_topics(self.config)
-        age_s = min(self._health.age(f"received.{topic}") for topic in topics)
-        warnings = tuple(self.live.geometry.warnings())
-        failures = self._verdict.failures
-        if apart_s is None or age_s > LATE_AFTER_S:
-            return (*warnings, *failures)
-        names = " or ".join(topics)
-        tolerance_s = self.config.max_time_difference
-        sentence = (
-            f"the stamps of {names} nearest to those of depth/image_rect are {apart_s:+.3f} s "
-            f"away, more than max_time_difference {tolerance_s} s: the clocks are apart (chrony, "
-            "PTP), or messages are lost"
-        )
-        return (*warnings, sentence, *failures)
-
-    def facts(self) -> dict[str, object]:
-        """Return what the diagnostics tell of this run."""
-        pairing = {f"pairing.{name}": count for name, count in self.live.pairing_counts.items()}
-        return {
-            **pairing,
-            "waiting": self.worker.waiting(),
-            "undecided": self.live.waiting,
-            **self._calibration.facts(),
-            **self._recent_coverage(),
-            **self._verdict.facts,
-        }
-
-    def _recent_coverage(self) -> dict[str, str]:
-        """Return the fraction of errors within their interval, over the last frames."""
-        frames = list(self._recent)
-        names = [name for name in (frames[-1] if frames else ()) if COVERAGE in name]
-        coverage = {}
-        for name in names:
-            mean = np.mean([frame[name] for frame in frames])
-            coverage[f"recent_{name.split('.', 1)[1]}"] = f"{mean:.3f}"
-        return coverage
 
     def finish(self) -> str:
         """Score what has arrived, write the report, return a summary line.
@@ -188,14 +146,14 @@ class EvaluatorRun:
             SourceError: the report cannot be written.
         """
         self.worker.call(partial(self._take, self.live.finish)).result()
-        written = self.reports.write_last(self.config)
+        report_text = self.reports.write_last(self.config)
         evaluation = self.live.evaluation
         counts = [f"{evaluation.evaluated} frames scored"]
         counts += [f"{count} {reason}" for reason, count in evaluation.skipped.items()]
-        return ", ".join(counts) + written
+        return ", ".join(counts) + report_text
 
     def release(self) -> None:
-        """End the threads; what waits is dropped."""
+        """End the threads and drop all queued messages."""
         self.reports.close()
         self.worker.stop()
         self._pooled.close()
@@ -255,25 +213,25 @@ class EvaluatorRun:
 
     def _reset(self) -> None:
         self.live.reset()
-        self._recent.clear()
+        self.status.recent.clear()
         self.reports.start_anew()
 
     def _take(self, step: Step) -> None:
-        """On the worker's thread: take in a message, and tell what it decided."""
+        """Process a message on the worker's thread, and publish the frames that it completes."""
         notes_before = len(self.live.camera_notes)
         for result in step():
-            self._tell(result)
+            self._publish(result)
         for note in self.live.camera_notes[notes_before:]:
             self._node.get_logger().warning(note)
 
-    def _tell(self, result: Scored | Skipped) -> None:
+    def _publish(self, result: Scored | Skipped) -> None:
         if isinstance(result, Scored):
             self._health.count("evaluated")
-            self._recent.append(result.metrics)
+            self.status.recent.append(result.metrics)
         else:
             self._health.count(f"skipped.{result.reason}")
         if not self._node.context.ok():
-            return  # shutting down: the report tells it
+            return  # shutting down: the report has the counts
         if isinstance(result, Scored):
             self._outputs.publish_frame(result, self.config)
             if not self.live.interpreter.without_size:
