@@ -20,7 +20,7 @@ NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 
 @contextmanager
 def replacing(path: Path | str) -> Iterator[Path]:
-    """Path of a temporary file beside `path`, same ending, that takes its place on leaving.
+    """Yield a temporary path beside `path`, with its ending, that replaces it on leaving.
 
     The content is on the disk before the name is, so no reader and no crash ever meets a part.
     Left with an exception, the temporary file is removed and `path` is as before.
@@ -58,7 +58,7 @@ def write_text(path: Path | str, text: str) -> None:
 
 @contextmanager
 def replacing_folder(folder: Path | str, owned: Sequence[str] = ()) -> Iterator[Path]:
-    """A new folder beside `folder` that takes its place on leaving, with all its files at once.
+    """Yield a new folder beside `folder` that replaces it on leaving, all files at once.
 
     Args:
         folder: need not exist.

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Where a model folder is; imports no torch, so that a wrong path is said at once."""
+"""Find a model folder without importing torch, so that a wrong path fails fast."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Resources(NamedTuple):
 
 
 def resources_of(pid: int | None = None) -> Resources | None:
-    """Return the resources of a process, this one by default; None where they are not told.
+    """Return the resources of a process, by default this one; None where they are unavailable.
 
     They are not told once the process has ended, or where there is no /proc.
     """

@@ -10,7 +10,7 @@ NAME = "demo"
 
 
 def model_path(folder: Path | str) -> Path:
-    """The model folder that is meant: "demo" is the shipped model, unless a model lies there."""
+    """Return the model folder: "demo" is the shipped model, unless such a folder exists."""
     path = Path(folder)
     is_here = (path / "model.json").exists()
     return SHIPPED_MODEL if str(path) == NAME and not is_here else path

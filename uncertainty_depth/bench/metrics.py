@@ -96,7 +96,7 @@ def _row(pixels: int, case: Case) -> Row:
 
 
 def _online(pixels: int) -> float:
-    """All pixels through the accumulator in frames, the per-image metrics included."""
+    """Accumulate all pixels frame by frame, the per-image metrics included."""
     whole = draw(pixels, seed=0)
     frames = []
     for start in range(0, pixels, FRAME):

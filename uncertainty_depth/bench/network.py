@@ -124,7 +124,7 @@ def _stacked(depths: list[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _alternate(runs: Runs, repetitions: int, device: torch.device) -> Mapping[str, np.ndarray]:
-    """Seconds of each run in each repetition, after one that is not counted."""
+    """Return the seconds of each run in each repetition, after one that is not counted."""
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for repetition in trange(repetitions + 1, desc="network", unit="round"):
         for name, call in runs.items():

@@ -41,7 +41,7 @@ def run(source: Source) -> Rates:
 
 
 def _timed(records: Iterator[object], spent: dict[str, float]) -> Iterator[Frame]:
-    """The frames among the records; the time to get each goes into `spent`."""
+    """Yield the frames among the records; add the time to read each to `spent`."""
     while True:
         start = time.perf_counter()
         record = next(records, None)

@@ -94,7 +94,7 @@ def _threads(count: int) -> Iterator[None]:
 
 
 def _alternate(rounds: int, *ways: Callable[[], object]) -> np.ndarray:
-    """(rounds, ways) seconds, after a round that is not counted."""
+    """Return (rounds, ways) seconds, after a round that is not counted."""
     seconds = []
     for _ in trange(rounds + 1, desc="training", unit="round"):
         seconds.append([_timed(way) for way in ways])
@@ -174,7 +174,7 @@ def _processes(rounds: int, network: NetworkConfig, frames: int) -> list[Row]:
 
 @contextmanager
 def _crew(network: NetworkConfig, frames: int) -> Iterator[list[Connection]]:
-    """Yield connections to processes that train for an epoch whenever they are told to."""
+    """Yield connections to processes that train for an epoch on request."""
     context = multiprocessing.get_context("spawn")
     connections = []
     processes = []

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Which map: each is fitted without one part of the frames and scored on it, for every part."""
+"""Choose the calibration map by cross-validation over parts of the frames."""
 
 from __future__ import annotations
 

@@ -119,12 +119,12 @@ def _refused(values: object, expected: str) -> MessageError:
 
 
 def constant(factor: float) -> Correction:
-    """Return the correction by one factor for every sigma."""
+    """Return a correction by the same factor for every sigma."""
     return Correction((math.log2(factor),) * len(KNOTS))
 
 
 def increasing(octaves: Floats) -> Correction:
-    """Return the correction near these log2 factors that increases with at least `MIN_SLOPE`.
+    """Return the correction nearest to these log2 factors whose slope is at least `MIN_SLOPE`.
 
     The mean of the running maximum and the running minimum from the other end, of what exceeds
     the minimal slope: both never decrease.

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Which correction of sigma is in force: the estimate's, within limits, or none without LiDAR."""
+"""Select the correction of sigma to apply: the latest estimate, within limits."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ class CorrectionInForce:
         self._lock = Lock()
 
     def receive(self, estimate: ReceivedEstimate) -> None:
-        """Take the newest estimate."""
+        """Store the newest estimate."""
         with self._lock:
             self._estimate = estimate
 
     def at(self, stamp_ns: int, sigma: str) -> InForce:
-        """Return the correction of a frame, which is the next one in time.
+        """Return the correction of the next frame in time.
 
         Args:
             stamp_ns: time of the frame, nanoseconds.
@@ -92,7 +92,7 @@ class CorrectionInForce:
         return self.last
 
     def widening(self, unfamiliarity: float | None) -> float:
-        """Return the factor by which sigma of the frame that `at` was just asked for is widened.
+        """Return the factor that widens sigma of the frame that `at` was last called for.
 
         It is the unfamiliarity where that is above 1. Once an estimate is in force, LiDAR tells
         how large sigma must be, and the widening ends, no faster than a correction may move:
@@ -136,7 +136,7 @@ class CorrectionInForce:
 def _problem(
     estimate: ReceivedEstimate | None, stamp_ns: int, sigma: str, config: OnlineCorrectionConfig
 ) -> str:
-    """Return why an estimate is not followed; empty where it is."""
+    """Return why an estimate is rejected; empty where it is accepted."""
     if estimate is None:
         return "no estimate has come; is an evaluator with LiDAR running?"
     if estimate.sigma != sigma:

@@ -42,7 +42,7 @@ class DataMonitor:
         self._lock = Lock()
 
     def add_sigma(self, raw_sigma_m: NDArray[np.floating]) -> None:
-        """Take in a raw sigma map, (H, W) metres; warns once after enough frames."""
+        """Add a raw sigma map, (H, W) metres; warns once after enough frames."""
         if self.fitted_to is None:
             return
         sigma = raw_sigma_m[::STEP, ::STEP]
@@ -57,7 +57,7 @@ class DataMonitor:
             self.notes()
 
     def notes(self) -> list[str]:
-        """Return a sentence if raw sigmas are unlike those fitted to, which is in the log then."""
+        """Return the warning that raw sigmas are unlike those fitted to, if it was logged."""
         if self.fitted_to is None or self._outside <= MAX_OUTSIDE * self._values:
             return []
         low, high = self.fitted_to.sigma_range_m

@@ -86,7 +86,7 @@ class OnlineEstimate:
     def add(
         self, stamp_ns: int, error: NDArray[np.floating], own_sigma: NDArray[np.floating]
     ) -> float:
-        """Take in a frame, and return the fraction that the estimate before it left uncovered.
+        """Add a frame; return the fraction of its errors that the former estimate left uncovered.
 
         Args:
             stamp_ns: its time, nanoseconds.

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Options of the calibration that goes on while the robot drives."""
+"""Options of the online calibration, which runs while the robot drives."""
 
 from __future__ import annotations
 

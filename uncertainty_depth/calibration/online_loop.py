@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Both ends of the loop without ROS: what published sigma would have covered on a recording."""
+"""Replay the online calibration on a recording without ROS."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LoopFrame(NamedTuple):
 
 
 class LoopRow(NamedTuple):
-    """What became of a frame.
+    """The correction and the coverage of a frame.
 
     Attributes:
         stamp_ns: its time, nanoseconds.

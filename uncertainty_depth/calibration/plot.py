@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A calibration as a plot: reliability before and after on frames not used, and the map."""
+"""Plot a calibration: its map, and reliability before and after on frames not used for fitting."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from uncertainty_depth.errors import ModelError
 
 @dataclass(frozen=True)
 class SigmaMap:
-    """A piecewise linear map from a raw sigma of 0 on; its last segment goes on.
+    """A piecewise linear map of raw sigma; its last segment extends to infinity.
 
     Strictly increasing: no two sigmas become equal, so metrics that only see their order (AUSE,
     AURG, Spearman) stay as they are.
@@ -80,7 +80,7 @@ class SigmaMap:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> SigmaMap:
-        """Read the map from what `model.json` holds; what else stands there is left alone.
+        """Read the map from its entry in `model.json`; other keys are ignored.
 
         Raises:
             ModelError: the values make no such map.

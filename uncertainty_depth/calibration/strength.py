@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What the size of sigma depends on besides the model: a calibration holds for it alone.
+"""The options that the size of sigma depends on: a calibration is valid for these values alone.
 
 The strength by which the methods without training disturb a network, and how the noise of samples
 is related: the variance of few stratified samples is larger than that of independent ones, and
@@ -37,7 +37,7 @@ RECORDED = (*STRENGTHS.values(), SAMPLING)
 
 
 def strength_of(method: str, config: PredictorConfig, passes: int) -> dict[str, float | str]:
-    """Return the options that sigma's size depends on, in use; none where it depends on none.
+    """Return the values in use of the options that sigma's size depends on; empty without any.
 
     Args:
         method: that predicts.

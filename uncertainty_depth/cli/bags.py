@@ -73,7 +73,7 @@ def _print_transform(lidar_to_camera: NDArray[np.float64]) -> None:
 
 
 def _check_geometry(source: Source, plot: Path) -> None:
-    """Plot the depth on the image, and print what the first frames say of the geometry."""
+    """Plot the depth on the image, and print the geometry check of the first frames."""
     from uncertainty_depth.data.checked_source import CheckedSource
     from uncertainty_depth.evaluation.overlay import write_overlay
     from uncertainty_depth.records import Frame

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The `calibrate` command: fit a map of sigma, report on it, and write it where it helps."""
+"""The `calibrate` command: fit a calibration of sigma, report on it, and save it if it helps."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def calibrate(arguments: argparse.Namespace) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Raise an error of this package where the arguments cannot be used."""
+    """Check the arguments and the model folder before any frame is read."""
     from uncertainty_depth.evaluation.report import check_folder
 
     if not arguments.source:
@@ -73,7 +73,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _opened(arguments: argparse.Namespace) -> tuple[Predictor, list[Source]]:
-    """Return the model with its raw sigma, and the sources as it sees them."""
+    """Return the uncalibrated predictor, and the sources with its sparse input split off."""
     from uncertainty_depth.completion.source import for_model
     from uncertainty_depth.data.checked_source import CheckedSource
     from uncertainty_depth.data.source import open_source
@@ -123,7 +123,7 @@ def _keep(
     calibration: Calibration,
     context: Context,
 ) -> None:
-    """Write the map into the model folder, unless it is worse than raw sigma."""
+    """Save the map to the model folder, unless it is worse than raw sigma."""
     from uncertainty_depth.calibration import report
     from uncertainty_depth.calibration.run import check
     from uncertainty_depth.model_folder.writing import set_calibration

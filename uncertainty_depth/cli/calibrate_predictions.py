@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""`calibrate` without a model: put any recorded confidence in metres, as a small JSON file."""
+"""`calibrate` without a model: fit a map from recorded confidence to metres, saved as JSON."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def check_model(arguments: argparse.Namespace) -> None:
 
 
 def _refuse_options_of_recorded(arguments: argparse.Namespace) -> None:
-    """Raise `ConfigError` where an option is given that a model's predictions do not take."""
+    """Raise `ConfigError` for options that only recorded predictions have."""
     defaults = to_mapping(PredictionConfig())
     for name, value in to_mapping(from_arguments(PredictionConfig, arguments)).items():
         if value != defaults[name]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def check_recorded(arguments: argparse.Namespace) -> None:
-    """Raise `ConfigError` where an option is of a model, or needs what is not recorded."""
+    """Raise `ConfigError` for options that only models have, or whose recording is missing."""
     if arguments.model:
         raise ConfigError(
             f"model is {str(arguments.model)!r}, but {arguments.source} has its own predictions; "

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The `familiarity` command: what frames a model knows, so that it can tell others."""
+"""The `familiarity` command: measure the training frames, so that unlike frames are detected."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from uncertainty_depth.shipped_model import model_path
 
 
 def familiarity(arguments: argparse.Namespace) -> None:
-    """Compute from its training frames what a model is familiar with; new models have it."""
+    """Compute the familiarity of a model from its training frames; new models have it already."""
     from uncertainty_depth.data.source import open_source
     from uncertainty_depth.model_folder.folder import read
     from uncertainty_depth.training.familiarity import add_familiarity

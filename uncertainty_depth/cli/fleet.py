@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""`evaluate` of several sources: one worker a source, and one report over all of them."""
+"""`evaluate` of several sources: one worker per source, and one report over all of them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MAX_NAMED_FAILURES = 3
 
 
 def evaluate_fleet(arguments: argparse.Namespace) -> None:
-    """Score every source in a worker of its own, and write one report over all of them.
+    """Score every source in its own worker, and write one report over all of them.
 
     What is done is kept: the same command goes on with the rest.
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Commands that measure, repeat experiments and try everything out."""
+"""The commands bench, experiment, demo and soak."""
 
 from __future__ import annotations
 

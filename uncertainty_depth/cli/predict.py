@@ -46,7 +46,7 @@ def predict(arguments: argparse.Namespace) -> None:
 
 
 def export(arguments: argparse.Namespace) -> None:
-    """Write a model as ONNX graphs: what samples share, and what each has of its own."""
+    """Export a model as ONNX graphs: the shared trunk, and the branch of each sample."""
     check_location(model_path(arguments.model))
     from uncertainty_depth.engines.export import export as export_graphs
 

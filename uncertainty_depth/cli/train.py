@@ -47,7 +47,7 @@ def train(arguments: argparse.Namespace) -> None:
 
 
 def _open_source(notations: list[str], options: SourceConfig, before: Before | None) -> Source:
-    """Return the sources as one; those of the training that is resumed where none is given."""
+    """Return the sources as one; with --resume and no source those of the original run."""
     from uncertainty_depth.data.checked_source import CheckedSource
     from uncertainty_depth.data.joined_source import JoinedSource
     from uncertainty_depth.data.source import NAME_SEPARATOR, open_source
@@ -68,7 +68,7 @@ def _begun(output: Path) -> Before | None:
 
 
 def _default_options(arguments: argparse.Namespace, before: Before | None) -> dict[str, Any]:
-    """Return the options that are not given: recorded, of the model to fine-tune, or its own."""
+    """Return defaults of the options: of the resumed run, the model to fine-tune, or the usual."""
     from uncertainty_depth.model_folder.folder import read
     from uncertainty_depth.pretrained.own_options import own_options_of
     from uncertainty_depth.training.fine_tuning import defaults_of

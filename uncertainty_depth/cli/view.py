@@ -47,7 +47,7 @@ def _live(arguments: argparse.Namespace, recorder: Recorder) -> int:
 
 
 def _recorded(arguments: argparse.Namespace, recorder: Recorder) -> int:
-    """Show every frame; the first Ctrl-C ends it after the frame at hand."""
+    """Show every frame; the first Ctrl-C stops after the current frame."""
     from uncertainty_depth.evaluation.evaluation import Evaluation
 
     evaluation = Evaluation(from_arguments(EvaluationConfig, arguments))
@@ -100,7 +100,7 @@ def _predicted_frames(
 
 
 def _notes(source: str, evaluation: Evaluation) -> str:
-    """Return what is shown as Markdown: the source, and the frames that are left out."""
+    """Return notes as Markdown: the source, and the skipped frames by reason."""
     lines = [f"**{source}**", ""]
     for reason, count in evaluation.skipped.most_common():
         lines.append(f"- {count} frames not scored ({reason}): {evaluation.first_skips[reason]}")

@@ -21,7 +21,7 @@ from uncertainty_depth.records import Frame, Skipped
 
 
 class CompletingPredictor(Protocol):
-    """Protocol of a predictor that says which sparse depth its model takes."""
+    """Protocol of a predictor with the property `sparse_input`."""
 
     @property
     def sparse_input(self) -> SparseInput | None:
@@ -43,7 +43,7 @@ class CompletionSource:
     """
 
     def __init__(self, source: Source, sparse_input: SparseInput, config: HeldOutConfig) -> None:
-        """Split what `source` yields as the model's sparse input and the options say."""
+        """Split each frame's depth into sparse input and held-out ground truth."""
         check_scorable(config)
         self.name = source.name
         self._source = source

@@ -138,7 +138,7 @@ class BagSource:
         return sorted(set(chain.from_iterable(lidar.transform_topics for lidar in lidars)))
 
     def _note_registration(self, topics: Topics, image_frame: str, maps: Sequence[Any]) -> None:
-        """Note what is taken for granted of a depth image as ground truth."""
+        """Add a note where a depth image is assumed to be registered to the camera."""
         if self._config.fixed_frame:
             self.recording.note(
                 f"fixed_frame {self._config.fixed_frame!r} is not used: the ground truth is "

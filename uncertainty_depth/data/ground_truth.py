@@ -166,7 +166,7 @@ class DepthImageGroundTruth:
     unmatched_reason = "no_ground_truth_image_within_max_time_difference"
 
     def __init__(self, rectifier: Rectifier | None) -> None:
-        """`rectifier`: of the camera images; None where they are taken as they are."""
+        """Keep the rectifier of the camera images; None where they are used as recorded."""
         self._rectifier = rectifier
 
     def read(

@@ -124,11 +124,11 @@ class KittiSource:
         self._config = config
 
     def __len__(self) -> int:
-        """Images in the drive."""
+        """Return the number of images in the drive."""
         return len(self._drive.names)
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
-        """Each image once, in order."""
+        """Yield each image once, in order."""
         return map(self._record, range(len(self)))
 
     def _record(self, index: int) -> Frame | Skipped:
@@ -212,7 +212,7 @@ def _stamps(path: Path, names: list[str]) -> list[int]:
 
 
 def _nanoseconds(line: str) -> int:
-    """`2011-09-26 13:02:25.964389445`, taken as UTC, in nanoseconds since 1970."""
+    """Return nanoseconds since 1970 of a text such as `2011-09-26 13:02:25.964389445`, as UTC."""
     date, _, fraction = line.strip().partition(".")
     seconds = int(
         datetime.strptime(date, "%Y-%m-%d %H:%M:%S").replace(tzinfo=timezone.utc).timestamp()

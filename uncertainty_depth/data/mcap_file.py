@@ -72,7 +72,7 @@ class McapFile:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing is held open between iterations."""
+        """Do nothing: no file is open between iterations."""
 
     def messages(
         self, connections: Collection[McapConnection]
@@ -154,7 +154,7 @@ class McapFile:
         return self._contents(chunk, index.chunk_start_offset)
 
     def _streamed(self, channels: Collection[int]) -> Iterator[Message]:
-        """Messages in the order of the file."""
+        """Yield messages in the order of the file."""
         for record in self._records():
             if isinstance(record, Message) and record.channel_id in channels:
                 yield record
@@ -185,19 +185,19 @@ class McapFile:
 
 
 def begins_as_mcap(path: Path) -> bool:
-    """Whether the file starts with MCAP's magic, or with as much of it as there is."""
+    """Return whether the file starts with MCAP's magic, or with as much of it as there is."""
     with path.open("rb") as file:
         return MAGIC.startswith(file.read(len(MAGIC)))
 
 
 def ends_as_mcap(path: Path) -> bool:
-    """Whether the file ends with MCAP's magic, and has another at its beginning."""
+    """Return whether the file ends with MCAP's magic, and has another at its beginning."""
     size = path.stat().st_size
     return size >= 2 * len(MAGIC) and _tail(path, len(MAGIC)) == MAGIC
 
 
 def read_summary(path: Path) -> Summary | None:
-    """The index at the end of an MCAP file; None where there is none that can be read."""
+    """Return the index at the end of an MCAP file; None where none can be read."""
     with path.open("rb") as file:
         try:
             return make_reader(file).get_summary()
@@ -206,7 +206,7 @@ def read_summary(path: Path) -> Summary | None:
 
 
 def index_checksum_holds(path: Path) -> bool:
-    """Whether the summary section has the checksum that its footer says, or none."""
+    """Return whether the summary section has the checksum in its footer, or none."""
     footer = _footer(path)
     if footer is None:
         return True
@@ -216,7 +216,7 @@ def index_checksum_holds(path: Path) -> bool:
 
 
 def data_checksum_holds(path: Path) -> bool:
-    """Whether the data section has the checksum that the record behind it says, or none."""
+    """Return whether the data section has the checksum in the record behind it, or none."""
     footer = _footer(path)
     if footer is None:
         return True
@@ -231,7 +231,7 @@ def data_checksum_holds(path: Path) -> bool:
 
 
 def _footer(path: Path) -> tuple[int, int] | None:
-    """Where the summary section begins and its checksum, each 0 where there is none."""
+    """Return the start and the checksum of the summary section, each 0 where there is none."""
     tail = _tail(path, _FOOTER.size)
     if len(tail) < _FOOTER.size:
         return None
@@ -246,7 +246,7 @@ def _tail(path: Path, size: int) -> bytes:
 
 
 def _checksum(path: Path, start: int, end: int) -> int:
-    """CRC-32 of the bytes from `start` to `end`."""
+    """Return the CRC-32 of the bytes from `start` to `end`."""
     checksum = 0
     with path.open("rb") as file:
         file.seek(min(start, end))

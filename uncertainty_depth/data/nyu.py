@@ -60,11 +60,11 @@ class NyuSource:
         self._names = sorted(chain.from_iterable(_read_split(folder, name) for name in splits))
 
     def __len__(self) -> int:
-        """Images in the split."""
+        """Return the number of images in the split."""
         return len(self._names)
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
-        """Each image of the split once, in the order of the official index."""
+        """Yield each image of the split once, in the order of the official index."""
         return map(self._frame, self._names)
 
     def _frame(self, name: str) -> Frame | Skipped:

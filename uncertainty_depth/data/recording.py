@@ -68,7 +68,7 @@ class Recording:
 
     @contextmanager
     def open(self) -> Iterator[OpenRecording]:
-        """Open the files, each time anew. Raises `SourceError` where that fails."""
+        """Open the files; raises `SourceError` where that fails."""
         with ExitStack() as stack:
             try:
                 readers = [stack.enter_context(make()) for make in self._make_readers]
@@ -128,7 +128,7 @@ class OpenRecording:
         yield from heapq.merge(*streams, key=lambda record: record.log_ns)
 
     def first(self, topic: str) -> Any | None:
-        """The first message on `topic` that can be read, None where there is none."""
+        """Return the first message on `topic` that can be read; None where there is none."""
         return next(
             (message for _, message in self.messages([topic]) if message is not None), None
         )
@@ -182,14 +182,14 @@ def _typestore(is_ros1: bool) -> Any:
 
 
 def _hint(problem: str) -> str:
-    """What to do about a file that looks as if it was cut off: of SQLite, or of ROS 1."""
+    """Return what to do about a file that looks truncated: of SQLite, or of ROS 1."""
     if "malformed" in problem:
         return "; was it cut off?"
     return "; was it cut off? `rosbag reindex` may mend it" if "Bag index" in problem else ""
 
 
 def _losses(file: McapFile) -> list[str]:
-    """A sentence on each way in which an MCAP file is damaged."""
+    """Return a sentence for each way in which an MCAP file is damaged."""
     name = file.path.name
     messages = sum(connection.msgcount for connection in file.connections)
     chunks = len(file.damaged_chunks)

@@ -36,10 +36,10 @@ class Source(Protocol):
         """Sentences about what was lost or assumed, complete after an iteration."""
 
     def __len__(self) -> int:
-        """Camera frames expected: exact where the source knows it, else an estimate."""
+        """Return the expected number of camera images: exact where the source knows it."""
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
-        """Each camera image exactly once, as a frame or as the reason why it is none."""
+        """Yield each camera image exactly once, as a frame or as the reason for its loss."""
 
 
 def open_source(notation: str, config: SourceConfig) -> Source:
@@ -155,7 +155,7 @@ def _synthetic(rest: str, config: SourceConfig) -> Source:
 
 
 def _options(text: str) -> dict[str, object]:
-    """`worlds=4,noise=0.5` as typed values of `SynthesisConfig`."""
+    """Return typed values of `SynthesisConfig` from a text such as `worlds=4,noise=0.5`."""
     values: dict[str, object] = {}
     for part in filter(None, text.split(",")):
         key, equals, value = part.partition("=")

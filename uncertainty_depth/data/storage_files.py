@@ -58,7 +58,7 @@ class StorageFiles:
 
 
 def _listed_files(metadata: Path) -> list[str]:
-    """The files that the metadata lists, where each can be read by itself; else none.
+    """Return the files that the metadata lists, where each can be read by itself; else none.
 
     rosbags reads the others through the metadata: bags of compressed files or messages, and of
     versions and storages that it refuses with a sentence.
@@ -93,5 +93,5 @@ def _maker(path: Path) -> Callable[[], Any]:
 
 
 def _natural_order(path: Path) -> list[int | str]:
-    """bag_10.mcap after bag_9.mcap."""
+    """Return a key that sorts bag_10.mcap after bag_9.mcap."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)]

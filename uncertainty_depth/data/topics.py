@@ -91,7 +91,7 @@ class TopicChooser:
         self._is_predicted = is_predicted
 
     def choose(self) -> Topics:
-        """The topics.
+        """Return the topics to read.
 
         Raises:
             SourceError: one is missing or ambiguous; it names the candidates, or all topics.
@@ -115,13 +115,13 @@ class TopicChooser:
         return Topics(image, info, lidars, depth_image)
 
     def unused_depth_images(self, topics: Topics) -> list[str]:
-        """Depth images that could be the ground truth, where the LiDAR is it by default."""
+        """Return depth images that could be ground truth, where the LiDAR is used by default."""
         if self._config.lidar_topic or topics.depth_image:
             return []
         return self._images(depth=True, besides=topics.image)
 
     def _image(self) -> str:
-        """The topic of the depth to score, else of the camera image."""
+        """Return the topic of the depth to score, else of the camera image."""
         predictions = self._predictions
         if predictions.depth_topic:
             self._check(predictions.depth_topic, IMAGE, "depth_topic")
@@ -152,7 +152,7 @@ class TopicChooser:
             )
 
     def _ground_truth(self, image: str) -> tuple[tuple[str, ...], str]:
-        """The LiDAR topics and the depth image topic, one of them empty."""
+        """Return the LiDAR topics and the depth image topic, one of them empty."""
         config = self._config
         if config.ground_truth_topic:
             self._check(config.ground_truth_topic, IMAGE, "ground_truth_topic")
@@ -192,7 +192,7 @@ class TopicChooser:
         return self._only(candidates, "camera info", "--camera-info-topic")
 
     def _images(self, depth: bool, besides: str = "") -> list[str]:
-        """Image topics with depth or without, each in one transport: raw where it is there."""
+        """Return image topics with or without depth, each in one transport: raw where recorded."""
         others = {without_transport(besides), self._predictions.confidence_topic}
         return [
             name
@@ -234,7 +234,7 @@ class TopicChooser:
 
 
 def transform_topics(topics: Mapping[str, Topic], name: str = "tf_static") -> list[str]:
-    """The topics of fixed transforms, or with `name` tf of moving ones, in whatever namespace."""
+    """Return the topics of fixed, or with `name` tf of moving transforms, in any namespace."""
     return sorted(
         topic
         for topic, about in topics.items()
@@ -243,14 +243,14 @@ def transform_topics(topics: Mapping[str, Topic], name: str = "tf_static") -> li
 
 
 def without_transport(name: str) -> str:
-    """The topic that image_transport makes `name` from: its name without /compressed."""
+    """Return the topic that image_transport derives `name` from: without /compressed."""
     for suffix in TRANSPORTS:
         name = name.removesuffix(suffix)
     return name
 
 
 def _raw_first(names: list[str]) -> list[str]:
-    """One transport of each image: raw where it is there."""
+    """Return one transport of each image: raw where it is recorded."""
     by_image: dict[str, str] = {}
     for suffix in ("", *TRANSPORTS):
         for name in names:

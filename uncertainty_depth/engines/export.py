@@ -78,7 +78,7 @@ def export(folder: Path | str, output: Path, method: str = "") -> list[Path]:
 
 
 class _Graphs(NamedTuple):
-    """The graphs of all members: files by name, and what `graphs.json` says of each."""
+    """The graphs of all members: files by name, and the content of `graphs.json`."""
 
     files: dict[str, bytes]
     members: list[dict[str, Any]]

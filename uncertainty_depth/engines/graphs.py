@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The two graphs of a network, as ONNX: what all samples share, and what each has of its own.
+"""The two ONNX graphs of a network: the shared trunk, and the branch that every sample repeats.
 
 The trunk maps an image to tensors, the branches map these to depth and scale. With dropout the
 branches also take the noise, so that every engine drops the same units as torch does.

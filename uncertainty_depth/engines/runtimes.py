@@ -126,7 +126,7 @@ class OnnxRuntime:
         self.description = f"ONNX Runtime {self._version} on {place} in {self.precision}"
 
     def compile(self, graph: Graph) -> Compiled:
-        """See `Engine`. Which provider took the graph, it says itself: the rest may be missing."""
+        """See `Engine`; names the provider that accepted the graph."""
         import onnxruntime
 
         session = onnxruntime.InferenceSession(graph.onnx, self._options, self._providers)

@@ -73,7 +73,7 @@ class Bootstrap:
 
     @property
     def few(self) -> bool:
-        """Return whether there are too few blocks for a reliable interval."""
+        """Return whether the blocks are too few for a reliable interval."""
         return self.blocks < ENOUGH_BLOCKS
 
     def sums(self, name: str) -> Floats:

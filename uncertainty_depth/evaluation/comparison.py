@@ -85,7 +85,7 @@ class Row:
 
 @dataclass(frozen=True)
 class FrameRow:
-    """A frame that one report is worst in: its name, and the metric in each report."""
+    """A frame on which one report is worst: its name, and the metric in each report."""
 
     frame: str
     values: tuple[float, ...]
@@ -93,7 +93,7 @@ class FrameRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` finds.
+    """The result of `compare`.
 
     Attributes:
         reports: in the order given; the first is the reference.

@@ -30,7 +30,7 @@ def checks(
     model: Mapping[str, Any],
     trained_on: Sequence[str] | None,
 ) -> list[Check]:
-    """Return all checks of the domain, grey where model or data do not say."""
+    """Return all checks of the domain, grey where model or data lack the information."""
     training_camera = training_camera_of(model)
     results = [_depth_range_check(estimates, _depth_range(model, cameras))]
     for name, label in CAMERA_NAMES.items():

@@ -27,7 +27,7 @@ Row = dict[str, float]
 
 
 class DepthPredictor(Protocol):
-    """Protocol of what predicts depth and sigma, such as `inference.predictor.Predictor`."""
+    """Protocol of a predictor of depth and sigma, such as `inference.predictor.Predictor`."""
 
     def predict(
         self, image: NDArray[np.uint8], stamp_ns: int, camera: Camera | None = None
@@ -110,7 +110,7 @@ def _scoring_step(
     evaluation: Evaluation,
     sinks: Iterable[Sink],
 ) -> Callable[[], Row | None]:
-    """Predict a record, and return what is left to be done with it."""
+    """Predict a record, and return the step that scores it."""
     if isinstance(record, Skipped):
         return partial(evaluation.skip, record)
     return partial(_score, record, predict_frame(predictor, record), evaluation, sinks)

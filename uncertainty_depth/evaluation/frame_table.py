@@ -43,7 +43,7 @@ class FrameRows:
         return self
 
     def rows(self) -> FrameRows:
-        """Return these rows: in a copy of an evaluation they stand in for its table."""
+        """Return these rows: in a copy of an evaluation they replace its table."""
         return self
 
     def column(self, name: str) -> list[float]:

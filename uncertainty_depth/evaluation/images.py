@@ -43,7 +43,7 @@ def _table(colors: str) -> NDArray[np.uint8]:
 
 
 def thicken(values: NDArray[np.floating], size: int = 3) -> NDArray[np.floating]:
-    """Return a sparse map with each known pixel enlarged to `size` x `size` pixels.
+    """Return a sparse map with each valid pixel enlarged to `size` x `size` pixels.
 
     Known pixels keep their value; an unknown one takes the smallest value around it. A map with
     more than the fraction `SPARSE` of its pixels known is returned unchanged.

@@ -74,7 +74,7 @@ class LogBins:
         return np.concatenate((ends, weights, 0 * ends), axis=-1)
 
     def fractions_below(self, counts: Floats, values: Floats) -> Floats:
-        """Return the fraction of each histogram at or below its own values, to one bin.
+        """Return the fraction of each histogram at or below its values, to a bin's width.
 
         Args:
             counts: (R, number) histograms.

@@ -118,7 +118,7 @@ def _model_of(report: SavedReport) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Part:
-    """What the report over all sources says of one."""
+    """One source in the report over all sources."""
 
     source: str
     notes: tuple[str, ...]
@@ -160,7 +160,7 @@ def _context(first: SavedReport, parts: Sequence[_Part], notes: Sequence[str]) -
 
 
 def _by_source(sentences: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the sentences of all sources; those that not all share begin with their source."""
+    """Return the sentences of all sources, prefixed by their source unless all share them."""
     first, *others = sentences.values()
     in_all = set(first).intersection(*others)
     shared = [sentence for sentence in first if sentence in in_all]

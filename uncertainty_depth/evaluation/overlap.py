@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Work ahead of a loop and behind it, on a thread each, in the order of the loop.
+"""Overlap reading and scoring with a loop, each on its own thread, in the loop's order.
 
 NumPy, OpenCV and torch let other threads run while they compute, so a loop over frames takes as
 long as its slowest part. A few frames at most are in flight: memory stays bounded.
@@ -41,7 +41,7 @@ def read_ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
 
 
 class Behind(Generic[Item]):
-    """Does steps one after the other on a thread of its own, at most `BEHIND` late.
+    """Runs steps in order on its own thread, at most `BEHIND` of them late.
 
     On leaving the context all steps are done; after an exception those that wait are dropped.
 
@@ -55,7 +55,7 @@ class Behind(Generic[Item]):
         self._waiting: deque[Future[Item]] = deque()
 
     def add(self, step: Callable[[], Item]) -> None:
-        """Do a step soon; raise what an earlier one raised."""
+        """Queue a step; raise the exception of an earlier one."""
         while len(self._waiting) >= BEHIND or (self._waiting and self._waiting[0].done()):
             self.latest = self._waiting.popleft().result()
         self._waiting.append(self._thread.submit(step))
@@ -79,7 +79,7 @@ class Behind(Generic[Item]):
 
 
 class AtOnce(Generic[Item]):
-    """Does steps where they are added: `Behind` without a thread, to be compared with it."""
+    """Runs steps immediately: `Behind` without a thread, as its reference."""
 
     latest: Item | None = None
 
@@ -91,7 +91,7 @@ class AtOnce(Generic[Item]):
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Leave nothing to be done."""
+        """Do nothing: no step is queued."""
 
 
 def _nothing() -> None:

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Limits of metrics, such as `ause.rmse<=0.2`, and whether an evaluation keeps them."""
+"""Limits of metrics, such as `ause.rmse<=0.2`, and whether an evaluation meets them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Outcome:
 
 
 def requirements_of(config: RequirementConfig) -> tuple[Requirement, ...]:
-    """Return the requirements of the options: those of the file, then those given one by one.
+    """Return the requirements of the options: those of the file first.
 
     Raises:
         ConfigError: one cannot be read, or names no metric.

@@ -28,11 +28,11 @@ class ScaleDrift:
     """Sums over the logarithms of the frames' scales, in the order of the frames."""
 
     def __init__(self, sums: NDArray[np.float64] | None = None) -> None:
-        """Start without frames, or go on from the sums of an earlier run."""
+        """Start without frames, or continue from the sums of an earlier run."""
         self.sums = np.zeros(len(SUMS)) if sums is None else sums.copy()
 
     def add(self, scale: float) -> None:
-        """Take in the scale of the next frame; one that is not positive and finite has none."""
+        """Add the scale of the next frame; values that are not positive and finite are ignored."""
         if not (math.isfinite(scale) and scale > 0):
             return
         log = math.log(scale)

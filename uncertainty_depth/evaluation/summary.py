@@ -86,7 +86,7 @@ def row(summary: Mapping[str, Any], key: str) -> tuple[float, dict[str, float]]:
 
 
 def method_text(summary: Mapping[str, Any], key: str) -> str:
-    """Return the metric `key` of the predicted sigma as text, or that sigma has no unit for it."""
+    """Return the metric `key` of the predicted sigma as text; "no unit" for sizes without one."""
     if summary["without_size"] and is_sized(key):
         return NO_UNIT
     return f"{row(summary, key)[0]:.4f}"

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""How unlike the training's the scored frames are, and its check in the verdict."""
+"""The unfamiliarity of the scored frames, and its check in the verdict."""
 
 from __future__ import annotations
 

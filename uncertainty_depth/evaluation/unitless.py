@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A sigma without a unit ranks the pixels: its metrics of size are not numbers."""
+"""Metrics of a sigma without a unit: it ranks pixels, and its metrics of size are NaN."""
 
 from __future__ import annotations
 

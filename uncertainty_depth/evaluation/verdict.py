@@ -123,7 +123,7 @@ def facts(verdict: Verdict) -> dict[str, str]:
 
 
 def nothing_scored(evaluation: Evaluation) -> str:
-    """Return why there is nothing to judge."""
+    """Return the reason why no frame was scored."""
     reasons = ", ".join(f"{count} {reason}" for reason, count in evaluation.skipped.items())
     return f"no frame could be scored: {reasons or 'none was read'}"
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The folder of a fleet's evaluation: what is done, what failed, and where each report lies.
+"""The folder of a fleet's evaluation: finished, failed and pending sources, and their reports.
 
 `fleet.json` holds the options that every source is scored with. For each source `sources/` has the
 folder NAME of its report, NAME.json on how it ended, and NAME.log with what its worker printed.
@@ -41,16 +41,16 @@ class Job:
 
     @property
     def outcome_file(self) -> Path:
-        """File that says how it ended."""
+        """File with the outcome of the job."""
         return self.folder.with_name(f"{self.folder.name}.json")
 
     @property
     def log_file(self) -> Path:
-        """File with what its worker printed."""
+        """File with the output of its worker."""
         return self.folder.with_name(f"{self.folder.name}.log")
 
     def finish(self, failure: str = "") -> None:
-        """Record that the source is scored, or the sentence that says why it is not."""
+        """Record that the source is scored, or the sentence of its error."""
         outcome = {
             "source": self.source,
             "state": FAILED if failure else DONE,
@@ -60,7 +60,7 @@ class Job:
         strict_json.write(self.outcome_file, outcome)
 
     def outcome(self) -> Mapping[str, Any]:
-        """Return how it ended; empty if it did not."""
+        """Return the outcome; empty while there is none."""
         try:
             outcome = json.loads(self.outcome_file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -122,7 +122,7 @@ def _check_options(path: Path, options: Mapping[str, Any]) -> None:
 
 
 def _name(source: str) -> str:
-    """Return a folder name that people recognise and no two sources share."""
+    """Return a readable and unique folder name of a source."""
     digest = hashlib.sha256(source.encode()).hexdigest()[:8]
     readable = re.sub(r"[^\w.-]+", "_", source).strip("._")[-MAX_NAME:]
     return f"{readable}-{digest}"

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Score sources in processes of this machine, one process a source.
+"""Score sources in processes of this machine, one process per source.
 
 A process of its own keeps a damaged source from harming the others, whatever it does to the
 process, and gives its memory back. Starting it costs seconds; a bag takes minutes.
@@ -78,7 +78,7 @@ def run(
 
 
 def score(work: Work, source: str, folder: Path) -> str:
-    """Run the work; return the sentence that says why it failed, empty if it did not.
+    """Run the work; return the sentence of its error, empty without one.
 
     Raises:
         KeyboardInterrupt: it was interrupted.

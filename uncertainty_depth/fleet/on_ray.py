@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Score sources on a Ray cluster: one task a source, done again where its node dies.
+"""Score sources on a Ray cluster: one task per source, repeated where its node dies.
 
 Nodes read sources and model from where the driver does, a file system that they share, and send
 the files of the report back; they write nothing that is kept.

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The table of an evaluation of several sources: a row a source, the worst first."""
+"""The table of an evaluation of several sources: one row per source, the worst first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 
 def rows_of(jobs: Sequence[Job], folder: Path) -> list[Row]:
-    """Return a row a source: failed ones first, then those without a frame, then by CRPS.
+    """Return one row per source: failed ones first, then those without a frame, then by CRPS.
 
     Without CRPS, for a sigma without a unit, by abs_rel.
 

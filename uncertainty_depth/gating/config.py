@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Options of what is made from sigma."""
+"""Options of the maps and clouds that are derived from sigma."""
 
 from __future__ import annotations
 

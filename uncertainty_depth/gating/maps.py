@@ -12,7 +12,7 @@ from uncertainty_depth.gating.config import GatingConfig
 def confident_pixels(
     depth_m: NDArray[np.float32], sigma_m: NDArray[np.float32], config: GatingConfig
 ) -> NDArray[np.bool_]:
-    """Return where sigma is known and exceeds neither limit, (H, W).
+    """Return where sigma is finite and within both limits, (H, W).
 
     Args:
         depth_m: (H, W) metres, NaN where unknown.

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""All that is made from the depth and sigma of one frame, each part at most once."""
+"""Maps and clouds derived from depth and sigma of one frame, each computed at most once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from uncertainty_depth.geometry.point_cloud import organised_points, positions, 
 
 
 class SigmaProducts:
-    """Gated and bounded maps and clouds of one frame, computed when they are asked for.
+    """Gated and bounded maps and clouds of one frame, computed on first access.
 
     What several of them need is computed once: the gate, and the points of every pixel.
     """
@@ -29,7 +29,7 @@ class SigmaProducts:
         camera: Camera | None = None,
         image: NDArray[np.uint8] | None = None,
     ) -> None:
-        """Keep what the products are made from; nothing is computed yet.
+        """Store the prediction and its camera; nothing is computed yet.
 
         Args:
             depth_m: (H, W) metres, NaN where unknown.
@@ -48,7 +48,7 @@ class SigmaProducts:
 
     @property
     def has_points(self) -> bool:
-        """Whether there are clouds: the camera is known and calibrated."""
+        """Whether there are clouds: the camera is calibrated."""
         return self._camera is not None and bool(self._camera.intrinsics[0, 0] > 0)
 
     @cached_property

@@ -48,7 +48,7 @@ class Edges(NamedTuple):
 def alignment(
     image: NDArray[np.uint8], depth_m: NDArray[np.floating], rotations: tuple[float, ...]
 ) -> NDArray[np.float32] | None:
-    """Edge strength of the image at the depth edges, for each rotation and shift of the depth.
+    """Return the image's edge strength at the depth edges, by rotation and shift of the depth.
 
     Args:
         image: (H, W, 3) uint8 RGB.
@@ -74,17 +74,17 @@ def alignment(
 
 
 def reduction(width: int) -> float:
-    """Pixels of an image of this width to a pixel of the reduced one."""
+    """Return the factor by which an image of this width is reduced."""
     return max(1.0, width / WORKING_WIDTH)
 
 
 def reduced_image(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """(h, w, 3): the image at `WORKING_WIDTH` at most."""
+    """Return the image at `WORKING_WIDTH` at most, (h, w, 3)."""
     return cv2.resize(image, _reduced_size(image.shape[:2])[::-1], interpolation=cv2.INTER_AREA)
 
 
 def reduced_depth(depth_m: NDArray[np.floating]) -> NDArray[np.float32]:
-    """(h, w) float32 of the same size: the nearest depth that falls into each pixel, or NaN."""
+    """Return the nearest depth in each pixel of the reduced image, (h, w) float32, or NaN."""
     height, width = _reduced_size(depth_m.shape)
     rows, columns = np.nonzero(np.isfinite(depth_m) & (depth_m > 0))
     nearest = np.full((height, width), np.inf, np.float32)
@@ -95,7 +95,7 @@ def reduced_depth(depth_m: NDArray[np.floating]) -> NDArray[np.float32]:
 
 
 def image_edges(image: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """(H, W) float32: gradient relative to its local mean, blurred; of mean 0 and deviation 1."""
+    """Return the blurred gradient relative to its local mean, (H, W), mean 0 and deviation 1."""
     grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32)
     smooth = _blurred(grey, 1.0)
     across = cv2.Sobel(smooth, cv2.CV_32F, 1, 0)
@@ -108,7 +108,7 @@ def image_edges(image: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def depth_edges(depth_m: NDArray[np.float32]) -> Edges:
-    """The foreground points of a depth image at depth discontinuities.
+    """Return the foreground points of a depth image at depth discontinuities.
 
     In a window with `NEIGHBOURS` depths on average the inverse depth 1/z of a point is compared
     with the mean of the largest and the smallest: the same on a plane, larger at an outline.
@@ -130,7 +130,7 @@ def depth_edges(depth_m: NDArray[np.float32]) -> Edges:
 
 
 def row_density(depth_m: NDArray[np.floating]) -> float:
-    """Fraction of the reduced image's rows, where there is depth, that a LiDAR's ring lies in.
+    """Return the fraction of the reduced image's rows with depth that a LiDAR's ring crosses.
 
     Rings far apart look alike when they are shifted by their distance: they are 1 over this apart.
     """
@@ -142,13 +142,13 @@ def row_density(depth_m: NDArray[np.floating]) -> float:
 
 
 def _density(mask: NDArray[Any], valid: NDArray[np.bool_]) -> float:
-    """The median over the known pixels of the fraction of `mask` around them."""
+    """Return the median over the valid pixels of the fraction of `mask` around them."""
     size = (DENSITY_WINDOW, DENSITY_WINDOW)
     return float(np.median(cv2.boxFilter(mask.astype(np.float32), -1, size)[valid]))
 
 
 def _rotated(edges: Edges, degrees: float, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """(H, W): the strengths of the edges where their points lie after a rotation."""
+    """Return the edge strengths at their points after a rotation, (H, W)."""
     height, width = shape
     angle = math.radians(degrees)
     right = edges.columns - (width - 1) / 2

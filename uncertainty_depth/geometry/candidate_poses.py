@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The mistakes that people make with extrinsics, as the poses that undo them."""
+"""Common mistakes in extrinsics, as the poses that correct them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BODY_TO_OPTICAL_OPTION = "0 0 0 0.5 -0.5 0.5 0.5"  # the same as x y z qx qy qz 
 
 
 def candidate_poses(lidar_to_camera: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-    """Poses that would be right if a given (4, 4) pose were wrong in a common way, by their name.
+    """Return the poses that correct common mistakes in a (4, 4) pose, by name.
 
     Those that equal the given one within a degree and a centimetre are left out.
     """
@@ -38,7 +38,7 @@ def candidate_poses(lidar_to_camera: NDArray[np.float64]) -> dict[str, NDArray[n
 
 
 def looks_like_body_frame(points: NDArray[np.floating]) -> bool:
-    """Whether a cloud's up axis is z, as in a body frame, and not y, as in an optical frame.
+    """Return whether a cloud's up axis is z, as in a body frame, not y, as in an optical one.
 
     Floors and ceilings make the extent of a cloud along its up axis its smallest.
     """
@@ -48,7 +48,7 @@ def looks_like_body_frame(points: NDArray[np.floating]) -> bool:
 
 
 def _square_roots(pose: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """The two rigid transforms about the axis of `pose` that give it when applied twice."""
+    """Return the two rigid transforms about the axis of `pose` whose square it is."""
     from scipy.spatial.transform import Rotation
 
     turn = Rotation.from_matrix(pose[:3, :3]).as_rotvec()

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Whether depth and image fit together, told from a few frames: unit, view, and edges."""
+"""Check from a few frames whether depth and image fit together: unit, view, and edges."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ UPSIDE_DOWN = "the image rotated by 180 degrees"
 
 
 class GeometryCheck:
-    """Collects from the frames it is shown what tells a wrong geometry.
+    """Collects evidence of a wrong geometry from frames.
 
     Of a long run it looks at frames ever farther apart: its cost per frame falls towards zero.
     """
@@ -54,7 +54,7 @@ class GeometryCheck:
         camera: Camera | None = None,
         scan: Scan | None = None,
     ) -> None:
-        """Look at a frame, if its turn has come.
+        """Check a frame; every n-th is looked at.
 
         Args:
             image: (H, W, 3) uint8 RGB; without it edges are not compared.
@@ -132,11 +132,11 @@ class GeometryCheck:
         return float(np.mean(fractions)) if fractions else math.nan
 
     def warnings(self) -> list[str]:
-        """A sentence for each thing that is wrong with the geometry."""
+        """Return a sentence for each problem with the geometry."""
         return [*self._unit_warnings(), *self._view_warnings(), *self._edge_warnings()]
 
     def summary(self) -> dict[str, Any]:
-        """The numbers behind the warnings, and the warnings, as `summary.json` holds them."""
+        """Return the warnings and their numbers, as in `summary.json`."""
         fit = self._edges[GIVEN].fit()
         return {
             "description": self.description(),
@@ -148,7 +148,7 @@ class GeometryCheck:
         }
 
     def description(self) -> str:
-        """One sentence on what was found, also where nothing is wrong."""
+        """Return one sentence on the result, also where nothing is wrong."""
         parts = [f"median depth {self.median_depth_m:.3g} m"]
         if not math.isnan(self.fraction_in_view):
             parts.append(f"{self.fraction_in_view:.1%} of the points in view")

@@ -34,7 +34,7 @@ class Distortion:
     coefficients: NDArray[np.float64]
 
     def distorted(self, rays: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Image coordinates of rays for unit focal length, (N, 2); NaN beyond `max_radius`.
+        """Return image coordinates of rays for unit focal length, (N, 2); NaN beyond `max_radius`.
 
         Source: OpenCV's calib3d reference, "Detailed Description", and its fisheye model.
         """
@@ -43,7 +43,7 @@ class Distortion:
         return self._equidistant(rays) if self.model == EQUIDISTANT else self._polynomial(rays)
 
     def undistorted(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Rays of image coordinates for unit focal length, (N, 2): the inverse of `distorted`."""
+        """Return rays of image coordinates for unit focal length: the inverse of `distorted`."""
         points = np.ascontiguousarray(coordinates, dtype=np.float64).reshape(-1, 1, 2)
         if self.model == EQUIDISTANT:
             return cv2.fisheye.undistortPoints(points, np.eye(3), self.coefficients).reshape(-1, 2)

@@ -62,7 +62,7 @@ class EdgeFit:
         self.frames += 1
 
     def fit(self) -> Fit | None:
-        """The fit over the frames so far; None for fewer than `MIN_FRAMES`."""
+        """Return the fit over the frames so far; None for fewer than `MIN_FRAMES`."""
         if self.frames < MIN_FRAMES:
             return None
         median = np.median(self._sum)

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What a calibration says of a camera, and its images made those of an ideal pinhole camera."""
+"""The calibration of a camera, and the rectification of its images."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Calibration:
 
 
 class Rectifier:
-    """Turns the images of one camera into those that all else works with.
+    """Rectifies the images of one camera where the options ask for it.
 
     Attributes:
         calibration: what is known of the camera.
@@ -60,7 +60,7 @@ class Rectifier:
         return self.distorted_images == RECTIFY and not self.calibration.is_rectified
 
     def image(self, image: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], Camera]:
-        """The image to work with and its camera; black where the raw image shows nothing.
+        """Return the image to use and its camera; black outside the raw image.
 
         Raises:
             MessageError: camera_info_wrong_aspect.
@@ -71,7 +71,7 @@ class Rectifier:
         return image, raw if self.distorted_images == KEEP else rectified
 
     def depth(self, depth_m: NDArray[np.float32]) -> NDArray[np.float32]:
-        """A depth image of the raw camera as `image` shows it; no depth is mixed with another.
+        """Return a raw camera's depth image rectified as `image` is; depths are not interpolated.
 
         Args:
             depth_m: (H, W) metres along the raw camera's axis, NaN where nothing is known.
@@ -91,7 +91,7 @@ class Rectifier:
         return (nearest / raw_rays[..., 2]).astype(np.float32)
 
     def describe(self) -> str:
-        """What the camera info is, and what is done with the images; goes after "... is"."""
+        """Return what the camera info is and what is done with the images; follows "... is"."""
         if self.calibration.is_rectified:
             return "rectified: images are used as they are"
         distortion = self.calibration.raw.distortion
@@ -105,7 +105,7 @@ class Rectifier:
         return f"{state}: {actions[self.distorted_images]}"
 
     def describe_size(self, width: int, height: int) -> str:
-        """What it means that images are of another size than their camera info; empty if not."""
+        """Return what it means that images differ in size from their camera info; empty if not."""
         raw = self.calibration.raw
         if (width, height) == (raw.width, raw.height):
             return ""
@@ -130,7 +130,7 @@ class Rectifier:
 
 @lru_cache(maxsize=4)
 def rectification_map(raw: Camera, rectified: Camera) -> NDArray[np.float32]:
-    """Where in the raw image each pixel of the rectified one is: (height, width, 2), u and v."""
+    """Return the raw u and v of each pixel of the rectified image, (height, width, 2)."""
     rays = rectified.rays().reshape(-1, 3) @ _rectified_to_raw(raw, rectified).T
     rays[rays[:, 2] <= 0] = np.nan  # beside or behind the raw camera
     outside = -1e4  # far from every image, within OpenCV's 16 bits
@@ -139,5 +139,5 @@ def rectification_map(raw: Camera, rectified: Camera) -> NDArray[np.float32]:
 
 
 def _rectified_to_raw(raw: Camera, rectified: Camera) -> NDArray[np.float64]:
-    """(3, 3) rotation; both cameras stand at the same place."""
+    """Return the (3, 3) rotation between both cameras, whose centres coincide."""
     return raw.frame_to_camera[:3, :3] @ rectified.frame_to_camera[:3, :3].T

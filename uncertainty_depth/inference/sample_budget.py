@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""As many samples or members as fit into the time for a frame, learned from the frames before.
+"""Choose as many samples or members as fit into the time for a frame, from earlier frames.
 
 A frame's time is taken to be `load (overhead + samples)`. The overhead, in samples, belongs to
 network and computer and is learned from neighbouring frames with different numbers of samples. The

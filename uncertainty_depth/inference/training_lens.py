@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The focal lengths a network was trained with, and what another camera's means for its depth."""
+"""Compare a camera's focal length with those of the training, and rescale its depth."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TrainingLens:
         self._lock = Lock()
 
     def factor(self, camera: Camera | None, rescale: str) -> np.float32:
-        """Return the factor of depth and sigma for images of a camera; 1 where it is not known.
+        """Return the factor of depth and sigma for images of a camera; 1 without a camera.
 
         Args:
             camera: of the image.
@@ -52,7 +52,7 @@ class TrainingLens:
         return np.float32(1 if trained is None else focal_length / trained)
 
     def _trained(self, rescale: str) -> float | None:
-        """Return the focal length that the network's output is for; None not to rescale."""
+        """Return the focal length that the network's depth is for; None disables rescaling."""
         if rescale == "never":
             return None
         if self._canonical > 0:
@@ -88,7 +88,7 @@ class TrainingLens:
 
 
 def _limits(camera: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return min and max of the relative focal length; models of earlier versions say it by fx.
+    """Return min and max of the relative focal length; earlier versions recorded fx instead.
 
     Theirs had square pixels: it is fx / width times the square root of the aspect.
     """

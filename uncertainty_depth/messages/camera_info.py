@@ -42,7 +42,7 @@ class CameraInfoFields(NamedTuple):
 @total(*UNDECODABLE)
 @np.errstate(all="ignore")  # numbers that overflow are refused at the end
 def calibration_from_info(message: Any) -> Calibration:
-    """The camera as its raw and its rectified image see it.
+    """Return the camera of the raw and of the rectified image.
 
     What is all zero is taken as not given: K from P and P from K, R as no rotation.
 
@@ -77,7 +77,7 @@ def calibration_from_info(message: Any) -> Calibration:
 
 
 def camera_from_info(message: Any) -> Camera:
-    """The camera of an image that `message` describes as it is: distorted where it says so.
+    """Return the camera of a raw image, distorted where `message` says so.
 
     Raises:
         MessageError: as `calibration_from_info` does.
@@ -87,7 +87,7 @@ def camera_from_info(message: Any) -> Camera:
 
 
 def fields_from_camera(camera: Camera) -> CameraInfoFields:
-    """What a camera info of this camera's images says; `camera_from_info` is the inverse.
+    """Return the fields of a camera info from a camera; `camera_from_info` is the inverse.
 
     The rectified camera that P describes has the same intrinsics.
     """
@@ -102,12 +102,12 @@ def fields_from_camera(camera: Camera) -> CameraInfoFields:
 
 @total(*UNDECODABLE)
 def is_uncalibrated(message: Any) -> bool:
-    """Whether K and P have no focal length: how drivers without a calibration file publish it."""
+    """Return whether K and P lack a focal length, as drivers without a calibration publish."""
     return not (_matrix(message, "k")[0, 0] or _matrix(message, "p")[0, 0])
 
 
 def description_key(message: Any) -> tuple[Any, ...]:
-    """All of a camera info but its header, to compare: drivers repeat it with every image."""
+    """Return all of a camera info but its header, to compare: drivers repeat it every image."""
     roi = message.roi
     region = (roi.x_offset, roi.y_offset, roi.width, roi.height)
     matrices = tuple(_field(message, name).tobytes() for name in "dkrp")
@@ -116,7 +116,7 @@ def description_key(message: Any) -> tuple[Any, ...]:
 
 
 def _field(message: Any, name: str) -> NDArray[np.float64]:
-    """The values of a field, which is a capital letter in ROS 1; empty where there is none."""
+    """Return the values of a field, a capital letter in ROS 1; empty where there is none."""
     values = getattr(message, name, getattr(message, name.upper(), ()))
     return np.asarray(values, dtype=np.float64)
 
@@ -189,7 +189,7 @@ def _distortion(message: Any) -> Distortion | None:
 
 
 def _of_image(camera: Camera, message: Any) -> Camera:
-    """The camera of the published image: of the region of interest, then binned."""
+    """Return the camera of the published image: of the region of interest, then binned."""
     roi = getattr(message, "roi", None)
     if roi is not None and roi.width and roi.height:
         camera = camera.cropped(roi.x_offset, roi.y_offset, roi.width, roi.height)

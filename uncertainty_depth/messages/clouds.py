@@ -20,7 +20,7 @@ PREDICTED_FIELDS = {"uncertainty", "confidence_ratio"}
 
 
 def is_predicted(message: Any) -> bool:
-    """Return whether a cloud was made of predicted depth: it says how uncertain its points are."""
+    """Return whether a cloud has a field of uncertainty: then its depth is predicted."""
     return {field.name for field in message.fields} >= PREDICTED_FIELDS
 
 
@@ -73,7 +73,7 @@ def cloud_points(message: Any) -> NDArray[np.float32]:
 
 
 def _axes(message: Any) -> list[Any]:
-    """The fields x, y and z of a point."""
+    """Return the fields x, y and z of a point."""
     fields = {field.name: field for field in message.fields}
     if missing := [axis for axis in "xyz" if axis not in fields]:
         names = ", ".join(fields) or "none"

@@ -32,7 +32,7 @@ _COMPRESSED_DEPTH_HEADER = struct.Struct("<iff")  # format, and the two paramete
 
 
 def is_depth_encoding(encoding: str) -> bool:
-    """Whether images of this encoding hold depth; mono16 may, but is a camera's as a rule."""
+    """Return whether images of this encoding hold depth; mono16 may, but is mostly a camera's."""
     return encoding in ("16UC1", "32FC1")
 
 
@@ -114,7 +114,7 @@ def as_ground_truth(depth_m: NDArray[np.float32], shape: tuple[int, int]) -> NDA
 
 
 def _nearest(there: int, here: int) -> NDArray[np.intp]:
-    """For each of `here` pixels, the one of `there` pixels that its centre lies in."""
+    """Return the index of `there` source pixels in which each of `here` pixels' centres lies."""
     return ((2 * np.arange(here) + 1) * there) // (2 * here)
 
 
@@ -153,7 +153,7 @@ def _compressed_values(message: Any, skip: int) -> NDArray[np.uint16]:
 
 
 def _decompressed(message: Any) -> NDArray[np.float32]:
-    """PNG of 16UC1, and compressedDepth's PNG of 16UC1 or of 32FC1 as quantised inverse depth."""
+    """Decode PNG of 16UC1, and compressedDepth's PNG of 16UC1 or of quantised inverse depth."""
     encoding = encoding_of(message)
     if encoding not in DEPTH_ENCODINGS:
         raise MessageError(

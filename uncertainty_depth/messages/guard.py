@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 def total(
     reason: str, subject: str
 ) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
-    """Decorator of a decoder: an exception nobody foresaw becomes a `MessageError` with `reason`.
+    """Return a decorator that turns a decoder's unexpected exceptions into `MessageError`.
 
     Args:
         reason: what the message is counted under.

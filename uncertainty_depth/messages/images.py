@@ -130,7 +130,7 @@ def _packed(message: Any, rows: NDArray[np.uint8]) -> _Packed:
 
 
 def rosbags_to_rgb(message: Any) -> NDArray[np.uint8]:
-    """Colour conversion by rosbags-image."""
+    """Convert an image to RGB by rosbags-image."""
     from rosbags.image import ImageError, message_to_cvimage
 
     try:
@@ -140,7 +140,7 @@ def rosbags_to_rgb(message: Any) -> NDArray[np.uint8]:
 
 
 def cv_bridge_to_rgb(message: Any) -> NDArray[np.uint8]:
-    """Colour conversion by cv_bridge."""
+    """Convert an image to RGB by cv_bridge."""
     from cv_bridge import CvBridge, CvBridgeError
 
     try:
@@ -156,13 +156,13 @@ def _unconvertible(message: Any, error: Exception) -> MessageError:
 
 @cache
 def to_rgb() -> Callable[[Any], NDArray[np.uint8]]:
-    """The back end of this installation: cv_bridge where it works, rosbags-image elsewhere."""
+    """Return this installation's converter: cv_bridge where it works, else rosbags-image."""
     has_bridge = importlib.util.find_spec("cv_bridge") is not None
     return cv_bridge_to_rgb if has_bridge and cv_bridge_works() else rosbags_to_rgb
 
 
 def cv_bridge_works() -> bool:
-    """Whether cv_bridge converts one pixel, tried in a process of its own.
+    """Return whether cv_bridge converts one pixel, tried in a process of its own.
 
     One that was built for another NumPy is imported without complaint and ends the process with
     the first image; one of ROS 1 cannot be imported.

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What both nodes tell each other about sigma, as the key-value pairs of a DiagnosticStatus."""
+"""The messages between both nodes about sigma, as key-value pairs of a DiagnosticStatus."""
 
 from __future__ import annotations
 

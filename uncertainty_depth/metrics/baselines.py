@@ -21,7 +21,7 @@ MULTIPLIERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 def _factors() -> Floats:
-    """The quantiles of lognormal(0, NOISE) in the middle of equal parts."""
+    """Return the quantiles of lognormal(0, NOISE) in the middle of equal parts."""
     number = 1 << FACTOR_BITS
     normal = NormalDist()
     quantiles = [normal.inv_cdf((place + 0.5) / number) for place in range(number)]
@@ -32,7 +32,7 @@ FACTORS = _factors()
 
 
 def noisy_depth(depth: Floats, ground_truth: Floats) -> Floats:
-    """Depth times lognormal(0, 0.25) noise: a sigma that tells no more than depth does.
+    """Return depth times lognormal(0, 0.25) noise: a sigma that knows no more than depth.
 
     The noise is a hash of each pixel's ground truth (the finaliser of SplitMix64, Steele, Lea and
     Flood 2014). So it has no state: the same frame has the same noise live and offline, whole or
@@ -49,7 +49,7 @@ def noisy_depth(depth: Floats, ground_truth: Floats) -> Floats:
 
 
 def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64's finaliser: every bit of the input changes half of the bits."""
+    """Return SplitMix64's finaliser: every bit of the input changes half of the bits."""
     bits = bits ^ (bits >> np.uint64(30))
     bits *= MULTIPLIERS[0]
     bits ^= bits >> np.uint64(27)

@@ -17,7 +17,7 @@ from uncertainty_depth.metrics.merci import error_ratio
 def coverage(
     error: ArrayLike, sigma: ArrayLike, p: float | Floats, distribution: str = "gaussian"
 ) -> float | Floats:
-    """Fraction of the pixels whose error lies within the central interval of probability p.
+    """Return the fraction of pixels whose error lies in the central interval of probability p.
 
     Args:
         error: (N,) absolute errors, metres.
@@ -47,12 +47,12 @@ def coverage(
 
 
 def covered_pixels(ascending_ratio: Floats, half_widths: Floats) -> Integers:
-    """Number of the sorted ratios `error / sigma` within each half width."""
+    """Return the number of the sorted ratios `error / sigma` within each half width."""
     return np.searchsorted(ascending_ratio, half_widths, side="right")
 
 
 def auce(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> float:
-    """Area under the calibration error curve `|p - coverage(p)|`, p = 0.01 ... 0.99; 0 is best.
+    """Return the area under the calibration error curve `|p - coverage(p)|`; 0 is best.
 
     Gustafsson, Danelljan and Schon, "Evaluating Scalable Bayesian Deep Learning Methods for Robust
     Computer Vision", CVPRW 2020, is the Gaussian one. A perfectly calibrated Laplace sigma has
@@ -69,13 +69,13 @@ def auce(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> 
 
 
 def area_of_miscoverage(fractions: Floats) -> float:
-    """AUCE from the fractions covered at `LEVELS`."""
+    """Return AUCE from the fractions covered at `LEVELS`."""
     gaps = np.abs(LEVELS - fractions)
     return float(gaps.sum() - (gaps[0] + gaps[-1]) / 2) * LEVEL_STEP
 
 
 def nll(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> float:
-    """Mean negative log likelihood of the errors, nats.
+    """Return the mean negative log likelihood of the errors, nats.
 
     Gaussian: `ln(2 pi s^2) / 2 + e^2 / (2 s^2)`. Laplace: `ln(sqrt(2) s) + sqrt(2) e / s`.
     A zero sigma is a certain claim: +inf as soon as one such pixel is in error; -inf where all of
@@ -89,13 +89,13 @@ def nll(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> f
 
 
 def log_sum(sigma: Floats) -> float:
-    """Sum of `ln sigma`; -inf with a zero sigma."""
+    """Return the sum of `ln sigma`; -inf with a zero sigma."""
     with np.errstate(divide="ignore"):
         return float(np.log(sigma).sum())
 
 
 def power_sum(ratio: Floats, law: Distribution) -> float:
-    """Sum of `(error / sigma)^power` of a distribution."""
+    """Return the sum of `(error / sigma)^power` of a distribution."""
     with np.errstate(over="ignore"):
         return inner(ratio, ratio) if law.power == 2 else float(ratio.sum())
 
@@ -128,7 +128,7 @@ def ranks(values: Floats) -> Floats:
 
 
 def correlation(first: Floats, second: Floats) -> float:
-    """Correlation of two centred arrays; NaN where one is constant."""
+    """Return the correlation of two centred arrays; NaN where one is constant."""
     spread = math.sqrt(inner(first, first) * inner(second, second))
     return inner(first, second) / spread if spread else math.nan
 
@@ -136,7 +136,7 @@ def correlation(first: Floats, second: Floats) -> float:
 def kl_divergence(
     mean_p: ArrayLike, sigma_p: ArrayLike, mean_q: ArrayLike, sigma_q: ArrayLike
 ) -> float:
-    """Mean Kullback-Leibler divergence KL(p || q) of Gaussians p from Gaussians q, nats.
+    """Return the mean Kullback-Leibler divergence KL(p || q) of Gaussians p and q, nats.
 
     `ln(sigma_q / sigma_p) + (sigma_p^2 + (mean_p - mean_q)^2) / (2 sigma_q^2) - 1/2`.
 
@@ -164,7 +164,7 @@ def kl_divergence(
 
 
 def correlation_of_counts(joint: Floats) -> float:
-    """Rank correlation of two quantities from their joint histogram; a bin's pixels are ties."""
+    """Return the rank correlation from a joint histogram; a bin's pixels are ties."""
     rows = _shared_ranks(joint.sum(axis=1))
     columns = _shared_ranks(joint.sum(axis=0))
     row_variance = inner(rows**2, joint.sum(axis=1))
@@ -175,5 +175,5 @@ def correlation_of_counts(joint: Floats) -> float:
 
 
 def _shared_ranks(counts: Floats) -> Floats:
-    """Centred rank that the pixels of each bin share."""
+    """Return the centred rank that the pixels of each bin share."""
     return np.cumsum(counts) - (counts - 1) / 2 - (counts.sum() + 1) / 2

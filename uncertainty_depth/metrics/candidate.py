@@ -193,7 +193,7 @@ class ConstantCandidate:
 
 
 def candidates(frame: Frame) -> Iterator[tuple[str, Candidate | ConstantCandidate]]:
-    """Yield the predicted sigma and the baselines by name; each is made when it is asked for."""
+    """Yield the predicted sigma and the baselines by name, each computed on demand."""
     for name in CANDIDATES:
         if name == "method":
             yield name, Candidate(frame, frame.sigma, is_fitted=False)

@@ -14,7 +14,7 @@ from uncertainty_depth.metrics.arrays import Floats, as_floats
 
 
 def flat(**arguments: Any) -> list[Floats]:
-    """The arguments as float64, checked to be flat, of one length and finite.
+    """Return the arguments as float64, checked to be flat, of one length and finite.
 
     Raises:
         ValueError: naming the argument, what was found and what was expected.
@@ -37,7 +37,7 @@ def flat(**arguments: Any) -> list[Floats]:
 
 
 def floats(name: str, values: Any) -> Floats:
-    """The values as float64.
+    """Return the values as float64.
 
     Raises:
         ValueError: naming the argument that holds something else.
@@ -51,7 +51,7 @@ def floats(name: str, values: Any) -> Floats:
 
 
 def numbers_of(name: str, values: Any) -> NDArray:
-    """The values as an array of the type that they have; of what is not a number as `floats`."""
+    """Return the values as an array of their own dtype; what is no number as `floats` does."""
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError):
@@ -60,7 +60,7 @@ def numbers_of(name: str, values: Any) -> NDArray:
 
 
 def _finite(name: str, value: Floats) -> None:
-    """Finite values can have an infinite sum: look at the extremes before refusing."""
+    """Refuse values that are not finite; finite values can have an infinite sum."""
     for extreme in (float(value.min()), float(value.max())):
         if not math.isfinite(extreme):
             raise ValueError(f"{name} contains {extreme}; expected finite values")
@@ -81,7 +81,7 @@ def above_zero(**arguments: Floats) -> None:
 
 
 def fraction(name: str, value: float) -> float:
-    """A number in (0, 1]."""
+    """Return the value; refuse it unless it is in (0, 1]."""
     if not (isinstance(value, numbers.Real) and 0 < value <= 1):
         raise ValueError(f"{name} is {value!r}; expected a number in (0, 1]")
     return float(value)
@@ -94,7 +94,7 @@ def bin_number(bins: Any) -> None:
 
 
 def choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """One of a few names."""
+    """Return the value; refuse it unless it is one of the names."""
     if value not in choices:
         raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}")
     return value

@@ -36,7 +36,7 @@ A1_FACTOR = 1.25
 
 
 def scorable(ground_truth: NDArray, min_depth: float, max_depth: float) -> NDArray[np.bool_]:
-    """Where there is ground truth: finite, positive and in `[min_depth, max_depth]`, metres.
+    """Return where ground truth is finite, positive and in `[min_depth, max_depth]`, metres.
 
     A ground truth of 0 stands for "none".
     """
@@ -51,7 +51,7 @@ def valid_pixels(
     min_depth: float,
     max_depth: float,
 ) -> tuple[NDArray, NDArray, NDArray]:
-    """The pixels that are scored, flat: `scorable` ones with a finite depth and a sigma >= 0.
+    """Return the scored pixels, flat: `scorable`, with a finite depth and a sigma >= 0.
 
     Args:
         depth: predicted depth of any shape, metres.
@@ -107,7 +107,7 @@ def has_prediction(depth: NDArray, sigma: NDArray) -> NDArray[np.bool_]:
 def predicted_pixels(
     depth: NDArray, sigma: NDArray, ground_truth: NDArray
 ) -> tuple[NDArray, NDArray, NDArray]:
-    """Of flat pixels those with a finite depth and a finite sigma that is not negative."""
+    """Return the flat pixels with a finite depth and a finite sigma that is not negative."""
     predicted = has_prediction(depth, sigma)
     if predicted.all():
         return depth, sigma, ground_truth
@@ -140,7 +140,7 @@ class PixelErrors:
 
     @classmethod
     def of(cls, depth: Floats, ground_truth: Floats) -> PixelErrors:
-        """From float64 depth and positive ground truth."""
+        """Return the errors of float64 depth against positive ground truth."""
         absolute = np.abs(depth - ground_truth)
         positive = np.maximum(depth, 0.0)
         with np.errstate(divide="ignore"):
@@ -162,7 +162,7 @@ class PixelErrors:
 
 
 def depth_sums(errors: PixelErrors) -> dict[str, float]:
-    """The sums that `depth_means` needs: what an accumulator keeps."""
+    """Return the sums that `depth_means` needs: what an accumulator keeps."""
     counts = {
         f"a{power}": float(np.count_nonzero(errors.factor < A1_FACTOR**power))
         for power in (1, 2, 3)
@@ -181,7 +181,7 @@ def depth_sums(errors: PixelErrors) -> dict[str, float]:
 
 
 def depth_means(sums: dict[str, float], pixels: int) -> dict[str, float]:
-    """The depth errors from their sums over `pixels` pixels; NaN for none."""
+    """Return the depth errors from their sums over `pixels` pixels; NaN for none."""
     if not pixels:
         return dict.fromkeys(DEPTH_ERRORS, math.nan)
     mean = {name: value / pixels for name, value in sums.items()}
@@ -198,7 +198,7 @@ def depth_means(sums: dict[str, float], pixels: int) -> dict[str, float]:
 
 
 def depth_errors(depth: ArrayLike, ground_truth: ArrayLike) -> dict[str, float]:
-    """The depth errors of Eigen et al. and of KITTI's depth completion.
+    """Return the depth errors of Eigen et al. and of KITTI's depth completion.
 
     mae, rmse in metres; abs_rel, sq_rel; rmse_log and silog (natural logarithm), silog being the
     standard deviation of `ln d - ln g`; imae and irmse of the inverse depth, 1/km; the fractions

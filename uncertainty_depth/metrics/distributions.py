@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What a sigma claims about the error: a Gaussian or a Laplace distribution of that deviation."""
+"""Distributions of the error with standard deviation sigma: Gaussian and Laplace."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Distribution:
     normaliser: float
 
     def half_widths(self, levels: ArrayLike) -> Floats:
-        """Half width of the central interval of each level, in standard deviations."""
+        """Return the half width of each level's central interval, in standard deviations."""
         levels = np.asarray(levels, dtype=np.float64)
         if self.power == 1:
             return -np.log1p(-levels) / math.sqrt(2)
@@ -42,7 +42,7 @@ class Distribution:
         return np.array(quantiles).reshape(levels.shape)
 
     def likely_scale(self, power_sum: Any, pixels: float) -> Any:
-        """The factor on sigma under which the errors are most likely; 0 without any error.
+        """Return the factor on sigma under which the errors are most likely; 0 without any error.
 
         Args:
             power_sum: sum of `(error / sigma)^power` over the pixels.
@@ -55,7 +55,7 @@ class Distribution:
     def mean_nll(
         self, pixels: int, log_sigma_sum: float, power_sum: float, scale: float = 1.0
     ) -> float:
-        """Mean negative log likelihood of `scale * sigma`, nats; NaN for no pixel.
+        """Return the mean negative log likelihood of `scale * sigma`, nats; NaN for no pixel.
 
         An infinite penalty outweighs an infinite reward; a scale of 0 is an infinite reward.
         """
@@ -89,12 +89,12 @@ HALF_WIDTHS = {name: one.half_widths(LEVELS) for name, one in DISTRIBUTIONS.item
 
 
 def distribution_of(head: str) -> str:
-    """Return what sigma is the standard deviation of, by the head; a Gaussian where none says."""
+    """Return the error's distribution by the network's head; Gaussian without a head."""
     return head if head in DISTRIBUTIONS else "gaussian"
 
 
 def named(distribution: str) -> Distribution:
-    """The distribution of this name.
+    """Return the distribution of this name.
 
     Raises:
         ValueError: there is none.

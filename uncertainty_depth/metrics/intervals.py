@@ -67,7 +67,7 @@ def by_depth(
     withdrawn: bool = False,
     enough: int = ENOUGH_PIXELS,
 ) -> DepthIntervals:
-    """MAE and n-MeRCI in each interval `[k w, (k + 1) w)` of ground truth, from 0 to the farthest.
+    """Return MAE and n-MeRCI in each interval `[k w, (k + 1) w)` of ground truth.
 
     Args:
         error: (N,) absolute errors, metres.
@@ -110,12 +110,12 @@ def by_depth(
 
 
 def interval_index(ground_truth: Floats, interval: float) -> Integers:
-    """Number of the interval of each pixel."""
+    """Return the index of each pixel's interval."""
     return (ground_truth / interval).astype(np.int64)
 
 
 def interval_edges(first: int, number: int, interval: float) -> Floats:
-    """(number + 1,) minimum depth that `interval_index` puts into each interval.
+    """Return the minimum depth that `interval_index` puts into each interval, (number + 1,).
 
     That is `k w` up to its rounding.
     """

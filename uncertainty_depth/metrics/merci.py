@@ -77,7 +77,7 @@ def n_merci(
     trimmed: bool = False,
     withdrawn: bool = False,
 ) -> float:
-    """n-MeRCI (equation 2): 0 for a sigma equal to the error, 1 for a constant sigma.
+    """Return n-MeRCI (equation 2): 0 for a sigma equal to the error, 1 for a constant sigma.
 
     More than 1 is worse than no uncertainty. The scale of sigma does not matter.
 
@@ -131,7 +131,7 @@ def n_merci_curve(
     trimmed: bool = False,
     withdrawn: bool = False,
 ) -> Floats:
-    """n-MeRCI for each of several alphas (paper, figure 2).
+    """Return n-MeRCI for each of several alphas (paper, figure 2).
 
     Arguments, values and errors as in `n_merci`; (len(alphas),), all NaN for N = 0.
     """
@@ -146,12 +146,12 @@ def _checked(error: ArrayLike, sigma: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def order_number(alpha: float, pixels: int) -> int:
-    """`ceil(alpha N)`: the order statistic that covers a fraction alpha; 0 for no pixel."""
+    """Return `ceil(alpha N)`: the order statistic that covers a fraction alpha; 0 for no pixel."""
     return math.ceil(checks.fraction("alpha", alpha) * pixels)
 
 
 def error_ratio(error: Floats, sigma: Floats) -> Floats:
-    """`error / sigma`; where sigma is 0: 0 for no error, +inf otherwise."""
+    """Return `error / sigma`; where sigma is 0: 0 for no error, +inf otherwise."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = error / sigma
     if not len(sigma) or sigma.min() > 0:
@@ -160,7 +160,7 @@ def error_ratio(error: Floats, sigma: Floats) -> Floats:
 
 
 def rescaled_mean(factor: float | Floats, mean_sigma: float | Floats) -> Floats:
-    """`mean(lambda sigma)`, infinite with lambda even where every sigma is 0."""
+    """Return `mean(lambda sigma)`, infinite with lambda even where every sigma is 0."""
     with np.errstate(invalid="ignore"):
         return np.where(np.isinf(factor), np.inf, factor * np.asarray(mean_sigma))
 
@@ -171,7 +171,7 @@ def normalised(
     mae: float | Floats,
     max_error: float | Floats,
 ) -> Floats:
-    """Equation 2: `(merci - mae) / (max_alpha - mae)`."""
+    """Return equation 2: `(merci - mae) / (max_alpha - mae)`."""
     span = np.asarray(max_error, dtype=np.float64) - mae
     span = np.where(np.abs(span) <= ROUNDING * np.abs(mae), 0.0, span)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -180,7 +180,7 @@ def normalised(
 
 
 def smallest_errors(error: Floats, number: int) -> np.ndarray:
-    """Mask of the `number` smallest errors; of equals at the limit the first."""
+    """Return the mask of the `number` smallest errors; of equals at the limit the first."""
     if number == len(error):
         return np.ones(number, dtype=bool)
     limit = order_statistic(error, number)

@@ -26,7 +26,7 @@ fraction of it, or by more than this."""
 
 
 def curves(state: State, alpha: float) -> dict[str, Any]:
-    """What the plots show, for the predicted sigma and each baseline (the `CANDIDATES`).
+    """Return the curves of the plots, for the predicted sigma and each of the `CANDIDATES`.
 
     Returns:
         "alpha", "pixels", "variant", and by name of the plot
@@ -94,7 +94,7 @@ def _sparsification(
 
 
 def interval_curves(state: State, alpha: float, size: int = 1) -> dict[str, Any]:
-    """Metrics per depth interval of the predicted sigma.
+    """Return metrics per depth interval of the predicted sigma.
 
     Args:
         state: with at least one pixel.
@@ -134,7 +134,7 @@ def interval_curves(state: State, alpha: float, size: int = 1) -> dict[str, Any]
 
 
 def plotted_size(pixels: Integers) -> int:
-    """How many neighbouring intervals to put together for a plot.
+    """Return how many neighbouring intervals to merge for a plot.
 
     The fewest that leave at most `PLOTTED` intervals between the nearest and the farthest pixel,
     most of them with enough pixels.

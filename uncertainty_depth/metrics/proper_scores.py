@@ -40,7 +40,7 @@ class ScoreSums(NamedTuple):
 
 
 def crps(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> float:
-    """Mean continuous ranked probability score, metres; 0 is best.
+    """Return the mean continuous ranked probability score, metres; 0 is best.
 
     Gaussian: `s (z erf(z / sqrt 2) + 2 phi(z) - 1 / sqrt pi)` with `z = e / s`. Laplace with scale
     `b = s / sqrt 2`: `e + b exp(-e / b) - 3 b / 4`. The score of a certain claim, s = 0, is the
@@ -59,7 +59,7 @@ def interval_score(
     level: float = NOMINAL_LEVEL,
     distribution: str = "gaussian",
 ) -> float:
-    """Mean score of the central interval of a level, metres; 0 is best.
+    """Return the mean score of the central interval of a level, metres; 0 is best.
 
     `2 h + 2 / (1 - level) max(e - h, 0)`, h being the half width of the interval: its width, and a
     penalty for errors beyond it. Arguments and errors as in `calibration.coverage`; NaN for N = 0.
@@ -77,7 +77,7 @@ def interval_score(
 
 
 def mpiw(sigma: ArrayLike, level: float = NOMINAL_LEVEL, distribution: str = "gaussian") -> float:
-    """Mean width of the central prediction interval of a level, metres; NaN for N = 0.
+    """Return the mean width of a level's central prediction interval, metres; NaN for N = 0.
 
     Arguments and errors as in `calibration.coverage`.
     """

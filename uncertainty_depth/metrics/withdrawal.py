@@ -55,7 +55,7 @@ def _logarithm(values: Floats) -> Floats:
 
 
 def _ramps(start: Floats, end: Floats, height: Floats, positions: Floats) -> Floats:
-    """Sum, at ascending positions, of ramps from 0 at each start to a height at its end."""
+    """Return the sum, at ascending positions, of ramps from 0 at each start to their height."""
     slope = height / (end - start)
     knots = np.concatenate((start, end))
     order = np.argsort(knots)

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Write a model folder: start it, add members, change what `model.json` says of them, copy it."""
+"""Write a model folder: create it, add members, update `model.json`, copy it."""
 
 from __future__ import annotations
 

@@ -45,10 +45,10 @@ class PredictionSource(Protocol):
         """Sentences about what was lost or assumed, complete after an iteration."""
 
     def __len__(self) -> int:
-        """Predictions expected: exact where the source knows it, else an estimate."""
+        """Return the expected number of predictions: exact where the source knows it."""
 
     def __iter__(self) -> Iterator[PredictedFrame | Skipped]:
-        """Each prediction exactly once, as a frame or as the reason why it is none."""
+        """Yield each prediction exactly once, as a frame or as the reason for its loss."""
 
 
 def evaluate(

@@ -24,7 +24,7 @@ Points = NDArray[np.float64]
 
 
 class Interpreter:
-    """Reads the values of predictions as their options say, and aligns them to the ground truth.
+    """Converts recorded values to depth and sigma by their types, and aligns them to ground truth.
 
     Attributes:
         config: the options; the type of confidence is that of the map, where there is one.

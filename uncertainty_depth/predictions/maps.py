@@ -20,7 +20,7 @@ UNMATCHED_REASONS = ("depth_without_uncertainty", "uncertainty_without_depth")
 def decode_maps(
     depth: Any, confidence: Any | None, config: PredictionConfig
 ) -> tuple[Floats, Floats]:
-    """Return depth and confidence, (H, W) each, as their types say.
+    """Return depth and confidence, (H, W) each, decoded by their types.
 
     Depth and sigma of 16UC1 are millimetres (REP 118); other values are taken as they are.
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What to do about each reason that frames or messages are lost for."""
+"""Advice for each reason that frames or messages are lost for."""
 
 from __future__ import annotations
 

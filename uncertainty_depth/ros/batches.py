@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Images of several cameras through one model: together, as far as budget and memory allow."""
+"""Predict images of several cameras by one model, in batches that fit budget and memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class Batches:
-    """Predicts what waits in one pass, with the samples that fit; used from one thread."""
+    """Predicts waiting images in one pass, with the samples that fit; used from one thread."""
 
     def __init__(self) -> None:
         self._predictor: weakref.ref[Predictor] | None = None  # its memory is to be freed
@@ -51,7 +51,7 @@ class Batches:
         return results
 
     def finished(self, samples: SampleRange, images: int, milliseconds: float) -> None:
-        """Take in how long a batch took, from its turn to the publication of its maps."""
+        """Record the duration of a batch, from its start to the publication of its maps."""
         if self._budget is not None:
             self._budget.add(samples.count, milliseconds / images)
 
@@ -74,7 +74,7 @@ class Batches:
         return first + self._together(predictor, observations[half:], samples)
 
     def _budget_of(self, predictor: Predictor) -> SampleBudget:
-        """Return what was learned of this model's cost; another model starts anew."""
+        """Return the cost measured for this model; another model starts from nothing."""
         from uncertainty_depth.inference.sample_budget import SampleBudget
 
         if self._budget is None or self._predictor is None or self._predictor() is not predictor:

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A camera's image on its way through the depth node."""
+"""A camera image in the depth node, before and after its prediction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLOCK_MISSING_AGE_S = 3600.0
 
 @dataclass(frozen=True, eq=False)
 class CameraFrame:
-    """An image whose turn has come.
+    """An image to be predicted next.
 
     Attributes:
         header: of the camera image.
@@ -34,7 +34,7 @@ class CameraFrame:
 
 @dataclass(frozen=True, eq=False)
 class Published:
-    """A frame whose maps are out.
+    """A frame whose maps are published.
 
     Attributes:
         frame: the image.
@@ -48,7 +48,7 @@ class Published:
 
 
 def deactivated() -> MessageError:
-    """Return the reason of frames that the node no longer predicts."""
+    """Return the error of frames that arrive while the node is deactivated."""
     return MessageError("deactivated", "the node was deactivated before its turn came")
 
 

@@ -51,7 +51,7 @@ class InputChange:
 
 
 class CameraInputs:
-    """What a camera subscribes to while the node is active."""
+    """The subscriptions of a camera while the node is active."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class CameraInputs:
 
     @property
     def is_subscribed(self) -> bool:
-        """Whether images come."""
+        """Whether images are subscribed to."""
         return self._images is not None
 
     def watched(self) -> tuple[WatchedInput, ...]:
@@ -135,7 +135,7 @@ class CameraInputs:
         return None if lidar is None else lidar.sparse_depth(header, camera, config)
 
     def facts(self) -> dict[str, object]:
-        """Return what the diagnostics tell."""
+        """Return facts for the diagnostics."""
         images = self._images
         if images is None:
             return {}
@@ -145,7 +145,7 @@ class CameraInputs:
         }
 
     def prepare(self, old: DepthNodeConfig, new: DepthNodeConfig) -> InputChange:
-        """Check new parameters, and return what takes them.
+        """Check new parameters, and return the change that applies them.
 
         Raises:
             ConfigError: `lidar_to_camera` or `fixed_frame` cannot be used.
@@ -171,7 +171,7 @@ class CameraInputs:
         return InputChange(apply, undo, finish)
 
     def _new_extrinsics(self, old: DepthNodeConfig, new: DepthNodeConfig) -> Callable[[], None]:
-        """Return what takes another pose of the LiDAR, or nothing."""
+        """Return the function that applies another pose of the LiDAR; None without a change."""
         lidar = self._lidar
         places = [(config.lidar_to_camera, config.fixed_frame) for config in (old, new)]
         if lidar is None or places[0] == places[1]:

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Launch arguments of several cameras: what each of them is started with. No launch needed."""
+"""Launch arguments of several cameras; imports nothing of launch."""
 
 from __future__ import annotations
 

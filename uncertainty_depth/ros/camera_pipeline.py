@@ -36,7 +36,7 @@ LOG_EVERY_S = 5.0
 
 
 class CameraPipeline:
-    """Queues the newest images of a camera, prepares them, and publishes what becomes of them.
+    """Queues the newest images of a camera, prepares them, and publishes their predictions.
 
     Callbacks only queue; the rest is called on the thread of the node's worker.
 
@@ -92,7 +92,7 @@ class CameraPipeline:
         )
 
     def unsubscribe(self) -> None:
-        """End all subscriptions, and drop what waits."""
+        """End all subscriptions, and drop the waiting images."""
         self.inputs.unsubscribe()
         self.queue.clear("deactivated")
 
@@ -103,7 +103,7 @@ class CameraPipeline:
             self.queue.clear("deactivated")
 
     def take(self, config: DepthNodeConfig) -> CameraFrame | None:
-        """Return the oldest image that waits, decoded and rectified; None if there is none.
+        """Return the oldest waiting image, decoded and rectified; None if there is none.
 
         An image that cannot be used is counted under its reason.
         """
@@ -163,7 +163,7 @@ class CameraPipeline:
             self.health.count("unfamiliar")
 
     def publish_views(self, published: Published) -> None:
-        """Publish points and color images. The maps are out: a failure drops no frame."""
+        """Publish points and color images; a failure here drops no frame."""
         config = self._node.config
         observation = published.frame.observation
         try:
@@ -183,7 +183,7 @@ class CameraPipeline:
                 )
 
     def fail(self, error: Exception) -> None:
-        """Count a frame that has no maps under its reason, and say so."""
+        """Count a failed frame under its reason, and log the error."""
         if isinstance(error, MessageError):
             self._drop(error.reason, str(error))
         elif self._node.context.ok():  # e.g. out of memory: the next image may pass
@@ -201,7 +201,7 @@ class CameraPipeline:
         return ("received",) if self._node.state == ACTIVE else ()
 
     def facts(self) -> dict[str, object]:
-        """Return what the diagnostics tell of this camera and of the node."""
+        """Return facts about this camera and the node for the diagnostics."""
         facts: dict[str, object] = {
             "state": self._node.state,
             "camera_info": self.camera.description(),

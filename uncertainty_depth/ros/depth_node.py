@@ -64,7 +64,7 @@ def device_memory_mib() -> int:
 
 
 def description_of(predictor: Predictor, config: DepthNodeConfig) -> dict[str, Any]:
-    """Return what the evaluator must know of the model and of its input."""
+    """Return the description of the model and its input for the evaluator."""
     if predictor.sparse_input is None:
         return predictor.describe()
     withheld = {name: getattr(config, name) for name in ("held_out_fraction", "held_out_by")}
@@ -132,7 +132,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         )
 
     def _activate(self) -> None:
-        """Subscribe to the images of every camera, and to what its model takes beside them."""
+        """Subscribe to the images of every camera, and to the LiDAR where the model takes it."""
         predictor = self._predictor
         lidar_range = None
         if predictor is not None and predictor.sparse_input is not None:
@@ -141,21 +141,21 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             camera.inputs.subscribe(self.config, lidar_range)
 
     def _deactivate(self) -> None:
-        """Unsubscribe, and wait for the frames in hand, which are dropped as all that wait are."""
+        """Unsubscribe, wait for the current frames, and drop them with all waiting ones."""
         for camera in self.cameras:
             camera.unsubscribe()
         if self._worker is not None:
             wait([self._worker.call(lambda: None)], FINISH_S)
 
     def _free(self) -> None:
-        """Forget the model, and give its memory back."""
+        """Unload the model, and free its memory."""
         self._stop_worker()
         self._worker = None
         self._predictor = None
         free_memory()
 
     def _stop_worker(self) -> None:
-        """End the worker's thread; what it has not finished in time is dropped."""
+        """End the worker's thread; unfinished frames are dropped."""
         if self._worker is not None and not self._worker.stop(FINISH_S):
             for camera in self._in_hand:
                 camera.health.drop("shutdown")
@@ -163,7 +163,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             camera.queue.clear("shutdown")
 
     def _wake(self) -> bool:
-        """Tell the worker that an image waits; return whether there is a worker."""
+        """Wake the worker for a new image; return whether there is a worker."""
         worker = self._worker
         if worker is None:
             return False
@@ -171,7 +171,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         return True
 
     def _predict_waiting(self) -> None:
-        """Predict one image of each camera that has any, in one batch, and publish its maps."""
+        """Predict one waiting image of each camera in one batch, and publish the maps."""
         start_s = time.perf_counter()
         config = self.config
         frames = [(camera, camera.take(config)) for camera in self.cameras]
@@ -218,7 +218,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         return super()._prepare_change(old, new)
 
     def _prepare(self, old: DepthNodeConfig, new: DepthNodeConfig) -> Callable[[], None]:
-        """Check a new config with the model, which is loaded again only for another method."""
+        """Check a new config against the model, which is reloaded only for another method."""
         current = self._predictor
         if current is None:
             raise ConfigError("the node has no model")
@@ -256,7 +256,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         }
 
     def close(self) -> str:
-        """Shut down: finish the frames in hand, drop the queues, return the counts of all frames.
+        """Shut down: finish the current frames, drop the queues, return a summary line.
 
         Of several cameras each has its line.
         """

@@ -20,7 +20,7 @@ from uncertainty_depth.ros.sigma_outputs import SigmaOutputs
 
 
 class DepthOutputs:
-    """Publishes predictions; `views`, what is made from them, only while someone subscribes."""
+    """Publishes predictions, and `views` derived from them while someone subscribes."""
 
     def __init__(self, node: Node) -> None:
         def publisher(message_type: type, topic: str) -> Publisher:

@@ -30,7 +30,7 @@ Step = Callable[[], "list[Scored | Skipped]"]
 
 
 class EvaluatorInputs:
-    """Subscribes to predictions, their cameras and ground truth, and queues what comes."""
+    """Subscribes to predictions, their cameras and ground truth, and queues the messages."""
 
     def __init__(
         self,

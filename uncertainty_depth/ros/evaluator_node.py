@@ -83,7 +83,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         )
 
     def _deactivate(self) -> None:
-        """Unsubscribe. What has arrived is scored; the run may go on later."""
+        """Unsubscribe; received messages are still scored, and the run may continue later."""
         inputs = self._inputs
         self._inputs = None
         if inputs is not None:
@@ -196,7 +196,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
 
 
 def _answer(response: Trigger.Response, act: Callable[[], str]) -> Trigger.Response:
-    """Return the response with what `act` says, or with the reason of its failure."""
+    """Return the response with the text of `act`, or with the reason of its failure."""
     try:
         response.message = act()
         response.success = True

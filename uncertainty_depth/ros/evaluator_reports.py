@@ -27,7 +27,7 @@ LOG_EVERY_S = 5.0
 
 
 class EvaluatorReports:
-    """Writes reports and states from copies of the evaluation, which goes on meanwhile.
+    """Writes reports and states from copies of the evaluation, which continues meanwhile.
 
     Attributes:
         model: description of the model that predicts, for the report; empty while unknown.
@@ -73,7 +73,7 @@ class EvaluatorReports:
             node.get_logger().info(f"resumed with {frames} frames scored before")
 
     def start_anew(self) -> None:
-        """Start a new run: earlier losses are forgotten."""
+        """Start a new run: forget earlier losses."""
         self.notes.start_anew()
         self._saved_frames = -1
 
@@ -90,7 +90,7 @@ class EvaluatorReports:
         return self.writer.submit(evaluation, Path(output), context).result()
 
     def save_state(self) -> None:
-        """On the worker's thread: write the state of the run, if frames have come since."""
+        """Write the state of the run if it has new frames; runs on the worker's thread."""
         evaluation = self._live.evaluation
         frames = evaluation.frames()["read"]
         if not self._state.is_ready or frames == self._saved_frames:
@@ -109,7 +109,7 @@ class EvaluatorReports:
         return folder
 
     def save_earlier(self, folder: Path | None) -> None:
-        """On the worker's thread: write the report of the run that ends now."""
+        """Write the report of the run that ends; runs on the worker's thread."""
         evaluation, context = self._copy()
         if not evaluation.frames()["read"]:
             return
@@ -122,7 +122,7 @@ class EvaluatorReports:
             self.writer.submit(evaluation, folder, context).add_done_callback(self._tell_failure)
 
     def write_last(self, config: EvaluatorNodeConfig) -> str:
-        """Write the report of the run that is over, numbers before plots; return where it is.
+        """Write the report of the finished run, numbers before plots; return its path as text.
 
         Whoever stops a node may not wait for the plots. The state is deleted once all is written.
 

@@ -103,7 +103,7 @@ class EvaluatorRun:
         self.status = RunStatus(health, self.live, self.worker, self._calibration, self._verdict)
 
     def on_timer(self) -> None:
-        """Once a second: publish the pooled metrics, judge them, save the state of the run."""
+        """Publish the pooled metrics, judge them, and save the state of the run; every second."""
         self._pooled.request()
         self._verdict.request()
         self.worker.post(self.reports.save_state)
@@ -191,7 +191,7 @@ class EvaluatorRun:
         requirements: tuple[Requirement, ...],
         folder: Path | None,
     ) -> None:
-        """On the worker's thread, once everything received before the change is scored.
+        """Apply new parameters on the worker's thread, once earlier messages are scored.
 
         What may fail comes first: then nothing has changed.
         """

@@ -36,7 +36,7 @@ class FrameQueue(Generic[Item]):
             return len(self._items)
 
     def put(self, item: Item) -> None:
-        """Queue an item; what it displaces, oldest first, is dropped as "queue_full"."""
+        """Queue an item; displaced ones, oldest first, are dropped as "queue_full"."""
         with self._lock:
             self._items.append(item)
             surplus = max(0, len(self._items) - self.capacity)
@@ -46,12 +46,12 @@ class FrameQueue(Generic[Item]):
             self._dropped("queue_full", surplus)
 
     def take(self) -> Item | None:
-        """Return the oldest item, which waits no more; None if there is none."""
+        """Remove and return the oldest item; None if there is none."""
         with self._lock:
             return self._items.popleft() if self._items else None
 
     def clear(self, reason: str) -> None:
-        """Drop everything that waits."""
+        """Drop all items."""
         with self._lock:
             count = len(self._items)
             self._items.clear()

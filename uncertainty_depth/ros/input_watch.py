@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Warns of silent, lossy and wrongly stamped inputs of a node, and tells what to type."""
+"""Warn of silent, lossy and wrongly stamped inputs of a node, with the command that helps."""
 
 from __future__ import annotations
 

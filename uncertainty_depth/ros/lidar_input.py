@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The LiDAR as an input of the depth node: its newest cloud as sparse depth in the image."""
+"""Project the newest LiDAR cloud into the image as sparse depth for the depth node."""
 
 from __future__ import annotations
 

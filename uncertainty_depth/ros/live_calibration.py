@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The evaluator's end of the online calibration: scored frames in, estimates out."""
+"""Estimate the online calibration in the evaluator node from scored frames."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class LiveCalibration:
         self._publisher = node.create_publisher(DiagnosticArray, CALIBRATION_TOPIC, LATCHED_QOS)
 
     def close(self) -> None:
-        """Take the publisher down."""
+        """Destroy the publisher."""
         self._node.destroy_publisher(self._publisher)
 
     def reconfigure(self, config: EvaluatorNodeConfig) -> None:
-        """Take new options; the estimate starts anew where they change it."""
+        """Apply new options; the estimate restarts where they affect it."""
         old = to_mapping(self._config)
         new = to_mapping(config)
         self._config = config
@@ -62,7 +62,7 @@ class LiveCalibration:
             self._estimate = OnlineEstimate(config)
 
     def add(self, scored: Scored, is_described: bool) -> None:
-        """Take in a scored frame, and publish the estimate; on the evaluation's thread.
+        """Add a scored frame, and publish the estimate; runs on the evaluation's thread.
 
         Args:
             scored: the frame.
@@ -106,7 +106,7 @@ class LiveCalibration:
         self._publisher.publish(status_message(header, ESTIMATE, sentence, values))
 
     def facts(self) -> dict[str, object]:
-        """Return what the diagnostics tell."""
+        """Return facts for the diagnostics."""
         estimate = self._estimate
         covered = list(self._covered)
         published = float(np.mean(covered)) if covered else math.nan

@@ -144,7 +144,7 @@ class LiveEvaluation:
         extrinsics: Extrinsics,
         evaluation: Evaluation | None,
     ) -> None:
-        """Take new options, with the evaluation that they start; None where none starts anew.
+        """Apply new options; `evaluation` is that of a new run, None where the run continues.
 
         A run that ends here is over: call `finish` before.
         """
@@ -195,31 +195,31 @@ class LiveEvaluation:
         return self._ground_truth.camera.notes
 
     def add_camera_info(self, message: Any) -> list[Scored | Skipped]:
-        """Take the camera of the predictions; the latest one counts."""
+        """Store the camera of the predictions; the latest one counts."""
         self._ground_truth.camera.info = message
         return list(self._results([]))
 
     def add_prediction_info(self, stamp: int, info: PredictionInfo) -> list[Scored | Skipped]:
-        """Take the word of how the prediction with this stamp was made."""
+        """Store how the prediction with this stamp was made."""
         self._infos[stamp] = info
         while len(self._infos) > MAX_INFOS:
             self._infos.popitem(last=False)
         return list(self._results([]))
 
     def add_ground_truth_info(self, message: Any) -> None:
-        """Take the camera of ground truth images; the latest one counts. It may be missing."""
+        """Store the camera of ground truth images; the latest one counts. It may be missing."""
         self._ground_truth.camera.ground_truth_info = message
 
     def add_depth(self, message: Any) -> list[Scored | Skipped]:
-        """Take a depth image."""
+        """Add a depth image."""
         return self._add_map(0, message)
 
     def add_sigma(self, message: Any) -> list[Scored | Skipped]:
-        """Take an uncertainty image."""
+        """Add an uncertainty image."""
         return self._add_map(1, message)
 
     def add_ground_truth(self, message: Any, lidar: int = 0) -> list[Scored | Skipped]:
-        """Take a cloud of a LiDAR, which count from 0, or a depth image as ground truth."""
+        """Add ground truth: a cloud of LiDAR number `lidar`, from 0, or a depth image."""
         if lidar >= len(self._streams):
             return []  # it came before ground truth images took the place of the LiDARs
         stamp = stamp_ns(message.header)
@@ -230,7 +230,7 @@ class LiveEvaluation:
         return list(self._results(self._pairer.flush(), max_waiting=0))
 
     def finish(self) -> list[Scored | Skipped]:
-        """Decide everything that waits, maps without their other map too."""
+        """Decide all waiting pairs, and skip maps without their counterpart."""
         return [self._skip_unmatched(item) for item in self._pairs.flush()] + self.flush()
 
     def _add_map(self, side: int, message: Any) -> list[Scored | Skipped]:
@@ -244,7 +244,7 @@ class LiveEvaluation:
     def _results(
         self, outcomes: Iterable[Outcome], max_waiting: int | None = None
     ) -> Iterator[Scored | Skipped]:
-        """Score pairs in their order; at most `max_waiting` wait for what is still to come."""
+        """Score pairs in order; at most `max_waiting` wait for later messages."""
         self._waiting.extend(outcomes)
         while self._waiting:
             patience = self._patience(self._waiting[0])
@@ -253,7 +253,7 @@ class LiveEvaluation:
             yield self._result(self._waiting.popleft())
 
     def _patience(self, outcome: Outcome) -> int:
-        """Return how many pairs may wait, this one first: for a camera info, or for its word."""
+        """Return how many pairs may wait for a camera info, or for how their sigma was made."""
         if self._ground_truth.camera.info is None and not self.config.use_ground_truth_image:
             return self.config.queue_size
         if outcome.stamp_ns not in self._infos and self._is_described():

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Show what the two nodes publish in the viewer rerun, as it comes."""
+"""Show the outputs of both nodes live in the viewer rerun."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A lifecycle node that starts itself, and answers every failure with its reason."""
+"""A lifecycle node that starts itself, and reports the reason of every failure."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class ManagedNode(LifecycleNode, Generic[ConfigT]):
         return DiagnosticStatus.OK, f"{self.state}: ros2 service call {enable} '{{data: true}}'"
 
     def _configure(self) -> None:
-        """Build what the parameters ask for."""
+        """Create everything that the parameters require."""
         raise NotImplementedError
 
     def _activate(self) -> None:
@@ -205,7 +205,7 @@ def _refuse_impossible(
     request: ChangeState.Request,
     response: ChangeState.Response,
 ) -> ChangeState.Response:
-    """Answer a transition that the current state does not have; in Jazzy it ends the executor."""
+    """Reject transitions that the current state lacks: in Jazzy they end the executor."""
     try:
         return change_state(request, response)
     except RuntimeError:  # RCLError, which has no public name

@@ -43,7 +43,7 @@ class MapGroundTruth:
         self.held_out: HeldOutConfig | None = None
 
     def reset(self) -> None:
-        """Forget what the check has seen."""
+        """Reset the geometry check."""
         self.check = GeometryCheck()
 
     def in_maps(
@@ -112,7 +112,7 @@ class MapGroundTruth:
         scan: Scan | None = None,
         camera: Camera | None = None,
     ) -> NDArray[np.float32]:
-        """Return the ground truth that the model was not given as its sparse input."""
+        """Return the ground truth without the pixels that were the model's sparse input."""
         rule = self.held_out
         if rule is None:
             return ground_truth_m

@@ -44,7 +44,7 @@ def model_description(text: str) -> dict[str, Any]:
 
 
 def held_out_rule(description: dict[str, Any]) -> HeldOutConfig | None:
-    """Return what a model with sparse input was not given; None for one of the image alone.
+    """Return which depth a model with sparse input holds out; None for image-only models.
 
     Raises:
         MessageError: "model_description", the entries have other types or values.

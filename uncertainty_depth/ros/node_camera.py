@@ -44,7 +44,7 @@ class NodeCamera:
         self._has_info.set()
 
     def description(self) -> str:
-        """Return what the camera info is and what is done with the images, for diagnostics."""
+        """Return the type of camera info and how images are rectified, for diagnostics."""
         if self.info is None:
             return f"missing: nothing on {self._topic}"
         if is_uncalibrated(self.info):

@@ -16,7 +16,7 @@ from uncertainty_depth.ros.score_outputs import ScoreOutputs
 
 
 class PooledMetrics:
-    """Computes the metrics on a thread of its own, from a copy: nobody waits for them."""
+    """Computes the metrics in the background, from a copy."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class PooledMetrics:
         self._published: Future | None = None
 
     def request(self) -> None:
-        """Publish the metrics soon, if somebody subscribes to them."""
+        """Publish the metrics soon, if there is a subscriber."""
         if self._outputs.has_pooled_subscribers:
             self._post(self._copy)
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The depth node's end of the online calibration: how the sigma of each prediction is made."""
+"""Apply the online calibration in the depth node, and publish how each sigma was made."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LOG_EVERY_S = 5.0
 
 
 class Predictions:
-    """Corrects the sigma of a camera's predictions, and tells how each was made."""
+    """Corrects the sigma of a camera's predictions, and publishes how each was made."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -80,13 +80,13 @@ class Predictions:
         return replace(prediction, sigma_m=sigma_m), info
 
     def publish(self, info: PredictionInfo, header: Header) -> None:
-        """Tell how the maps of this image were made: before them, for the evaluator."""
+        """Publish how the maps of this image were made, before the maps, for the evaluator."""
         self._last = info
         self._info.publish(status_message(header, PREDICTION, "", info_values(info)))
         self._samples_used.publish(Float64(data=float(info.samples.count)))
 
     def facts(self) -> dict[str, object]:
-        """Return what the diagnostics tell: samples used, and which calibration is in force."""
+        """Return facts for the diagnostics: samples used, and the calibration in force."""
         last = self._last
         if last is None:
             return {}

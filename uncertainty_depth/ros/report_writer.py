@@ -17,7 +17,7 @@ Write = Callable[[Evaluation, Path, report.Context], Path]
 
 
 def write_in_process(evaluation: Evaluation, folder: Path, context: report.Context) -> Path:
-    """Write a report in a process of its own, which Ctrl-C does not stop.
+    """Write a report in a separate process, which Ctrl-C does not stop.
 
     Plotting holds the interpreter lock for seconds: in a thread it would slow down the scoring.
 
@@ -42,7 +42,7 @@ class ReportWriter:
         self._thread = ThreadPoolExecutor(1, "report")
 
     def submit(self, evaluation: Evaluation, folder: Path, context: report.Context) -> Future:
-        """Write the report of an evaluation that nobody changes; return the future of its path."""
+        """Write the report of a copy of an evaluation; return the future of its path."""
         return self._thread.submit(self._write, evaluation, folder, context)
 
     def close(self) -> None:

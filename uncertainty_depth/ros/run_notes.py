@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What a live report tells besides its scores: losses, the camera, the geometry, a restart."""
+"""Notes of a live report: lost messages, the camera, the geometry, a restart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COUNTED_IN_FRAMES = ("paired", "unmatched")
 
 
 class RunNotes:
-    """Counts the messages lost in this run; the node's diagnostics go on counting all."""
+    """Counts the messages lost in this run; the node's diagnostics count all."""
 
     def __init__(self, health: Health, resumed: SavedState | None) -> None:
         """Start counting; losses of a resumed run are added to those of this process."""

@@ -40,7 +40,7 @@ def has_state(output: str | Path) -> bool:
 
 
 class RunState:
-    """Writes the state of a run on a thread of its own. Without an output there is none.
+    """Writes the state of a run in the background; without an output there is none.
 
     Attributes:
         resumed: what was loaded at the start; None for a new run.
@@ -88,7 +88,7 @@ class RunState:
         return FrameTable(new_table(self._folders[-1]))
 
     def reconfigure(self, config: EvaluatorNodeConfig, evaluation: Evaluation) -> None:
-        """Take new options; with another output the state and the table of frames move there."""
+        """Apply new options; with another output the state and the table of frames move there."""
         options = pairing_options(config)
         folder = state_folder(config.output)
         if config.output and folder not in self._folders[-1:]:
@@ -107,7 +107,7 @@ class RunState:
     def save(
         self, evaluation: Evaluation, details: Mapping[str, Any], failed: Callable[[str], None]
     ) -> None:
-        """Write the state of a copy that nobody changes; returns before it is written.
+        """Write the state of an unchanging copy in the background.
 
         Args:
             evaluation: the copy.

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The sigma node: any depth and its confidence in, sigma in metres and what is made of it out."""
+"""The sigma node: converts any depth and confidence to sigma in metres and its products."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         return facts
 
     def close(self) -> str:
-        """Shut down: finish the current frame, drop the queue, return the counts of all frames."""
+        """Shut down: finish the current frame, drop the queue, return a summary line."""
         if self._worker is not None and not self._worker.stop(FINISH_S):
             self.health.drop("shutdown")
         take_down(self.destroy_node)
@@ -208,7 +208,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
 
 
 def interpreter_of(config: SigmaNodeConfig) -> Interpreter:
-    """Return what the maps mean.
+    """Return the interpreter of the maps.
 
     Raises:
         ConfigError: the map cannot be used, or there is none for a confidence without a unit.
@@ -234,7 +234,7 @@ def law_of(interpreter: Interpreter) -> str:
 
 
 def description_of(interpreter: Interpreter) -> dict[str, Any]:
-    """Return what the evaluator's report says of the sigma."""
+    """Return the description of the sigma for the evaluator's report."""
     config = interpreter.config
     saved = interpreter.sigma_map
     return {

@@ -19,7 +19,7 @@ from uncertainty_depth.ros.sigma_outputs import SigmaOutputs
 
 
 class SigmaNodeOutputs:
-    """Publishes sigma; `views`, what is made from it and the depth, only while someone subscribes.
+    """Publishes sigma, and `views` derived from it and the depth while someone subscribes.
 
     The depth itself is not published again: whoever sent it did.
     """
@@ -44,7 +44,7 @@ class SigmaNodeOutputs:
         self._sigma.publish(image_message(prediction.sigma_m, header))
 
     def publish_model(self, description: Mapping[str, Any]) -> None:
-        """Publish what sigma is made of as JSON, to later subscribers too."""
+        """Publish the description of sigma as JSON, to later subscribers too."""
         self._model.publish(String(data=json.dumps(description)))
 
     def publish_times(self, latency_ms: float, processing_time_ms: float) -> None:

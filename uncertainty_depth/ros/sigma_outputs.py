@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The publishers of what is made from depth and sigma, each only while someone subscribes."""
+"""Publishers of maps and clouds derived from depth and sigma, while someone subscribes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class SigmaOutputs:
         half_width: float,
         image: NDArray[np.uint8] | None = None,
     ) -> None:
-        """Publish what somebody subscribes to; nothing else is computed.
+        """Publish the products that have subscribers; nothing else is computed.
 
         Args:
             prediction: maps of shape (H, W).
@@ -123,7 +123,7 @@ class SigmaOutputs:
 
 
 def _heard(publishers: dict[str, Publisher]) -> dict[str, Publisher]:
-    """Return the publishers that somebody subscribes to."""
+    """Return the publishers with subscribers."""
     return {
         topic: publisher
         for topic, publisher in publishers.items()

@@ -20,7 +20,7 @@ def take_down(step: Callable[[], object]) -> None:
 
 
 def exit_if_stuck(code: int) -> None:
-    """Exit at once where a thread of this package still runs: Python would wait for it."""
+    """Exit the process if a thread of this package still runs: Python would wait for it."""
     if any(thread.name in THREADS for thread in threading.enumerate()):
         sys.stdout.flush()
         sys.stderr.flush()

@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 class Worker(Generic[Item]):
-    """Calls `process` with each queued item, oldest first, on a thread of its own.
+    """Calls `process` with each queued item, oldest first, on its own thread.
 
     A full queue drops its oldest item. `dropped(item, reason)` is called for every item that is
     not processed: "queue_full", "shutdown", or "failed" where `process` raised.
@@ -52,7 +52,7 @@ class Worker(Generic[Item]):
             self._dropped(oldest, reason)
 
     def _append(self, item: Item) -> list[Item]:
-        """Queue an item and return those it displaces."""
+        """Queue an item and return the items that it displaces."""
         self._items.append(item)
         surplus = max(0, len(self._items) - self.capacity)
         self._next_index += surplus

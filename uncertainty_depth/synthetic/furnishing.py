@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Draw a world from (seed, number): rooms, what stands in them, and the robot's drive."""
+"""Generate a world from (seed, number): rooms, furniture, and the robot's drive."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def furnish(
     clutter: float = 1.0,
     round_objects: Random | None = None,
 ) -> Scene:
-    """Draw all that is in the rooms of a plan, and the drive through them.
+    """Return a scene: a plan's rooms with furniture and lamps, and the drive through them.
 
     Args:
         rng: source of all randomness but the round objects'.

@@ -143,7 +143,7 @@ def _edges(solid: NDArray[np.int16]) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Look:
-    """What all images of one camera share.
+    """The properties that all images of one camera share.
 
     Attributes:
         brightness: factor of the automatic exposure.

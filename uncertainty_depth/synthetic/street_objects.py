@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What stands in a street: cars, trees, hedges, lamp posts and signs."""
+"""Objects of a street: cars, trees, hedges, lamp posts and signs."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def with_starting_weights(plan: Sequence[Member], from_model: str) -> list[Membe
 
 
 def provenance(plan: Sequence[Member]) -> dict[str, Any]:
-    """Return what `model.json` says of the folder that a training started from; empty if none."""
+    """Return the record of the model that a training started from; empty if none."""
     starts = {member.name: member.start for member in plan if member.start}
     if not starts:
         return {}

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Plan the networks of a model: what each is, and how they differ."""
+"""Plan the networks of a model: their architectures, and how they differ."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ONLY_FOR = {
 def settle(
     network: NetworkConfig, training: TrainingConfig
 ) -> tuple[NetworkConfig, TrainingConfig]:
-    """Return the options completed by what the method requires.
+    """Return the options with the head and dropout that the method requires.
 
     Raises:
         ConfigError: distilling and the method contradict each other.
@@ -65,7 +65,7 @@ def settle(
 
 
 def without_effect(training: TrainingConfig, user_options: Container[str]) -> str:
-    """Return a warning that names given options without effect; empty if there are none."""
+    """Return a warning that names the user's options without effect; empty if there are none."""
     method = "distilled" if training.distill else training.method
     ignored = [
         "--" + name.replace("_", "-")

@@ -135,7 +135,7 @@ class Before:
 
 
 def read_begun(folder: Path) -> Before | None:
-    """Return the record of the training in `folder`; None if nothing was written yet.
+    """Return the record of the training in `folder`; None before its first write.
 
     Raises:
         ModelError: `model.json` is damaged or names no options.

@@ -34,7 +34,7 @@ CONTEXT = multiprocessing.get_context(
 
 
 def processes_for(model: ModelRun, numbers: Sequence[int], requested: int) -> int:
-    """Return how many of these members to train at once; `requested` = 0 means one per GPU."""
+    """Return how many of these members to train in parallel; `requested` = 0 means one per GPU."""
     gpus = torch.cuda.device_count() if model.device.type == "cuda" else 1
     return min(requested or gpus, sum(model.plan[number].targets is None for number in numbers))
 

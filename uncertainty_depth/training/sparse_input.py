@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Give the network a part of the known depth, and train it on the rest."""
+"""Split known depth into sparse input of the network and targets of its loss."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VALIDATION_SEED = 0
 def with_sparse_input(
     images: Tensor, depth_m: Tensor, sparse_input: SparseInput, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Return images with sparse depth as their fourth channel, and the depth not given.
+    """Return images with sparse depth as fourth channel, and the depth that is not input.
 
     The depth that is given is no target: the network would learn to repeat it, and a sigma of
     nothing, while it is asked for what lies between.
@@ -61,7 +61,7 @@ def with_sparse_input(
 def warn_of_sparse_ground_truth(
     depths_m: Sequence[NDArray[np.floating]], sparse_input: SparseInput | None
 ) -> None:
-    """Log a warning where random:N asks for more than is given of most frames' known depth.
+    """Log a warning where random:N asks for more known pixels than most frames have to spare.
 
     Args:
         depths_m: of each frame at the network's size, (h, w) metres, NaN where unknown.

@@ -17,7 +17,7 @@ FRAMES = 256
 
 
 def constant_guess(frames: TrainingFrames) -> tuple[float, float]:
-    """Return the median depth, metres, and its median error as a fraction of it.
+    """Return the median depth, metres, and its median relative error.
 
     Of many frames a sample is used.
     """

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Train one network in a process of its own.
+"""Train one network in a separate process.
 
 Messages go to the parent, output into a log file.
 """

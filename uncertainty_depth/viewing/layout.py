@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Where each part of a frame is in a recording of rerun, and the one layout that shows it."""
+"""The entity paths of a rerun recording, and the layout that shows them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Frames to show: of a source with a model, of recorded predictions, of a report."""
+"""Frames for the viewer: of a source with a model, of recorded predictions, of a report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SUMMARY = "summary.json"
 
 
 def scores_of(row: Mapping[str, Any], law: str = "gaussian") -> dict[str, float]:
-    """Return the scores that are shown, of a frame's metrics by dotted names.
+    """Return the scores for the viewer from a frame's metrics by dotted names.
 
     Args:
         row: a frame's metrics, as `Evaluation.add` and `frames.jsonl` have them; None where one

@@ -170,7 +170,7 @@ class BagWriter:
 
 
 def _latched() -> Qos:
-    """What /tf_static is published with: late subscribers get it too."""
+    """Return the quality of service of /tf_static, which late subscribers receive too."""
     forever = QosTime(9223372036, 854775807)
     durability = QosDurability.TRANSIENT_LOCAL
     reliability = QosReliability.RELIABLE

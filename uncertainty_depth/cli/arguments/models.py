@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Arguments of the commands that make models, and predict with them."""
+"""Arguments of the commands that train, calibrate and run models."""
 
 from __future__ import annotations
 

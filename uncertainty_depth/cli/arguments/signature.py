@@ -21,7 +21,7 @@ class Argument(NamedTuple):
 
 
 def argument(name: str, **options: Any) -> Argument:
-    """As `ArgumentParser.add_argument` takes it."""
+    """Return an argument from the parameters of `ArgumentParser.add_argument`."""
     return Argument(name, options)
 
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Play a bag through both nodes, in three processes, and account for every frame."""
+"""Play a bag through both nodes, in three processes, and count what happens to every frame."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A bag's messages as ROS 2 takes them: CDR bytes, whichever format they were recorded in."""
+"""Convert a bag's messages to CDR bytes, whatever their recorded format."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class Played:
-    """What was published.
+    """Counts of published messages.
 
     Attributes:
         sent: messages by topic.

@@ -12,7 +12,7 @@ MESSAGE_TYPE = re.compile(r"([a-z][a-z0-9_]*)/(?:msg/)?([A-Z][A-Za-z0-9]*)")
 
 
 def message_class(name: str) -> type:
-    """The Python class of a message type, `package/msg/Name` or ROS 1's `package/Name`.
+    """Return the Python class of a message type, `package/msg/Name` or ROS 1's `package/Name`.
 
     A bag is a stranger's file, and importing a module runs it: the package must be one that rosidl
     generated, with that message in it.
@@ -32,7 +32,7 @@ def message_class(name: str) -> type:
 
 
 def _is_generated(package: str, message: str) -> bool:
-    """Whether rosidl made the Python module of the message; looks at files alone."""
+    """Return whether rosidl generated the message's Python module; looks at files alone."""
     try:
         spec = find_spec(package)
     except ValueError:  # a module that was made at run time
@@ -46,6 +46,6 @@ def _is_generated(package: str, message: str) -> bool:
 
 
 def _snake_case(name: str) -> str:
-    """PointCloud2 -> point_cloud2, as rosidl names its modules."""
+    """Return rosidl's module name of a message: PointCloud2 -> point_cloud2."""
     words = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
     return re.sub("([a-z0-9])([A-Z])", r"\1_\2", words).lower()

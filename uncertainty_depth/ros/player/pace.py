@@ -19,21 +19,21 @@ class Pace:
         self._origin: tuple[int, float] | None = None
 
     def due_in(self, log_ns: int) -> float:
-        """Seconds until the message recorded at `log_ns` is due; negative when it is late."""
+        """Return the seconds until the message recorded at `log_ns` is due; negative when late."""
         if self._origin is None:
             self._origin = (log_ns, self._clock())
         first_ns, start = self._origin
         return start + (log_ns - first_ns) * 1e-9 / self._rate - self._clock()
 
     def now_ns(self) -> int:
-        """The time of the recording that it is now."""
+        """Return the recording's time at this moment."""
         if self._origin is None:
             return 0
         first_ns, start = self._origin
         return first_ns + round((self._clock() - start) * self._rate * 1e9)
 
     def stand_still(self, seconds: float) -> None:
-        """Shift everything that is still to come: the recording stood still for so long."""
+        """Delay all later messages by the duration of a pause."""
         if self._origin is not None:
             self._origin = (self._origin[0], self._origin[1] + seconds)
 

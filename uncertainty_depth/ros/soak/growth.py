@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Whether what a process holds grows over a run."""
+"""Check whether memory, threads or descriptors of a process grow over a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MIN_SAMPLES = 3
 
 
 class Growth(NamedTuple):
-    """What a process held early and late in a run, as medians.
+    """Resources of a process early and late in a run, as medians.
 
     Attributes:
         process: its name.
@@ -31,7 +31,7 @@ class Growth(NamedTuple):
 
     @property
     def excesses(self) -> list[str]:
-        """What has grown by more than `ALLOWED`, as sentences."""
+        """Resources that grew by more than `ALLOWED`, as sentences."""
         parts = zip(Resources._fields, self.early, self.late, ALLOWED, strict=True)
         return [
             f"{self.process}: {name} grew from {early:g} to {late:g}, by more than {allowed:g}"
@@ -41,7 +41,7 @@ class Growth(NamedTuple):
 
 
 def growth(process: str, samples: Sequence[Resources]) -> Growth:
-    """Return what a process held early and late.
+    """Return the resources of a process early and late in a run.
 
     Args:
         process: its name.

@@ -71,7 +71,7 @@ def run(minutes: float, model: Path, output: Path) -> Iterator[str]:
 def _watch(
     processes: Mapping[str, Popen[bytes]], seconds: float, output: Path
 ) -> dict[str, list[Resources]]:
-    """Look at the processes until the time is over; write what they hold to `resources.csv`."""
+    """Record the resources of the processes in `resources.csv` until the time is over."""
     period_s = max(MIN_PERIOD_S, seconds / SAMPLES)
     samples: dict[str, list[Resources]] = {name: [] for name in processes}
     start_s = time.monotonic()
