@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import Camera, image_coordinates
 from uncertainty_depth.geometry.distortion import Distortion
-from uncertainty_depth.geometry.point_cloud import back_projected
+from uncertainty_depth.geometry.point_cloud import positions
 from uncertainty_depth.geometry.rectification import Calibration, Rectifier
 
 MODELS = {
@@ -99,7 +99,8 @@ def test_pixels_and_their_depth_go_back_to_their_points(model):
         Camera(*SIZE, K, cameras.raw.frame_to_camera @ beside, cameras.raw.distortion),
     ):
         depth_m = np.random.default_rng(2).uniform(1, 9, SIZE[::-1]).astype(np.float32)
-        points = back_projected(depth_m, camera).reshape(-1, 3).astype(np.float64)
+        fields = positions(depth_m, camera)
+        points = np.stack([fields[name] for name in "xyz"], axis=1).astype(np.float64)
         in_camera = points @ camera.frame_to_camera[:3, :3].T + camera.frame_to_camera[:3, 3]
         assert_allclose(in_camera[:, 2], depth_m.ravel(), rtol=1e-5)
         rows, columns = np.mgrid[: SIZE[1], : SIZE[0]]

@@ -15,8 +15,6 @@ from uncertainty_depth.messages.compressed_depth import (
     FORMAT,
     MAX_VALUE,
     encode_compressed_depth,
-    min_value,
-    step,
 )
 from uncertainty_depth.messages.depth_images import decode_depth
 
@@ -41,14 +39,15 @@ def test_values_are_read_back_within_half_a_step(quantization, low, high):
     data = bytes(encode_compressed_depth(values, quantization, 1))
     decoded = independent_decode(data)
     # half a step of the code on either side of 1 / v, and float32 in the codes
-    half = 0.5 * step(values.astype(np.float64), quantization)
+    half = 0.5 * values.astype(np.float64) ** 2 / (quantization * (quantization + 1))
     bound = half / (1 - half / values) + 2e-6 * values
     assert (np.abs(decoded - values) <= bound).all()
     assert np.abs(decoded - values).max() > 0
 
 
 def test_what_is_unknown_stays_unknown_and_what_is_near_stays_near():
-    nearest = min_value(100.0)
+    scale = 100.0 * 101.0
+    nearest = scale / (65535 - (1 - scale / MAX_VALUE))
     values = np.array(
         [[np.nan, np.inf, -np.inf, -1, MAX_VALUE, 0, nearest / 2, nearest]], np.float32
     )

@@ -27,7 +27,6 @@ OBSTACLE = {"height": 0.2, "distance": 0.0}
 ACCURATE_M = 0.1
 REFERENCE = "1 / z^2"
 REPLICATES = 1000
-METRICS = ("rmse", "complete", "false", "missed", "false_at_equal_missed")
 
 
 def sums(grid: str, truth: Floats, maps: Mapping[str, Floats]) -> dict[str, Any]:

@@ -60,11 +60,6 @@ class Gauge:
         if familiarity is not None:
             network.encoder.register_forward_hook(self._keep)
 
-    @property
-    def has_scores(self) -> bool:
-        """Whether frames have a score."""
-        return self._familiarity is not None
-
     def take(self) -> Tensor | None:
         """Return the features of this thread's latest frames once, (B, D), on their device.
 

@@ -86,17 +86,6 @@ def selected(points: NDArray[np.void], pixels: NDArray[np.intp]) -> NDArray[np.v
     return blocks.take(pixels).view(fields)
 
 
-def back_projected(depth_m: NDArray[np.float32], camera: Camera) -> NDArray[np.float32]:
-    """Return the point at each pixel's centre, (H, W, 3), metres, in the optical frame.
-
-    Args:
-        depth_m: (H, W) metres along the axis of the camera, which is of this size.
-        camera: of the map, whether its image is rectified or not.
-    """
-    points: NDArray[np.float32] = np.stack(_coordinates(depth_m, _rays(camera, 1)), axis=-1)
-    return points
-
-
 def _coordinates(depth: NDArray[np.float32], rays: _Rays) -> list[NDArray[np.float32]]:
     """Return x, y and z of the points at a depth on their rays, each of the depth's shape."""
     along = [depth * direction for direction in rays.directions]

@@ -32,18 +32,20 @@ def encode_compressed_depth(
 ) -> array[int]:
     """Return the data of a `sensor_msgs/CompressedImage` of format `FORMAT`.
 
-    A value v is read back within `step(v) / 2`. One that is smaller than `min_value` is read back
-    as that: a near obstacle does not vanish. NaN, infinity and what is negative become NaN.
+    A value v is read back within `v^2 / (2 A)`, A = quantization (quantization + 1). Values below
+    `A / MAX_CODE` are read back as that: a near obstacle does not vanish. NaN, infinity and
+    negative values become NaN.
 
     Args:
         values: (H, W) depth or sigma, metres.
-        quantization: the value z at which a step is 1 metre.
+        quantization: the value at which neighbouring codes are 1 metre apart.
         png_level: 0 to 9, higher is smaller and slower.
 
     Raises:
         MessageError: OpenCV cannot write the image.
     """
-    scale, offset = _parameters(quantization)
+    scale = quantization * (quantization + 1)
+    offset = 1 - scale / MAX_VALUE
     valid = (values >= 0) & (values < np.float32(MAX_VALUE))
     codes = np.zeros(values.shape, np.uint16)
     with np.errstate(divide="ignore"):
@@ -56,20 +58,3 @@ def encode_compressed_depth(
     data = array("B", HEADER.pack(INVERSE_DEPTH, scale, offset))
     data.frombytes(png.data)
     return data
-
-
-def step(value: float, quantization: float) -> float:
-    """Return the distance between neighbouring values around `value`, metres: `v^2 / A`."""
-    return value**2 / _parameters(quantization)[0]
-
-
-def min_value(quantization: float) -> float:
-    """Return the smallest value that can be stored, metres."""
-    scale, offset = _parameters(quantization)
-    return scale / (MAX_CODE - offset)
-
-
-def _parameters(quantization: float) -> tuple[float, float]:
-    """Return A and B."""
-    scale = quantization * (quantization + 1)
-    return scale, 1 - scale / MAX_VALUE
