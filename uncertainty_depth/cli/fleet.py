@@ -83,8 +83,9 @@ def evaluate_one(options: Mapping[str, Any], source: str, folder: Path) -> None:
     from uncertainty_depth.cli.evaluate import score
     from uncertainty_depth.evaluation import report
 
-    _use_one_thread()
     arguments = argparse.Namespace(**options, source=source)
+    if arguments.model:
+        _use_one_thread()
     with deferred_interrupt():
         evaluation, context = score(arguments)
         if evaluation.interrupted:
@@ -163,8 +164,6 @@ def _print_scores(scores: dict[str, Any], model: Mapping[str, Any]) -> None:
 
 def _use_one_thread() -> None:
     """Use one thread, so that the bits do not depend on how many workers share the machine."""
-    try:
-        import torch
-    except ImportError:
-        return  # recorded predictions need no network
+    import torch
+
     torch.set_num_threads(1)
