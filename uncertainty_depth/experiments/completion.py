@@ -20,7 +20,7 @@ from uncertainty_depth.completion.source import CompletionSource
 from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.evaluation.evaluate import evaluate, predict_frame
-from uncertainty_depth.experiments import completion_figures, completion_report, figures
+from uncertainty_depth.experiments import completion_report
 from uncertainty_depth.experiments.completion_data import (
     interpolation_errors,
     nyu,
@@ -85,9 +85,8 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
         output / "summary.json",
         {"quick": quick, "settings": asdict(settings), "nyu": completed, "shifted": shifted},
     )
-    completion_report.write(output, completed, shifted, settings, quick)
-    picture = completion_figures.examples_figure(examples(models / ENSEMBLE, sources))
-    figures.save(picture, output / "examples.png")
+    pictured = examples(models / ENSEMBLE, sources)
+    completion_report.write(output, completed, shifted, pictured, settings, quick)
 
 
 def examples(

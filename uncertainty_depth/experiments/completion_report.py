@@ -13,9 +13,11 @@ import numpy as np
 from uncertainty_depth import atomic
 from uncertainty_depth.experiments import completion_figures, figures, tables
 from uncertainty_depth.experiments.completion_models import ENSEMBLE, MC_DROPOUT, Settings
+from uncertainty_depth.records import DepthPrediction, Frame
 
 Table = tuple[list[str], list[list[str]]]
 Scores = Mapping[str, Any]
+Examples = Mapping[str, tuple[Frame, DepthPrediction]]
 TITLES = {ENSEMBLE: "ensemble", MC_DROPOUT: "MC-dropout"}
 METRICS = {"AUSE": "ause", "constant sigma": "constant", "AUCE": "auce", "RMSE (m)": "rmse"}
 UNKNOWN = "–"
@@ -46,6 +48,7 @@ def write(
     output: Path,
     completed: Mapping[str, Sequence[Scores]],
     shifted: Mapping[str, Scores],
+    examples: Examples,
     settings: Settings,
     quick: bool,
 ) -> None:
@@ -66,7 +69,9 @@ def write(
     parts += [f"- {claim}\n" for claim in claims(shifted)]
     atomic.write_text(output / "table.md", "\n".join(parts))
     sizes = [str(size) for size in settings.sizes]
-    for name, figure in completion_figures.all_figures(shifted, sizes).items():
+    plots = completion_figures.all_figures(shifted, sizes)
+    plots["examples"] = completion_figures.examples_figure(examples)
+    for name, figure in plots.items():
         if quick:
             figure.text(0.0, 0.0, "quick run", color="red", fontsize=8)
         figures.save(figure, output / f"{name}.png")
