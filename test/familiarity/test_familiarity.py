@@ -32,6 +32,13 @@ def gaussian(count: int, seed: int, shift: float = 0.0) -> np.ndarray:
     return rng.normal(size=(count, 12)) @ mixing + shift
 
 
+def test_features_that_are_equal_in_all_frames_tell_nothing():
+    """Of a network that does not look at the image."""
+    same = np.zeros((40, 2), np.float32)
+    with pytest.raises(SourceError, match="features of all frames are equal"):
+        fit(same, same[:5])
+
+
 def test_one_in_a_hundred_held_out_frames_is_above_one() -> None:
     familiarity = fit(gaussian(2000, 1), gaussian(1000, 2))
     assert (familiarity.scores(gaussian(1000, 2)) > 1).mean() == pytest.approx(0.01, abs=0.001)

@@ -56,7 +56,7 @@ def fit(training: NDArray[np.floating], held_out: NDArray[np.floating]) -> Famil
         held_out: (M, D) features of frames that the network has not learned from.
 
     Raises:
-        SourceError: there are too few frames.
+        SourceError: there are too few frames, or all have the same features.
     """
     if len(training) < MIN_FRAMES or len(held_out) < 2:
         raise SourceError(
@@ -72,4 +72,9 @@ def fit(training: NDArray[np.floating], held_out: NDArray[np.floating]) -> Famil
     whitening = np.linalg.cholesky(np.linalg.inv(shrunk)).T * scale
     distances = Familiarity(mean, whitening, threshold=1.0).scores(held_out)
     threshold = float(np.quantile(distances, QUANTILE))
+    if threshold == 0:
+        raise SourceError(
+            "the features of all frames are equal, as of a network that does not look at the "
+            "image; expected an encoder of the image"
+        )
     return Familiarity(mean.astype(np.float32), whitening.astype(np.float32), threshold)
