@@ -38,6 +38,14 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture
+def plots_without_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the figures of reports, and do not draw them; LiDAR on an image is none of them."""
+    from uncertainty_depth.evaluation import drawing
+
+    monkeypatch.setattr(drawing, "encoded", lambda *_: b"")
+
+
+@pytest.fixture
 def without_plots(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write reports without their plots, which take longer than what most tests are about."""
     from uncertainty_depth.evaluation import report

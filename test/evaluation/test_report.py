@@ -195,9 +195,11 @@ def test_failed_report_leaves_the_earlier_one_unchanged(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["report"]
 
 
+@pytest.mark.usefixtures("plots_without_pixels")
 def test_second_report_removes_the_images_of_the_first_and_no_other_file(tmp_path):
     folder = tmp_path / "report"
     report.write(evaluation_of(lambda depth, error, random: depth), folder, CONTEXT)
+    assert list(folder.glob("*.png"))
     (folder / "notes of mine").write_text("keep")
     report.write(Evaluation(), folder, CONTEXT)
     assert not [*folder.glob("*.png"), *folder.glob("*.jpg")]
@@ -220,6 +222,7 @@ def test_report_without_images_has_all_other_files(tmp_path):
     assert names == {"summary.json", "frames.csv", "frames.jsonl", "report.html", "state.npz"}
 
 
+@pytest.mark.usefixtures("without_plots")
 def test_copy_of_an_evaluation_reports_on_its_own_frames(tmp_path):
     evaluation = evaluation_of(lambda depth, error, random: depth, frames=2)
     moment = pickle.loads(pickle.dumps(copy.deepcopy(evaluation)))

@@ -68,6 +68,7 @@ def test_frames_without_a_scale_are_left_out_and_parts_can_be_merged():
     assert merged == pytest.approx(expected)
 
 
+@pytest.mark.usefixtures("plots_without_pixels")
 def test_a_sigma_without_a_unit_has_no_size_anywhere(tmp_path):
     evaluation = fill(Evaluation(without_size=REASON))
     context = report.Context("bag", {"model": "camera"})

@@ -150,5 +150,6 @@ def test_smallest_run_writes_its_files_and_resumes(tmp_path, monkeypatch):
     assert len(summary["E.3"]) == len(METHODS) + 1
     assert len(summary["E.3"]["adversarial"]["coverage"]) == 41 * 41
     monkeypatch.setattr(anchor, "compute", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr("uncertainty_depth.experiments.figures.save", lambda *_: None)
     anchor.run(tmp_path, 2, True)
     assert (tmp_path / "table.csv").read_bytes() == written["table.csv"]

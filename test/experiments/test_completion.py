@@ -74,6 +74,7 @@ def test_a_run_writes_tables_claims_and_plots(finished):
 
 
 def test_a_second_run_trains_and_scores_nothing(finished, monkeypatch):
+    monkeypatch.setattr("uncertainty_depth.experiments.figures.save", lambda *_: None)
     monkeypatch.setattr(completion, "QUICK", TINY)
     for module, name in (
         (training_run, "read_frames"),

@@ -381,6 +381,7 @@ def test_run_writes_its_files_and_resumes(toy, tmp_path, monkeypatch, quick):
         for values in cell.values()
     )
     monkeypatch.setattr(posterior_toys, "compute", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr("uncertainty_depth.experiments.figures.save", lambda *_: None)
     toy.run(tmp_path, 2, quick)
 
 

@@ -178,6 +178,7 @@ def test_a_killed_run_goes_on_where_it_stopped(
 ) -> None:
     before = (small_run / "summary.json").read_text()
     (small_run / "results" / "dusk_mc_dropout_000.json").unlink()
+    monkeypatch.setattr("uncertainty_depth.experiments.figures.save", lambda *_: None)
     monkeypatch.setattr(segmentation, "train", None)  # no network is trained again
     segmentation.compare(small_run, 3, SETTINGS, camvid_like)
     assert (small_run / "summary.json").read_text() == before

@@ -100,4 +100,5 @@ def test_smallest_run_writes_its_files_and_resumes(tmp_path, monkeypatch):
     assert len(values) == len(toy_cubic.BIASES) * 3 * len(METHODS) * readings
     assert np.shape(values["20/wide/bagging/plain"]) == (2, len(toy_cubic.ALPHAS))
     monkeypatch.setattr(toy_cubic, "score", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr("uncertainty_depth.experiments.figures.save", lambda *_: None)
     toy_cubic.run(tmp_path, 2, True)

@@ -13,22 +13,17 @@ from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import EvaluationConfig, SourceConfig
 from uncertainty_depth.data.bag import BagSource
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.evaluation import drawing
 from uncertainty_depth.evaluation.drawing import draw
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.predictions.evaluate import evaluate
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.predictions.open import open_predictions
 
+pytestmark = pytest.mark.usefixtures("plots_without_pixels")
+
 TOPICS = ("/stereo/depth/image", "/stereo/confidence")
 FRAMES = 3
 LATE_NS = 20_000_000
-
-
-@pytest.fixture(autouse=True)
-def plots_without_pixels(monkeypatch):
-    """Make figures without drawing them, which takes seconds: the overlay has no figure."""
-    monkeypatch.setattr(drawing, "encoded", lambda *_: b"")
 
 
 def run(bag, image_topic, topics=TOPICS, ground_truth_topic=""):
