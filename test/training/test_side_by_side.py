@@ -108,8 +108,8 @@ def test_a_process_that_dies_leaves_the_others_at_work(
         patch.setattr(run, "make_plan", with_broken)
         with pytest.raises(
             TrainingError,
-            match=r"member_0\d was not trained: .*; see .*member_0\d.log; nor was 1 other; "
-            r"a resumed training goes on",
+            match=r"member_0\d was not trained: .*; see .*member_0\d.log "
+            r"\(1 more failed or were not started\); --resume trains the missing networks",
         ):
             train(source, folder, network, replace(training, processes=2))
     assert "member_01 was not trained: its process was ended by SIGKILL; see" in caplog.text
@@ -210,8 +210,8 @@ def test_what_learns_from_a_network_that_failed_is_not_begun(network, tmp_path: 
     assert not crew.start(2)
     with pytest.raises(
         TrainingError,
-        match=r"depth was not trained: no reason; nor was 1 other; "
-        r"a resumed training goes on with what is missing$",
+        match=r"depth was not trained: no reason \(1 more failed or were not started\); "
+        r"--resume trains the missing networks$",
     ):
         crew.report()
 

@@ -16,7 +16,7 @@ def table(calibration: Calibration) -> str:
     """Return every candidate on held-out frames, then before and after on frames not used."""
     return "\n".join(
         [
-            f"sigma is taken to be the standard deviation of a {calibration.distribution} error",
+            f"sigma is assumed to be the standard deviation of a {calibration.distribution} error",
             "",
             *_candidates(calibration),
             "",

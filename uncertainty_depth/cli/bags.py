@@ -50,7 +50,10 @@ def info(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.data.recording import Recording
 
     if (model_path(arguments.bag) / "model.json").is_file():
-        print(_described(arguments.bag))
+        from uncertainty_depth.model_folder.folder import read
+
+        for name, value in read(arguments.bag).describe().items():
+            print(f"{name:14} {value}")
         return
     with Recording(arguments.bag).open() as recording:
         for name, topic in sorted(recording.topics.items()):
@@ -93,12 +96,6 @@ def _check_geometry(source: Source, plot: Path) -> None:
         print(note)
     for warning in checked.check.warnings():
         print(f"WARNING: {warning}")
-
-
-def _described(model: Path) -> str:
-    from uncertainty_depth.model_folder.folder import read
-
-    return "\n".join(f"{name:14} {value}" for name, value in read(model).describe().items())
 
 
 def play(arguments: argparse.Namespace) -> None:

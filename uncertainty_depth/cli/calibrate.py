@@ -82,7 +82,7 @@ def _opened(arguments: argparse.Namespace) -> tuple[Predictor, list[Source]]:
     checked = [CheckedSource(open_source(notation, options)) for notation in arguments.source]
     check_location(model_path(arguments.model))
 
-    # Only now, or a wrong path would be told after the seconds that torch takes to import.
+    # Imported here, after the paths are checked: torch takes seconds to import.
     from uncertainty_depth.inference.predictor import Predictor
 
     raw = replace(from_arguments(PredictorConfig, arguments), calibrated=False)

@@ -35,7 +35,7 @@ def score_model(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
     images = corrupted(checked, [parse(text) for text in arguments.corrupt])
     check_location(model_path(arguments.model))
 
-    # Only now, or a wrong path would be told after the seconds that torch takes to import.
+    # Imported here, after the paths are checked: torch takes seconds to import.
     from uncertainty_depth.inference.predictor import Predictor
 
     predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))

@@ -43,7 +43,7 @@ MAX_NAMED_FAILURES = 3
 def evaluate_fleet(arguments: argparse.Namespace) -> None:
     """Score every source in its own worker, and write one report over all of them.
 
-    What is done is kept: the same command goes on with the rest.
+    What is done is kept: the same command continues with the rest.
 
     Raises:
         KeyboardInterrupt: it was interrupted; no report over all sources is written.
@@ -68,7 +68,9 @@ def evaluate_fleet(arguments: argparse.Namespace) -> None:
         _run(waiting, arguments, interrupt)
     if interrupt.requested:
         done = sum(job.is_done for job in jobs)
-        logger.warning("%d of %d sources are scored; the same command goes on", done, len(jobs))
+        logger.warning(
+            "%d of %d sources are scored; run the same command again to continue", done, len(jobs)
+        )
         raise KeyboardInterrupt
     scores, failures = _report(jobs, arguments, requirements)
     check_requirements(scores, arguments.junit)

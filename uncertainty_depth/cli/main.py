@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         hint = (
-            "; --resume goes on after the last finished epoch"
+            "; --resume continues after the last finished epoch"
             if hasattr(arguments, "resume")
             else ""
         )

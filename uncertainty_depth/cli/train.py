@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.config import NetworkConfig, SourceConfig, TrainingConfig
@@ -21,12 +20,14 @@ logger = logging.getLogger(__name__)
 
 def train(arguments: argparse.Namespace) -> None:
     """Train or fine-tune (--from) a model on sources; --resume continues a training."""
-    before = _begun(arguments.output) if arguments.resume else None
+    from uncertainty_depth.training.record import read_begun
+
+    before = read_begun(arguments.output) if arguments.resume else None
     recorded = before.source_options if before else None
     source_options = from_arguments(SourceConfig, arguments, recorded)
     source = _open_source(arguments.source, source_options, before)
 
-    # Only now, or a wrong path would be told after the seconds that torch takes to import.
+    # Imported here, after the paths are checked: torch takes seconds to import.
     from uncertainty_depth.training import train as train_model
     from uncertainty_depth.training.plan import without_effect
 
@@ -59,12 +60,6 @@ def _open_source(notations: list[str], options: SourceConfig, before: Before | N
         )
     sources = [CheckedSource(open_source(notation, options)) for notation in notations]
     return sources[0] if len(sources) == 1 else JoinedSource(sources)
-
-
-def _begun(output: Path) -> Before | None:
-    from uncertainty_depth.training.record import read_begun
-
-    return read_begun(output)
 
 
 def _default_options(arguments: argparse.Namespace, before: Before | None) -> dict[str, Any]:

@@ -19,12 +19,11 @@ BY_HELP = (
 
 @dataclass(frozen=True)
 class HeldOutConfig:
-    """What of the known depth a model with sparse input is not given, and is scored on."""
+    """The known depth that a model with sparse input is scored on instead of given."""
 
     held_out_fraction: float = option(
         0.5,
-        "model with sparse input: fraction of the known depth that it is not given and is scored "
-        "on",
+        "model with sparse input: fraction of the known depth that is held out for scoring",
         minimum=0.0,
         maximum=1.0,
     )

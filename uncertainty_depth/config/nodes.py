@@ -58,8 +58,8 @@ class DepthNodeConfig(
     )
     frame_budget_ms: float = option(
         0.0,
-        "time for a frame, or for a batch of several cameras, from its turn to its maps, "
-        "milliseconds: as many samples or members as fit, 2 at least; 0 uses all",
+        "time budget of a frame, or of a batch of several cameras, milliseconds: as many samples "
+        "or members as fit are used, at least 2; 0 uses all",
         minimum=0.0,
         maximum=60_000.0,
     )

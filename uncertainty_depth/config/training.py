@@ -76,8 +76,8 @@ class NetworkConfig:
     )
     sparse_residual: bool = option(
         True,
-        "with sparse input, predict how depth differs from what is interpolated between the known "
-        "pixels, not depth itself",
+        "with sparse input, predict the correction of the depth interpolated between the known "
+        "pixels instead of depth itself",
     )
     input_size: tuple[int, ...] = option(
         (160, 128),

@@ -142,22 +142,20 @@ class BagSource:
         if self._config.fixed_frame:
             self.recording.note(
                 f"fixed_frame {self._config.fixed_frame!r} is not used: the ground truth is "
-                "the depth image, which is taken as registered"
+                "the depth image, which is assumed to be registered"
             )
         for message in maps:
             depth_frame = message.header.frame_id
             if image_frame and depth_frame and image_frame.lstrip("/") != depth_frame.lstrip("/"):
                 self.recording.note(
                     f"{topics.depth_image} is in frame {depth_frame!r}, {topics.image} in "
-                    f"{image_frame!r}: the depth is taken as registered to the image, pixel by "
-                    "pixel; if it is not, no score holds"
+                    f"{image_frame!r}: the depth is assumed to be registered to the image, "
+                    "pixel by pixel; otherwise the scores are wrong"
                 )
 
     def _read_camera(self, bag: OpenRecording, topics: Topics) -> tuple[Rectifier | None, str]:
         if not topics.camera_info:
-            self.recording.note(
-                f"{self.name} has no camera info: its images are taken as they are"
-            )
+            self.recording.note(f"{self.name} has no camera info: its images are not rectified")
             return None, ""
         message = bag.first(topics.camera_info)
         if message is None:

@@ -197,11 +197,11 @@ class BagFrames(ABC, Generic[FrameT]):
         noun = self._layout.ground_truth.noun
         counts = self._pairer.counts
         if unmatched := counts["clouds_unmatched"]:
-            yield f"{unmatched} {noun}s belong to no image"
+            yield f"{unmatched} {noun}s had no matching image"
         if jumps := counts["reference_time_jumps"] + counts["cloud_time_jumps"]:
             yield (
                 f"time jumped back {jumps} times (images and {noun}s counted each): "
-                "pairing started anew"
+                "pairing restarted"
             )
         for topic, images in self._pairer.incomplete.items():
             yield f"{images} images are scored without a {noun} of {topic}: none is near in time"

@@ -185,7 +185,7 @@ def _hint(problem: str) -> str:
     """Return what to do about a file that looks truncated: of SQLite, or of ROS 1."""
     if "malformed" in problem:
         return "; was it cut off?"
-    return "; was it cut off? `rosbag reindex` may mend it" if "Bag index" in problem else ""
+    return "; was it cut off? `rosbag reindex` may repair it" if "Bag index" in problem else ""
 
 
 def _losses(file: McapFile) -> list[str]:
@@ -201,7 +201,7 @@ def _losses(file: McapFile) -> list[str]:
         ),
         f"{name} has {chunks} damaged {'chunk' if chunks == 1 else 'chunks'} (their checksums are "
         "wrong, or they do not decompress): their messages are lost": chunks,
-        f"{name} is damaged: the checksum of its data is wrong, and nothing tells which message "
-        "is": file.has_damaged_data,
+        f"{name} is damaged: the checksum of its data is wrong, so any of its messages may be "
+        "wrong": file.has_damaged_data,
     }
     return [sentence for sentence, holds in sentences.items() if holds]

@@ -92,16 +92,13 @@ def evaluate(
     ):
         for record in bar:
             scoring.add(_scoring_step(record, predictor, evaluation, sinks))
-            _show(bar, scoring.latest)
+            if scoring.latest is not None:
+                abs_rel = scoring.latest["depth.abs_rel"]
+                bar.set_postfix_str(f"abs_rel {abs_rel:.3f}", refresh=False)
             if interrupt.requested:
                 evaluation.interrupted = True
                 break
     return evaluation
-
-
-def _show(bar: Any, latest: Row | None) -> None:
-    if latest is not None:
-        bar.set_postfix_str(f"abs_rel {latest['depth.abs_rel']:.3f}", refresh=False)
 
 
 def _scoring_step(

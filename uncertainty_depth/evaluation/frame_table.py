@@ -117,11 +117,10 @@ class FrameTable:
         if file_size < size:
             raise SourceError(f"{self._path} has {file_size} bytes; expected at least {size}")
         self._file.truncate(size)
-        self._writer = self._writer_of_header() if size else None
-
-    def _writer_of_header(self) -> csv.DictWriter:
-        self._file.seek(0)
-        return csv.DictWriter(self._file, next(csv.reader(self._file)))
+        self._writer: csv.DictWriter | None = None
+        if size:
+            self._file.seek(0)
+            self._writer = csv.DictWriter(self._file, next(csv.reader(self._file)))
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Append a row; the first one fixes the columns."""

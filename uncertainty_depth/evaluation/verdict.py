@@ -168,5 +168,5 @@ def _notes(
     if "head" not in model:
         notes.append("the model has no description: sigma is judged as that of a Gaussian")
     if trained_on is None:
-        notes.append("nothing tells whether the model was trained on these frames")
+        notes.append("unknown whether the model was trained on these frames")
     return notes + domain.calibration_notes(estimates, evaluation.cameras, model)

@@ -61,7 +61,7 @@ def fit(training: NDArray[np.floating], held_out: NDArray[np.floating]) -> Famil
     if len(training) < MIN_FRAMES or len(held_out) < 2:
         raise SourceError(
             f"{len(training)} frames to learn from and {len(held_out)} held out; expected at "
-            f"least {MIN_FRAMES} and 2 to tell what is familiar"
+            f"least {MIN_FRAMES} and 2 to fit the familiarity"
         )
     values = training.astype(np.float64)
     mean = values.mean(axis=0)

@@ -159,8 +159,8 @@ class GeometryCheck:
             parts.append(f"depth edges lie on image edges ({fit.given:.1f} deviations)")
         else:
             parts.append(
-                f"the edges do not tell whether depth and image fit ({fit.given:.1f} deviations, "
-                f"{SIGNIFICANT:g} would)"
+                "the edges are inconclusive on whether depth and image fit "
+                f"({fit.given:.1f} deviations; {SIGNIFICANT:g} are needed)"
             )
         return ", ".join(parts)
 

@@ -100,7 +100,7 @@ class Rectifier:
             RECTIFY: "images are rectified; if they are already, as image_proc's image_rect, "
             f"set distorted_images to {ALREADY_RECTIFIED}",
             KEEP: "images stay as they are, points are projected with the distortion",
-            ALREADY_RECTIFIED: "images are taken as rectified, as distorted_images says",
+            ALREADY_RECTIFIED: "images are assumed to be rectified, as distorted_images says",
         }
         return f"{state}: {actions[self.distorted_images]}"
 

@@ -66,7 +66,9 @@ class Interpreter:
             MessageError: the confidence cannot be of its type, or the alignment fails.
         """
         uncertainty = self._type.read(confidence, depth)
-        self._see(confidence[np.isfinite(depth) & np.isfinite(confidence)])
+        finite = confidence[np.isfinite(depth) & np.isfinite(confidence)]
+        self._lowest = min(self._lowest, float(finite.min(initial=np.inf)))
+        self._highest = max(self._highest, float(finite.max(initial=-np.inf)))
         alignment = self._alignment_of(depth, ground_truth_m)
         return self._aligned(depth, uncertainty, alignment), alignment
 
@@ -143,11 +145,6 @@ class Interpreter:
         if self.config.align == "none":
             return self.fit(*NO_POINTS)
         return self.fit(*self.points(depth, ground_truth_m))
-
-    def _see(self, values: Floats) -> None:
-        if values.size:
-            self._lowest = min(self._lowest, float(values.min()))
-            self._highest = max(self._highest, float(values.max()))
 
 
 NO_POINTS = (np.empty(0), np.empty(0))

@@ -134,7 +134,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
     def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         def reset() -> str:
             self._configured_run().reset()
-            return "scores and counts start anew"
+            return "scores and counts are reset"
 
         return _answer(response, reset)
 

@@ -115,9 +115,7 @@ class EvaluatorReports:
             return
         place = f"are written to {folder}" if folder else "are lost, as output is empty"
         frames = f"those of the {evaluation.evaluated} frames so far {place}"
-        self._node.get_logger().warning(
-            f"a scoring parameter changed: scores start anew; {frames}"
-        )
+        self._node.get_logger().warning(f"a scoring parameter changed: scores restart; {frames}")
         if folder is not None:
             self.writer.submit(evaluation, folder, context).add_done_callback(self._tell_failure)
 

@@ -87,13 +87,13 @@ def common_arguments() -> list[DeclareLaunchArgument]:
         "namespace": ("", "namespace of the nodes and their topics"),
         CAMERAS: (
             "",
-            "names, e.g. 'front rear': start the nodes once for each, in a namespace of its name; "
-            "{camera} in any argument stands for it; empty: one camera",
+            "names, e.g. 'front rear': start the nodes once per camera, in a namespace of its "
+            "name, which replaces {camera} in any argument; empty: one camera",
         ),
         "one_process": (
             "false",
-            "true: one depth node with one model for all cameras, which predicts what has arrived "
-            "in one batch; false: a process and a model for each",
+            "true: one depth node with one model for all cameras, which predicts their waiting "
+            "images in one batch; false: a process and a model for each",
         ),
         "use_sim_time": ("", "true: take the time from /clock; empty: as in the parameter file"),
         "transports": (

@@ -67,7 +67,7 @@ def try_to_add(
     try:
         add_familiarity(folder, frames, indices, held_out, device)
     except (SourceError, ModelError) as error:
-        logger.warning("the model cannot tell unfamiliar frames: %s", error)
+        logger.warning("the model cannot detect unfamiliar frames: %s", error)
 
 
 @torch.inference_mode()

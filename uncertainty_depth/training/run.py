@@ -136,7 +136,8 @@ def _before(output: Path, options: dict[str, Any], resume: bool) -> Before | Non
             f"{output} holds no model.json; expected the folder of a training to resume"
         )
     before = record.read(output)
-    record.refuse_other_options(_with_defaults(before.options), options, output)
+    defaults = {**to_mapping(NetworkConfig()), **to_mapping(TrainingConfig()), **BEFORE}
+    record.refuse_other_options({**defaults, **before.options}, options, output)
     return before
 
 
@@ -162,12 +163,7 @@ def _complete_record(
     _refuse_other_frames(before, frames.fingerprint(), source.name, output)
     indices, _ = split(len(frames), training.validation_fraction, training.seed)
     writing.extend_training_record(output, domain(frames, indices))
-    logger.info("%s now says which cameras and depths it was trained on", output / "model.json")
-
-
-def _with_defaults(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a training, with defaults for those added since."""
-    return {**to_mapping(NetworkConfig()), **to_mapping(TrainingConfig()), **BEFORE, **options}
+    logger.info("the cameras and depths of the training are added to %s", output / "model.json")
 
 
 def _refuse_shared_checkpoint(output: Path, plan: Sequence[Member]) -> None:
@@ -176,7 +172,7 @@ def _refuse_shared_checkpoint(output: Path, plan: Sequence[Member]) -> None:
     if len(plan) > 1 and shared.exists():
         raise ModelError(
             f"{shared} is an earlier version's, for all {len(plan)} networks; expected one of "
-            "each: finish it there or start it anew"
+            "each: finish it there or restart it"
         )
 
 

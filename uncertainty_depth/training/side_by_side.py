@@ -121,12 +121,8 @@ class Crew:
         if self.failed:
             others = len(self.failed) + len(self.waiting) - 1
             first = next(iter(self.failed.values()))
-            also = (
-                f"; nor {'was 1 other' if others == 1 else f'were {others} others'}"
-                if others
-                else ""
-            )
-            raise TrainingError(f"{first}{also}; a resumed training goes on with what is missing")
+            also = f" ({others} more failed or were not started)" if others else ""
+            raise TrainingError(f"{first}{also}; --resume trains the missing networks")
 
 
 class Worker:

@@ -77,16 +77,14 @@ def run(calls: int = CALLS) -> Answers:
         _camera(camera),
         _client() as client,
     ):
-        if not monitor.wait_for(lambda: _processed(monitor) > 1, START_S):
+        if not monitor.wait_for(
+            lambda: monitor.counts("depth_node").get("processed", 0) > 1, START_S
+        ):
             raise UncertaintyDepthError(f"depth_node processed no image within {START_S:.0f} s")
         before_mib = _memory_mib(process.pid)
         latencies_ms = {name: _call(client, name, calls) for name in REQUESTS}
         after_mib = _memory_mib(process.pid)
         return Answers(latencies_ms, monitor.counts("depth_node"), (before_mib, after_mib))
-
-
-def _processed(monitor: Monitor) -> int:
-    return monitor.counts("depth_node").get("processed", 0)
 
 
 def _memory_mib(pid: int) -> float:
