@@ -21,23 +21,53 @@ if TYPE_CHECKING:
 
 def calibrate_predictions(arguments: argparse.Namespace) -> None:
     """Fit the map of recorded confidence to sigma, print its scores, and write its file."""
-    from uncertainty_depth.predictions.calibrate import calibrate, check, collect
-    from uncertainty_depth.predictions.confidence import TYPES
+    from uncertainty_depth.predictions.calibrate import check
     from uncertainty_depth.predictions.confidence_map import SavedMap
     from uncertainty_depth.predictions.interpreter import Interpreter
-    from uncertainty_depth.predictions.map_table import table
-    from uncertainty_depth.predictions.open import open_predictions
 
     _check(arguments)
     meaning = from_arguments(PredictionConfig, arguments)
     topics = from_arguments(PredictionTopics, arguments)
-    options = from_arguments(SourceConfig, arguments)
     config = from_arguments(CalibrationConfig, arguments)
     limits = EvaluationConfig(min_depth=config.min_depth, max_depth=config.max_depth)
     interpreter = Interpreter(meaning, limits)
+    calibration = _fit(arguments, topics, interpreter, config)
+    if arguments.dry_run:
+        return
+    if not arguments.force:
+        check(calibration)
+    provenance = _provenance(arguments, topics, interpreter, calibration)
+    saved = SavedMap(
+        calibration.confidence_map,
+        _confidence_type(meaning),
+        meaning.depth_type,
+        calibration.distribution,
+        provenance,
+    )
+    saved.write(arguments.output)
+    print(f"map '{calibration.confidence_map.name}' written to {arguments.output}")
+
+
+def _fit(
+    arguments: argparse.Namespace,
+    topics: PredictionTopics,
+    interpreter: Interpreter,
+    config: CalibrationConfig,
+) -> MapCalibration:
+    """Return the map fitted to all sources, and print its scores.
+
+    Raises:
+        KeyboardInterrupt: after Ctrl-C, once the scores of the frames read so far are printed.
+    """
+    from uncertainty_depth.predictions.calibrate import calibrate, collect
+    from uncertainty_depth.predictions.confidence import TYPES
+    from uncertainty_depth.predictions.map_table import table
+    from uncertainty_depth.predictions.open import open_predictions
+
+    meaning = interpreter.config
+    options = from_arguments(SourceConfig, arguments)
     names = [str(arguments.model), *arguments.source]
     sources = [open_predictions(name, options, topics, meaning) for name in names]
-    confidence_type = meaning.confidence_type or "sigma"
     with deferred_interrupt() as interrupt:
         samples = []
         for source in sources:
@@ -46,24 +76,15 @@ def calibrate_predictions(arguments: argparse.Namespace) -> None:
             if interrupt.requested:
                 break
         warn(interpreter.notes())
-        calibration = calibrate(samples, TYPES[confidence_type].has_unit, config)
+        calibration = calibrate(samples, TYPES[_confidence_type(meaning)].has_unit, config)
         print(table(calibration))
     if interrupt.requested:
         raise KeyboardInterrupt
-    if arguments.dry_run:
-        return
-    if not arguments.force:
-        check(calibration)
-    provenance = _provenance(arguments, topics, interpreter, calibration)
-    saved = SavedMap(
-        calibration.confidence_map,
-        confidence_type,
-        meaning.depth_type,
-        calibration.distribution,
-        provenance,
-    )
-    saved.write(arguments.output)
-    print(f"map '{calibration.confidence_map.name}' written to {arguments.output}")
+    return calibration
+
+
+def _confidence_type(meaning: PredictionConfig) -> str:
+    return meaning.confidence_type or "sigma"
 
 
 def _check(arguments: argparse.Namespace) -> None:

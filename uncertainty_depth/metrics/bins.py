@@ -42,21 +42,21 @@ class Bins:
         return ((self.high - self.low) << self.bits) + 2
 
     def index(self, values: Floats) -> Integers:
-        """Bin of each float64 >= 0, +inf included."""
+        """Return the bin of each float64 >= 0, +inf included."""
         first = (EXPONENT_OFFSET + self.low) << self.bits
         index = values.view(np.int64) >> (MANTISSA_BITS - self.bits)
         index -= first - 1
         return clipped(index, self.number)
 
     def coarse(self, index: Integers, coarser: Bins) -> Integers:
-        """Bin in `coarser`, of fewer bits, of what lies in a bin of these."""
+        """Return the bin in `coarser`, of fewer bits, that contains each of these bins."""
         shift = self.bits - coarser.bits
         # One sum moves to the first octave of `wanted` and makes the shift count from 1.
         counted = index + (((self.low - coarser.low) << self.bits) + (1 << shift) - 1)
         return clipped(counted >> shift, coarser.number)
 
     def coarse_counts(self, counts: Integers, coarser: Bins) -> Integers:
-        """The counts in the bins of `coarser`, of fewer bits."""
+        """Return the counts in the bins of `coarser`, of fewer bits."""
         places = self.coarse(np.arange(self.number), coarser)
         return np.bincount(places, counts, coarser.number).astype(counts.dtype)
 
@@ -70,7 +70,7 @@ class Bins:
     def order_statistics(
         self, counts: NDArray, numbers: Integers, extremes: tuple[float, float]
     ) -> Floats:
-        """Approximate order statistics, counted from 1; off by at most a bin's width.
+        """Return approximate order statistics, counted from 1, to a bin's width.
 
         Args:
             counts: (number,) pixels in each bin.
@@ -86,7 +86,7 @@ class Bins:
         return np.where(numbers == total[-1], extremes[1], np.clip(values, *extremes))
 
     def below(self, counts: Integers, values: Floats) -> Floats:
-        """Approximately how many lie at or below each value; off by at most one bin's pixels."""
+        """Return approximately how many lie at or below each value, to one bin's pixels."""
         index = np.clip(np.searchsorted(self.edges, values, side="right") - 1, 0, self.number - 1)
         before = np.concatenate(([0], np.cumsum(counts)))
         with np.errstate(invalid="ignore"):
@@ -111,20 +111,20 @@ class Window:
     rows: int
 
     def shift(self, span: Integers) -> int:
-        """For the lowest and the highest bin seen."""
+        """Return by how many bits bins are merged, for the lowest and the highest bin in use."""
         low, high = map(int, span)
         return next(s for s in range(64) if (high >> s) - (low >> s) < self.rows)
 
     def row(self, index: Integers, span: Integers) -> Integers:
-        """Row of each bin."""
+        """Return the row of each bin."""
         return (index >> self.shift(span)) & (self.rows - 1)
 
     def ordered(self, table: NDArray, span: Integers) -> NDArray:
-        """The rows in the order of their bins."""
+        """Return the rows in the order of their bins."""
         return table[self._coarse(span) & (self.rows - 1)]
 
     def row_limits(self, counts: Integers, span: Integers) -> tuple[Floats, Floats]:
-        """Lower and upper limit of what the rows hold, in their order, (rows,) each.
+        """Return lower and upper limits of the rows, in their order, (rows,) each.
 
         Args:
             counts: pixels in each bin; the limits are those of the bins that are not empty.
@@ -141,7 +141,7 @@ class Window:
         return lower, upper
 
     def widened(self, table: NDArray, span: Integers, wider: Integers) -> NDArray:
-        """The table for a wider span."""
+        """Return the table for a wider span."""
         result = np.zeros_like(table)
         steps = self.shift(wider) - self.shift(span)
         row = (self._coarse(span) >> steps) & (self.rows - 1)
@@ -154,7 +154,7 @@ class Window:
 
 
 def first_bin_sums(counts: NDArray, sums: NDArray, numbers: NDArray) -> Floats:
-    """Sum over the first `numbers` pixels of a histogram; a cut bin counts in proportion."""
+    """Return the sum over the first `numbers` pixels of a histogram, a cut bin in proportion."""
     total = np.cumsum(counts)
     place = np.minimum(np.searchsorted(total, numbers, side="left"), len(counts) - 1)
     fraction = (numbers - (total[place] - counts[place])) / np.maximum(counts[place], 1)
@@ -162,8 +162,8 @@ def first_bin_sums(counts: NDArray, sums: NDArray, numbers: NDArray) -> Floats:
     return before[place] + fraction * sums[place]
 
 
-def kept_with_ties(counts: Integers, fractions: Floats, single: Floats) -> Integers:
-    """How many pixels are left at each fraction when equals of the percentile stay (`poggi`).
+def remaining_with_ties(counts: Integers, fractions: Floats, single: Floats) -> Integers:
+    """Return the pixels left at each fraction, where ties at the percentile stay (`poggi`).
 
     Args:
         counts: pixels in each bin.
@@ -179,6 +179,6 @@ def kept_with_ties(counts: Integers, fractions: Floats, single: Floats) -> Integ
 
 
 def join_single_values(first: Floats, second: Floats) -> Floats:
-    """The single value of bins whose values are put together: NaN as soon as two differ."""
+    """Return the single value of merged bins: NaN where two values differ."""
     same = (second == EMPTY) | (first == second)
     return np.where(first == EMPTY, second, np.where(same, first, np.nan))

@@ -186,8 +186,9 @@ class ConstantCandidate:
         frame = self.frame
         mae_of_rest = frame.error[: frame.covered].mean()
         mae = np.array((frame.mae, mae_of_rest, mae_of_rest))
-        largest = frame.error[np.array((frame.covered, frame.covered_of_rest, frame.covered)) - 1]
-        values = normalised(largest, 1.0, mae, largest)
+        numbers = np.array((frame.covered, frame.covered_of_rest, frame.covered))
+        max_errors = frame.error[numbers - 1]
+        values = normalised(max_errors, 1.0, mae, max_errors)
         names = ("n_merci", "n_merci_withdrawn", "n_merci_trimmed")
         return dict(zip(names, values.tolist(), strict=True))
 

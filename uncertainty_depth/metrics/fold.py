@@ -112,9 +112,9 @@ def _fold_ratio(
     np.add.at(tables[f"{name}.ratio.sigma"], coarse, candidate.sigma)
     np.add.at(tables[f"{name}.ratio.error"], coarse, error)
     max_error = tables[f"{name}.ratio.max_error"]
-    largest = np.zeros_like(max_error)
-    largest[coarse] = error  # errors ascend, and of several in a bin the last is kept
-    np.maximum(max_error, largest, out=max_error)
+    frame_max = np.zeros_like(max_error)
+    frame_max[coarse] = error  # errors ascend, and of several in a bin the last is kept
+    np.maximum(max_error, frame_max, out=max_error)
 
 
 def _fold_intervals(
@@ -137,8 +137,8 @@ def _fold_values(tables: dict[str, NDArray], name: str, bins: Bins, values: Floa
     index = bins.index(values)
     np.add.at(tables[f"{name}.count"], index, 1)
     single = tables[f"{name}.single"]
-    known = single.take(index)
-    undecided = np.flatnonzero(known == known)  # NaN: the bin holds several values already
+    single_values = single.take(index)
+    undecided = np.flatnonzero(single_values == single_values)  # NaN: several values
     if len(undecided):
         _note_singles(single, index[undecided], values[undecided])
     return index

@@ -47,7 +47,7 @@ class Intervals:
 
     @classmethod
     def of(cls, config: EvaluationConfig) -> Intervals:
-        """With as many cells as the memory allows.
+        """Return rows with as many cells as the memory allows.
 
         Raises:
             ConfigError: a limit is not finite, the limits are reversed, or there are more
@@ -72,7 +72,7 @@ class Intervals:
         return interval_edges(self.first, self.number, self.width)
 
     def index(self, ground_truth: Floats) -> Integers:
-        """Number of the interval that each pixel lies in, from 0."""
+        """Return the index of each pixel's interval."""
         return clipped(interval_index(ground_truth, self.width) - self.first, self.number)
 
 
@@ -92,7 +92,7 @@ def _check_limits(config: EvaluationConfig) -> None:
 
 
 def _fitting(config: EvaluationConfig, most: int) -> float:
-    """A depth interval with which these depths fit, two digits, rounded up."""
+    """Return an interval width with which these depths fit, two digits, rounded up."""
     min_width = (config.max_depth - config.min_depth) / (most - 2)  # two intervals may be cut
     unit = 10.0 ** (math.floor(math.log10(min_width)) - 1)
     return float(f"{math.ceil(min_width / unit) * unit:.2g}")
@@ -110,13 +110,13 @@ class IntervalBins:
     cells: int
 
     def shift(self, span: Integers) -> Integers:
-        """For (K, 2) lowest and highest bins: it only grows as the span does."""
+        """Return by how many bits bins are merged, for (K, 2) lowest and highest bins."""
         size = np.minimum(span[:, 1] - span[:, 0], OCTAVES << self.bins.bits)
         limits = (self.cells - 1) << np.arange(OCTAVES + self.bins.bits)
         return np.searchsorted(limits, size, side="right")
 
     def base(self, span: Integers) -> Integers:
-        """(K,) number of the first cell's bins, counted in cells."""
+        """Return the index of the first cell, (K,), counted in cells from bin 0."""
         return self._base(span, self.shift(span))
 
     def _base(self, span: Integers, shift: Integers) -> Integers:
@@ -133,7 +133,7 @@ class IntervalBins:
         return cell
 
     def widened(self, table: Integers, span: Integers, wider: Integers) -> Integers:
-        """The table, (K, cells), for wider spans; only rows whose cells change are rewritten."""
+        """Return the table, (K, cells), for wider spans; rows whose cells stay are not rewritten."""
         steps = self.shift(wider) - self.shift(span)
         moved = (steps > 0) | (self.base(wider) != self.base(span))
         changed = np.flatnonzero(moved & (span[:, 1] != NONE_SEEN))
@@ -151,7 +151,7 @@ class IntervalBins:
     def order_statistics(
         self, table: Integers, span: Integers, numbers: Integers
     ) -> tuple[Floats, Floats]:
-        """An order statistic of each row, counted from 1, and the width of the cell it lies in.
+        """Return an order statistic of each row, counted from 1, and the width of its cell.
 
         Both are NaN where nothing was seen; the width is infinite where the cell is open.
         """
@@ -188,14 +188,14 @@ def grouped(
 
 
 def widest(first: Integers, second: Integers) -> Integers:
-    """The spans, (K, 2), that hold both; NONE_SEEN stands for an empty one."""
+    """Return the spans, (K, 2), that contain both; NONE_SEEN marks an empty one."""
     low = np.where(first[:, 0] == NONE_SEEN, second[:, 0], first[:, 0])
     low = np.where(second[:, 0] == NONE_SEEN, low, np.minimum(low, second[:, 0]))
     return np.stack((low, np.maximum(first[:, 1], second[:, 1])), axis=1)
 
 
 def spans_of(index: Integers, place: Integers, number: int) -> Integers:
-    """The lowest and the highest bin of each interval's pixels, (number, 2)."""
+    """Return the lowest and the highest bin of each interval's pixels, (number, 2)."""
     low = np.full(number, np.iinfo(np.int64).max)
     high = np.full(number, NONE_SEEN, dtype=np.int64)
     np.minimum.at(low, place, index)

@@ -110,9 +110,9 @@ def n_merci(
     if trimmed and withdrawn:
         raise ValueError("trimmed and withdrawn are both true; expected at most one reading")
     if withdrawn:
-        kept = smallest_errors(errors, order_number(alpha, len(errors)))
-        errors = errors[kept]
-        sigmas = sigmas[kept]
+        mask = smallest_errors(errors, order_number(alpha, len(errors)))
+        errors = errors[mask]
+        sigmas = sigmas[mask]
     number = order_number(alpha, len(errors))
     if not number:
         return math.nan
@@ -120,8 +120,8 @@ def n_merci(
     factor = order_statistic(ratio, number)
     if trimmed:
         return float(normalised(*trimmed_terms(errors, sigmas, ratio, factor, number)))
-    largest = order_statistic(errors, number)
-    return float(normalised(factor, sigmas.mean(), errors.mean(), largest))
+    max_error = order_statistic(errors, number)
+    return float(normalised(factor, sigmas.mean(), errors.mean(), max_error))
 
 
 def n_merci_curve(
@@ -184,11 +184,11 @@ def smallest_errors(error: Floats, number: int) -> np.ndarray:
     if number == len(error):
         return np.ones(number, dtype=bool)
     limit = order_statistic(error, number)
-    kept = error <= limit
-    surplus = int(np.count_nonzero(kept)) - number
+    mask = error <= limit
+    surplus = int(np.count_nonzero(mask)) - number
     if surplus:
-        kept[np.flatnonzero(error == limit)[-surplus:]] = False
-    return kept
+        mask[np.flatnonzero(error == limit)[-surplus:]] = False
+    return mask
 
 
 def trimmed_terms(
@@ -205,14 +205,14 @@ def trimmed_terms(
         factor: the `number`-th smallest ratio.
         number: of pixels kept, at least one.
     """
-    kept = ratio <= factor
-    surplus = int(np.count_nonzero(kept)) - number
+    mask = ratio <= factor
+    surplus = int(np.count_nonzero(mask)) - number
     if surplus:
         equal = np.flatnonzero(ratio == factor)
         by_error = equal[np.argsort(error[equal], kind="stable")]
-        kept[by_error[-surplus:]] = False
-    kept_error = error[kept]
-    mean_sigma = float(sigma[kept].sum()) / number
+        mask[by_error[-surplus:]] = False
+    masked_error = error[mask]
+    mean_sigma = float(sigma[mask].sum()) / number
     return MerciTerms(
-        factor, mean_sigma, float(kept_error.sum()) / number, float(kept_error.max())
+        factor, mean_sigma, float(masked_error.sum()) / number, float(masked_error.max())
     )

@@ -63,17 +63,17 @@ class OnlineMetrics:
 
     @property
     def pixels(self) -> int:
-        """Pixels scored so far."""
+        """Number of pixels scored so far."""
         return int(self._state.tables["counts"][0])
 
     @property
     def frames(self) -> int:
-        """Frames with at least one valid pixel seen so far."""
+        """Number of frames with at least one valid pixel so far."""
         return int(self._state.tables["counts"][1])
 
     @property
     def nbytes(self) -> int:
-        """Size of the state."""
+        """Size of the state, bytes."""
         return self._state.nbytes
 
     def update(
@@ -94,10 +94,10 @@ class OnlineMetrics:
             ValueError: the shapes differ, or an argument is no array of numbers.
         """
         limits = self.config.min_depth, self.config.max_depth
-        known = pixels_with_ground_truth(depth, sigma, ground_truth, *limits)
-        valid = predicted_pixels(*known)
-        known_pixels = len(known[0])
-        del known
+        maps_with_truth = pixels_with_ground_truth(depth, sigma, ground_truth, *limits)
+        valid = predicted_pixels(*maps_with_truth)
+        known_pixels = len(maps_with_truth[0])
+        del maps_with_truth
         depth, sigma, ground_truth = map(as_floats, valid)
         return self.update_pixels(depth, sigma, ground_truth, known_pixels)
 
@@ -123,7 +123,7 @@ class OnlineMetrics:
             return self._fold(frame, known_pixels)
 
     def merge(self, other: OnlineMetrics) -> None:
-        """Add what another accumulator has seen.
+        """Add the frames of another accumulator.
 
         Raises:
             ValueError: the other one scores something else.
@@ -136,19 +136,19 @@ class OnlineMetrics:
         self._state.merge(other._state)
 
     def compute(self) -> dict[str, Any]:
-        """The nested mapping of `summary.json` over everything seen; NaN where nothing was."""
+        """Return the nested mapping of `summary.json` over all frames; NaN without pixels."""
         return pooled.summary(self._state, self.config.alpha)
 
     def curves(self) -> dict[str, Any]:
-        """The plain arrays behind the plots, see `plot_curves.curves`."""
+        """Return the plain arrays behind the plots, see `plot_curves.curves`."""
         return plot_curves.curves(self._state, self.config.alpha)
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Discard all frames."""
         self._state = State(self.config)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write the state, to go on later or to merge parts evaluated apart."""
+        """Write the state, to continue later or to merge partial evaluations."""
         save_state(self._state, self.config, path)
 
     @classmethod

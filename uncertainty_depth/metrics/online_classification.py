@@ -31,7 +31,7 @@ from uncertainty_depth.metrics.sparsification import (
     GUSTAFSSON,
     Sparsification,
     curves,
-    kept_numbers,
+    remaining_numbers,
 )
 
 RANKS = Bins(-40, 3, 7)
@@ -117,20 +117,20 @@ class OnlineClassification:
         )
 
     def merge(self, other: OnlineClassification) -> None:
-        """Add what another accumulator has seen.
+        """Add the frames of another accumulator.
 
         Raises:
             ValueError: it has another number of classes or bins.
         """
         for name in ("confusion", "reliability"):
             mine = self._tables[name].shape
-            its = other._tables[name].shape
-            if mine != its:
-                raise ValueError(f"other has a {name} table of {its}; expected {mine}, as here")
+            theirs = other._tables[name].shape
+            if mine != theirs:
+                raise ValueError(f"other has a {name} table of {theirs}; expected {mine}, as here")
         self._add(other._tables)
 
     def compute(self) -> dict[str, float]:
-        """Return pixels, accuracy, mean IoU, Brier score, ECE and AUSE; NaN where none was seen.
+        """Return pixels, accuracy, mean IoU, Brier score, ECE and AUSE; NaN without pixels.
 
         AUSE is that of `sparsification`.
         """
@@ -153,9 +153,9 @@ class OnlineClassification:
         if not number:
             blank = np.full(len(GUSTAFSSON.fractions), np.nan)
             return curves(GUSTAFSSON, "brier", blank, blank)
-        kept = kept_numbers(GUSTAFSSON, number)
-        removal = self._mean_of_first("by_entropy", kept)
-        oracle = self._mean_of_first("by_error", kept)
+        remaining = remaining_numbers(GUSTAFSSON, number)
+        removal = self._mean_of_first("by_entropy", remaining)
+        oracle = self._mean_of_first("by_error", remaining)
         return curves(GUSTAFSSON, "brier", removal, oracle)
 
     def reliability(self) -> dict[str, Floats]:

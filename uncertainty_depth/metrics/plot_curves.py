@@ -65,10 +65,10 @@ def _reliability(scored: dict[str, Candidate], distribution: str) -> dict[str, A
 
 
 def _n_merci(scored: dict[str, Candidate], errors: PooledErrors) -> dict[str, Any]:
-    largest = errors.order_statistics(errors.order_numbers(ALPHAS))
+    max_error = errors.order_statistics(errors.order_numbers(ALPHAS))
     return {
         "alphas": ALPHAS,
-        "tail": largest > errors.mae,
+        "tail": max_error > errors.mae,
         "plain": {name: candidate.plain(ALPHAS) for name, candidate in scored.items()},
         "withdrawn": {name: candidate.withdrawn(ALPHAS) for name, candidate in scored.items()},
         "trimmed": {name: candidate.trimmed(ALPHAS) for name, candidate in scored.items()},
@@ -115,12 +115,12 @@ def interval_curves(state: State, alpha: float, size: int = 1) -> dict[str, Any]
         mae = error_sum / pixels
         sigma = sigma_sum / pixels
     numbers = np.array([order_number(alpha, int(count)) for count in pixels])
-    largest, largest_width = _order_statistics(state, "error", numbers, size)
+    max_error, max_error_width = _order_statistics(state, "error", numbers, size)
     factor, factor_width = _order_statistics(state, "ratio", numbers, size)
-    merci = normalised(factor, sigma, mae, largest)
+    merci = normalised(factor, sigma, mae, max_error)
     with np.errstate(invalid="ignore", divide="ignore"):
-        span = np.abs(largest - mae)
-        doubt = (factor_width * sigma + np.abs(merci) * largest_width) / 2 / span
+        span = np.abs(max_error - mae)
+        doubt = (factor_width * sigma + np.abs(merci) * max_error_width) / 2 / span
         resolved = doubt <= UNRESOLVED * np.maximum(np.abs(merci), 1)
     edges = state.intervals.edges
     return {
@@ -140,9 +140,9 @@ def plotted_size(pixels: Integers) -> int:
     most of them with enough pixels.
     """
     filled = np.flatnonzero(pixels)
-    seen = pixels[filled[0] : filled[-1] + 1]
+    pixels_of_span = pixels[filled[0] : filled[-1] + 1]
     for size in SIZES:
-        together = np.add.reduceat(seen, np.arange(0, len(seen), size))
+        together = np.add.reduceat(pixels_of_span, np.arange(0, len(pixels_of_span), size))
         if len(together) <= PLOTTED and np.median(together[together > 0]) >= ENOUGH_PIXELS:
             return size
     return SIZES[-1]

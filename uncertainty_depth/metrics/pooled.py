@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Metrics of everything seen, read off the state of `OnlineMetrics`."""
+"""Metrics over all frames, from the state of `OnlineMetrics`."""
 
 from __future__ import annotations
 
@@ -21,15 +21,13 @@ from uncertainty_depth.metrics.pooled_candidate import PooledCandidate
 from uncertainty_depth.metrics.pooled_constant import PooledConstant
 from uncertainty_depth.metrics.pooled_errors import PooledErrors, one_value
 from uncertainty_depth.metrics.sparsification import poggi_areas
-from uncertainty_depth.metrics.state import (
-    State,
-)
+from uncertainty_depth.metrics.state import State
 
 Candidate = PooledCandidate | PooledConstant
 
 
 def candidates(errors: PooledErrors) -> dict[str, Candidate]:
-    """The predicted sigma and the baselines, by name."""
+    """Return the predicted sigma and the baselines, by name."""
     return {
         name: PooledConstant(errors) if name == "constant" else PooledCandidate(name, errors)
         for name in CANDIDATES
@@ -37,7 +35,7 @@ def candidates(errors: PooledErrors) -> dict[str, Candidate]:
 
 
 def candidate_metrics(candidate: Candidate, alpha: float) -> dict[str, Any]:
-    """The mapping under "uncertainty"; per-image metrics are the mean over the frames."""
+    """Return the mapping under "uncertainty"; per-image metrics are the mean over the frames."""
     errors = candidate.errors
     alphas = np.array([alpha])
     frames = errors.tables["counts"][1]
@@ -63,7 +61,7 @@ def candidate_metrics(candidate: Candidate, alpha: float) -> dict[str, Any]:
 
 
 def summary(state: State, alpha: float) -> dict[str, Any]:
-    """The nested mapping that `summary.json` holds."""
+    """Return the nested mapping of `summary.json`."""
     pixels, _, known_pixels = state.tables["counts"].tolist()
     scored_fraction = pixels / known_pixels if known_pixels else math.nan
     if not pixels:

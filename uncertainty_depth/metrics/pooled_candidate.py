@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A sigma of everything seen, whose order and ratios are in the tables of a state."""
+"""A sigma over all frames, whose order and ratios are in the tables of a state."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from uncertainty_depth.metrics.arrays import Floats, Integers
-from uncertainty_depth.metrics.bins import first_bin_sums, kept_with_ties
+from uncertainty_depth.metrics.bins import first_bin_sums, remaining_with_ties
 from uncertainty_depth.metrics.calibration import correlation_of_counts
-from uncertainty_depth.metrics.candidate import (
-    candidate_nll,
-)
+from uncertainty_depth.metrics.candidate import candidate_nll
 from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, HALF_WIDTHS
 from uncertainty_depth.metrics.frame import STATISTICS
 from uncertainty_depth.metrics.merci import normalised, order_number, rescaled_mean
@@ -32,7 +30,7 @@ SUMS_OF = {"abs_rel": "relative", "rmse": "squared", "a1": "inaccurate"}
 
 
 class PooledCandidate:
-    """The predicted sigma, or a baseline that is proportional to a map, of everything seen."""
+    """The predicted sigma, or a baseline that is proportional to a map, over all frames."""
 
     def __init__(self, name: str, errors: PooledErrors) -> None:
         self.name = name
@@ -47,42 +45,42 @@ class PooledCandidate:
         self.mean_sigma = self.sums["sigma"] / errors.pixels
 
     def ratios(self, numbers: Integers, counts: np.ndarray | None = None) -> Floats:
-        """Order statistics of `error / sigma`, counted from 1, of all pixels or of `counts`."""
+        """Return order statistics of `error / sigma`, from 1, of all pixels or of `counts`."""
         counts = self.tables["ratio.count"] if counts is None else counts
         extremes = float(self.tables["ratio.least"][0]), float(self.tables["ratio.greatest"][0])
         return RATIO[self.name].order_statistics(counts, numbers, extremes)
 
     def plain(self, alphas: Floats) -> Floats:
-        """n-MeRCI over all pixels at each alpha."""
+        """Return n-MeRCI over all pixels at each alpha."""
         numbers = self.errors.order_numbers(alphas)
-        largest = self.errors.order_statistics(numbers)
-        return normalised(self.ratios(numbers), self.mean_sigma, self.errors.mae, largest)
+        max_errors = self.errors.order_statistics(numbers)
+        return normalised(self.ratios(numbers), self.mean_sigma, self.errors.mae, max_errors)
 
     def withdrawn(self, alphas: Floats) -> Floats:
-        """n-MeRCI without the pixels with the largest errors, at each alpha."""
+        """Return n-MeRCI without the pixels with the largest errors, at each alpha."""
         return np.array([self._withdrawn(alpha) for alpha in alphas])
 
     def _withdrawn(self, alpha: float) -> float:
         errors = self.errors
-        kept = order_number(alpha, errors.pixels)
-        number = np.array([order_number(alpha, kept)])
-        limit = float(errors.order_statistics(np.array([kept]))[0])
+        remaining = order_number(alpha, errors.pixels)
+        number = np.array([order_number(alpha, remaining)])
+        limit = float(errors.order_statistics(np.array([remaining]))[0])
         above = withdrawn_counts(
-            self.joint, self.sigma_limits, JOINT_ERROR.edges, errors.pixels - kept, limit,
+            self.joint, self.sigma_limits, JOINT_ERROR.edges, errors.pixels - remaining, limit,
             RATIO[self.name].edges,
         )  # fmt: skip
         counts = self.tables["ratio.count"]
-        remaining = np.maximum.accumulate(np.maximum(np.cumsum(counts) - above, 0.0))
-        factor = self.ratios(number, np.diff(remaining, prepend=0.0))
-        mean_sigma = one_value(self._sigma_of_smallest_errors(np.array([kept]))) / kept
-        mae = one_value(errors.first_sums("error.absolute", np.array([kept]))) / kept
+        remaining_counts = np.maximum.accumulate(np.maximum(np.cumsum(counts) - above, 0.0))
+        factor = self.ratios(number, np.diff(remaining_counts, prepend=0.0))
+        mean_sigma = one_value(self._sigma_of_smallest_errors(np.array([remaining]))) / remaining
+        mae = one_value(errors.first_sums("error.absolute", np.array([remaining]))) / remaining
         return float(normalised(factor, mean_sigma, mae, errors.order_statistics(number))[0])
 
     def _sigma_of_smallest_errors(self, numbers: Integers) -> Floats:
         return first_bin_sums(self.errors.coarse_counts, self.tables["error.sigma"], numbers)
 
     def trimmed(self, alphas: Floats) -> Floats:
-        """n-MeRCI without the pixels with the largest error / sigma, at each alpha."""
+        """Return n-MeRCI without the pixels with the largest error / sigma, at each alpha."""
         numbers = self.errors.order_numbers(alphas)
         bins = RATIO[self.name]
         counts = bins.coarse_counts(self.tables["ratio.count"], RATIO_SUMS[self.name])
@@ -90,13 +88,15 @@ class PooledCandidate:
         mae = first_bin_sums(counts, self.tables["ratio.error"], numbers) / numbers
         total = np.cumsum(counts)
         place = np.searchsorted(total, numbers)
-        largest = np.maximum.accumulate(self.tables["ratio.max_error"])
-        mostly_kept = 2 * (total[place] - numbers) < counts[place]
-        max_error = np.where(mostly_kept, largest[place], largest[np.maximum(place - 1, 0)])
+        running_max = np.maximum.accumulate(self.tables["ratio.max_error"])
+        includes_max = 2 * (total[place] - numbers) < counts[place]
+        max_error = np.where(
+            includes_max, running_max[place], running_max[np.maximum(place - 1, 0)]
+        )
         return normalised(self.ratios(numbers), mean_sigma, mae, max_error)
 
     def merci(self, alpha: float) -> float:
-        """Mean length of the error bars."""
+        """Return the mean length of the error bars, metres."""
         factor = self.ratios(self.errors.order_numbers(np.array([alpha])))
         return one_value(rescaled_mean(factor, self.mean_sigma))
 
@@ -104,15 +104,15 @@ class PooledCandidate:
     def removal(self) -> Floats:
         """Raw pooled removal curve of each statistic, (3, K)."""
         counts = self.tables["sigma.count"]
-        kept = kept_with_ties(counts, POGGI.fractions, self.tables["sigma.single"])
+        remaining = remaining_with_ties(counts, POGGI.fractions, self.tables["sigma.single"])
         means = [
-            first_bin_sums(counts, self.tables[f"sigma.{SUMS_OF[name]}"], kept) / kept
+            first_bin_sums(counts, self.tables[f"sigma.{SUMS_OF[name]}"], remaining) / remaining
             for name in STATISTICS
         ]
         return np.stack([statistic(*pair) for pair in zip(STATISTICS, means, strict=True)])
 
     def scale(self, distribution: str) -> float:
-        """The factor on sigma at which its size is judged: the most likely one of a baseline."""
+        """Return the factor on sigma for its metrics of size: a baseline's most likely one."""
         if self.name == "method":
             return 1.0
         return DISTRIBUTIONS[distribution].likely_scale(
@@ -133,12 +133,12 @@ class PooledCandidate:
         }
 
     def nll(self, distribution: str) -> float:
-        """Mean negative log likelihood."""
+        """Return the mean negative log likelihood, nats."""
         scale = self.scale(distribution)
         return candidate_nll(self.errors.pixels, self.sums, distribution, scale)
 
     def scores(self, distribution: str) -> ScoreSums:
-        """Sums of the scores; exact for the predicted sigma."""
+        """Return the sums of the scores; exact for the predicted sigma."""
         if self.name == "method":
             return ScoreSums(*self.tables["scores"][list(DISTRIBUTIONS).index(distribution)])
         law = DISTRIBUTIONS[distribution]

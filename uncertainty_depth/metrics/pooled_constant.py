@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A constant sigma of everything seen: the errors alone decide its metrics."""
+"""A constant sigma over all frames, whose metrics depend on the errors alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from uncertainty_depth.metrics.state import (
 
 
 class PooledConstant:
-    """A constant sigma of everything seen: its ratios are the errors, all pixels tie."""
+    """A constant sigma over all frames: its ratios are the errors, all pixels tie."""
 
     name = "constant"
     spearman = math.nan
@@ -36,27 +36,27 @@ class PooledConstant:
         }
 
     def plain(self, alphas: Floats) -> Floats:
-        """n-MeRCI over all pixels: 1, or NaN where the errors that count are equal."""
-        largest = self.errors.order_statistics(self.errors.order_numbers(alphas))
-        return normalised(largest, 1.0, self.errors.mae, largest)
+        """Return n-MeRCI over all pixels: 1, or NaN where the errors are equal."""
+        max_error = self.errors.order_statistics(self.errors.order_numbers(alphas))
+        return normalised(max_error, 1.0, self.errors.mae, max_error)
 
     def withdrawn(self, alphas: Floats) -> Floats:
-        """n-MeRCI without the pixels with the largest errors."""
-        kept = self.errors.order_numbers(alphas)
-        pairs = zip(alphas, kept, strict=True)
+        """Return n-MeRCI without the pixels with the largest errors."""
+        numbers = self.errors.order_numbers(alphas)
+        pairs = zip(alphas, numbers, strict=True)
         return self._one_unless_equal(np.array([order_number(*pair) for pair in pairs]))
 
     def trimmed(self, alphas: Floats) -> Floats:
-        """n-MeRCI without the pixels with the largest error / sigma."""
+        """Return n-MeRCI without the pixels with the largest error / sigma."""
         return self._one_unless_equal(self.errors.order_numbers(alphas))
 
     def _one_unless_equal(self, numbers: Integers) -> Floats:
-        largest = self.errors.order_statistics(numbers)
-        smallest = self.errors.order_statistics(np.ones_like(numbers))
-        return np.where((largest == smallest) | (largest == 0), math.nan, 1.0)
+        max_error = self.errors.order_statistics(numbers)
+        min_error = self.errors.order_statistics(np.ones_like(numbers))
+        return np.where((max_error == min_error) | (max_error == 0), math.nan, 1.0)
 
     def merci(self, alpha: float) -> float:
-        """Mean length of the error bars."""
+        """Return the mean length of the error bars, metres."""
         return one_value(
             self.errors.order_statistics(self.errors.order_numbers(np.array([alpha])))
         )
@@ -67,7 +67,7 @@ class PooledConstant:
         return np.repeat(self.errors.oracles[:, :1], len(POGGI.fractions), axis=1)
 
     def scale(self, distribution: str) -> float:
-        """The most likely sigma, metres."""
+        """Return the most likely sigma, metres."""
         return DISTRIBUTIONS[distribution].likely_scale(
             self.sums[distribution], self.errors.pixels
         )
@@ -82,12 +82,12 @@ class PooledConstant:
         }
 
     def nll(self, distribution: str) -> float:
-        """Mean negative log likelihood."""
+        """Return the mean negative log likelihood, nats."""
         scale = self.scale(distribution)
         return candidate_nll(self.errors.pixels, self.sums, distribution, scale)
 
     def scores(self, distribution: str) -> ScoreSums:
-        """Sums of the scores."""
+        """Return the sums of the scores."""
         errors = self.errors
         law = DISTRIBUTIONS[distribution]
         sigma = errors.coarse_counts.astype(np.float64)

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The errors of everything seen, from the tables of a state."""
+"""The errors over all frames, from the tables of a state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from uncertainty_depth.metrics.arrays import Floats, Integers
-from uncertainty_depth.metrics.bins import first_bin_sums, kept_with_ties
+from uncertainty_depth.metrics.bins import first_bin_sums, remaining_with_ties
 from uncertainty_depth.metrics.merci import order_number
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import (
@@ -30,11 +30,11 @@ class PooledErrors:
         self.mae = self.sums["mae"] / self.pixels
 
     def order_numbers(self, alphas: Floats) -> Integers:
-        """Number of pixels that cover each fraction."""
+        """Return the number of pixels that cover each fraction."""
         return np.array([order_number(alpha, self.pixels) for alpha in alphas])
 
     def order_statistics(self, numbers: Integers) -> Floats:
-        """Order statistics of the error, counted from 1."""
+        """Return order statistics of the error, counted from 1."""
         extremes = float(self.tables["error.least"][0]), float(self.tables["error.greatest"][0])
         return ERROR.order_statistics(self.tables["error.count"], numbers, extremes)
 
@@ -44,7 +44,7 @@ class PooledErrors:
         return ERROR.coarse_counts(self.tables["error.count"], ERROR_SUMS)
 
     def first_sums(self, table: str, numbers: Integers) -> Floats:
-        """Sums, from a table in the bins of `ERROR_SUMS`, over the smallest errors."""
+        """Return sums of a table in the bins of `ERROR_SUMS` over the smallest errors."""
         return first_bin_sums(self.coarse_counts, self.tables[table], numbers)
 
     @cached_property
@@ -54,18 +54,18 @@ class PooledErrors:
 
     def _abs_rel_oracle(self) -> Floats:
         counts = self.tables["relative.count"]
-        kept = kept_with_ties(counts, POGGI.fractions, self.tables["relative.single"])
-        return first_bin_sums(counts, self.tables["relative.relative"], kept) / kept
+        remaining = remaining_with_ties(counts, POGGI.fractions, self.tables["relative.single"])
+        return first_bin_sums(counts, self.tables["relative.relative"], remaining) / remaining
 
     def _rmse_oracle(self) -> Floats:
         counts = self.tables["error.count"]
-        kept = kept_with_ties(counts, POGGI.fractions, self.tables["error.single"])
-        return np.sqrt(first_bin_sums(counts, self.tables["error.squared"], kept) / kept)
+        remaining = remaining_with_ties(counts, POGGI.fractions, self.tables["error.single"])
+        return np.sqrt(first_bin_sums(counts, self.tables["error.squared"], remaining) / remaining)
 
     def _a1_oracle(self) -> Floats:
         counts = self.tables["factor.count"]
-        kept = kept_with_ties(counts, POGGI.fractions, self.tables["factor.single"])
-        return np.maximum(kept - self.sums["a1"], 0) / kept
+        remaining = remaining_with_ties(counts, POGGI.fractions, self.tables["factor.single"])
+        return np.maximum(remaining - self.sums["a1"], 0) / remaining
 
 
 def one_value(values: Floats) -> float:

@@ -223,20 +223,20 @@ def oracle_curve(convention: Variant, name: str, values: Floats, key: Floats) ->
 
 def sorted_oracle(convention: Variant, name: str, ascending: Floats) -> Floats:
     """Return `oracle_curve` from the sorted key; pixels outside the factor come last."""
-    counts = kept(convention, ascending)
+    counts = remaining_counts(convention, ascending)
     if name == "a1":
         return np.maximum(counts - np.searchsorted(ascending, A1_FACTOR), 0) / counts
     return statistic(name, first_sums(ascending, counts) / counts)
 
 
-def kept(convention: Variant, ascending: Floats) -> Integers:
+def remaining_counts(convention: Variant, ascending: Floats) -> Integers:
     """Return the number of sorted pixels that are left at each fraction."""
     if convention.keeps_ties:
         return np.searchsorted(ascending, upper_percentiles(ascending, convention), "right")
-    return kept_numbers(convention, len(ascending))
+    return remaining_numbers(convention, len(ascending))
 
 
-def kept_numbers(convention: Variant, number: int) -> Integers:
+def remaining_numbers(convention: Variant, number: int) -> Integers:
     """Return how many of `number` pixels are left at each fraction, where ties are not kept."""
     if convention is ILG:
         percent = np.round(100 * convention.fractions).astype(np.int64)
@@ -286,7 +286,7 @@ class Ranking:
             names: of the S statistics.
             values: what each statistic averages, (N,) in the order of the pixels.
         """
-        counts = kept(convention, self.ascending)
+        counts = remaining_counts(convention, self.ascending)
         curves = np.empty((len(names), len(counts)))
         for row, (name, pixels) in enumerate(zip(names, values, strict=True)):
             sums = self._sums(convention, pixels.take(self.order), counts)

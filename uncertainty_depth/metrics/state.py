@@ -69,7 +69,7 @@ Layout = dict[str, tuple[tuple[int, ...], float]]
 
 
 def layout(config: EvaluationConfig) -> Layout:
-    """Shape and empty value of every table; the type of the table is that of the value."""
+    """Return shape and empty value of every table, whose dtype is that of the value."""
     tables: Layout = {
         "counts": ((len(COUNTS),), 0),
         "depth_sums": ((len(DEPTH_SUMS),), 0.0),
@@ -129,7 +129,7 @@ def _candidate_layout(candidate: str) -> Layout:
 
 
 def joined(name: str) -> Callable[[NDArray, NDArray], NDArray]:
-    """How two tables of this name are put together."""
+    """Return how two tables of this name are merged."""
     rules: dict[str, Callable[[NDArray, NDArray], NDArray]] = {
         "least": np.minimum,
         "greatest": np.maximum,
@@ -144,7 +144,7 @@ def joined(name: str) -> Callable[[NDArray, NDArray], NDArray]:
 
 
 class State:
-    """Everything that was seen.
+    """The tables of all frames so far.
 
     Attributes:
         tables: arrays by name, see `layout`.
@@ -163,7 +163,7 @@ class State:
         return sum(table.nbytes for table in self.tables.values())
 
     def interval_bins(self, name: str) -> IntervalBins:
-        """The rows of "error" or of "ratio"."""
+        """Return the rows of "error" or of "ratio"."""
         return IntervalBins(INTERVAL_BINS[name], self.intervals.cells)
 
     def widen_joint(self, candidate: str, span: Integers) -> None:
@@ -173,8 +173,8 @@ class State:
             return
         wider = widest(spans, span[None])
         window = JOINT_SIGMA[candidate]
-        seen = spans[0, 1] != NONE_SEEN
-        if seen and window.shift(spans[0]) != window.shift(wider[0]):
+        is_filled = spans[0, 1] != NONE_SEEN
+        if is_filled and window.shift(spans[0]) != window.shift(wider[0]):
             table = self.tables[f"{candidate}.joint"]
             self.tables[f"{candidate}.joint"] = window.widened(table, spans[0], wider[0])
         self.tables[f"{candidate}.joint_span"] = wider
@@ -196,7 +196,7 @@ class State:
         self.tables[f"interval.{name}_span"] = wider
 
     def merge(self, other: State) -> None:
-        """Add what another state has seen."""
+        """Add the tables of another state."""
         aligned = other.copy()
         for first, second in ((self, aligned), (aligned, self)):
             for candidate in RANKED:
@@ -210,7 +210,7 @@ class State:
             self.tables[name] = joined(name)(table, aligned.tables[name])
 
     def copy(self) -> State:
-        """A state of its own with the same tables."""
+        """Return a copy that shares no table."""
         result = State.__new__(State)
         result.intervals = self.intervals
         result.tables = dict(self.tables)

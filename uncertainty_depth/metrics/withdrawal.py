@@ -37,8 +37,8 @@ def withdrawn_counts(
     """
     columns = joint.sum(axis=0)
     larger = np.concatenate((np.cumsum(columns[::-1])[::-1][1:], [0]))
-    taken = np.clip(withdrawn - larger, 0, columns)
-    fraction = taken / np.maximum(columns, 1)
+    withdrawn_columns = np.clip(withdrawn - larger, 0, columns)
+    fraction = withdrawn_columns / np.maximum(columns, 1)
     rows, places = np.nonzero(joint * (fraction > 0))
     weight = joint[rows, places] * fraction[places]
     log_lower_sigma, log_upper_sigma = map(_logarithm, sigma_limits)
