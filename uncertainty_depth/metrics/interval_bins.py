@@ -133,7 +133,7 @@ class IntervalBins:
         return cell
 
     def widened(self, table: Integers, span: Integers, wider: Integers) -> Integers:
-        """Return the table, (K, cells), for wider spans; rows whose cells stay are not rewritten."""
+        """Return the table, (K, cells), for wider spans; unchanged rows are not rewritten."""
         steps = self.shift(wider) - self.shift(span)
         moved = (steps > 0) | (self.base(wider) != self.base(span))
         changed = np.flatnonzero(moved & (span[:, 1] != NONE_SEEN))

@@ -210,7 +210,7 @@ class State:
             self.tables[name] = joined(name)(table, aligned.tables[name])
 
     def copy(self) -> State:
-        """Return a copy that shares no table."""
+        """Return a new state that shares these tables until it replaces them."""
         result = State.__new__(State)
         result.intervals = self.intervals
         result.tables = dict(self.tables)
