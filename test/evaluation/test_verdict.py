@@ -99,7 +99,7 @@ def test_domain_depends_on_model_and_source(
     line = verdict.lines[-1]
     assert (line.name, line.color) == ("domain", expected)
     assert words in line.text
-    assert ("nothing tells" in " ".join(verdict.notes)) == (trained_on is None)
+    assert ("unknown whether" in " ".join(verdict.notes)) == (trained_on is None)
 
 
 @pytest.mark.parametrize(

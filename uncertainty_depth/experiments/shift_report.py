@@ -97,10 +97,13 @@ def _differences(
     methods: Mapping[str, Mapping[str, Frames]], kinds: Sequence[str], severities: Sequence[int]
 ) -> list[list[str]]:
     """Return rows of the ensemble minus MC-dropout: what falls is better but for coverage."""
+    conditions = [["clean"]]
+    for level in severities:
+        conditions.append([f"{kind}_{level}" for kind in kinds])
     rows = []
     for key in OF_FRAMES:
         cells = []
-        for names in [["clean"], *([f"{kind}_{level}" for kind in kinds] for level in severities)]:
+        for names in conditions:
             both = []
             for method in (ENSEMBLE, DROPOUT):
                 of_method = [_floats(methods[method][name][key]) for name in names]
