@@ -104,7 +104,7 @@ def test_a_kill_leaves_the_old_folder(tmp_path):
     assert visible(folder) == ["old.txt"]
 
 
-def test_a_folder_that_cannot_be_replaced_is_told_before_the_work(tmp_path):
+def test_a_folder_that_cannot_be_replaced_is_reported_before_the_work(tmp_path):
     atomic.check_folder(tmp_path / "new" / "deep")
     assert os.listdir(tmp_path) == []
     (tmp_path / "file").write_text("mine")

@@ -132,7 +132,7 @@ def test_an_interrupted_training_says_how_to_go_on(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("options", "said"), [(["--members", "2", "--adversarial-step", "0.1"], True), ([], False)]
 )
-def test_options_that_the_method_has_no_use_for_are_said(options, said, monkeypatch, caplog):
+def test_options_without_effect_on_the_method_are_reported(options, said, monkeypatch, caplog):
     monkeypatch.setattr(
         "uncertainty_depth.training.train", lambda *arguments, **options: "my_model"
     )

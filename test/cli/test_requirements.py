@@ -38,7 +38,7 @@ def test_the_page_and_the_junit_file_hold_the_outcomes(judged):
     assert "PASS  frames.evaluated 2" in page
 
 
-def test_an_unknown_metric_is_told_before_anything_is_scored(tmp_path, capsys):
+def test_an_unknown_metric_is_reported_before_anything_is_scored(tmp_path, capsys):
     output = tmp_path / "report"
     assert main([*EVALUATE, "--output", str(output), "--require", "ause.rsme<=0.2"]) == 1
     sentence = capsys.readouterr().err

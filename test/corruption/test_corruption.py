@@ -25,7 +25,7 @@ def photo() -> np.ndarray:
     return cv2.resize(blocks, (128, 96), interpolation=cv2.INTER_NEAREST)
 
 
-def test_every_kind_has_its_function() -> None:
+def test_every_corruption_has_its_function() -> None:
     assert set(CORRUPTIONS) == {"fog", *SEEDED}
 
 

@@ -180,7 +180,7 @@ def test_a_split_rosbag2_is_merged_by_time_and_says_which_files_it_does_not_list
     assert note.startswith(f"copy.{suffix}: not read, for ")
 
 
-def test_a_jump_back_in_time_is_said(
+def test_a_jump_back_in_time_is_noted(
     tmp_path, write_frame, image_at, points_at, lidar_to_camera, camera
 ):
     with BagWriter(tmp_path / "bag") as writer:
@@ -283,7 +283,7 @@ def test_an_image_smaller_than_its_camera_info_scales_the_camera(
     ]
 
 
-def test_images_of_another_aspect_than_their_camera_info_are_counted_and_said(
+def test_images_of_another_aspect_than_their_camera_info_are_counted_and_noted(
     tmp_path, write_frame, lidar_to_camera
 ):
     with BagWriter(tmp_path / "bag") as writer:

@@ -327,7 +327,7 @@ def flip(file, position: int, size: int = 1) -> None:
     file.write_bytes(content)
 
 
-def test_a_damaged_chunk_is_left_out_of_a_truncated_file_and_said(write_bag, tmp_path):
+def test_a_damaged_chunk_is_left_out_of_a_truncated_file_and_noted(write_bag, tmp_path):
     whole = rewrite(write_bag(frames=6), tmp_path / "whole.mcap", chunked=True)
     content = bytearray(whole.read_bytes()[:-8])
     middle = len(content) // 2
@@ -391,7 +391,7 @@ def test_the_checksum_of_all_data_tells_where_no_chunk_has_its_own(write_bag, tm
     assert any("the checksum of its data is wrong" in note for note in recording.notes)
 
 
-def test_a_damaged_index_is_not_used_and_said(write_bag, tmp_path):
+def test_a_damaged_index_is_not_used_and_noted(write_bag, tmp_path):
     whole = rewrite(write_bag(frames=6), tmp_path / "whole.mcap", chunked=True)
     sound = messages_of(whole)
     flip(whole, len(whole.read_bytes()) - 150, 4)
@@ -510,7 +510,7 @@ def test_a_cloud_in_a_body_frame_without_transforms_is_named(tmp_path, write_fra
     assert "the camera's optical frame" in str(raised.value)
 
 
-def test_a_camera_info_that_changes_is_said(tmp_path, write_frame, camera):
+def test_a_camera_info_that_changes_is_noted(tmp_path, write_frame, camera):
     with BagWriter(tmp_path / "bag") as writer:
         writer.static_transforms([("camera", "lidar", np.eye(4))])
         for index in range(4):

@@ -39,7 +39,7 @@ def test_a_kitti_drive_with_swapped_extrinsics_says_so_in_its_notes(kitti_drive)
     assert source.notes[-1] == warning
 
 
-def test_a_kitti_cloud_in_its_body_frame_is_told_though_no_point_is_in_view(kitti_drive):
+def test_a_kitti_cloud_in_its_body_frame_is_reported_though_no_point_is_in_view(kitti_drive):
     kitti = KittiSource(kitti_drive, SourceConfig())
     kitti._drive.lidar_to_camera = transform_from(0.01, 0, 0, 0, 0, 0, 1)
     (view, edges) = warnings_over(CheckedSource(kitti))

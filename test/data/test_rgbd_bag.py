@@ -126,7 +126,7 @@ def test_what_is_no_depth_is_no_ground_truth(write_rgbd):
     assert (ground_truth_m[1:] == 2).all()
 
 
-def test_a_depth_image_in_another_frame_is_said(write_rgbd):
+def test_a_depth_image_in_another_frame_is_noted(write_rgbd):
     (note,) = BagSource(write_rgbd(frame="depth_optical"), CONFIG).notes
     assert f"{DEPTH} is in frame 'depth_optical', /camera/image in 'camera'" in note
 

@@ -39,7 +39,7 @@ def test_what_does_not_exist_is_one_sentence(notation):
 
 
 @pytest.mark.parametrize("notation", ["synthetic", "nuy:/nowhere", "/nowhere"])
-def test_what_is_no_path_is_told_the_other_notations(notation):
+def test_an_error_for_a_missing_path_lists_the_other_notations(notation):
     with pytest.raises(
         SourceError,
         match=rf"^no such bag: {notation}; "

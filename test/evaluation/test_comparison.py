@@ -62,7 +62,7 @@ def test_values_over_the_common_frames_are_those_of_the_reports(compared):
             assert value.value == pytest.approx(expected, rel=1e-9), row.name
 
 
-def test_differences_are_paired_and_told_better_from_worse(compared):
+def test_differences_are_paired_and_called_better_or_worse(compared):
     mae = row_of(compared, "depth.mae")
     assert mae.outcome(0) == "worse"
     assert mae.differences[0].value == pytest.approx(mae.values[0].value, rel=0.05)
@@ -109,7 +109,7 @@ def test_frames_that_only_one_report_has_are_counted(folders, evaluate_moments, 
                for row in comparison.rows)  # fmt: skip
 
 
-def test_reports_that_cannot_be_compared_are_told(folders, tmp_path, capsys):
+def test_reports_that_cannot_be_compared_are_refused(folders, tmp_path, capsys):
     with pytest.raises(ConfigError, match="expected two or more"):
         compare(reports_of(folders, "good"))
     with pytest.raises(SourceError, match="holds no report"):
@@ -126,7 +126,7 @@ def test_reports_that_cannot_be_compared_are_told(folders, tmp_path, capsys):
         compare([*reports_of(folders, "good"), read_report(tmp_path / "empty")])
 
 
-def test_a_report_of_an_older_version_is_told(folders, tmp_path):
+def test_a_report_of_an_older_version_is_refused(folders, tmp_path):
     shutil.copytree(folders / "good", tmp_path / "old")
     (tmp_path / "old" / saved_state.STATE_FILE).unlink()
     with pytest.raises(SourceError, match=r"state\.npz"):

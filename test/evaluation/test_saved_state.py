@@ -88,7 +88,7 @@ def test_the_state_of_a_node_is_that_of_its_evaluation(tmp_path):
     assert saved.evaluation.config.output == "elsewhere"
 
 
-def test_a_damaged_or_missing_state_is_told(tmp_path):
+def test_a_damaged_or_missing_state_is_reported(tmp_path):
     folder = tmp_path / "state"
     with pytest.raises(SourceError, match=r"state\.npz"):
         saved_state.load(folder, CONFIG)

@@ -112,7 +112,9 @@ def test_a_prediction_says_how_unfamiliar_its_frame_is(folder: Path) -> None:
     assert predictor.predict(noisy()).unfamiliarity > 3 * max(known)
 
 
-def test_unfamiliar_images_are_told_once(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_unfamiliar_images_are_reported_once(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     predictor = Predictor(folder, PredictorConfig(samples=2, device="cpu"))
     with caplog.at_level(logging.WARNING):
         for _ in range(WARNING_FRAMES - 1):

@@ -108,7 +108,7 @@ def test_a_long_run_is_looked_at_ever_more_rarely():
     assert check.median_depth_m == 2.0
 
 
-def test_nothing_is_said_before_the_first_frame():
+def test_nothing_is_reported_before_the_first_frame():
     check = GeometryCheck()
     assert check.warnings() == []
     assert check.summary()["edge_fit"] is None

@@ -36,7 +36,7 @@ def test_another_model_is_rescaled_only_where_asked_by_the_training_camera() -> 
     assert TrainingLens(0.0, None).factor(camera(0.9), "always") == 1
 
 
-def test_a_lens_far_from_the_trainings_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_lens_far_from_the_trainings_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     lens = TrainingLens(0.0, TRAINED)
     with caplog.at_level(logging.WARNING):
         lens.factor(camera(1.05), "canonical")

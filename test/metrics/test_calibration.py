@@ -69,7 +69,7 @@ def test_spearman_is_scipys_with_and_without_ties(number, seed, values):
         assert math.isnan(spearman(first, second))
 
 
-def test_spearman_on_every_kind_of_array(pixels, convert):
+def test_spearman_on_every_array_type(pixels, convert):
     _, sigma, ground_truth = pixels
     assert spearman(convert(sigma), convert(ground_truth)) == pytest.approx(
         scipy.stats.spearmanr(sigma, ground_truth).statistic, abs=1e-12

@@ -59,9 +59,7 @@ def test_follows_the_definition(pair, alpha, trimmed):
 
 
 @pytest.mark.parametrize("trimmed", [False, True])
-def test_curve_is_the_single_figures_at_every_alpha_for_every_kind_of_array(
-    pixels, convert, trimmed
-):
+def test_curve_equals_n_merci_at_every_alpha_for_every_array_type(pixels, convert, trimmed):
     depth, sigma, ground_truth = pixels
     error = np.abs(depth - ground_truth)
     curve = n_merci_curve(convert(error), convert(sigma), trimmed=trimmed)

@@ -54,7 +54,7 @@ def test_the_sparsification_figure_holds_the_curves_it_was_given(curves):
     assert "rmse of the remaining pixels (m)" in figure.axes[0].get_ylabel()
 
 
-def test_pictures_can_be_written(curves):
+def test_plots_can_be_written(curves):
     for figure in [sparsification_figure(curves), figures(curves)["depth_intervals"]]:
         file = io.BytesIO()
         figure.savefig(file, format="png", dpi=50)

@@ -14,7 +14,7 @@ from uncertainty_depth.ros.camera_names import (
 
 
 @pytest.mark.parametrize("text", ["front rear", "front,rear", " front,  rear "])
-def test_names_are_told_apart_by_blanks_or_commas(text):
+def test_names_are_separated_by_blanks_or_commas(text):
     assert camera_names(text) == ["front", "rear"]
 
 

@@ -607,12 +607,12 @@ def test_metrics_without_a_value_are_nan(graph, start, make):
         ({"output": __file__}, SourceError, "is a file"),
     ],
 )
-def test_what_cannot_work_is_said_at_the_start(graph, start, parameters, error, sentence):
+def test_what_cannot_work_is_reported_at_the_start(graph, start, parameters, error, sentence):
     with pytest.raises(error, match=sentence):
         start(**parameters)
 
 
-def test_a_remap_that_leads_nowhere_is_said_with_what_to_type(graph, start, make):
+def test_a_remap_that_leads_nowhere_is_reported_with_what_to_type(graph, start, make):
     log = graph.inbox(Log, "/rosout", 50)
     graph.publisher(PointCloud2, "/velodyne_points", matched=0)
     start("-r", "lidar/points:=/velodyne_pionts")

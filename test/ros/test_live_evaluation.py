@@ -214,7 +214,7 @@ def test_flush_decides_what_waits(ready, make):
     assert ready.evaluation.evaluated == 1
 
 
-def test_what_waits_is_told(make):
+def test_waiting_frames_are_reported(make):
     evaluation = live()
     evaluation.add_depth(maps(make, 50 * MS)[0])
     add_prediction(evaluation, make, 100 * MS)
@@ -272,7 +272,7 @@ def test_a_ground_truth_image_of_half_the_size_is_scaled(make):
     np.testing.assert_array_equal(scored.ground_truth_m, expected)
 
 
-def test_a_wrong_unit_and_a_cloud_out_of_view_are_told(ready, make):
+def test_a_wrong_unit_and_a_cloud_out_of_view_are_reported(ready, make):
     behind = make.points_on_plane(count=2000, depth=-4.0)
     in_view = np.array([[0.0, 0.0, 4.0]])
     add_prediction(ready, make, 100 * MS)
@@ -292,7 +292,7 @@ def test_a_wrong_unit_and_a_cloud_out_of_view_are_told(ready, make):
     assert "millimetres" in warning
 
 
-def test_a_ground_truth_image_in_millimetres_is_told(make):
+def test_a_ground_truth_image_in_millimetres_is_reported(make):
     evaluation = live(use_ground_truth_image=True)
     add_prediction(evaluation, make, 100 * MS)
     evaluation.add_ground_truth(make.image(100 * MS, np.full((HEIGHT, WIDTH), 4000, np.float32)))
@@ -351,7 +351,7 @@ def distorted(make, stamp=0):
     return info
 
 
-def test_maps_of_raw_images_are_scored_with_the_distortion_and_that_is_said(make):
+def test_maps_of_raw_images_are_scored_with_the_distortion_and_noted(make):
     evaluation = live()
     evaluation.add_camera_info(distorted(make))
     add_prediction(evaluation, make, 100 * MS)
@@ -403,7 +403,7 @@ def test_a_raw_ground_truth_image_is_rectified_where_the_maps_are(make):
     np.testing.assert_array_equal(truths[2], depth_m)
 
 
-def test_maps_of_another_aspect_than_their_camera_info_are_counted_and_of_another_size_said(make):
+def test_maps_of_another_aspect_than_their_camera_info_are_counted_and_of_another_size_noted(make):
     evaluation = live()
     evaluation.add_camera_info(make.camera_info(0, 2 * WIDTH, 2 * HEIGHT))
     add_prediction(evaluation, make, 100 * MS)

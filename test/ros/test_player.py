@@ -395,7 +395,7 @@ def test_files_side_by_side_are_played_in_the_order_of_their_times(tmp_path, mon
     assert order == ["/camera/image", "/rear/image"] * FRAMES
 
 
-def test_what_was_sent_is_told_before_ros_is_left(bag, monkeypatch):
+def test_sent_messages_are_reported_before_ros_shuts_down(bag, monkeypatch):
     events = []
     leave = bag_publisher.BagPublisher.__exit__
 

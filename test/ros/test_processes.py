@@ -84,7 +84,7 @@ def test_what_cannot_work_is_one_sentence_and_exit_code_1(start_node, node, argu
 NODE_COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}())"
 
 
-def test_a_wrong_model_folder_is_said_before_torch_is_imported(start_python):
+def test_a_wrong_model_folder_is_reported_before_torch_is_imported(start_python):
     without_torch = f"import sys; sys.modules['torch'] = None; {NODE_COMMAND.format('depth_node')}"
     node = start_python("-c", without_torch, "--ros-args", "-p", "model:=/no/such/model")
     assert node.end() == 1

@@ -212,7 +212,7 @@ def test_a_fault_costs_its_own_camera_alone(graph, start, cameras, make):
     assert decode_depth(rear.depths.wait(1)[0])[0, 0] == 6
 
 
-def test_a_camera_that_is_silent_is_told_and_the_others_go_on(graph, start, cameras):
+def test_a_silent_camera_is_reported_and_the_others_continue(graph, start, cameras):
     start()
     front, _ = cameras("front", "rear")
     diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", QoSProfile(depth=50))

@@ -161,7 +161,7 @@ def test_lidar_sees_nothing_beyond_its_range():
     assert len(sensors.scan(render(_box_around(13.0)), 8, 0.0, np.eye(4), random(0))) == 0
 
 
-def test_without_noise_the_picture_does_not_depend_on_the_generator_and_with_noise_it_does(
+def test_only_noisy_images_depend_on_the_generator(
     furnished,
 ):
     renderer, base = furnished

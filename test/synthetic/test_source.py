@@ -75,7 +75,7 @@ def test_each_frame_has_noise_of_its_own():
 
 
 @pytest.mark.parametrize("changes", [{"seed": 5}, {"test_objects": True}, {"noise": 0.0}])
-def test_other_options_give_other_pictures(frames, changes):
+def test_other_options_give_other_images(frames, changes):
     changed = list(SyntheticSource(with_(**changes)))
     assert all(
         (first.image != second.image).any() for first, second in zip(frames, changed, strict=True)

@@ -95,7 +95,7 @@ def test_the_fingerprint_sees_one_pixel() -> None:
     assert frames.fingerprint() != before
 
 
-def test_share_outside_the_depth_range() -> None:
+def test_fraction_outside_the_depth_range() -> None:
     frames = read_frames(Records([frame(1.0), frame(2.0), frame(30.0), frame(0.1)]), (32, 32))
     assert frames.fraction_outside(0.5, 10.0) == 0.5
 

@@ -166,7 +166,7 @@ def test_a_network_is_taught_an_ensemble_s_mean_and_total_sigma(
         Predictor(folder, PredictorConfig(component="aleatoric", device="cpu"))
 
 
-def test_what_cannot_be_distilled_is_said(small, make, tmp_path: Path) -> None:
+def test_what_cannot_be_distilled_is_refused(small, make, tmp_path: Path) -> None:
     teacher = str(make(small, tmp_path / "teacher", "deterministic"))
     for network, training, sentence in (
         ({"input_size": (64, 32)}, {}, "input_size is"),

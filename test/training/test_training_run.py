@@ -374,7 +374,7 @@ def test_training_on_a_gpu(
     )
 
 
-def test_a_training_that_ended_too_early_is_said(
+def test_a_training_that_ended_too_early_is_reported(
     source, network, training, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
@@ -385,7 +385,7 @@ def test_a_training_that_ended_too_early_is_said(
     )
 
 
-def test_ground_truth_beyond_the_depth_range_is_said(
+def test_ground_truth_beyond_the_depth_range_is_reported(
     source, network, training, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
