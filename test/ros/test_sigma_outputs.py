@@ -16,7 +16,6 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 from uncertainty_depth.config import OutputConfig
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.clouds import cloud_points
-from uncertainty_depth.messages.compressed_depth import step
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.messages.stamps import stamp_ns
@@ -136,7 +135,8 @@ def test_every_output_holds_what_its_topic_says(graph, make, maps, calls):
     for name, values, quantization in (("depth", depth, 100.0), ("uncertainty", sigma, 10.0)):
         found = shown(f"{name}/image_rect/compressedDepth")
         assert_array_equal(np.isnan(found), np.isnan(values))
-        assert_allclose(found, values, atol=step(float(np.nanmax(values)), quantization))
+        step = np.nanmax(values) ** 2 / (quantization * (quantization + 1))
+        assert_allclose(found, values, atol=step)
         assert decode_image(sent[f"{name}/image_color"]).shape == (HEIGHT, WIDTH, 3)
 
 
