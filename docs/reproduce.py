@@ -68,6 +68,7 @@ COLUMNS = {
     "Spearman": "spearman",
 }
 DEPTH_COLUMNS = ("abs_rel", "rmse", "a1")
+DEPTH_TITLES = {"mae": "MAE (m)", "abs_rel": "abs_rel", "rmse": "rmse (m)", "a1": "a1"}
 NYU_CALIBRATED = ("multi_epochs", "multi_epochs_laplace", "mc_dropout", "mc_dropout_laplace")
 NYU_SCORED = (
     "multi_epochs",
@@ -78,6 +79,7 @@ NYU_SCORED = (
     *TRAINING_FREE,
     *TRAINING_FREE_LAPLACE,
 )
+NYU_PRETRAINED = ("multi_epochs_laplace", "multi_epochs_pretrained")
 """Rows of the NYU experiment."""
 Scores = Mapping[str, Sequence[Mapping[str, float]]]
 """Title to the metrics of each seed, by dotted name."""
@@ -160,17 +162,17 @@ def score(predictor: Predictor, source: str) -> dict[str, Any]:
     metrics = OnlineMetrics()
     for record in open_source(source, SourceConfig()):
         if isinstance(record, Frame):
-            prediction = predictor.predict(record.image, record.stamp_ns)
+            prediction = predictor.predict(record.image, record.stamp_ns, record.camera)
             metrics.update(prediction.depth_m, prediction.sigma_m, record.ground_truth_m)
     return flatten(metrics.compute())
 
 
-def depth_table(scores: Scores) -> str:
+def depth_table(scores: Scores, columns: Sequence[str] = DEPTH_COLUMNS) -> str:
     """Return the depth metrics, a row for each entry."""
     rows = []
     for title, seeds in scores.items():
-        rows.append([title, *_cells(seeds, [f"depth.{key}" for key in DEPTH_COLUMNS])])
-    return markdown(["", "abs_rel", "rmse (m)", "a1"], rows)
+        rows.append([title, *_cells(seeds, [f"depth.{key}" for key in columns])])
+    return markdown(["", *(DEPTH_TITLES[key] for key in columns)], rows)
 
 
 def sigma_table(scores: Scores) -> str:
@@ -241,8 +243,20 @@ def _outcome(calibration: Calibration) -> str:
 
 def nyu_scores(inputs: Inputs) -> str:
     """Score all finished seeds of the NYU experiment's networks on the official test split."""
+    scores = _nyu_rows(inputs, NYU_SCORED)
+    return depth_table(scores) + "\n" + sigma_table(scores)
+
+
+def nyu_pretrained(inputs: Inputs) -> str:
+    """Score networks that saw synthetic worlds before NYU, and those that did not."""
+    scores = _nyu_rows(inputs, NYU_PRETRAINED)
+    return depth_table(scores, tuple(DEPTH_TITLES)) + "\n" + sigma_table(scores)
+
+
+def _nyu_rows(inputs: Inputs, names: Sequence[str]) -> dict[str, list[dict[str, float]]]:
+    """Return the scores of every finished seed, by title."""
     scores: dict[str, list[dict[str, float]]] = {}
-    for name in NYU_SCORED:
+    for name in names:
         row = ROWS[name]
         folders = nyu_folders(inputs, row.variant)
         title = nyu_title(row)
@@ -252,7 +266,7 @@ def nyu_scores(inputs: Inputs) -> str:
             metrics = score(Predictor(folder, prediction(row)), f"nyu:{inputs.data}:test")
             print(json.dumps({f"{folder.name}, {nyu_title(row)}": metrics}), file=sys.stderr)
             scores.setdefault(title, []).append(metrics)
-    return depth_table(scores) + "\n" + sigma_table(scores)
+    return scores
 
 
 def nyu_calibration(inputs: Inputs) -> str:
@@ -298,6 +312,7 @@ BLOCKS = {
     "demo-calibration": Block("calibration.md", demo_calibration),
     "nyu-calibration": Block("calibration.md", nyu_calibration, needs_nyu=True),
     "nyu-scores": Block("experiments/nyu.md", nyu_scores, needs_nyu=True),
+    "nyu-pretrained": Block("experiments/nyu.md", nyu_pretrained, needs_nyu=True),
 }
 
 
