@@ -3,8 +3,8 @@
 
 import numpy as np
 
+from uncertainty_depth.evaluation.frame_pixels import CELLS
 from uncertainty_depth.evaluation.positions import covered_by_cell
-from uncertainty_depth.evaluation.unit_sums import CELLS
 
 
 def test_each_width_counts_the_ratios_within_it_by_cell():

@@ -26,7 +26,7 @@ class LifecycleConfig:
 
     autostart: bool = option(
         True,
-        "configure and activate at the start, and end where that fails; false: wait, "
+        "configure and activate at the start, and exit if that fails; false: wait, "
         "unconfigured, for ~/enable or a lifecycle manager",
     )
 
@@ -46,7 +46,7 @@ class DepthNodeConfig(
     model: str = option("", "model folder; demo: the shipped model", read_only=True)
     cameras: tuple[str, ...] = option(
         (),
-        "names of cameras, e.g. [front, rear]: predict what has arrived of all in one batch, with "
+        "names of cameras, e.g. [front, rear]: predict their waiting images in one batch, with "
         "the topics of each in a namespace of its name; empty: one camera",
         read_only=True,
     )

@@ -8,14 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.evaluation.unit_sums import (
-    CELLS,
-    GRID,
-    INTERVAL_LEVELS,
-    LAWS,
-    LEVEL_WIDTHS,
-    FramePixels,
-)
+from uncertainty_depth.evaluation.frame_pixels import CELLS, GRID, FramePixels
+from uncertainty_depth.evaluation.unit_sums import INTERVAL_LEVELS, LAWS, LEVEL_WIDTHS
 
 Floats = NDArray[np.float64]
 MIN_PIXELS = 20

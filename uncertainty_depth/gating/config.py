@@ -42,7 +42,10 @@ class GatingConfig:
         maximum=0.99,
     )
     point_stride: int = option(
-        1, "every so many rows and columns make a point of the clouds", minimum=1, maximum=64
+        1,
+        "stride in rows and columns from one point of the clouds to the next",
+        minimum=1,
+        maximum=64,
     )
 
 

@@ -52,7 +52,7 @@ def organised_points(
         sigma_m: (H, W) metres.
         camera: of the maps' size.
         image: (H, W, 3) uint8 RGB.
-        stride: every so many rows and columns make a point.
+        stride: rows and columns from one point to the next.
     """
     every = (slice(None, None, stride), slice(None, None, stride))
     depth = np.ascontiguousarray(depth_m[every])
@@ -71,7 +71,7 @@ def positions(depth_m: NDArray[np.float32], camera: Camera, stride: int = 1) -> 
     Args:
         depth_m: (H, W) metres along the axis of the camera, which is of this size.
         camera: of the map, whether its image is rectified or not.
-        stride: every so many rows and columns make a point.
+        stride: rows and columns from one point to the next.
     """
     depth = np.ascontiguousarray(depth_m[::stride, ::stride])
     valid = np.flatnonzero((depth > 0) & (depth < np.inf))
