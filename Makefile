@@ -38,7 +38,7 @@ demo: $(RUN)
 	$(VENV)/bin/uncertainty-depth demo --output demo_output
 
 test: $(TEST)
-	$(VENV)/bin/python -m pytest -n $(WORKERS) $(PYTEST)
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST)
 
 lint: $(LINT)
 	$(VENV)/bin/ruff check .

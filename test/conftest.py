@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,18 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def curves_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write what the plot of a training shows: drawing it takes longer than a short training."""
+    from uncertainty_depth import atomic
+    from uncertainty_depth.training import member_run
+
+    def write(folder: Path, name: str, history: object, saved_epochs: object) -> None:
+        atomic.write_text(folder / f"{name}.png", repr((history, saved_epochs)))
+
+    monkeypatch.setattr(member_run, "write_plot", write)
 
 
 @pytest.fixture

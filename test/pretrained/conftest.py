@@ -306,5 +306,5 @@ def source() -> ListSource:
 
 
 @pytest.fixture(autouse=True)
-def on_one_thread(one_thread: None) -> None:
+def quick(one_thread: None, curves_as_text: None) -> None:
     """For every test of this folder."""

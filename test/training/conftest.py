@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from uncertainty_depth import atomic
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.records import Frame, Skipped
-from uncertainty_depth.training import member_run, train
+from uncertainty_depth.training import train
 
 
 class ListSource:
@@ -72,18 +71,8 @@ def more_frames() -> ListSource:
 
 
 @pytest.fixture(autouse=True)
-def on_one_thread(one_thread: None) -> None:
+def quick(one_thread: None, curves_as_text: None) -> None:
     """For every test of this folder."""
-
-
-@pytest.fixture(autouse=True)
-def plots_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write what a plot shows in its place: drawing takes longer than these trainings."""
-
-    def write(folder: Path, name: str, history: object, saved_epochs: object) -> None:
-        atomic.write_text(folder / f"{name}.png", repr((history, saved_epochs)))
-
-    monkeypatch.setattr(member_run, "write_plot", write)
 
 
 @pytest.fixture

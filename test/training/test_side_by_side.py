@@ -59,9 +59,9 @@ if __name__ == "__main__":
 """
 
 
-@pytest.fixture(autouse=True)
-def plots_as_text() -> None:
-    """Draw plots after all: the processes of a training do."""
+@pytest.fixture
+def curves_as_text() -> None:
+    """Draw curves after all: the processes of a training do."""
 
 
 def content(folder: Path) -> dict[str, bytes]:
