@@ -5,9 +5,9 @@ import pytest
 from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.completion.held_out import (
     check_scorable,
-    given_at_random,
     held_out,
     pixel_hashes,
+    random_pixels,
     ring_hashes,
 )
 from uncertainty_depth.completion.source import CompletionSource
@@ -111,11 +111,11 @@ def test_rings_of_a_depth_image_are_one_clear_sentence():
 
 def test_random_pixels_are_as_many_as_asked():
     depth_m = sparse_map()
-    given = given_at_random(depth_m, 3, 200)
+    given = random_pixels(depth_m, 3, 200)
     assert given.sum() == 200
     assert np.isfinite(depth_m[given]).all()
-    np.testing.assert_array_equal(given, given_at_random(depth_m, 3, 200))
-    assert (given != given_at_random(depth_m, 4, 200)).any()
+    np.testing.assert_array_equal(given, random_pixels(depth_m, 3, 200))
+    assert (given != random_pixels(depth_m, 4, 200)).any()
 
 
 @pytest.mark.parametrize("count", [0, 300])

@@ -59,7 +59,7 @@ def held_out(
     return np.asarray(nearest == depth_m)
 
 
-def given_at_random(depth_m: NDArray[np.floating], stamp_ns: int, count: int) -> NDArray[np.bool_]:
+def random_pixels(depth_m: NDArray[np.floating], stamp_ns: int, count: int) -> NDArray[np.bool_]:
     """Return `count` known pixels, the same in every run, (H, W); all where there are fewer."""
     hashes = pixel_hashes(depth_m, stamp_ns)
     if hashes.size <= count:

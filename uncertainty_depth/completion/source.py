@@ -12,8 +12,8 @@ import numpy as np
 from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.completion.held_out import (
     check_scorable,
-    given_at_random,
     held_out,
+    random_pixels,
 )
 from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.data.source import Source
@@ -82,7 +82,7 @@ class CompletionSource:
     def _split(self, frame: Frame) -> Frame | Skipped:
         depth_m = frame.ground_truth_m
         if self._sparse_input.pixels:
-            input_mask = given_at_random(depth_m, frame.stamp_ns, self._sparse_input.pixels)
+            input_mask = random_pixels(depth_m, frame.stamp_ns, self._sparse_input.pixels)
         else:
             input_mask = np.isfinite(depth_m) & ~held_out(
                 depth_m, frame.stamp_ns, self._config, frame.scan, frame.camera

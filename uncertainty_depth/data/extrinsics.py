@@ -24,7 +24,7 @@ from uncertainty_depth.messages.clouds import lidar_points
 MOVING = 1000  # first messages of /tf that are searched for a connection
 
 
-class FoundExtrinsics(NamedTuple):
+class LidarExtrinsics(NamedTuple):
     """How camera and LiDAR of a bag are connected.
 
     Attributes:
@@ -57,7 +57,7 @@ class ExtrinsicsFinder:
         self._moving_topics = transform_topics(bag.topics, "tf")
         self.fixed = self._read_fixed()
 
-    def find(self, camera_frame: str, cloud: Any) -> FoundExtrinsics:
+    def find(self, camera_frame: str, cloud: Any) -> LidarExtrinsics:
         """Return the extrinsics of the LiDAR of a cloud.
 
         Raises:
@@ -70,9 +70,9 @@ class ExtrinsicsFinder:
             lidar_to_camera = self.fixed.lookup(camera_frame, lidar_frame)
         if self._fixed_frame:
             topics = self._topics_through_fixed_frame(camera_frame, lidar_frame)
-            return FoundExtrinsics(lidar_to_camera, topics)
+            return LidarExtrinsics(lidar_to_camera, topics)
         if is_rigid:
-            return FoundExtrinsics(lidar_to_camera, [])
+            return LidarExtrinsics(lidar_to_camera, [])
         moving = self._moving_until(lambda tree: tree.is_connected(camera_frame, lidar_frame))
         if moving is None:
             self._refuse(camera_frame, cloud)
@@ -83,7 +83,7 @@ class ExtrinsicsFinder:
                 "LiDAR and camera: the transform is interpolated at each cloud's stamp; a fixed "
                 f"one, the first, is --lidar-to-camera {option}"
             )
-        return FoundExtrinsics(None, self._moving_topics)
+        return LidarExtrinsics(None, self._moving_topics)
 
     def _topics_through_fixed_frame(self, camera_frame: str, lidar_frame: str) -> list[str]:
         fixed_frame = self._fixed_frame

@@ -99,7 +99,7 @@ class GeometryCheck:
         edges = self._edges[GIVEN]
         edges.add(alignment(image, ground_truth_m, ROTATIONS))
         fit = edges.fit()
-        if fit is not None and fit.given >= SIGNIFICANT:
+        if fit is not None and fit.score >= SIGNIFICANT:
             return
         self._add(UPSIDE_DOWN, np.ascontiguousarray(image[::-1, ::-1]), ground_truth_m)
         if camera is None or scan is None:
@@ -142,7 +142,7 @@ class GeometryCheck:
             "description": self.description(),
             "median_depth_m": self.median_depth_m,
             "fraction_in_view": self.fraction_in_view,
-            "edge_fit": None if fit is None else fit.given,
+            "edge_fit": None if fit is None else fit.score,
             "edge_fit_of_best_pose": None if fit is None else fit.best,
             "warnings": self.warnings(),
         }
@@ -155,12 +155,12 @@ class GeometryCheck:
         fit = self._edges[GIVEN].fit()
         if fit is None:
             parts.append("too few depth edges to compare with the image")
-        elif fit.given >= SIGNIFICANT:
-            parts.append(f"depth edges lie on image edges ({fit.given:.1f} deviations)")
+        elif fit.score >= SIGNIFICANT:
+            parts.append(f"depth edges lie on image edges ({fit.score:.1f} deviations)")
         else:
             parts.append(
                 "the edges are inconclusive on whether depth and image fit "
-                f"({fit.given:.1f} deviations; {SIGNIFICANT:g} are needed)"
+                f"({fit.score:.1f} deviations; {SIGNIFICANT:g} are needed)"
             )
         return ", ".join(parts)
 
@@ -197,11 +197,11 @@ class GeometryCheck:
 
     def _edge_warnings(self) -> list[str]:
         own = self._edges[GIVEN].fit()
-        score = 0.0 if own is None else own.given  # without edges in view nothing fits
+        score = 0.0 if own is None else own.score  # without edges in view nothing fits
         scores = {}
         for name, edges in self._edges.items():
             if name != GIVEN and (fit := edges.fit()) is not None:
-                scores[name] = fit.given
+                scores[name] = fit.score
         name = max(scores, key=lambda other: scores[other], default=GIVEN)
         if name != GIVEN and scores[name] > max(SIGNIFICANT, score + MARGIN):
             frames = self._edges[name].frames
@@ -212,7 +212,7 @@ class GeometryCheck:
         return [] if own is None else self._shift_warnings(own, self._edges[GIVEN].frames)
 
     def _shift_warnings(self, fit: Fit, frames: int) -> list[str]:
-        if not fit.contradicts_given or np.median(self._row_densities) < MIN_ROW_DENSITY:
+        if not fit.contradicts_pose or np.median(self._row_densities) < MIN_ROW_DENSITY:
             return []
         right = round(fit.shift[0] * self._factor)
         down = round(fit.shift[1] * self._factor)
@@ -224,6 +224,6 @@ class GeometryCheck:
             "camera and depth do not fit together: the depth shifted by "
             f"{right:+d} pixels to the right and {down:+d} down, rotated by {fit.rotation:+.0f} "
             f"degrees{angle}, fits clearly better (edges align by {fit.best:.1f} deviations "
-            f"against {fit.given:.1f}, {frames} frames): check lidar_to_camera or tf, the camera "
+            f"against {fit.score:.1f}, {frames} frames): check lidar_to_camera or tf, the camera "
             "info, and the times of image and depth"
         ]

@@ -12,11 +12,11 @@ from uncertainty_depth.geometry.alignment import MAX_SHIFT, ROTATIONS
 
 MIN_FRAMES = 3  # fewer say nothing
 SIGNIFICANT = 4.0  # deviations over other poses from which on a pose fits
-MARGIN = 1.2  # deviations by which another pose has to fit better than the given one
+MARGIN = 1.2  # deviations by which another pose has to fit better than the pose itself
 MIN_WINS = 0.7  # fraction of the frames in which it has to fit better
 MIN_SHIFT = 3  # pixels of the reduced image; a smaller shift is no other pose
 _WITHIN_A_PIXEL = slice(MAX_SHIFT - 1, MAX_SHIFT + 2)
-_AS_GIVEN = (0, _WITHIN_A_PIXEL, _WITHIN_A_PIXEL)  # of a surface of alignments
+_AT_POSE = (0, _WITHIN_A_PIXEL, _WITHIN_A_PIXEL)  # of a surface of alignments
 
 
 @dataclass(frozen=True)
@@ -24,24 +24,24 @@ class Fit:
     """The alignment of a pose in robust standard deviations over the poses around it.
 
     Attributes:
-        given: of the pose itself, the best within a pixel.
+        score: of the pose itself, the best within a pixel.
         best: of the best pose around it.
         shift: of the best pose, right and down, pixels of the reduced image.
         rotation: of the best pose, clockwise, degrees.
-        wins: fraction of the frames in which the best pose fits better than the given one.
+        wins: fraction of the frames in which the best pose fits better than this one.
     """
 
-    given: float
+    score: float
     best: float
     shift: tuple[int, int]
     rotation: float
     wins: float
 
     @property
-    def contradicts_given(self) -> bool:
-        """Whether the best pose is another one than the given, and clearly better."""
+    def contradicts_pose(self) -> bool:
+        """Whether another pose is clearly better than this one."""
         is_other = max(map(abs, self.shift)) >= MIN_SHIFT or self.rotation != 0
-        is_better = self.best > max(SIGNIFICANT, self.given + MARGIN)
+        is_better = self.best > max(SIGNIFICANT, self.score + MARGIN)
         return is_other and is_better and self.wins >= MIN_WINS
 
 
@@ -58,7 +58,7 @@ class EdgeFit:
         if values is None:
             return
         self._sum = self._sum + values.astype(np.float64)
-        self._wins = self._wins + (values > values[_AS_GIVEN].max())
+        self._wins = self._wins + (values > values[_AT_POSE].max())
         self.frames += 1
 
     def fit(self) -> Fit | None:
@@ -73,7 +73,7 @@ class EdgeFit:
         rotation, row, column = map(int, np.unravel_index(scores.argmax(), scores.shape))
         best = (rotation, row, column)
         return Fit(
-            given=float(scores[_AS_GIVEN].max()),
+            score=float(scores[_AT_POSE].max()),
             best=float(scores[best]),
             shift=(column - MAX_SHIFT, row - MAX_SHIFT),
             rotation=ROTATIONS[rotation],

@@ -23,7 +23,7 @@ from uncertainty_depth.geometry.rectification import KEEP
 from uncertainty_depth.messages.stamps import frame_name, stamp_ns
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.predictions.maps import UNMATCHED_REASONS, decode_maps
-from uncertainty_depth.predictions.shown_images import ShownImages
+from uncertainty_depth.predictions.report_images import ReportImages
 from uncertainty_depth.records import PredictedFrame, Skipped
 
 
@@ -97,14 +97,14 @@ class PredictionFrames(BagFrames[PredictedFrame]):
         self._meaning = meaning
         self._check = check
         self._pairs = ExactPairs(QUEUE_SIZE)
-        self._images_shown = ShownImages(
+        self._report_images = ReportImages(
             config.image_topic, config.max_time_difference, QUEUE_SIZE
         )
 
     def _topics(self) -> list[str]:
         names = super()._topics()
-        shown = self._images_shown.topic
-        return names if not shown or shown in names else [*names, shown]
+        report_topic = self._report_images.topic
+        return names if not report_topic or report_topic in names else [*names, report_topic]
 
     def _reference_topics(self) -> tuple[str, ...]:
         names = (self._layout.topics.image, self._confidence_topic)
@@ -122,15 +122,15 @@ class PredictionFrames(BagFrames[PredictedFrame]):
         return outcomes
 
     def _outcomes(self, topic: str, message: Any) -> Iterable[Outcome | Skipped]:
-        if topic == self._images_shown.topic:
-            self._images_shown.add(message)
+        if topic == self._report_images.topic:
+            self._report_images.add(message)
             return ()
         return super()._outcomes(topic, message)
 
     def _is_awaited(self, outcome: Outcome | Skipped) -> bool:
         if isinstance(outcome, Skipped) or len(self._waiting) > QUEUE_SIZE:
             return False
-        return super()._is_awaited(outcome) or self._images_shown.is_awaited(outcome.stamp_ns)
+        return super()._is_awaited(outcome) or self._report_images.is_awaited(outcome.stamp_ns)
 
     def _last_outcomes(self) -> Iterable[Outcome | Skipped]:
         unmatched = [self._skipped(item) for item in self._pairs.flush()]
@@ -156,18 +156,18 @@ class PredictionFrames(BagFrames[PredictedFrame]):
         height, width = depth.shape
         camera = self._camera(width, height)
         ground_truth_m, scan = self._ground_truth(truth, reference, camera, depth.shape)
-        shown = self._images_shown.beside(reference[0].header, depth.shape)
-        registered = shown.image if shown and shown.is_registered else None
+        report_image = self._report_images.beside(reference[0].header, depth.shape)
+        registered = report_image.image if report_image and report_image.is_registered else None
         self._check.update(registered, ground_truth_m, camera, scan)
         name = frame_name(time_ns)
         if np.isnan(ground_truth_m).all():
             raise MessageError("no_lidar_point_in_view", "no LiDAR point falls into the depth")
         frame = PredictedFrame(time_ns, depth, confidence, camera, ground_truth_m, name)
-        return frame if shown is None else replace(frame, **shown._asdict())
+        return frame if report_image is None else replace(frame, **report_image._asdict())
 
     def _losses(self) -> Iterator[str]:
         yield from super()._losses()
-        yield from self._images_shown.losses()
+        yield from self._report_images.losses()
 
     def _camera(self, width: int, height: int) -> Camera | None:
         """Return the camera of maps of this size, distorted if they are of raw images."""

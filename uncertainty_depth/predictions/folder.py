@@ -15,7 +15,7 @@ from uncertainty_depth.geometry.check import GeometryCheck
 from uncertainty_depth.messages.depth_images import as_ground_truth
 from uncertainty_depth.predictions.config import PredictionConfig
 from uncertainty_depth.predictions.maps import UNMATCHED_REASONS, check_sizes
-from uncertainty_depth.predictions.shown_images import ShownImage, fitted
+from uncertainty_depth.predictions.report_images import ReportImage, fitted
 from uncertainty_depth.records import PredictedFrame, Skipped
 
 Floats = NDArray[np.float32]
@@ -114,7 +114,7 @@ class FolderPredictions:
             return PredictedFrame(index, depth, confidence, None, ground_truth_m, name)
         return PredictedFrame(index, depth, confidence, None, ground_truth_m, name, *image)
 
-    def _image(self, name: str, shape: tuple[int, int]) -> ShownImage | None:
+    def _image(self, name: str, shape: tuple[int, int]) -> ReportImage | None:
         pixels = cv2.imread(str(self._images[name])) if name in self._images else None
         if pixels is None:
             return None

@@ -284,7 +284,7 @@ class LiveEvaluation:
         info = self._infos.pop(outcome.stamp_ns, None)
         if info is not None:
             prediction = replace(prediction, unfamiliarity=info.unfamiliarity)
-        camera = self._ground_truth.known_camera(shape)
+        camera = self._ground_truth.camera_of(shape)
         metrics = self.evaluation.add(
             name,
             outcome.stamp_ns,

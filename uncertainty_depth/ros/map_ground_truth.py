@@ -66,9 +66,9 @@ class MapGroundTruth:
         (message,) = messages
         ground_truth_m = self.camera.as_maps(ground_truth_from_depth_image(message, shape))
         self.check.update(None, ground_truth_m)
-        return self._not_given(ground_truth_m, depth, name)
+        return self._without_input(ground_truth_m, depth, name)
 
-    def known_camera(self, shape: tuple[int, int]) -> Camera | None:
+    def camera_of(self, shape: tuple[int, int]) -> Camera | None:
         """Return the camera of maps of this shape; None without one, as with a depth image."""
         if self.camera.info is None:
             return None
@@ -102,9 +102,9 @@ class MapGroundTruth:
         self.check.update(None, ground_truth_m, camera, scan)
         if np.isnan(ground_truth_m).all():
             raise MessageError("no_lidar_point_in_view", f"no LiDAR point falls into frame {name}")
-        return self._not_given(ground_truth_m, depth, name, scan, camera)
+        return self._without_input(ground_truth_m, depth, name, scan, camera)
 
-    def _not_given(
+    def _without_input(
         self,
         ground_truth_m: NDArray[np.float32],
         depth: Any,

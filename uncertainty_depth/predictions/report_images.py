@@ -17,7 +17,7 @@ from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.messages.stamps import SECOND_NS, stamp_ns
 
 
-class ShownImage(NamedTuple):
+class ReportImage(NamedTuple):
     """A camera image for the report.
 
     Attributes:
@@ -29,17 +29,17 @@ class ShownImage(NamedTuple):
     is_registered: bool
 
 
-def fitted(image: NDArray[np.uint8], shape: tuple[int, ...], same_camera: bool) -> ShownImage:
+def fitted(image: NDArray[np.uint8], shape: tuple[int, ...], same_camera: bool) -> ReportImage:
     """Return the image at the size (H, W) of maps that are of its camera and have its aspect."""
     if not (same_camera and has_aspect(image.shape, shape)):
-        return ShownImage(image, False)
+        return ReportImage(image, False)
     if image.shape[:2] != shape[:2]:
         size = (shape[1], shape[0])
         image = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
-    return ShownImage(image, True)
+    return ReportImage(image, True)
 
 
-class ShownImages:
+class ReportImages:
     """Images of a topic, of which each prediction is shown with the one nearest in time.
 
     Attributes:
@@ -64,7 +64,7 @@ class ShownImages:
         """Return whether an image nearer to this time may still come."""
         return bool(self.topic) and (self._newest_ns is None or self._newest_ns < time_ns)
 
-    def beside(self, header: Any, shape: tuple[int, ...]) -> ShownImage | None:
+    def beside(self, header: Any, shape: tuple[int, ...]) -> ReportImage | None:
         """Return the image nearest to a prediction of this header and shape; None without one."""
         if not self.topic:
             return None
