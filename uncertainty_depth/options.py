@@ -113,8 +113,7 @@ def from_mapping(config_class: type[ConfigT], values: Mapping[str, Any]) -> Conf
     values = current_names(values, config_class)
     unknown = sorted(set(values) - set(fields))
     if unknown:
-        known = ", ".join(sorted(fields))
-        raise ConfigError(f"unknown option {unknown[0]!r}; known are {known}")
+        raise ConfigError(f"unknown option {unknown[0]!r}; known are {', '.join(sorted(fields))}")
     arguments = {}
     for name, value in values.items():
         aliases = fields[name].metadata["aliases"]
@@ -217,8 +216,8 @@ def _choices(field: dataclasses.Field[Any]) -> list[str]:
 def _help(field: dataclasses.Field[Any], *facts: str) -> str:
     """Return the help text for argparse, with limits, aliases and default in brackets."""
     aliases = [f"{alias} = {name}" for alias, name in field.metadata["aliases"].items()]
-    known = [fact for fact in (*facts, _limits(field), *aliases, _default(field)) if fact]
-    brackets = f" ({'; '.join(known)})" if known else ""
+    details = [fact for fact in (*facts, _limits(field), *aliases, _default(field)) if fact]
+    brackets = f" ({'; '.join(details)})" if details else ""
     return (field.metadata["help"] + brackets).replace("%", "%%")
 
 

@@ -167,13 +167,13 @@ def band_relief(cumulative: Floats, band_frames: NDArray[np.int64], coverage: fl
         band_frames: (bands,) number of frames that each has.
         coverage: fraction to be covered.
     """
-    known = np.flatnonzero(band_frames >= MIN_BAND_FRAMES)
-    if len(known) < 2:
+    bands = np.flatnonzero(band_frames >= MIN_BAND_FRAMES)
+    if len(bands) < 2:
         return np.zeros(len(KNOTS))
     of_all = quantile_octaves(cumulative.sum(axis=0), coverage)
-    own = np.array([quantile_octaves(cumulative[band], coverage) for band in known])
-    weight = band_frames[known] / (band_frames[known] + PRIOR_BAND_FRAMES)
-    relief = np.interp(KNOTS, KNOTS[known], weight * (own - of_all))
+    own = np.array([quantile_octaves(cumulative[band], coverage) for band in bands])
+    weight = band_frames[bands] / (band_frames[bands] + PRIOR_BAND_FRAMES)
+    relief = np.interp(KNOTS, KNOTS[bands], weight * (own - of_all))
     if np.ptp(relief) < MIN_RELIEF:
         return np.zeros(len(KNOTS))
     return np.array(increasing(relief).octaves)

@@ -27,14 +27,14 @@ def table(calibration: Calibration) -> str:
 
 
 def _candidates(calibration: Calibration) -> list[str]:
-    chosen = calibration.choice.sigma_map.name
+    selected_name = calibration.choice.sigma_map.name
     lines = [
         "maps, mean over the parts of the frames left out in turn; chosen is the smallest CRPS of "
         "those that harm nothing:",
         _row("", list(LABELS.values())),
     ]
     for name, scores in calibration.choice.held_out.items():
-        mark = "   chosen" if name == chosen else ""
+        mark = "   chosen" if name == selected_name else ""
         lines.append(_row(name, _texts(scores)) + mark)
     return lines
 

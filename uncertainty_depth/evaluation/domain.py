@@ -61,10 +61,10 @@ def calibration_notes(
             f"{outside:.0%} of the ground truth lies outside {depths[0]:.3g} to "
             f"{depths[1]:.3g} m, the depths of {origin}"
         )
-    known = fitted.get("camera")
+    camera = fitted.get("camera")
     for name, label in CAMERA_NAMES.items():
         here = getattr(cameras, name)
-        trained = limits_of(known.get(name)) if isinstance(known, Mapping) else None
+        trained = limits_of(camera.get(name)) if isinstance(camera, Mapping) else None
         if here and trained and _camera_factor(here, trained) > CALIBRATED_CAMERA_FACTOR:
             notes.append(f"{label} is {_span(here)}, and {_span(trained)} in {origin}")
     return notes

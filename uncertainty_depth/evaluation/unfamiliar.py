@@ -49,12 +49,12 @@ class Unfamiliarity:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as in `summary.json`: mean and max are null where nothing is known."""
-        known = self.frames > 0
+        has_frames = self.frames > 0
         return {
             "frames": self.frames,
-            "mean": self.total / self.frames if known else math.nan,
-            "max": self.highest if known else math.nan,
-            "fraction_above_1": self.above / self.frames if known else math.nan,
+            "mean": self.total / self.frames if has_frames else math.nan,
+            "max": self.highest if has_frames else math.nan,
+            "fraction_above_1": self.above / self.frames if has_frames else math.nan,
         }
 
 

@@ -163,9 +163,9 @@ def train(
         keys = torch.rand(network.members, size, generator=generator).numpy()
         order = torch.from_numpy(keys.argsort(1))
         order = order if indices is None else indices.gather(1, order)
-        chosen = (order,) if inputs.dim() == 2 else (rows, order)
-        input_batches = inputs[chosen].split(batch_size, 1)
-        target_batches = targets[chosen].split(batch_size, 1)
+        order_index = (order,) if inputs.dim() == 2 else (rows, order)
+        input_batches = inputs[order_index].split(batch_size, 1)
+        target_batches = targets[order_index].split(batch_size, 1)
         for x, y in zip(input_batches, target_batches, strict=True):
             optimizer.zero_grad(set_to_none=True)
             objective(network, x, y).sum().backward()

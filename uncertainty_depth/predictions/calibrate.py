@@ -124,9 +124,9 @@ def collect(
         except MessageError as error:
             problem = problem or f"; {record.name}: {error}"
             continue
-        known = random_pixels(prediction, record.ground_truth_m, config, random)
-        if known.shape[1]:
-            pixels.append(known)
+        pixel_values = random_pixels(prediction, record.ground_truth_m, config, random)
+        if pixel_values.shape[1]:
+            pixels.append(pixel_values)
             cameras.append(record.camera)
     sample = Sample(source.name, tuple(pixels), tuple(cameras))
     return check_sample(sample, problem)

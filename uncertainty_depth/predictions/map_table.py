@@ -31,8 +31,8 @@ def table(calibration: MapCalibration) -> str:
 def _candidates(calibration: MapCalibration) -> list[str]:
     held_out = calibration.held_out
     ranked = sorted(held_out, key=lambda name: held_out[name]["crps"])
-    chosen = calibration.confidence_map.name
-    names = dict.fromkeys([*ranked[:MAX_CANDIDATES], chosen, calibration.reference])
+    selected_name = calibration.confidence_map.name
+    names = dict.fromkeys([*ranked[:MAX_CANDIDATES], selected_name, calibration.reference])
     lines = [
         f"{len(held_out)} maps, mean over the parts of the frames left out in turn; the smallest "
         "CRPS of those that harm nothing is chosen:",
@@ -40,6 +40,6 @@ def _candidates(calibration: MapCalibration) -> list[str]:
     ]
     for name in names:
         scores = held_out[name]
-        mark = "   chosen" if name == chosen else ""
+        mark = "   chosen" if name == selected_name else ""
         lines.append(f"{name:44}{scores['crps']:10.4f}{scores['auce']:10.4f}{mark}")
     return lines

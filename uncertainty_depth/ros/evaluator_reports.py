@@ -97,7 +97,7 @@ class EvaluatorReports:
             return
         self._saved_frames = frames
         details = {"model": dict(self.model), "losses": self.notes.losses()}
-        self._state.save(deepcopy(evaluation), details, self._tell_state_failure)
+        self._state.save(deepcopy(evaluation), details, self._log_state_failure)
 
     def earlier_folder(self, output: str) -> Path | None:
         """Return the folder for the report of a run that new options end; None without output."""
@@ -117,7 +117,7 @@ class EvaluatorReports:
         frames = f"those of the {evaluation.evaluated} frames so far {place}"
         self._node.get_logger().warning(f"a scoring parameter changed: scores restart; {frames}")
         if folder is not None:
-            self.writer.submit(evaluation, folder, context).add_done_callback(self._tell_failure)
+            self.writer.submit(evaluation, folder, context).add_done_callback(self._log_failure)
 
     def write_last(self, config: EvaluatorNodeConfig) -> str:
         """Write the report of the finished run, numbers before plots; return its path as text.
@@ -155,10 +155,10 @@ class EvaluatorReports:
             requirements=self._requirements(),
         )
 
-    def _tell_failure(self, written: Future) -> None:
-        if (error := written.exception()) is not None:
+    def _log_failure(self, future: Future) -> None:
+        if (error := future.exception()) is not None:
             self._node.get_logger().error(f"the scores before the change are not saved: {error}")
 
-    def _tell_state_failure(self, sentence: str) -> None:
+    def _log_state_failure(self, sentence: str) -> None:
         if self._node.context.ok():
             self._node.get_logger().error(sentence, throttle_duration_sec=LOG_EVERY_S)

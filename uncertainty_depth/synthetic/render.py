@@ -263,11 +263,11 @@ def _sky_light(sky: Sky, directions: Floats) -> Floats:
 
 def _corner_darkening(points: Floats, normals: Floats, extent: NDArray[np.float32]) -> Floats:
     """Return the fraction of light left near corners, where walls, floor and ceiling shade."""
-    left = np.ones(points.shape[1], np.float32)
+    transmitted = np.ones(points.shape[1], np.float32)
     for axis in range(3):
         grazing = np.float32(0.45) * (1 - np.abs(normals[axis]))
         for side in extent[:, axis]:
-            left *= 1 - grazing * np.exp(
+            transmitted *= 1 - grazing * np.exp(
                 np.abs(points[axis] - side) * np.float32(-1 / CORNER_REACH)
             )
-    return left
+    return transmitted

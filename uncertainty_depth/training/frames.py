@@ -109,9 +109,9 @@ class TrainingFrames:
 
     def fraction_outside(self, min_m: float, max_m: float) -> float:
         """Return the fraction of the known pixels outside a depth range."""
-        known = [depth[~np.isnan(depth)] for depth in self.depths_m]
-        outside = sum(int(((values < min_m) | (values > max_m)).sum()) for values in known)
-        return outside / sum(values.size for values in known)
+        valid_depths = [depth[~np.isnan(depth)] for depth in self.depths_m]
+        outside = sum(int(((values < min_m) | (values > max_m)).sum()) for values in valid_depths)
+        return outside / sum(values.size for values in valid_depths)
 
 
 def read_frames(

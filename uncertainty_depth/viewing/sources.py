@@ -65,8 +65,8 @@ def recorded_frames(
             scored = evaluate_record(record, interpreter, evaluation)
             if scored is None or isinstance(record, Skipped):
                 continue
-            shown = record if record.is_registered else replace(record, image=None)
-            yield _view_frame(shown, scored.prediction, scores_of(scored.metrics))
+            frame = record if record.is_registered else replace(record, image=None)
+            yield _view_frame(frame, scored.prediction, scores_of(scored.metrics))
 
 
 def is_report(path: Path) -> bool:
