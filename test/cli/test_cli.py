@@ -2,6 +2,7 @@
 """The command line as a person meets it: one sentence per error, nothing lost."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -11,6 +12,8 @@ from uncertainty_depth import __version__
 from uncertainty_depth.cli.arguments import SIGNATURES, build_parser
 from uncertainty_depth.cli.demo import MODEL
 from uncertainty_depth.cli.main import COMMANDS, main
+from uncertainty_depth.data.source import NAME_SEPARATOR
+from uncertainty_depth.errors import ConfigError
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -252,3 +255,36 @@ def test_resume_alone_reads_the_source_with_the_options_of_the_start(monkeypatch
     (_, first), (_, second) = opened
     assert (first.image_topic, first.max_time_difference) == ("/left/image", 0.2)
     assert (second.image_topic, second.max_time_difference) == ("/right", 0.2)
+
+
+WORLDS = ["synthetic:worlds=1,frames=2,seed=1", "synthetic:worlds=1,frames=3,seed=2"]
+
+
+def test_train_reads_several_sources_as_one(monkeypatch, tmp_path):
+    calls = []
+    monkeypatch.setattr(
+        "uncertainty_depth.training.train", lambda *given, **options: calls.append(given)
+    )
+    assert main(["train", *WORLDS, "--output", str(tmp_path / "model")]) == 0
+    source = calls[0][0]
+    assert len(source) == 5
+    assert [part.name for part in source.sources] == source.name.split(NAME_SEPARATOR)
+    assert [len(part) for part in source.sources] == [2, 3]
+
+
+def test_calibrate_leaves_several_sources_apart(monkeypatch, capsys):
+    def fit(sources, predictor, config):
+        raise ConfigError(f"sources of {[len(source) for source in sources]} frames")
+
+    monkeypatch.setattr("uncertainty_depth.calibration.run.calibrate", fit)
+    assert main(["calibrate", "demo", *WORLDS, "--dry-run"]) == 1
+    assert "sources of [2, 3] frames" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["train", "calibrate", "evaluate"])
+def test_help_says_that_several_sources_are_taken(command, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    usage = capsys.readouterr().out
+    assert re.search(r"SOURCE \.\.\.|\[SOURCE ?\.\.\.\]|source \[source \.\.\.\]", usage)
+    assert "several" in usage or "one or more" in usage

@@ -14,15 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from uncertainty_depth import atomic
-from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.fleet.folder import Job
 from uncertainty_depth.fleet.local import Work, score
+from uncertainty_depth.fleet.ray_cluster import POLL_S, RETRIES, cluster_at, go_to, last_line
 from uncertainty_depth.interrupt import Interrupt
-
-LOCAL = "local"
-RETRIES = 5
-"""Of a task whose node or process died."""
-POLL_S = 0.5
 
 
 def run(
@@ -46,8 +41,7 @@ def run(
     Raises:
         ConfigError: Ray is not installed, or there is no cluster at the address.
     """
-    ray = _connected(address)
-    try:
+    with cluster_at(address) as ray:
         options: dict[str, Any] = {"num_cpus": 1, "max_retries": RETRIES}
         if gpus and ray.cluster_resources().get("GPU"):
             options["num_gpus"] = 1
@@ -62,35 +56,11 @@ def run(
                 tell(job)
         for reference in running:
             ray.cancel(reference, force=True)
-    finally:
-        ray.shutdown()
-
-
-def _connected(address: str) -> Any:
-    try:
-        import ray
-    except ImportError as error:
-        raise ConfigError(
-            "ray is not installed; expected pip install 'uncertainty_depth[ray]'"
-        ) from error
-    try:
-        ray.init(
-            address=None if address == LOCAL else address,
-            log_to_driver=False,
-            include_dashboard=False if address == LOCAL else None,
-        )
-    except ConnectionError as error:
-        raise ConfigError(
-            f"there is no Ray cluster at {address}; expected its address, as `ray start --head` "
-            "prints it, or local"
-        ) from error
-    return ray
 
 
 def _score_remotely(work: Work, source: str, folder: str) -> tuple[str, dict[str, bytes]]:
     """Return why scoring failed, empty if it did not, and the files of the report."""
-    if Path(folder).is_dir():
-        os.chdir(folder)  # sources may be relative paths
+    go_to(folder)
     with tempfile.TemporaryDirectory() as parent:
         report = Path(parent) / "report"
         failure = score(work, source, report)
@@ -103,8 +73,7 @@ def _take(ray: Any, reference: Any, job: Job) -> None:
     try:
         failure, files = ray.get(reference)
     except ray.exceptions.RayError as error:
-        lines = str(error).strip().splitlines()
-        job.finish(f"its task failed {RETRIES + 1} times: {lines[-1] if lines else error!r}")
+        job.finish(f"its task failed {RETRIES + 1} times: {last_line(error)}")
         return
     if files:
         with atomic.replacing_folder(job.folder) as staging:

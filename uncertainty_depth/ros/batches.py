@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
 from uncertainty_depth.ros.within_memory import free_memory, is_out_of_memory, within_memory
 
@@ -16,6 +17,19 @@ if TYPE_CHECKING:
     from uncertainty_depth.inference.sample_budget import SampleBudget
 
 logger = logging.getLogger(__name__)
+
+
+def check_budget(method: str, budget_ms: float) -> None:
+    """Refuse a budget for `tta`: views are not exchangeable, fewer of them are another sigma.
+
+    Raises:
+        ConfigError: there is a budget, and the method is `tta`.
+    """
+    if budget_ms and method == "tta":
+        raise ConfigError(
+            f"frame_budget_ms is {budget_ms:g}, but the sigma of tta depends on the number of "
+            "views; expected frame_budget_ms 0, and as many samples as there is time for"
+        )
 
 
 class Batches:

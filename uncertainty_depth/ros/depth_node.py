@@ -19,7 +19,7 @@ from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.messages.images import to_rgb
 from uncertainty_depth.model_location import check_location
 from uncertainty_depth.process_resources import MIB
-from uncertainty_depth.ros.batches import Batches
+from uncertainty_depth.ros.batches import Batches, check_budget
 from uncertainty_depth.ros.camera_frame import CameraFrame, deactivated
 from uncertainty_depth.ros.camera_names import check_names
 from uncertainty_depth.ros.camera_pipeline import CameraPipeline
@@ -121,7 +121,9 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
                 "the parameter model is empty; expected a model folder, "
                 "e.g. --ros-args -p model:=/path/to/model"
             )
-        self._predictor = predictor = load_or_free(self.config)
+        predictor = load_or_free(self.config)
+        check_budget(predictor.method, self.config.frame_budget_ms)
+        self._predictor = predictor
         to_rgb()  # before the first image: it tries cv_bridge in a child process
         for camera in self.cameras:
             camera.outputs.publish_model(description_of(predictor, self.config))
@@ -225,6 +227,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         is_same_method = (new.method or current.model.method) == current.method
         predictor = current if is_same_method else load_or_free(new)
         predictor.check(new)
+        check_budget(predictor.method, new.frame_budget_ms)
         changes = [camera.inputs.prepare(old, new) for camera in self.cameras]
 
         def apply() -> None:

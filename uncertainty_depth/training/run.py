@@ -29,6 +29,7 @@ from uncertainty_depth.training.initial_weights import initial_network
 from uncertainty_depth.training.member import Member
 from uncertainty_depth.training.member_run import MemberRun, create
 from uncertainty_depth.training.model_run import ModelRun, clean
+from uncertainty_depth.training.on_ray import train_on_ray
 from uncertainty_depth.training.plan import make_plan, settle
 from uncertainty_depth.training.record import Before
 from uncertainty_depth.training.side_by_side import processes_for, train_side_by_side
@@ -44,6 +45,7 @@ def train(
     training: TrainingConfig,
     resume: bool = False,
     source_options: SourceConfig | None = None,
+    ray: Any = None,
 ) -> Path:
     """Train the networks of a method on a source and write the model folder `output`.
 
@@ -60,6 +62,7 @@ def train(
         training: the method and how its networks are trained.
         resume: go on with the training in `output`; start it where nothing has been written yet.
         source_options: how the source was opened, recorded in `model.json` for --resume.
+        ray: the module, connected to a cluster that trains the networks in place of `processes`.
 
     Returns:
         `output`.
@@ -99,14 +102,17 @@ def train(
     model = ModelRun(output, plan, frames, indices, held_out, device, described)
     with torch.random.fork_rng():
         create(model)
-        _train_members(model, training.processes)
+        _train_members(model, training.processes, ray)
         model.finish()
         try_to_add(output, frames, indices, held_out, training.device)
     return output
 
 
-def _train_members(model: ModelRun, processes: int) -> None:
+def _train_members(model: ModelRun, processes: int, ray: Any) -> None:
     numbers = model.unfinished()
+    if ray and numbers:
+        train_on_ray(model, numbers, ray)
+        return
     processes = processes_for(model, numbers, processes)
     if processes > 1:
         train_side_by_side(model, numbers, processes)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing import resource_tracker
@@ -118,11 +118,22 @@ class Crew:
 
     def report(self) -> None:
         """Raise `TrainingError` where a process failed."""
-        if self.failed:
-            others = len(self.failed) + len(self.waiting) - 1
-            first = next(iter(self.failed.values()))
-            also = f" ({others} more failed or were not started)" if others else ""
-            raise TrainingError(f"{first}{also}; --resume trains the missing networks")
+        raise_failures(self.failed, len(self.waiting))
+
+
+def raise_failures(failed: Mapping[int, str], not_begun: int = 0) -> None:
+    """Raise `TrainingError` with the first failure, if there is any, and the number of others.
+
+    Args:
+        failed: why members were not trained, by their numbers, the first one first.
+        not_begun: number of members that wait for them.
+    """
+    if not failed:
+        return
+    others = len(failed) + not_begun - 1
+    also = f" ({others} more failed or were not started)" if others else ""
+    first = next(iter(failed.values()))
+    raise TrainingError(f"{first}{also}; --resume trains the missing networks")
 
 
 class Worker:

@@ -40,6 +40,13 @@ SIGNATURES: dict[str, Signature] = {
                 help="continue the training in the output folder, with the source and the "
                 "options it was started with",
             ),
+            argument(
+                "--ray",
+                default="",
+                metavar="ADDRESS",
+                help="train the networks of an ensemble on the Ray cluster at this address, or "
+                "local; all nodes share the output folder",
+            ),
         ),
         "my_bag another_bag --output my_model --backbone microsoft/resnet-50 --depth-range 0.5 80",
     ),
