@@ -7,13 +7,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from uncertainty_depth.metrics.arrays import average_ranks, first_sums
+from uncertainty_depth.metrics.arrays import (
+    average_ranks,
+    first_sums,
+    sorted_order,
+    sorted_values,
+)
 from uncertainty_depth.metrics.bins import Bins
 
 FEW = st.sampled_from([0.0, 0.1, 0.25, 1.0, 3.5e-40, 1e300])
 VALUES = arrays(
     np.float64, st.integers(1, 50), elements=FEW | st.floats(0, 1e6) | st.floats(0, 100, width=32)
 )
+
+
+CLOSE = st.integers(0, 9).map(lambda steps: 1 + steps * 2.0**-52)
+"""Values that differ in their last bits only."""
+
+
+@given(arrays(np.float64, st.integers(1, 50), elements=FEW | CLOSE | st.floats(0)))
+def test_values_are_sorted_and_equals_stay_in_their_order(values):
+    order, ascending = sorted_order(values)
+    np.testing.assert_array_equal(order, np.argsort(values, kind="stable"))
+    np.testing.assert_array_equal(ascending, np.sort(values))
+    np.testing.assert_array_equal(sorted_values(values), np.sort(values))
 
 
 @given(VALUES)

@@ -29,29 +29,35 @@ def order_statistic(values: Floats, number: int) -> float:
 def sorted_order(values: Floats) -> tuple[Integers, Floats]:
     """Return the argsort of values that are not negative, and the sorted values.
 
-    Equals stay in their order, so the result is the same on every machine. The place of each value
-    is put into the lowest bits of its float64: one sort of integers takes half the time of an
-    argsort. Values that differ in no other bits may come out in the wrong order, which is seen.
+    Equals stay in their order, so the result is the same on every machine. NumPy sorts 16 bits at
+    a time in linear time, whatever the processor: two such passes, over the upper half of each
+    float64. What still differs in the lower half is put in order after them.
     """
-    place_bits = (len(values) - 1).bit_length()
-    mask = (1 << place_bits) - 1
-    keys = values.view(np.int64) & ~mask
-    keys |= _places(len(values))
-    keys.sort()
-    keys &= mask
-    ascending = values.take(keys)
-    if (ascending[1:] < ascending[:-1]).any():
-        keys = np.argsort(values, kind="stable")
-        ascending = values.take(keys)
-    return keys, ascending
+    order = _order_of_upper_bits(values)
+    ascending = values.take(order)
+    if _is_ascending(ascending):
+        return order, ascending
+    order = order.take(np.argsort(ascending, kind="stable"))
+    return order, values.take(order)
 
 
-@lru_cache(maxsize=1)
-def _places(number: int) -> Integers:
-    """Return 0 ... number - 1: of the frames of one camera mostly as many."""
-    places = np.arange(number)
-    places.flags.writeable = False
-    return places
+def sorted_values(values: Floats) -> Floats:
+    """Return values that are not negative in ascending order, as `sorted_order` does."""
+    ascending = values.take(_order_of_upper_bits(values))
+    if not _is_ascending(ascending):
+        ascending.sort(kind="stable")
+    return ascending
+
+
+def _order_of_upper_bits(values: Floats) -> Integers:
+    bits = values.view(np.uint64) >> np.uint64(32)
+    order = np.argsort(bits.astype(np.uint16), kind="stable")
+    bits >>= np.uint64(16)
+    return order.take(np.argsort(bits.astype(np.uint16).take(order), kind="stable"))
+
+
+def _is_ascending(values: Floats) -> bool:
+    return not (values[1:] < values[:-1]).any()
 
 
 def inner(first: Floats, second: Floats) -> float:

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from uncertainty_depth.metrics import calibration
-from uncertainty_depth.metrics.arrays import Floats, Integers, average_ranks, order_statistic
+from uncertainty_depth.metrics.arrays import (
+    Floats,
+    Integers,
+    average_ranks,
+    order_statistic,
+    sorted_values,
+)
 from uncertainty_depth.metrics.baselines import CANDIDATES, noisy_depth
 from uncertainty_depth.metrics.depth import depth_means
 from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, HALF_WIDTHS
@@ -58,7 +64,7 @@ class Candidate:
         self.sigma = sigma
         self.is_fitted = is_fitted
         self.ratio = error_ratio(frame.error, sigma)
-        self._measure_size(np.sort(self.ratio))
+        self._measure_size(sorted_values(self.ratio))
         self._measure_order(Ranking(sigma))
 
     def _measure_size(self, ascending_ratio: Floats) -> None:

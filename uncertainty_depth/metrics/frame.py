@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from uncertainty_depth.metrics.arrays import Floats, average_ranks, sorted_order
+from uncertainty_depth.metrics.arrays import Floats, average_ranks, sorted_order, sorted_values
 from uncertainty_depth.metrics.depth import PixelErrors, depth_sums, exact_depth_errors
 from uncertainty_depth.metrics.merci import order_number
 from uncertainty_depth.metrics.sparsification import POGGI, sorted_oracle, statistic_values
@@ -45,8 +45,8 @@ class Frame:
         self.depth = errors.positive_depth
         self.error = errors.absolute
         self.error_ranks = average_ranks(self.error)
-        self.ascending_relative = np.sort(errors.relative)
-        self.ascending_factor = np.sort(errors.factor)
+        self.ascending_relative = sorted_values(errors.relative)
+        self.ascending_factor = sorted_values(errors.factor)
         self.statistic_values = np.stack(
             [statistic_values(errors, name)[0] for name in STATISTICS]
         )
