@@ -1,4 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from uncertainty_depth.completion.held_out import (
     random_pixels,
     ring_hashes,
 )
-from uncertainty_depth.completion.source import CompletionSource
+from uncertainty_depth.completion.source import CompletionSource, for_model
 from uncertainty_depth.completion.sparse_input import SparseInput, check_sparse_depth, parse
 from uncertainty_depth.config import LidarConfig
 from uncertainty_depth.errors import ConfigError, MessageError
@@ -177,3 +179,13 @@ def test_unusable_sparse_depth_is_one_clear_sentence(sparse, sentence):
 
 def test_empty_sparse_depth_is_accepted():
     check_sparse_depth(np.full((120, 160), np.nan), (120, 160), (0.3, 12.0))
+
+
+def test_a_model_of_the_image_alone_is_scored_on_everything_and_says_so(caplog):
+    source = object()
+    predictor = SimpleNamespace(sparse_input=None)
+    assert for_model(source, predictor, HeldOutConfig()) is source
+    assert not caplog.messages
+    assert for_model(source, predictor, HeldOutConfig(held_out_fraction=0.5)) is source
+    (message,) = caplog.messages
+    assert message.startswith("held_out_fraction and held_out_by have no effect")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Protocol
@@ -19,6 +20,8 @@ from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.records import Frame, Skipped
 
+logger = logging.getLogger(__name__)
+
 
 class CompletingPredictor(Protocol):
     """Protocol of a predictor with the property `sparse_input`."""
@@ -31,6 +34,11 @@ class CompletingPredictor(Protocol):
 def for_model(source: Source, predictor: CompletingPredictor, config: HeldOutConfig) -> Source:
     """Return the source as the model may see it, with a part of its known depth or without."""
     if predictor.sparse_input is None:
+        if config != HeldOutConfig():
+            logger.warning(
+                "held_out_fraction and held_out_by have no effect: the model takes the image "
+                "alone, and is scored on all known depth"
+            )
         return source
     return CompletionSource(source, predictor.sparse_input, config)
 
