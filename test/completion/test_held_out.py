@@ -186,6 +186,6 @@ def test_a_model_of_the_image_alone_is_scored_on_everything_and_says_so(caplog):
     predictor = SimpleNamespace(sparse_input=None)
     assert for_model(source, predictor, HeldOutConfig()) is source
     assert not caplog.messages
-    assert for_model(source, predictor, HeldOutConfig(held_out_fraction=0.5)) is source
+    assert for_model(source, predictor, HeldOutConfig(held_out_fraction=0.25)) is source
     (message,) = caplog.messages
     assert message.startswith("held_out_fraction and held_out_by have no effect")
