@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import itertools
 import os
 import re
 import subprocess
@@ -33,6 +34,8 @@ CONFIGS = {
     "evaluator_node": EvaluatorNodeConfig,
     "sigma_node": SigmaNodeConfig,
 }
+LOG = "/rosout"
+NUMBERS = itertools.count()  # the graph keeps a node's lifecycle topics for a while after its end
 TF = {"/tf", "/tf_static"}  # only where tf2 is installed and no transform is given
 ENTRY = re.compile(r"^  (\S+)\s+(\w+/\w+) ", re.MULTILINE)
 
@@ -106,6 +109,20 @@ def test_help_names_the_policies_that_can_be_overridden(help_of):
     assert all(all(policy in help_of(node) for policy in POLICIES) for node in CONFIGS)
 
 
+def is_listed(node):
+    """Whether the graph, which is filled some time later, has what the node has made."""
+    name = node.get_name()
+    published = dict(node.get_publisher_names_and_types_by_node(name, "/"))
+    subscribed = dict(node.get_subscriber_names_and_types_by_node(name, "/"))
+    services = node.get_service_names_and_types_by_node(name, "/")
+    return (
+        published.keys() >= {item.topic_name for item in node.publishers}
+        and subscribed.keys() >= {item.topic_name for item in node.subscriptions}
+        and len(services) >= len(list(node.services))
+        and f"/{name}/transition_event" in published
+    )
+
+
 @pytest.fixture
 def real(graph, tiny_model):
     """A node's own subscriptions, publishers and services by name, with their types."""
@@ -118,7 +135,7 @@ def real(graph, tiny_model):
 
     class EmptyNode(LifecycleNode):
         def __init__(self, **options):
-            super().__init__("empty", **options)
+            super().__init__(f"empty_{next(NUMBERS)}", **options)
 
         @staticmethod
         def create_executor(context):
@@ -144,16 +161,14 @@ def real(graph, tiny_model):
             node.get_publisher_names_and_types_by_node,
             node.get_service_names_and_types_by_node,
         )
-        graph.until(
-            lambda: "/rosout" in dict(node.get_publisher_names_and_types_by_node(name, "/")),
-            "the node's log, which every node has, in the graph",
-        )
+        graph.until(lambda: is_listed(node), "everything of the node in the graph")
         names_and_types = [query(name, "/") for query in queries]
         graph.stop(node)
         return [
             {
                 topic.replace(f"/{name}/", "~/"): re.sub("/(msg|srv)/", "/", types[0])
                 for topic, types in listing
+                if topic != LOG
             }
             for listing in names_and_types
         ]
