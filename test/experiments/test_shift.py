@@ -18,6 +18,7 @@ from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.backbone import make_backbone
+from uncertainty_depth.network.depth_network import DepthNetwork
 
 
 def frames(level: float, unfamiliarity: float | None = 0.5) -> dict[str, list[float | None]]:
@@ -72,12 +73,23 @@ def test_ensemble_and_dropout_are_compared_frame_by_frame(tmp_path: Path) -> Non
     assert "MAE (m) | -0.250 (-0.250 to -0.250) | -1.000 (-1.000 to -1.000) |" in table
 
 
+def small_network() -> DepthNetwork:
+    config = NetworkConfig(backbone="tiny", decoder_width=16, input_size=(32, 32))
+    return make_network(config, make_backbone("tiny"))
+
+
+def test_a_student_of_the_networks_is_a_method(tmp_path: Path) -> None:
+    for name in (f"{VARIANTS[0]}-0", f"{VARIANTS[0]}_distilled-0"):
+        create(tmp_path / name, small_network(), {"source": "nyu"})
+    found = {method.name: method for method in methods(tmp_path, 2, 1, tmp_path)}
+    student = found["distilled"]
+    assert (student.folder.name, student.served) == (f"{VARIANTS[0]}_distilled-0", "distilled")
+    assert "ensemble" not in found  # the student is not a second seed
+
+
 def test_an_ensemble_is_joined_from_the_best_network_of_each_seed(tmp_path: Path) -> None:
     for seed in range(2):
-        network = make_network(
-            NetworkConfig(backbone="tiny", decoder_width=16, input_size=(32, 32)),
-            make_backbone("tiny"),
-        )
+        network = small_network()
         folder = tmp_path / f"{VARIANTS[0]}-{seed}"
         create(folder, network, {"source": "nyu"})
         write_member(folder, "worse", network)

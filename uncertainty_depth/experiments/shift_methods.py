@@ -22,6 +22,7 @@ VARIANTS = (PRETRAINED, "multi_epochs_laplace")
 """Trainings of `nyu` whose networks are looked for; the first that is there is taken."""
 ENSEMBLE = "ensemble"
 SNAPSHOTS = "snapshots"
+DISTILLED = "distilled"
 DROPOUT = "MC-dropout"
 OF_ONE_NETWORK = {
     DROPOUT: "mc_dropout",
@@ -90,6 +91,9 @@ def _of_nyu(models: Path) -> Iterator[tuple[str, Path, str]]:
         join(folders, joined)
         yield ENSEMBLE, joined, "multi_inits"
     yield SNAPSHOTS, folders[0], "multi_epochs"
+    student = models / f"{variant}_distilled-0"
+    if (student / "model.json").exists():
+        yield DISTILLED, student, "distilled"
     for name, served in OF_ONE_NETWORK.items():
         yield name, folders[0], served
 
