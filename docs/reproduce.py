@@ -5,9 +5,11 @@ A block is what stands between `<!-- made by: NAME -->` and `<!-- end -->` in a 
 
     python docs/reproduce.py demo-model demo-scores demo-calibration
     python docs/reproduce.py nyu-scores nyu-calibration --data NYU_DIR --models MODELS_DIR
+    python docs/reproduce.py nyu-larger --reports REPORTS_DIR
 
-MODELS_DIR is the folder `models` that `uncertainty-depth experiment nyu` writes. Without names,
-all blocks that need neither are made. `--check` writes nothing and fails where a block differs.
+MODELS_DIR is the folder `models` that `uncertainty-depth experiment nyu` writes, REPORTS_DIR one
+of outputs of `uncertainty-depth evaluate`. Without names, all blocks that need none of them are
+made. `--check` writes nothing and fails where a block differs.
 """
 
 from __future__ import annotations
@@ -81,6 +83,17 @@ NYU_SCORED = (
 )
 NYU_PRETRAINED = ("multi_epochs_laplace", "multi_epochs_pretrained")
 """Rows of the NYU experiment."""
+NYU_LARGER = {
+    "shipped model, fine-tuned": "tuned-*",
+    "the same network from scratch": "scratch-*",
+}
+"""Title to the folders of its seeds in REPORTS_DIR."""
+LARGER_COLUMNS = {
+    "AUCE (Laplace)": "auce_laplace",
+    "95 % (Laplace)": "coverage_95_laplace",
+    "n-MeRCI": "n_merci",
+    "withdrawn": "n_merci_withdrawn",
+}
 Scores = Mapping[str, Sequence[Mapping[str, float]]]
 """Title to the metrics of each seed, by dotted name."""
 
@@ -91,10 +104,12 @@ class Inputs(NamedTuple):
     Attributes:
         data: of NYU Depth v2.
         models: of the networks of the NYU experiment.
+        reports: of outputs of `evaluate`.
     """
 
-    data: Path | None
-    models: Path | None
+    data: Path | None = None
+    models: Path | None = None
+    reports: Path | None = None
 
 
 class Block(NamedTuple):
@@ -104,13 +119,13 @@ class Block(NamedTuple):
         document: relative to this folder.
         make: returns its Markdown.
         is_cheap: takes less than a few seconds, and no processor rounds it differently.
-        needs_nyu: needs both folders of `Inputs`.
+        needs_folders: needs folders of `Inputs`.
     """
 
     document: str
     make: Callable[[Inputs], str]
     is_cheap: bool = False
-    needs_nyu: bool = False
+    needs_folders: bool = False
 
 
 def demo_model(_: Inputs) -> str:
@@ -198,15 +213,17 @@ def _cells(seeds: Sequence[Mapping[str, float]], keys: Sequence[str]) -> list[st
 def _changes(seeds: Sequence[Mapping[str, float]]) -> Iterator[str]:
     """Yield percent, of the metrics that do not depend on the size of sigma; below 0 is better."""
     for key in COLUMNS.values():
-        if not key.startswith(("ause", "n_merci")):
-            yield ""
-            continue
-        changes = []
-        for seed in seeds:
-            baselines = [seed[f"baselines.{name}.{key}"] for name in list(BASELINES)[:2]]
-            changes.append(100 * (seed[f"uncertainty.{key}"] / min(baselines) - 1))
-        deviation = f" ± {np.std(changes, ddof=1):.0f}" if len(changes) > 1 else ""
-        yield f"{np.mean(changes):+.0f}{deviation}%"
+        yield _change(seeds, key) if key.startswith(("ause", "n_merci")) else ""
+
+
+def _change(seeds: Sequence[Mapping[str, float]], key: str) -> str:
+    """Return the change of a metric in percent, against the better of the first two baselines."""
+    changes = []
+    for seed in seeds:
+        baselines = [seed[f"baselines.{name}.{key}"] for name in list(BASELINES)[:2]]
+        changes.append(100 * (seed[f"uncertainty.{key}"] / min(baselines) - 1))
+    deviation = f" ± {np.std(changes, ddof=1):.0f}" if len(changes) > 1 else ""
+    return f"{np.mean(changes):+.0f}{deviation}%"
 
 
 def demo_calibration(_: Inputs) -> str:
@@ -253,6 +270,27 @@ def nyu_pretrained(inputs: Inputs) -> str:
     return depth_table(scores, tuple(DEPTH_TITLES)) + "\n" + sigma_table(scores)
 
 
+def nyu_larger(inputs: Inputs) -> str:
+    """Return the scores of larger networks from what `evaluate` wrote of each seed."""
+    if inputs.reports is None:
+        raise SystemExit("reproduce: nyu-larger needs --reports REPORTS_DIR")
+    ause = {title: key for title, key in COLUMNS.items() if key.startswith("ause")}
+    rows = []
+    for title, folders in NYU_LARGER.items():
+        seeds = []
+        for path in sorted(inputs.reports.glob(f"{folders}/summary.json")):
+            seeds.append(flatten(json.loads(path.read_text())))
+        if not seeds:
+            raise SystemExit(f"reproduce: {inputs.reports} has no {folders}/summary.json")
+        cells = _cells(seeds, [f"depth.{key}" for key in DEPTH_TITLES])
+        cells += [_change(seeds, key) for key in ause.values()]
+        cells += _cells(seeds, [f"uncertainty.{key}" for key in LARGER_COLUMNS.values()])
+        plural = "s" if len(seeds) > 1 else ""
+        rows.append([f"{title} ({len(seeds)} seed{plural})", *cells])
+    header = ["", *DEPTH_TITLES.values(), "AUSE abs_rel", "AUSE rmse", "AUSE 1 - a1"]
+    return markdown([*header, *LARGER_COLUMNS], rows)
+
+
 def _nyu_rows(inputs: Inputs, names: Sequence[str]) -> dict[str, list[dict[str, float]]]:
     """Return the scores of every finished seed, by title."""
     scores: dict[str, list[dict[str, float]]] = {}
@@ -295,7 +333,9 @@ def nyu_folders(inputs: Inputs, training: str) -> list[Path]:
     if inputs.data is None or inputs.models is None:
         raise SystemExit("reproduce: the NYU blocks need --data NYU_DIR and --models MODELS_DIR")
     return [
-        folder for folder in sorted(inputs.models.glob(f"{training}-*")) if is_finished(folder)
+        folder
+        for folder in sorted(inputs.models.glob(f"{training}-[0-9]*"))
+        if is_finished(folder)
     ]
 
 
@@ -310,9 +350,10 @@ BLOCKS = {
     "demo-scores": Block("demo_model.md", demo_scores),
     "calibration-maps": Block("calibration.md", maps, is_cheap=True),
     "demo-calibration": Block("calibration.md", demo_calibration),
-    "nyu-calibration": Block("calibration.md", nyu_calibration, needs_nyu=True),
-    "nyu-scores": Block("experiments/nyu.md", nyu_scores, needs_nyu=True),
-    "nyu-pretrained": Block("experiments/nyu.md", nyu_pretrained, needs_nyu=True),
+    "nyu-calibration": Block("calibration.md", nyu_calibration, needs_folders=True),
+    "nyu-scores": Block("experiments/nyu.md", nyu_scores, needs_folders=True),
+    "nyu-pretrained": Block("experiments/nyu.md", nyu_pretrained, needs_folders=True),
+    "nyu-larger": Block("experiments/nyu.md", nyu_larger, needs_folders=True),
 }
 
 
@@ -347,12 +388,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BLOCKS))
     parser.add_argument("--data", type=Path, metavar="NYU_DIR")
     parser.add_argument("--models", type=Path, metavar="MODELS_DIR")
+    parser.add_argument("--reports", type=Path, metavar="REPORTS_DIR")
     parser.add_argument("--check", action="store_true", help="write nothing, compare")
     arguments = parser.parse_args(argv)
     if unknown := set(arguments.names) - set(BLOCKS):
         parser.error(f"unknown block {sorted(unknown)[0]!r}; expected {', '.join(BLOCKS)}")
-    inputs = Inputs(arguments.data, arguments.models)
-    names = arguments.names or [name for name, block in BLOCKS.items() if not block.needs_nyu]
+    inputs = Inputs(arguments.data, arguments.models, arguments.reports)
+    names = arguments.names or [name for name, block in BLOCKS.items() if not block.needs_folders]
     differing = []
     for name in names:
         before = written(name)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +27,7 @@ CHEAP = [name for name, block in reproduce.BLOCKS.items() if block.is_cheap]
 
 @pytest.mark.parametrize("name", CHEAP)
 def test_a_cheap_block_is_what_its_command_makes(name: str) -> None:
-    made = reproduce.BLOCKS[name].make(reproduce.Inputs(None, None))
+    made = reproduce.BLOCKS[name].make(reproduce.Inputs())
     assert reproduce.written(name) == reproduce.framed(made)
 
 
@@ -75,6 +76,24 @@ def test_nyu_blocks_say_what_they_need() -> None:
         reproduce.main(["nyu-scores"])
 
 
+def test_reports_of_larger_networks_become_rows(tmp_path: Path) -> None:
+    for name, ause in {"tuned-0": 0.2, "tuned-1": 0.4, "scratch-0": 0.3}.items():
+        summary = {
+            key: None if value != value else value for key, value in metrics_of(ause).items()
+        }
+        summary.update({f"depth.{key}": 0.1 for key in reproduce.DEPTH_TITLES})
+        summary.update({f"uncertainty.{key}": 0.5 for key in reproduce.LARGER_COLUMNS.values()})
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "summary.json").write_text(json.dumps(summary))
+    lines = reproduce.nyu_larger(reproduce.Inputs(reports=tmp_path)).splitlines()
+    tuned = "| shipped model, fine-tuned (2 seeds) | 0.100 ± 0.000 |"
+    assert lines[2].startswith(tuned)
+    assert "| -25 ± 35% | -25 ± 35% | -25 ± 35% | 0.500 ± 0.000 |" in lines[2]
+    assert lines[3].startswith("| the same network from scratch (1 seed) | 0.100 |")
+    with pytest.raises(SystemExit, match="--reports REPORTS_DIR"):
+        reproduce.main(["nyu-larger"])
+
+
 def metrics_of(ause: float) -> dict[str, float]:
     """Return metrics where all AUSE are `ause`, and those of the baselines 0.5 and 0.4."""
     metrics = {f"depth.{key}": 0.1 for key in reproduce.DEPTH_COLUMNS}
@@ -99,7 +118,9 @@ def test_several_seeds_are_a_mean_and_a_sample_deviation_one_is_its_value() -> N
 
 
 def test_only_finished_seeds_are_scored(tmp_path: Path) -> None:
-    for name, text in {"net-0": '{"finished": 1}', "net-1": "{}", "net_long-0": "{}"}.items():
+    done = '{"finished": 1}'
+    folders = {"net-0": done, "net-1": "{}", "net_long-0": "{}", "net-ensemble-of-2": done}
+    for name, text in folders.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "model.json").write_text(f'{{"training": {text}}}')
     inputs = reproduce.Inputs(tmp_path, tmp_path)

@@ -221,11 +221,12 @@ def test_the_trend_of_n_merci_with_depth_is_a_rank_correlation():
         "plain": [9.0, 0.5, 0.7, None, 3.0],
         "mae_kept": [9.0, 1.0, 2.0, 2.0, 3.0],
     }
-    assert nyu_tables._rank_correlation(intervals) == pytest.approx(1.0)
+    assert nyu_tables._rank_correlation(intervals, "plain") == pytest.approx(1.0)
+    assert nyu_tables._rank_correlation(intervals, "mae_kept") == pytest.approx(3 / 10**0.5)
     assert nyu_tables._mean_kept(intervals) == pytest.approx(2.0)
     falling = {**intervals, "plain": [0.0, 3.0, 2.5, 2.0, 1.0]}
-    assert nyu_tables._rank_correlation(falling) == pytest.approx(-1.0)
-    assert np.isnan(nyu_tables._rank_correlation({**intervals, "enough": 300}))
+    assert nyu_tables._rank_correlation(falling, "plain") == pytest.approx(-1.0)
+    assert np.isnan(nyu_tables._rank_correlation({**intervals, "enough": 300}, "plain"))
 
 
 def test_the_caption_of_a_map_leaves_out_the_largest_errors():
