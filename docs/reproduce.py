@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from uncertainty_depth import atomic
 from uncertainty_depth.calibration.fit import SHAPES, SIZES, STRENGTHS
@@ -32,6 +33,7 @@ from uncertainty_depth.calibration.scores import LABELS
 from uncertainty_depth.calibration.table import text
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.data.source import open_source
+from uncertainty_depth.evaluation import saved_state
 from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.experiments.nyu_methods import (
     ROWS,
@@ -94,6 +96,11 @@ LARGER_COLUMNS = {
     "n-MeRCI": "n_merci",
     "withdrawn": "n_merci_withdrawn",
 }
+BY_DEPTH_TITLES = (
+    "n-MeRCI, mean over intervals",
+    "rank correlation of n-MeRCI with depth",
+    "of the MAE with depth",
+)
 Scores = Mapping[str, Sequence[Mapping[str, float]]]
 """Title to the metrics of each seed, by dotted name."""
 
@@ -272,23 +279,48 @@ def nyu_pretrained(inputs: Inputs) -> str:
 
 def nyu_larger(inputs: Inputs) -> str:
     """Return the scores of larger networks from what `evaluate` wrote of each seed."""
+    ause = [key for key in COLUMNS.values() if key.startswith("ause")]
+    rows = []
+    trends = []
+    for name, folders in NYU_LARGER.items():
+        reports = _reports(inputs, folders)
+        seeds = []
+        for report in reports:
+            seeds.append(flatten(json.loads((report / "summary.json").read_text())))
+        title = f"{name} ({len(seeds)} seed{'s' if len(seeds) > 1 else ''})"
+        cells = _cells(seeds, [f"depth.{key}" for key in DEPTH_TITLES])
+        cells += [_change(seeds, key) for key in ause]
+        cells += _cells(seeds, [f"uncertainty.{key}" for key in LARGER_COLUMNS.values()])
+        rows.append([title, *cells])
+        by_depth = np.transpose([_by_depth(report) for report in reports])
+        trends.append([title, *(mean_and_deviation(values) for values in by_depth)])
+    header = ["", *DEPTH_TITLES.values(), "AUSE abs_rel", "AUSE rmse", "AUSE 1 - a1"]
+    return (
+        markdown([*header, *LARGER_COLUMNS], rows)
+        + "\n"
+        + markdown(["", *BY_DEPTH_TITLES], trends)
+    )
+
+
+def _reports(inputs: Inputs, folders: str) -> list[Path]:
+    """Return the outputs of `evaluate`, seed 0 first."""
     if inputs.reports is None:
         raise SystemExit("reproduce: nyu-larger needs --reports REPORTS_DIR")
-    ause = {title: key for title, key in COLUMNS.items() if key.startswith("ause")}
-    rows = []
-    for title, folders in NYU_LARGER.items():
-        seeds = []
-        for path in sorted(inputs.reports.glob(f"{folders}/summary.json")):
-            seeds.append(flatten(json.loads(path.read_text())))
-        if not seeds:
-            raise SystemExit(f"reproduce: {inputs.reports} has no {folders}/summary.json")
-        cells = _cells(seeds, [f"depth.{key}" for key in DEPTH_TITLES])
-        cells += [_change(seeds, key) for key in ause.values()]
-        cells += _cells(seeds, [f"uncertainty.{key}" for key in LARGER_COLUMNS.values()])
-        plural = "s" if len(seeds) > 1 else ""
-        rows.append([f"{title} ({len(seeds)} seed{plural})", *cells])
-    header = ["", *DEPTH_TITLES.values(), "AUSE abs_rel", "AUSE rmse", "AUSE 1 - a1"]
-    return markdown([*header, *LARGER_COLUMNS], rows)
+    found = sorted(path.parent for path in inputs.reports.glob(f"{folders}/summary.json"))
+    if not found:
+        raise SystemExit(f"reproduce: {inputs.reports} has no {folders}/summary.json")
+    return found
+
+
+def _by_depth(report: Path) -> tuple[float, float, float]:
+    """Return the values of `BY_DEPTH_TITLES`, over intervals of 0.1 m with enough pixels."""
+    curves = saved_state.read(report).evaluation.metrics.curves()["intervals"]
+    chosen = (curves["pixels"] >= curves["enough"]) & np.isfinite(curves["n_merci"])
+    number = np.flatnonzero(chosen)
+    n_merci = curves["n_merci"][chosen]
+    of_n_merci = spearmanr(number, n_merci).statistic
+    of_error = spearmanr(number, curves["mae"][chosen]).statistic
+    return float(n_merci.mean()), float(of_n_merci), float(of_error)
 
 
 def _nyu_rows(inputs: Inputs, names: Sequence[str]) -> dict[str, list[dict[str, float]]]:
