@@ -24,7 +24,8 @@ from uncertainty_depth.experiments.samples import load_network
 from uncertainty_depth.metrics import auce, nll, sparsification, valid_pixels
 from uncertainty_depth.network.encoder import image_tensor, resize_image
 from uncertainty_depth.shipped_model import SHIPPED_MODEL
-from uncertainty_depth.uncertainty.noise import random_stream, seeded
+from uncertainty_depth.uncertainty.mc_dropout import seeded
+from uncertainty_depth.uncertainty.noise import IndependentStreams, random_stream
 
 SAMPLES = 8
 ROUNDS = 30
@@ -44,7 +45,7 @@ def pixels(image):
 
 def noise(stamp_ns):
     """Return the noise of all dropouts, the same for every way."""
-    streams = [random_stream(0, stamp_ns, sample) for sample in range(SAMPLES)]
+    streams = IndependentStreams([random_stream(0, stamp_ns, sample) for sample in range(SAMPLES)])
     return [
         dropout.noise(streams, shape).numpy()
         for dropout, shape in zip(dropouts, graphs.noise_shapes, strict=True)

@@ -20,7 +20,8 @@ from uncertainty_depth.model_folder.writing import create, set_members, write_me
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import SampleRange
-from uncertainty_depth.uncertainty.noise import CPU, SeededDropout, frame_streams
+from uncertainty_depth.uncertainty.mc_dropout import SeededDropout
+from uncertainty_depth.uncertainty.noise import CPU, frame_streams
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 CONFIG = PredictorConfig(samples=5, chunk=3, seed=3, device="cpu")

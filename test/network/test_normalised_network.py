@@ -17,7 +17,8 @@ from uncertainty_depth.network.normalised_convolution import (
     beside,
     halved,
 )
-from uncertainty_depth.uncertainty.noise import random_stream, seeded
+from uncertainty_depth.uncertainty.mc_dropout import seeded
+from uncertainty_depth.uncertainty.noise import IndependentStreams, random_stream
 
 SIZE = (1, 4, 48, 72)
 
@@ -157,7 +158,7 @@ def test_each_sample_of_dropout_has_another_depth_and_scale(image):
     network = make(dropout=0.3)
     trunk = network.trunk(image)
     dropouts = [seeded(layer) for layer in network.decoder.dropouts]
-    streams = [random_stream(0, 0, sample) for sample in range(3)]
+    streams = IndependentStreams([random_stream(0, 0, sample) for sample in range(3)])
     output = network.branches(trunk, dropouts, streams, image.shape[-2:])
     assert output.depth_m.shape == (3, 1, 48, 72)
     assert output.depth_m.std(dim=0).max() > 0

@@ -14,7 +14,8 @@ from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.uncertainty import ESTIMATORS, Deterministic, Ensemble, McDropout
-from uncertainty_depth.uncertainty.noise import CPU, SeededDropout, Streams, frame_streams
+from uncertainty_depth.uncertainty.mc_dropout import SeededDropout
+from uncertainty_depth.uncertainty.noise import CPU, Streams, frame_streams
 
 STAMP = 1_700_000_000_123_456_789
 CONFIG = PredictorConfig(samples=5, chunk=2, seed=3)

@@ -13,13 +13,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from uncertainty_depth.network.learned_dropout import ConcreteDropout, VariationalDropout
-from uncertainty_depth.uncertainty.noise import (
+from uncertainty_depth.uncertainty.mc_dropout import (
     SeededDropout,
     SeededGaussianDropout,
+    seeded,
+)
+from uncertainty_depth.uncertainty.noise import (
+    IndependentStreams,
     keep_mask,
     normal_noise,
     random_stream,
-    seeded,
 )
 
 BIG = st.integers(0, 2**64 - 1)
@@ -85,7 +88,7 @@ def naive(x: np.ndarray, rate: float, bits: np.random.Philox) -> np.ndarray:
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
 def test_dropout_is_the_naive_loop_in_any_memory_layout(layout):
     x = torch.rand(1, 3, 4, 5)
-    streams = [random_stream(1, 2, sample) for sample in (0, 1)]
+    streams = IndependentStreams([random_stream(1, 2, sample) for sample in (0, 1)])
     references = [random_stream(1, 2, sample) for sample in (0, 1)]
     first = SeededDropout(0.2)(x.contiguous(memory_format=layout), streams)
     expected = np.stack([naive(x[0].numpy(), 0.2, bits) for bits in references])
@@ -114,22 +117,32 @@ def test_normal_noise_is_normal():
 
 def test_gaussian_noise_has_mean_one_and_its_variance_and_is_repeatable():
     x = torch.ones(1, 20, 50, 50)
-    noisy = SeededGaussianDropout(0.25)(x, [random_stream(1, 2, m) for m in range(4)])
-    again = SeededGaussianDropout(0.25)(x, [random_stream(1, 2, m) for m in range(4)])
+    noisy = SeededGaussianDropout(0.25)(
+        x, IndependentStreams([random_stream(1, 2, m) for m in range(4)])
+    )
+    again = SeededGaussianDropout(0.25)(
+        x, IndependentStreams([random_stream(1, 2, m) for m in range(4)])
+    )
     assert torch.equal(noisy, again)
     assert noisy.shape == (4, 20, 50, 50)
     assert noisy.mean().item() == pytest.approx(1.0, abs=0.01)
     assert noisy.var().item() == pytest.approx(0.25, rel=0.02)
-    alone = SeededGaussianDropout(0.25)(x, [random_stream(1, 2, 3)])
+    alone = SeededGaussianDropout(0.25)(x, IndependentStreams([random_stream(1, 2, 3)]))
     assert torch.equal(alone[0], noisy[3])
 
 
 def test_each_type_of_layer_is_replaced_at_its_own_rate():
     x = torch.ones(1, 20, 50, 50)
-    bernoulli = seeded(torch.nn.Dropout(0.3))(x, streams=[random_stream(1, 2, 3)])
-    concrete = seeded(ConcreteDropout(20, rate=0.3))(x, streams=[random_stream(1, 2, 3)])
-    variational = seeded(VariationalDropout(20, alpha=0.1))(x, streams=[random_stream(1, 2, 3)])
-    expected = SeededGaussianDropout(0.1)(x, [random_stream(1, 2, 3)])
+    bernoulli = seeded(torch.nn.Dropout(0.3))(
+        x, streams=IndependentStreams([random_stream(1, 2, 3)])
+    )
+    concrete = seeded(ConcreteDropout(20, rate=0.3))(
+        x, streams=IndependentStreams([random_stream(1, 2, 3)])
+    )
+    variational = seeded(VariationalDropout(20, alpha=0.1))(
+        x, streams=IndependentStreams([random_stream(1, 2, 3)])
+    )
+    expected = SeededGaussianDropout(0.1)(x, IndependentStreams([random_stream(1, 2, 3)]))
     assert torch.equal(bernoulli == 0, concrete == 0)
     torch.testing.assert_close(bernoulli, concrete)
     torch.testing.assert_close(variational, expected)

@@ -9,12 +9,8 @@ import torch
 from scipy import stats
 
 from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.uncertainty.noise import (
-    CPU,
-    SeededDropout,
-    SeededGaussianDropout,
-    frame_streams,
-)
+from uncertainty_depth.uncertainty.mc_dropout import SeededDropout, SeededGaussianDropout
+from uncertainty_depth.uncertainty.noise import CPU, StratifiedStreams, frame_streams
 
 SHAPE = (20, 50, 60)
 UNITS = 60_000
@@ -109,7 +105,6 @@ def test_the_variance_of_a_linear_output_is_off_by_a_known_fraction(sampling, fr
 
 def test_a_generator_of_a_gpu_draws_strata_too():
     """Its code on the CPU: torch's generator takes the place of the GPU's."""
-    from uncertainty_depth.uncertainty.strata import StratifiedStreams
 
     def drawn(kind):
         streams = StratifiedStreams(torch.Generator().manual_seed(3), range(8), 8)

@@ -28,7 +28,8 @@ from uncertainty_depth.inference.deployment import prepare
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.uncertainty import Ensemble, McDropout
-from uncertainty_depth.uncertainty.noise import random_stream, seeded
+from uncertainty_depth.uncertainty.mc_dropout import seeded
+from uncertainty_depth.uncertainty.noise import GivenNoise, IndependentStreams, random_stream
 
 SAMPLES = 8
 CPU = torch.device("cpu")
@@ -101,7 +102,7 @@ def _runs(model: DepthNetwork, engine: str, precision: str, image: torch.Tensor)
     snapshots = Ensemble(members)
     size = image.shape[-2:]
     functions = [seeded(layer) for layer in network.decoder.dropouts]
-    streams = [random_stream(0, STAMP_NS, sample) for sample in range(SAMPLES)]
+    streams = IndependentStreams([random_stream(0, STAMP_NS, sample) for sample in range(SAMPLES)])
     fixed = [_Fixed(function) for function in functions]
     runs: Runs = {
         f"{name}, one pass": lambda: network(image),
@@ -150,7 +151,7 @@ class _Fixed:
         return self._noise
 
     def __call__(self, x: torch.Tensor, streams: Any) -> torch.Tensor:
-        applied: torch.Tensor = self.dropout.apply(x, self.noise(streams, x.shape[1:]))
+        applied: torch.Tensor = self.dropout(x, GivenNoise(self.noise(streams, x.shape[1:])))
         return applied
 
 

@@ -15,7 +15,7 @@ from torch.nn import functional
 from uncertainty_depth.engines.graphs import GraphPair, input_channels, output_of, trace
 from uncertainty_depth.engines.runtimes import Compiled, Engine
 from uncertainty_depth.network.depth_network import DepthNetwork, NetworkOutput
-from uncertainty_depth.uncertainty.noise import seeded
+from uncertainty_depth.uncertainty.mc_dropout import seeded
 
 
 class EngineNetwork:

@@ -20,7 +20,7 @@ from uncertainty_depth.model_folder.model_json import read_json
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.uncertainty import ESTIMATORS, LearnedError, McDropout
 from uncertainty_depth.uncertainty.learned_error import DEPTH, ERROR
-from uncertainty_depth.uncertainty.noise import SeededDropout, seeded
+from uncertainty_depth.uncertainty.mc_dropout import SeededDropout, seeded
 
 FILE = "graphs.json"
 FORMAT = 1

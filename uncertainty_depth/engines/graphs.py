@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import torch
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from uncertainty_depth.network.depth_network import DepthNetwork, NetworkOutput
-from uncertainty_depth.uncertainty.noise import random_stream
+from uncertainty_depth.uncertainty.noise import GivenNoise, IndependentStreams, random_stream
 
 OPSET = 17
 SAMPLES = "samples"
@@ -53,7 +54,7 @@ def trace(network: DepthNetwork, dropouts: Sequence[Any] = ()) -> GraphPair:
 
     Args:
         network: to be run at its input size.
-        dropouts: in place of its dropout layers, see `uncertainty.noise`; none makes a graph
+        dropouts: in place of its dropout layers, see `uncertainty.mc_dropout`; none makes a graph
             without dropout, whose trunk is the encoder.
     """
     width, height = network.config.input_size
@@ -115,24 +116,14 @@ class _Branches(nn.Module):
         width, height = self.network.config.input_size
         if self.dropouts:
             applied = [
-                _Applied(one, noise) for one, noise in zip(self.dropouts, remaining, strict=False)
+                partial(dropout, streams=GivenNoise(noise))
+                for dropout, noise in zip(self.dropouts, remaining, strict=False)
             ]
             raw = self.network.decoder.branches(shared, applied)
             output = self.network.to_metres(raw, (height, width))
         else:
             output = self.network.decode(shared, (height, width))
         return tuple(maps for maps in output if maps is not None)
-
-
-class _Applied:
-    """A dropout whose noise is given."""
-
-    def __init__(self, dropout: Any, noise: Tensor) -> None:
-        self.dropout = dropout
-        self.noise = noise
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return cast(Tensor, self.dropout.apply(x, self.noise))
 
 
 def _noise_shapes(network: DepthNetwork, shared: Any, number: int) -> list[tuple[int, ...]]:
@@ -149,7 +140,8 @@ def _noise_shapes(network: DepthNetwork, shared: Any, number: int) -> list[tuple
 
 
 def _example_noise(dropout: Any, shape: Sequence[int]) -> Tensor:
-    return cast(Tensor, dropout.noise([random_stream(0, 0, sample) for sample in (0, 1)], shape))
+    streams = IndependentStreams([random_stream(0, 0, sample) for sample in (0, 1)])
+    return cast(Tensor, dropout.noise(streams, shape))
 
 
 def _export(

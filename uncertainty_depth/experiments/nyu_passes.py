@@ -18,7 +18,8 @@ from uncertainty_depth.inference.deployment import choose_device, prepare
 from uncertainty_depth.metrics.distributions import distribution_of
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.network.encoder import image_tensor
-from uncertainty_depth.uncertainty.noise import Streams, random_stream, seeded
+from uncertainty_depth.uncertainty.mc_dropout import seeded
+from uncertainty_depth.uncertainty.noise import IndependentStreams, random_stream
 
 Maps = tuple[NDArray[np.float32], NDArray[np.float32]]
 
@@ -96,7 +97,7 @@ class Passes:
             random_stream(0, self._stamp, first + index, self._device)
             for index in range(recipe.passes)
         ]
-        dropouts = noise(network, recipe, streams)
+        dropouts = noise(network, recipe, IndependentStreams(streams))
         raw = network.decoder.branches(self._trunk(member), dropouts)
         output = network.to_metres(raw, size)
         variance = network.variance(output)
@@ -111,14 +112,14 @@ class Passes:
         return self._cache[key]
 
 
-def noise(network: Any, recipe: Recipe, streams: Streams) -> list[Any]:
+def noise(network: Any, recipe: Recipe, streams: IndependentStreams) -> list[Any]:
     """Return the replacements of the three dropouts; all draw from the same streams."""
     layers = network.decoder.dropouts
     if recipe.rate is not None:
         layers = [nn.Dropout(recipe.rate)] * len(layers)
     return [
         partial(seeded(layer), streams=streams)
-        if streams and place in recipe.places
+        if streams.streams and place in recipe.places
         else nn.Identity()
         for place, layer in enumerate(layers)
     ]

@@ -14,8 +14,8 @@ from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.encoder import resize_maps
 from uncertainty_depth.uncertainty import McDropout
+from uncertainty_depth.uncertainty.mc_dropout import seeded
 from uncertainty_depth.uncertainty.moments import Estimate
-from uncertainty_depth.uncertainty.noise import seeded
 
 WEIGHT = 1 / 8
 """Of the newest frame in a memory: as noisy as the mean of 15 frames."""

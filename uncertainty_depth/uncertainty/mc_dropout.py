@@ -11,20 +11,22 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.network.learned_dropout import ConcreteDropout, VariationalDropout
 from uncertainty_depth.records import SampleRange
 from uncertainty_depth.uncertainty.estimator import Estimator, Place, components_of
 from uncertainty_depth.uncertainty.moments import Estimate, Moments
-from uncertainty_depth.uncertainty.noise import frame_streams, seeded
+from uncertainty_depth.uncertainty.noise import Streams, frame_streams
 
 
 class StochasticPasses(Estimator):
@@ -95,6 +97,47 @@ class McDropout(StochasticPasses):
     def dropouts(self, config: PredictorConfig) -> Sequence[Callable[..., Tensor]]:
         """See `StochasticPasses`."""
         return self._dropouts
+
+
+@dataclass(frozen=True)
+class SeededDropout:
+    """Dropout at a fixed rate, of the units that the streams choose."""
+
+    rate: float
+
+    def noise(self, streams: Streams, shape: Sequence[int]) -> Tensor:
+        """Return (M, h, w, C) for maps of (C, h, w): 1 where a unit is kept, else 0."""
+        return streams.keep_masks(shape, self.rate)
+
+    def __call__(self, x: Tensor, streams: Streams) -> Tensor:
+        """Return (M, C, h, w): (1 or M, C, h, w) maps with units dropped, one sample a stream."""
+        keep = streams.keep_masks(x.shape[1:], self.rate)
+        return (x * (1.0 / (1.0 - self.rate))) * keep.permute(0, 3, 1, 2).to(x.dtype)
+
+
+@dataclass(frozen=True)
+class SeededGaussianDropout:
+    """Multiplication by N(1, alpha), drawn from the streams."""
+
+    alpha: float
+
+    def noise(self, streams: Streams, shape: Sequence[int]) -> Tensor:
+        """Return (M, h, w, C) float32 samples of N(0, 1) for maps of (C, h, w)."""
+        return streams.normal_noise(shape)
+
+    def __call__(self, x: Tensor, streams: Streams) -> Tensor:
+        """Return (M, C, h, w): (1 or M, C, h, w) maps times 1 + sqrt(alpha) noise."""
+        noise = streams.normal_noise(x.shape[1:]).permute(0, 3, 1, 2)
+        return x * (1.0 + self.alpha**0.5 * noise).to(x.dtype)
+
+
+def seeded(layer: nn.Module) -> SeededDropout | SeededGaussianDropout:
+    """Return the function of (x, streams) that replaces a dropout layer, at its present rate."""
+    if isinstance(layer, VariationalDropout):
+        return SeededGaussianDropout(layer.alpha.item())
+    if isinstance(layer, ConcreteDropout):
+        return SeededDropout(layer.rate.item())
+    return SeededDropout(cast(nn.Dropout, layer).p)
 
 
 def frame_of(trunk: Any, index: int) -> Any:

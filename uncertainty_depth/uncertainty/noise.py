@@ -1,7 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Noise of stochastic passes, which any process can repeat.
+"""Random numbers of stochastic passes, which any process can repeat.
 
-It depends on the seed, the frame's stamp, the sample's number, how samples are related, and the
+They depend on the seed, the frame's stamp, the sample's number, how samples are related, and the
 type of device (the CPU, or a GPU), and on nothing else. Maps of noise are in channels-last order,
 as those of the networks are in memory.
 """
@@ -11,20 +11,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from numpy.typing import NDArray
+from torch import Tensor
 
 from uncertainty_depth.config import RawPredictorConfig
-from uncertainty_depth.network.learned_dropout import ConcreteDropout, VariationalDropout
-from uncertainty_depth.uncertainty.strata import StratifiedStreams
 
 CPU = torch.device("cpu")
 KEY_MODULUS = 2**64
 SEED_MODULUS = 2**63
-THRESHOLDS = 2**16
+LEVELS = 2**16
+"""Of a uniform number."""
+PERMUTATIONS = 2**10
+"""That units choose from, each in M rotations: with them a stratum is equally likely for all."""
 FRAME = 2**32
 """In place of a sample's number: what all samples of a frame draw together."""
 
@@ -38,7 +41,18 @@ class Mirrored(NamedTuple):
 
 
 Stream = Plain | Mirrored
-Streams = Sequence[Stream] | StratifiedStreams
+
+
+class Streams(Protocol):
+    """The random numbers of m samples; each dropout of a network draws on from them."""
+
+    def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
+        """Return (m, h, w, C) for maps of (C, h, w): 1 where a unit is kept, 0 by the rate."""
+        ...
+
+    def normal_noise(self, shape: Sequence[int]) -> Tensor:
+        """Return (m, h, w, C) float32 samples of N(0, 1) for maps of (C, h, w)."""
+        ...
 
 
 def frame_streams(
@@ -56,8 +70,11 @@ def frame_streams(
         stream = random_stream(config.seed, stamp_ns, FRAME, device)
         return StratifiedStreams(stream, numbers, config.samples)
     if config.sampling == "antithetic":
-        return [_one_of_pair(config.seed, stamp_ns, number, device) for number in numbers]
-    return [random_stream(config.seed, stamp_ns, number, device) for number in numbers]
+        pairs = [_one_of_pair(config.seed, stamp_ns, number, device) for number in numbers]
+        return IndependentStreams(pairs)
+    return IndependentStreams(
+        [random_stream(config.seed, stamp_ns, number, device) for number in numbers]
+    )
 
 
 def _one_of_pair(seed: int, stamp_ns: int, number: int, device: torch.device) -> Stream:
@@ -82,6 +99,23 @@ def random_stream(seed: int, stamp_ns: int, sample: int, device: torch.device = 
     return torch.Generator(device).manual_seed(int(state[0]) % SEED_MODULUS)
 
 
+@dataclass(frozen=True)
+class IndependentStreams:
+    """Draws the noise of each sample from a stream of its own; see `Streams`."""
+
+    streams: Sequence[Stream]
+
+    def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
+        """Return (m, h, w, C) masks, see `keep_mask`."""
+        map_shape = (*shape[1:], shape[0])
+        return torch.stack([keep_mask(stream, map_shape, rate) for stream in self.streams])
+
+    def normal_noise(self, shape: Sequence[int]) -> Tensor:
+        """Return (m, h, w, C) float32 samples of N(0, 1)."""
+        map_shape = (*shape[1:], shape[0])
+        return torch.stack([normal_noise(stream, map_shape) for stream in self.streams])
+
+
 def keep_mask(stream: Stream, shape: Sequence[int], rate: float) -> Tensor:
     """Return 1 where a unit is kept, 0 with probability `rate` to within 2^-17.
 
@@ -93,7 +127,7 @@ def keep_mask(stream: Stream, shape: Sequence[int], rate: float) -> Tensor:
         return (1.0 - uniform if isinstance(stream, Mirrored) else uniform).ge_(rate)
     count = math.prod(shape)
     words = np.asarray(plain.random_raw(-(-count // 4))).view(np.uint16)[:count]
-    mask = (~words if isinstance(stream, Mirrored) else words) >= round(rate * THRESHOLDS)
+    mask = (~words if isinstance(stream, Mirrored) else words) >= round(rate * LEVELS)
     return torch.from_numpy(mask.view(np.uint8)).view(*shape)
 
 
@@ -108,81 +142,91 @@ def normal_noise(stream: Stream, shape: Sequence[int]) -> Tensor:
 
 
 @dataclass(frozen=True)
-class SeededDropout:
-    """Dropout at a fixed rate, of the units that the streams choose."""
+class StratifiedStreams:
+    """Draws the noise of some of a frame's samples by Latin hypercube sampling; see `Streams`.
 
-    rate: float
+    Independent masks of M samples drop a unit M p times on average, and often 0 or 2 M p times.
+    Here (McKay et al. 1979) the uniform numbers of a unit are (pi(m) + r) / M, m = 0 ... M - 1,
+    with a random permutation pi and a uniform r of its own: every stratum of width 1 / M has one
+    of them, so each unit is dropped M p times to within one. Each sample alone is distributed as
+    before. The mean over the samples is closer to that of many, because its error is a sum over
+    units of what their numbers of drops are off. The spread is as noisy as before, and less
+    biased: where the output is linear in the masks, E[biased variance] = sigma^2 - Var[mean], and
+    the last term is smaller.
 
-    def noise(self, streams: Streams, shape: Sequence[int]) -> Tensor:
-        """Return (M, h, w, C): 1 where a unit is kept, 0 where it is dropped.
+    Attributes:
+        stream: of the frame, at its start.
+        numbers: of the samples that are drawn; they are the same for all samples or one by one.
+        samples: M, of which they are some.
+    """
 
-        Args:
-            streams: one for each of the M samples. Each dropout of a network draws on from them.
-            shape: (C, h, w) of the maps.
-        """
-        channels, height, width = shape
-        mask_shape = (height, width, channels)
-        if isinstance(streams, StratifiedStreams):
-            return streams.keep_masks(mask_shape, self.rate).view(torch.uint8)
-        return torch.stack([keep_mask(stream, mask_shape, self.rate) for stream in streams])
+    stream: Plain
+    numbers: Sequence[int]
+    samples: int
 
-    def apply(self, x: Tensor, noise: Tensor) -> Tensor:
-        """Return (M, C, h, w): (1 or M, C, h, w) maps with the noise's units dropped."""
-        return (x * (1.0 / (1.0 - self.rate))) * noise.permute(0, 3, 1, 2).to(x.dtype)
+    def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
+        """Return (m, h, w, C) masks, of a rate to 2^-16."""
+        whole, rest = divmod(round(rate * LEVELS) * self.samples, LEVELS)
+        strata, within = self._draw(shape)
+        return (strata >= whole + (within < rest).to(strata.dtype)).view(torch.uint8)
 
-    def __call__(self, x: Tensor, streams: Streams) -> Tensor:
-        """Return the maps with units dropped, one sample for each stream."""
-        return self.apply(x, self.noise(streams, x.shape[1:]))
+    def normal_noise(self, shape: Sequence[int]) -> Tensor:
+        """Return (m, h, w, C) float32 samples of N(0, 1), one from each stratum."""
+        strata, within = self._draw(shape)
+        if strata.device.type != "cpu":
+            uniform = (strata + (within + 0.5) / LEVELS) / self.samples
+            return torch.special.ndtri(uniform)
+        level = (strata.int() * LEVELS + within) // self.samples
+        return torch.take(_normal_quantiles(), level.long())
+
+    def _draw(self, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """Return strata pi(m), (m, h, w, C), and r within them in `LEVELS`, (h, w, C)."""
+        map_shape = (*shape[1:], shape[0])
+        if isinstance(self.stream, torch.Generator):
+            return self._draw_on_gpu(map_shape, self.stream)
+        parts = np.asarray(self.stream.random_raw(math.prod(shape))).view(np.uint16)
+        within, turn, row = parts.reshape(-1, 4).T[:3]
+        rotation = (turn.astype(np.intp) * self.samples) >> 16
+        first = (row & (PERMUTATIONS - 1)).astype(np.intp) * (2 * self.samples) + rotation
+        table = _permutations(self.samples)
+        strata = np.empty((len(self.numbers), len(first)), np.int16)
+        for number, one in zip(self.numbers, strata, strict=True):
+            table[number:].take(first, out=one, mode="wrap")  # all are inside: no check is faster
+        offsets = torch.from_numpy(within.astype(np.int32)).view(*map_shape)
+        return torch.from_numpy(strata).view(-1, *map_shape), offsets
+
+    def _draw_on_gpu(self, shape: Sequence[int], stream: torch.Generator) -> tuple[Tensor, Tensor]:
+        options: dict[str, Any] = {"generator": stream, "device": stream.device}
+        order = torch.rand((self.samples, *shape), **options).argsort(0)
+        strata = torch.stack([order[number] for number in self.numbers])
+        return strata, torch.randint(LEVELS, tuple(shape), **options)
 
 
 @dataclass(frozen=True)
-class SeededGaussianDropout:
-    """Multiplication by N(1, alpha), drawn from the streams."""
+class GivenNoise:
+    """Noise that was drawn before, of one dropout; see `Streams`."""
 
-    alpha: float
+    noise: Tensor
 
-    def noise(self, streams: Streams, shape: Sequence[int]) -> Tensor:
-        """Return (M, h, w, C) float32 samples of N(0, 1); as `SeededDropout.noise`."""
-        return normal_maps(streams, shape)
+    def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
+        """Return the noise, (m, h, w, C) masks."""
+        return self.noise
 
-    def apply(self, x: Tensor, noise: Tensor) -> Tensor:
-        """Return (M, C, h, w): (1 or M, C, h, w) maps times 1 + sqrt(alpha) noise."""
-        return x * (1.0 + self.alpha**0.5 * noise.permute(0, 3, 1, 2)).to(x.dtype)
-
-    def __call__(self, x: Tensor, streams: Streams) -> Tensor:
-        """Return the maps times the noise, one sample for each stream."""
-        return self.apply(x, self.noise(streams, x.shape[1:]))
+    def normal_noise(self, shape: Sequence[int]) -> Tensor:
+        """Return the noise, (m, h, w, C) samples of N(0, 1)."""
+        return self.noise
 
 
-@dataclass(frozen=True)
-class SeededNoise:
-    """Gaussian noise added to maps, relative to their own spread: networks differ in units."""
-
-    ratio: float
-
-    def __call__(self, x: Tensor, streams: Streams) -> Tensor:
-        """Return (M, C, h, w): (1, C, h, w) maps plus one sample of noise for each stream.
-
-        Its standard deviation is `ratio` times that of each channel over the pixels.
-        """
-        deviation = x.float().std((2, 3), correction=0, keepdim=True)
-        noise = normal_maps(streams, x.shape[1:]).permute(0, 3, 1, 2)
-        return x + (self.ratio * deviation * noise).to(x.dtype)
+@lru_cache(maxsize=8)
+def _permutations(samples: int) -> NDArray[np.int16]:
+    """Return `PERMUTATIONS` rows of a permutation of M, each twice so that it can be rotated."""
+    words = np.random.Philox(key=samples).random_raw(PERMUTATIONS * samples)
+    order = np.asarray(words).reshape(PERMUTATIONS, samples).argsort(1, kind="stable")
+    return np.tile(order.astype(np.int16), 2).ravel()
 
 
-def normal_maps(streams: Streams, shape: Sequence[int]) -> Tensor:
-    """Return (M, h, w, C) float32 samples of N(0, 1), for M streams and maps of (C, h, w)."""
-    channels, height, width = shape
-    map_shape = (height, width, channels)
-    if isinstance(streams, StratifiedStreams):
-        return streams.normal_noise(map_shape)
-    return torch.stack([normal_noise(stream, map_shape) for stream in streams])
-
-
-def seeded(layer: nn.Module) -> SeededDropout | SeededGaussianDropout:
-    """Return the function of (x, streams) that replaces a dropout layer, at its present rate."""
-    if isinstance(layer, VariationalDropout):
-        return SeededGaussianDropout(layer.alpha.item())
-    if isinstance(layer, ConcreteDropout):
-        return SeededDropout(layer.rate.item())
-    return SeededDropout(cast(nn.Dropout, layer).p)
+@lru_cache(maxsize=1)
+def _normal_quantiles() -> Tensor:
+    """Return the quantiles of N(0, 1) in the middle of each of `LEVELS`."""
+    middle = (torch.arange(LEVELS, dtype=torch.float64) + 0.5) / LEVELS
+    return torch.special.ndtri(middle).float()

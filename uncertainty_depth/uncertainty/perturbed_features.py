@@ -12,15 +12,32 @@ comes before it is computed once for all samples. The dropouts of the network ar
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from torch import Tensor
 
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.uncertainty.mc_dropout import StochasticPasses
-from uncertainty_depth.uncertainty.noise import SeededDropout, SeededNoise, Streams
+from uncertainty_depth.uncertainty.mc_dropout import SeededDropout, StochasticPasses
+from uncertainty_depth.uncertainty.noise import Streams
 
 Perturbation = Callable[..., Tensor]
+
+
+@dataclass(frozen=True)
+class SeededNoise:
+    """Gaussian noise added to maps, relative to their own spread: networks differ in units."""
+
+    ratio: float
+
+    def __call__(self, x: Tensor, streams: Streams) -> Tensor:
+        """Return (M, C, h, w): (1, C, h, w) maps plus one sample of noise for each stream.
+
+        Its standard deviation is `ratio` times that of each channel over the pixels.
+        """
+        deviation = x.float().std((2, 3), correction=0, keepdim=True)
+        noise = streams.normal_noise(x.shape[1:]).permute(0, 3, 1, 2)
+        return x + (self.ratio * deviation * noise).to(x.dtype)
 
 
 class InferenceDropout(StochasticPasses):
