@@ -16,8 +16,8 @@ from uncertainty_depth.errors import ConfigError, ModelError, SourceError
 from uncertainty_depth.evaluation.judgement import GREEN, RED
 from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity, check
 from uncertainty_depth.familiarity import file
-from uncertainty_depth.familiarity.gauge import WARNING_FRAMES, pooled
-from uncertainty_depth.familiarity.score import Familiarity, fit
+from uncertainty_depth.familiarity.fit import fit
+from uncertainty_depth.familiarity.gauge import WARNING_FRAMES, Familiarity, pooled
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder.writing import create, export_half, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass

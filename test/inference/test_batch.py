@@ -12,7 +12,7 @@ import torch
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.familiarity import file
-from uncertainty_depth.familiarity.score import Familiarity
+from uncertainty_depth.familiarity.gauge import Familiarity
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder.writing import create, set_members, write_member

@@ -34,7 +34,7 @@ from uncertainty_depth.model_folder.writing import (
     set_members,
     write_member,
 )
-from uncertainty_depth.network.encoder import image_tensor, resize_image
+from uncertainty_depth.network.encoder import Encoder, image_tensor, resize_image
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import SampleRange
 from uncertainty_depth.uncertainty.moments import Estimate
@@ -263,7 +263,7 @@ def test_a_precision_the_device_lacks_is_an_error_before_the_first_frame(model, 
     def lacking(*_, **__):
         raise RuntimeError("\"conv2d\" not implemented for 'Half'")
 
-    monkeypatch.setattr(Hourglass, "encode", lacking)
+    monkeypatch.setattr(Encoder, "forward", lacking)
     with pytest.raises(
         ConfigError,
         match=r"^precision is 'fp16', which does not work on cpu: .conv2d. not implemented for",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.inference.training_lens import TrainingLens
+from uncertainty_depth.geometry.focal_length import TrainingLens
 
 TRAINED = {"relative_focal_length": [0.5, 1.0], "aspect": [1.0, 2.0]}
 OLD = {"focal_length_per_width": [0.6, 0.6], "aspect": [4 / 3, 4 / 3]}

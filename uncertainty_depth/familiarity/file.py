@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from uncertainty_depth.errors import ModelError
-from uncertainty_depth.familiarity.score import Familiarity
+from uncertainty_depth.familiarity.gauge import Familiarity
 from uncertainty_depth.model_folder.folder import FAMILIARITY
 from uncertainty_depth.model_folder.tensors import read_tensors, write_tensors
 

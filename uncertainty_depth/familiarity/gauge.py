@@ -1,11 +1,16 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The unfamiliarity of the frames that a network sees, and a warning where most are unfamiliar."""
+"""The unfamiliarity of the frames that a network sees, and a warning where most are unfamiliar.
+
+It is the Mahalanobis distance of a frame's features to the training's (Lee et al. 2018), for one
+Gaussian instead of one per class, as depth has no classes.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
 from collections import deque
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +19,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from uncertainty_depth.errors import ModelError
-from uncertainty_depth.familiarity.score import Familiarity
 from uncertainty_depth.network.depth_network import DepthNetwork
 
 logger = logging.getLogger(__name__)
@@ -25,6 +29,32 @@ MEANING = (
     "1 is what one in a hundred held-out frames of the training reaches; above it neither depth "
     "nor sigma has been tried"
 )
+
+
+@dataclass(frozen=True, eq=False)
+class Familiarity:
+    """A Gaussian of the training's features, and what distance is usual.
+
+    Attributes:
+        mean: (D,) of the training's features.
+        whitening: (D, D), maps what is centred to uncorrelated features of unit variance.
+        threshold: the distance that 99 % of the held-out frames stay below.
+    """
+
+    mean: NDArray[np.floating]
+    whitening: NDArray[np.floating]
+    threshold: float
+
+    def scores(self, features: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return the unfamiliarity of frames, (N,), from their features, (N, D).
+
+        It is a ratio: 1 is what one in a hundred held-out frames of the training reaches.
+        """
+        centred = features.astype(np.float64) - self.mean
+        distances: NDArray[np.float64] = np.linalg.norm(
+            centred @ self.whitening.T.astype(np.float64), axis=1
+        )
+        return distances / self.threshold
 
 
 def pooled(features: Any) -> Tensor:
@@ -72,15 +102,26 @@ class Gauge:
     def scores(self, features: NDArray[np.float32] | None, frames: int) -> list[float | None]:
         """Return the unfamiliarity of each of the latest frames; None if not known.
 
+        Warns once, where the median of the last `WARNING_FRAMES` is unfamiliar.
+
         Args:
             features: what `take` returned, downloaded.
             frames: how many.
         """
         if features is None or self._familiarity is None:
             return [None] * frames
-        scores: list[float] = self._familiarity.scores(features[-frames:]).tolist()
-        for score in scores:
-            self._warn(score)
+        scores = self._familiarity.scores(features[-frames:]).tolist()
+        with self._lock:
+            self._scores.extend(scores)
+            median = sorted(self._scores)[len(self._scores) // 2]
+            is_due = len(self._scores) == WARNING_FRAMES and median > 1 and not self._has_warned
+            self._has_warned = self._has_warned or is_due
+        if is_due:
+            logger.warning(
+                "the images are unlike those of the training: unfamiliarity %.2f, and %s",
+                median,
+                MEANING,
+            )
         return [*scores]
 
     def check(self) -> None:
@@ -102,17 +143,3 @@ class Gauge:
 
     def _keep(self, module: Any, inputs: Any, features: Any) -> None:
         self._encoded.features = features
-
-    def _warn(self, score: float) -> None:
-        with self._lock:
-            self._scores.append(score)
-            is_full = len(self._scores) == WARNING_FRAMES
-            median = sorted(self._scores)[len(self._scores) // 2]
-            is_due = is_full and median > 1 and not self._has_warned
-            self._has_warned = self._has_warned or is_due
-        if is_due:
-            logger.warning(
-                "the images are unlike those of the training: unfamiliarity %.2f, and %s",
-                median,
-                MEANING,
-            )

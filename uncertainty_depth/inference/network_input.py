@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from uncertainty_depth.completion.sparse_input import check_sparse_depth
@@ -37,7 +36,7 @@ def network_input(
             unit, or the model takes none.
     """
     size = model.network.input_size
-    images = [resize_image(check_image(one.image), size) for one in observations]
+    images = [resize_image(one.image, size) for one in observations]
     pixels = image_tensor(np.stack(images), device)
     if all(one.sparse_m is None for one in observations):
         return pixels
@@ -46,17 +45,6 @@ def network_input(
         for one, factor in zip(observations, factors, strict=True)
     ]
     return torch.cat([pixels, torch.cat(sparse)], dim=1)
-
-
-def check_image(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the image; raise `MessageError` unless it is (H, W, 3) uint8 with pixels."""
-    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or 0 in image.shape:
-        raise MessageError(
-            "image_wrong_shape",
-            f"image has shape {image.shape} of {image.dtype}; "
-            "expected (H, W, 3) of uint8, H and W at least 1",
-        )
-    return image
 
 
 def _sparse_tensor(observation: Observation, model: ModelFolder, device: torch.device) -> Tensor:

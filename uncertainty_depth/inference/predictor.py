@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from uncertainty_depth.engines.loading import load
 from uncertainty_depth.familiarity import file as familiarity
 from uncertainty_depth.familiarity.gauge import Gauge
 from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.geometry.focal_length import TrainingLens
 from uncertainty_depth.inference.network_input import network_input
 from uncertainty_depth.inference.settings import (
     ModelOptions,
@@ -30,13 +30,12 @@ from uncertainty_depth.inference.settings import (
     check_widening,
     choose_method,
 )
-from uncertainty_depth.inference.training_lens import TrainingLens
 from uncertainty_depth.inference.trial import run_trial, warn_of_missing_uncertainty
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.options import check
 from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
 from uncertainty_depth.uncertainty import Estimator
-from uncertainty_depth.uncertainty.moments import download
+from uncertainty_depth.uncertainty.moments import Estimate, download
 
 logger = logging.getLogger(__name__)
 
@@ -130,34 +129,26 @@ class Predictor:
             MessageError: an array is no such image, or a sparse depth is of another size, type or
                 unit, or the model takes none. None of them is predicted then.
         """
-        at_once = max(len(observations), 1) if self._loaded.engine == "torch" else 1
+        if not observations:
+            return []
         settings = self._settings
-        if not widen:
-            config = replace(settings.config, widen_unfamiliar=False)
-            settings = settings._replace(config=config)
-        predictions: list[DepthPrediction] = []
-        for start in range(0, len(observations), at_once):
-            batch = observations[start : start + at_once]
-            predictions += self._predict_together(batch, samples, settings)
-        return predictions
-
-    def _predict_together(
-        self,
-        observations: Sequence[Observation],
-        samples: SampleRange | None,
-        settings: Settings,
-    ) -> list[DepthPrediction]:
         config = settings.config
         factors = [self._lens.factor(one.camera, config.rescale_depth) for one in observations]
         pixels = network_input(observations, factors, self.model, self.device)
         stamps_ns = [one.stamp_ns for one in observations]
-        estimates = self._estimator.estimate_batch(pixels, stamps_ns, config, samples)
+        estimates: list[Estimate] = []
+        at_once = len(observations) if self._loaded.engine == "torch" else 1
+        for start in range(0, len(observations), at_once):
+            part = slice(start, start + at_once)
+            estimates += self._estimator.estimate_batch(
+                pixels[part], stamps_ns[part], config, samples
+            )
         tensors = [estimate.stacked(config.component) for estimate in estimates]
         features = self._gauge.take()
         maps = download(tensors if features is None else [*tensors, features])
         scores = self._gauge.scores(None if features is None else maps.pop(), len(observations))
         return [
-            _at_image(one.image, both, factor, score, settings)
+            _at_image(one.image, both, factor, score, settings, widen)
             for one, factor, both, score in zip(observations, factors, maps, scores, strict=True)
         ]
 
@@ -245,6 +236,7 @@ def _at_image(
     factor: np.float32,
     unfamiliarity: float | None,
     settings: Settings,
+    widen: bool,
 ) -> DepthPrediction:
     """Return a prediction at the image's size, its sigma calibrated.
 
@@ -258,6 +250,7 @@ def _at_image(
         factor: of both, for the image's camera.
         unfamiliarity: of the image; None where it is not known.
         settings: those in use.
+        widen: whether sigma may be widened where they ask for it.
     """
     size = (image.shape[1], image.shape[0])
     depth_m = factor * cv2.resize(maps[0], size, interpolation=cv2.INTER_LINEAR)
@@ -268,6 +261,6 @@ def _at_image(
     if settings.monitor is not None:
         settings.monitor.add_sigma(sigma_m)
     calibrated_m = settings.sigma_map(sigma_m)
-    if settings.config.widen_unfamiliar and unfamiliarity is not None:
+    if widen and settings.config.widen_unfamiliar and unfamiliarity is not None:
         calibrated_m *= np.float32(max(unfamiliarity, 1.0))
     return DepthPrediction(depth_m, calibrated_m, unfamiliarity)

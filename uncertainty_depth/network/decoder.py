@@ -135,16 +135,11 @@ class Decoder(DropoutDecoder):
 
     def trunk(self, features: Sequence[Tensor]) -> Trunk:
         """Return the first up-projection and the skip connections of the next two."""
-        first_skip, *skips = self.skip_maps(features)
-        first = self.ups[0](self.bridge(features[-1]), first_skip)
-        return Trunk(first, tuple(skips))
-
-    def skip_maps(self, features: Sequence[Tensor]) -> list[Tensor | None]:
-        """Return the skip connection of each of the first three up-projections, None for none."""
-        skips: list[Tensor | None] = [
-            skip(feature) for skip, feature in zip(self.skips, features[-2::-1], strict=False)
-        ]
-        return skips + [None] * (3 - len(skips))
+        skips: list[Tensor | None] = [None, None, None]
+        for index, (skip, feature) in enumerate(zip(self.skips, features[-2::-1], strict=False)):
+            skips[index] = skip(feature)
+        first = self.ups[0](self.bridge(features[-1]), skips[0])
+        return Trunk(first, tuple(skips[1:]))
 
     def branches(self, trunk: Trunk, dropouts: Sequence[Dropout]) -> Tensor:
         """See `DropoutDecoder`."""

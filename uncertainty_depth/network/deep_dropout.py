@@ -79,10 +79,10 @@ class DeepDropoutDecoder(Decoder):
         maps = [trunk]
         for stage, dropout in zip(self.stages, dropouts[:LATE_STAGES], strict=True):
             maps.append(dropout(stage(maps[-1])))
-        skips = self.skip_maps(maps)
-        x = self.bridge(maps[-1])
-        ups = zip(self.ups, (*skips, None), dropouts[LATE_STAGES:], strict=True)
-        for up, skip, dropout in ups:
+        decoded = super().trunk(maps)
+        x = dropouts[LATE_STAGES](decoded.first)
+        later = dropouts[LATE_STAGES + 1 :]
+        for up, skip, dropout in zip(self.ups[1:], (*decoded.skips, None), later, strict=True):
             x = dropout(up(x, skip))
         return self.final(x)
 

@@ -37,6 +37,11 @@ class DepthNetwork(nn.Module, ABC):
 
     Features and trunk of a network are for its own decoder alone.
 
+    Attributes:
+        encoder: image to features.
+        decoder: features to raw maps, with the dropout.
+        depth_of: the decoder's first output, (B, 1, h, w), to metres inside the depth range.
+
     Raises:
         ConfigError: a value of the config is out of range.
     """
@@ -44,6 +49,7 @@ class DepthNetwork(nn.Module, ABC):
     architecture: str
     encoder: nn.Module
     decoder: DropoutDecoder
+    depth_of: Callable[[Tensor], Tensor]
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
@@ -60,10 +66,6 @@ class DepthNetwork(nn.Module, ABC):
     def foldable(self) -> list[nn.Module]:
         """Parts in which a BatchNorm registered after a convolution is also computed after it."""
         return []
-
-    @abstractmethod
-    def depth_of(self, raw: Tensor) -> Tensor:
-        """Return metres inside the depth range of the decoder's first output, (B, 1, h, w)."""
 
     @abstractmethod
     def start_from_constant(self, depth_m: float, relative_error: float) -> None:
@@ -117,7 +119,7 @@ class DepthNetwork(nn.Module, ABC):
 
     def trunk(self, image: Tensor) -> Any:
         """Return what all samples of MC dropout share: all before the first dropout."""
-        return self.decoder.trunk(self.encode(image))
+        return self.decoder.trunk(self.encoder(image))
 
     def branches(
         self,

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from uncertainty_depth.errors import MessageError
+
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
@@ -25,7 +27,16 @@ def resize_image(image: NDArray[np.uint8], size: Sequence[int]) -> NDArray[np.ui
     """Return an (H, W, 3) uint8 image as (height, width, 3), for `size` = (width, height).
 
     Averages areas when shrinking, interpolates bilinearly otherwise.
+
+    Raises:
+        MessageError: the array is no such image, or has no pixels.
     """
+    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or 0 in image.shape:
+        raise MessageError(
+            "image_wrong_shape",
+            f"image has shape {image.shape} of {image.dtype}; "
+            "expected (H, W, 3) of uint8, H and W at least 1",
+        )
     width, height = size
     shrinks = image.shape[0] >= height and image.shape[1] >= width
     interpolation = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR

@@ -6,10 +6,11 @@ A pretrained encoder, and the up-projection decoder of Laina et al. 2016.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.config.choices import ENCODER_AND_DECODER
@@ -51,6 +52,8 @@ class Hourglass(DepthNetwork):
         decoder = _make_decoder(self.encoder, config)
         is_residual = bool(config.sparse_input) and config.sparse_residual
         self.decoder = ResidualDecoder(decoder) if is_residual else decoder
+        low, high = config.depth_range
+        self.depth_of = partial(geometric, low=low, high=high)
 
     @property
     def backbone_config(self) -> dict[str, Any]:
@@ -63,10 +66,6 @@ class Hourglass(DepthNetwork):
         if self.encoder.backbone.config.model_type == "resnet":
             return [self.decoder, self.encoder]
         return [self.decoder]
-
-    def depth_of(self, raw: Tensor) -> Tensor:
-        """See `DepthNetwork`."""
-        return geometric(raw, *self.config.depth_range)
 
     @torch.no_grad()
     def start_from_constant(self, depth_m: float, relative_error: float) -> None:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.errors import ModelError, SourceError
 from uncertainty_depth.familiarity import file
-from uncertainty_depth.familiarity.gauge import pooled
-from uncertainty_depth.familiarity.score import Familiarity, fit
+from uncertainty_depth.familiarity.fit import fit
+from uncertainty_depth.familiarity.gauge import Familiarity, pooled
 from uncertainty_depth.inference.deployment import choose_device
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.network.depth_network import DepthNetwork

@@ -56,9 +56,7 @@ class PredictionOf:
     def __call__(self, images: Tensor, depth_m: Tensor) -> Tensor:
         """Return mean and sigma, (B, 2, h, w), metres."""
         estimates = [self.estimator.estimate(image, 0, self.config) for image in images.split(1)]
-        return torch.stack(
-            [torch.stack([estimate.depth_m, estimate.variance.sqrt()]) for estimate in estimates]
-        )
+        return torch.stack([estimate.stacked() for estimate in estimates])
 
 
 def error_of(member: str, folder: Path, device: torch.device) -> ErrorOf:

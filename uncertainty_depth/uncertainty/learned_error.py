@@ -63,7 +63,7 @@ class LearnedError(Estimator):
         features = depth.encode(images)
         has_shared_encoder = error.encoder is depth.encoder
         error_features = features if has_shared_encoder else error.encode(images)
-        depths_m = depth.decode(features, size).depth_m[:, 0]
+        depths_m = depth.decode(features, size).depth_m[:, 0].clone()  # an engine's is overwritten
         errors_m = error.decode(error_features, size).depth_m[:, 0]
         return [
             Estimate(depth_m, torch.zeros_like(depth_m), error_m.square())

@@ -64,7 +64,8 @@ class StochasticPasses(Estimator):
         network = self.networks[0]
         dropouts = self.dropouts(config)
         trunk = network.trunk(images)
-        numbers = (samples or SampleRange(0, config.samples)).numbers(config.samples)
+        every = range(config.samples)
+        numbers = every if samples is None else samples.numbers(config.samples)
         estimates = []
         for index, stamp_ns in enumerate(stamps_ns):
             moments = Moments()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -25,11 +26,6 @@ class Estimate(NamedTuple):
     epistemic: Tensor
     aleatoric: Tensor
 
-    @property
-    def variance(self) -> Tensor:
-        """Total variance: epistemic + aleatoric (Gustafsson et al. 2020, appendix A)."""
-        return self.epistemic + self.aleatoric
-
     def maps(self, component: str = "total") -> NDArray[np.float32]:
         """Return (2, h, w): depth and the standard deviation of a component, metres.
 
@@ -39,8 +35,14 @@ class Estimate(NamedTuple):
         return download([self.stacked(component)])[0]
 
     def stacked(self, component: str = "total") -> Tensor:
-        """Return `maps` where they were computed."""
-        variance = self.variance if component == "total" else getattr(self, component)
+        """Return `maps` where they were computed.
+
+        The total variance is epistemic + aleatoric (Gustafsson et al. 2020, appendix A).
+        """
+        if component == "total":
+            variance = self.epistemic + self.aleatoric
+        else:
+            variance = getattr(self, component)
         return torch.stack([self.depth_m, variance.sqrt()])
 
 
@@ -60,37 +62,40 @@ def download(values: Sequence[Tensor]) -> list[NDArray[np.float32]]:
     return [part.view(one.shape).numpy() for part, one in zip(parts, values, strict=True)]
 
 
+@dataclass
 class Moments:
     """Running mean and variance (Welford 1962), one sample at a time: chunks change no result.
 
     Depths are accumulated in their own precision, float32: Welford's update has no cancellation
     that needs more.
+
+    Attributes:
+        count: of the samples.
+        mean: (h, w) of their depths, metres; 0 before the first one.
+        squares: (h, w) sum of their squared distances to it.
+        aleatoric: (h, w) mean of the variances that they predict; 0 without a head.
     """
 
-    def __init__(self) -> None:
-        self.count = 0
-        self._mean = torch.zeros(())
-        self._squares = torch.zeros(())
-        self._aleatoric = torch.zeros(())
+    count: int = 0
+    mean: Tensor | float = 0.0
+    squares: Tensor | float = 0.0
+    aleatoric: Tensor | float = 0.0
 
     def add(self, depths: Tensor, variances: Tensor | None) -> None:
         """Add (M, 1, h, w) depths in metres, and a head's variances in square metres."""
         for index, depth in enumerate(depths[:, 0]):
-            if self.count == 0:
-                self._mean = torch.zeros_like(depth)
-                self._squares = torch.zeros_like(depth)
-                self._aleatoric = torch.zeros_like(depth)
             self.count += 1
-            difference = depth - self._mean
-            self._mean += difference / self.count
-            self._squares += difference * (depth - self._mean)
+            difference = depth - self.mean
+            self.mean += difference / self.count
+            self.squares += difference * (depth - self.mean)
             if variances is not None:
-                self._aleatoric += (variances[index, 0] - self._aleatoric) / self.count
+                self.aleatoric += (variances[index, 0] - self.aleatoric) / self.count
 
     def estimate(self) -> Estimate:
         """Return the moments of the samples so far; at least one."""
-        epistemic = (self._squares / self.count).clamp_min(0.0)
-        return Estimate(self._mean, epistemic, self._aleatoric)
+        mean = torch.as_tensor(self.mean)
+        epistemic = torch.as_tensor(self.squares / self.count).clamp_min(0.0)
+        return Estimate(mean, epistemic, torch.zeros_like(mean) + self.aleatoric)
 
 
 class FrameMoments:

@@ -1,49 +1,19 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The unfamiliarity of a frame: the Mahalanobis distance of its features to the training's.
-
-Lee et al. 2018, for one Gaussian instead of one per class, as depth has no classes.
-"""
+"""Fit the familiarity of a model to features of the frames that it was trained on."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.familiarity.gauge import Familiarity
 
 QUANTILE = 0.99
 """Fraction of held-out frames of the training whose score is below 1."""
 SHRINKAGE = 0.1
 """Weight of the unit covariance: with few frames most directions are not known."""
 MIN_FRAMES = 20
-
-
-@dataclass(frozen=True, eq=False)
-class Familiarity:
-    """A Gaussian of the training's features, and what distance is usual.
-
-    Attributes:
-        mean: (D,) of the training's features.
-        whitening: (D, D), maps what is centred to uncorrelated features of unit variance.
-        threshold: the distance that 99 % of the held-out frames stay below.
-    """
-
-    mean: NDArray[np.floating]
-    whitening: NDArray[np.floating]
-    threshold: float
-
-    def scores(self, features: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return the unfamiliarity of frames, (N,), from their features, (N, D).
-
-        It is a ratio: 1 is what one in a hundred held-out frames of the training reaches.
-        """
-        centred = features.astype(np.float64) - self.mean
-        distances: NDArray[np.float64] = np.linalg.norm(
-            centred @ self.whitening.T.astype(np.float64), axis=1
-        )
-        return distances / self.threshold
 
 
 def fit(training: NDArray[np.floating], held_out: NDArray[np.floating]) -> Familiarity:
