@@ -19,7 +19,7 @@ from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.records import SampleRange
+from uncertainty_depth.records import Observation, SampleRange
 from uncertainty_depth.uncertainty.mc_dropout import SeededDropout
 from uncertainty_depth.uncertainty.noise import CPU, frame_streams
 
@@ -119,6 +119,19 @@ def test_an_engine_gives_the_maps_of_torch(models, references, method, engine, p
     assert (expected.sigma_m > 0).mean() > 0.9
     difference = np.abs(found.sigma_m - expected.sigma_m) / expected.depth_m
     assert difference.mean() < of_sigma
+
+
+@pytest.mark.parametrize("method", VARIANTS)
+@pytest.mark.parametrize("engine", ["openvino", "onnxruntime"])
+def test_images_of_a_batch_get_the_maps_that_each_gets_alone(models, method, engine):
+    """An engine writes the maps of every image to the same memory."""
+    predictor = Predictor(models[method], engine_config(engine, "fp32"))
+    observations = [Observation(np.roll(IMAGE, 20 * n, axis=1), STAMP + n) for n in range(3)]
+    together = predictor.predict_batch(observations)
+    for one, found in zip(observations, together, strict=True):
+        alone = predictor.predict(one.image, one.stamp_ns)
+        np.testing.assert_array_equal(found.depth_m, alone.depth_m)
+        np.testing.assert_array_equal(found.sigma_m, alone.sigma_m)
 
 
 @pytest.mark.parametrize("engine", ["openvino", "onnxruntime"])
