@@ -15,13 +15,17 @@ from torch import nn
 from uncertainty_depth.errors import UncertaintyDepthError
 from uncertainty_depth.experiments import (
     figures,
+    posterior_chains,
+    posterior_methods,
+    posterior_reference,
     posterior_report,
     posterior_toys,
     toy_classification,
     toy_sinusoid,
 )
 from uncertainty_depth.experiments.hmc import Budget, Posterior, posterior_predictions, split_r_hat
-from uncertainty_depth.experiments.posterior_toys import Schedule, sample_epochs
+from uncertainty_depth.experiments.posterior_chains import sample_epochs
+from uncertainty_depth.experiments.posterior_methods import Schedule
 from uncertainty_depth.metrics import kl_divergence
 
 TINY = Schedule((2, 4), 2, 2, (1,), 20, Budget(2, 6, 5, 3))
@@ -93,7 +97,7 @@ def test_chains_that_agree_are_trusted_and_those_that_do_not_are_not(toy):
     moved = agree.predictions.copy()
     moved[2:, :, :, 0] += 3
     near, far = (
-        posterior_toys.mixing(
+        posterior_reference.mixing(
             posterior, toy.make_problem(), posterior.predictions[..., 0], toy.INSIDE
         )
         for posterior in (agree, agree._replace(predictions=moved))
@@ -150,7 +154,7 @@ def test_samples_come_from_the_last_quarter():
     assert sample_epochs(100, 26) == list(range(75, 101))
 
 
-@pytest.mark.parametrize("method", [posterior_toys.ensemble, posterior_toys.mc_dropout])
+@pytest.mark.parametrize("method", [posterior_methods.ensemble, posterior_methods.mc_dropout])
 def test_samples_differ(toy, method):
     drawn = method(toy.make_problem(), TINY, 0)
     assert drawn.shape == (4, len(toy.GRID), 2)
@@ -159,7 +163,7 @@ def test_samples_differ(toy, method):
 
 @pytest.mark.parametrize("kind", ["sgld", "sghmc"])
 def test_chains_give_as_many_samples_as_asked(toy, kind):
-    drawn = posterior_toys.chains(toy.make_problem(), TINY, 1, 3)[kind]
+    drawn = posterior_chains.chains(toy.make_problem(), TINY, 1, 3)[kind]
     assert {count: part.shape[:2] for count, part in drawn.items()} == {2: (3, 2), 4: (3, 4)}
     assert np.ptp(drawn[4], axis=1).max() > 0
     assert np.ptp(drawn[4], axis=0).max() > 0
@@ -167,7 +171,7 @@ def test_chains_give_as_many_samples_as_asked(toy, kind):
 
 def test_too_short_a_chain_leaves_out_what_it_cannot_give(toy):
     schedule = replace(TINY, counts=(2, 16))
-    assert set(posterior_toys.chains(toy.make_problem(), schedule, 1, 1)["sgld"]) == {2}
+    assert set(posterior_chains.chains(toy.make_problem(), schedule, 1, 1)["sgld"]) == {2}
 
 
 def test_chains_of_both_kinds_sample_the_prior_where_there_is_no_likelihood():
@@ -183,7 +187,7 @@ def test_chains_of_both_kinds_sample_the_prior_where_there_is_no_likelihood():
         targets=problem.targets[:40],
         step_sizes={"sgld": 0.5, "sghmc": 0.05},
     )
-    drawn = posterior_toys.chains(problem, replace(TINY, counts=(2,), chain_unit=150), 1, 200)
+    drawn = posterior_chains.chains(problem, replace(TINY, counts=(2,), chain_unit=150), 1, 200)
     layers = [
         torch.randn(20_000, *shape)
         for shape in ((1, 10), (1, 10), (10, 10), (1, 10), (10, 1), (1, 1))
@@ -261,7 +265,7 @@ def test_ensembling_is_nearer_to_the_posterior_than_mc_dropout_from_16_samples_o
     schedule = replace(Schedule(), counts=(16, 32), ensemble_epochs=40, dropout_epochs=80)
     ensemble, dropout = (
         method(problem, schedule, 0)
-        for method in (posterior_toys.ensemble, posterior_toys.mc_dropout)
+        for method in (posterior_methods.ensemble, posterior_methods.mc_dropout)
     )
     for count in schedule.counts:
         near, far = (
@@ -313,8 +317,8 @@ def test_sgd_steps_are_those_of_the_public_code(optimizer):
     again = problem.make(1, None)
     whole = replace(problem, loss=lambda *of: problem.loss(*of))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(posterior_toys, "BATCH", len(problem.inputs))
-        posterior_toys.fit(whole, again, 1 / len(problem.inputs), 1, 0, optimizer)
+        patch.setattr(posterior_methods, "BATCH", len(problem.inputs))
+        posterior_methods.fit(whole, again, 1 / len(problem.inputs), 1, 0, optimizer)
     for one, wanted in zip(again.parameters(), expected, strict=True):
         torch.testing.assert_close(one.detach(), wanted, rtol=1e-4, atol=1e-6)
 
@@ -338,7 +342,7 @@ def test_one_network_has_no_idea_of_what_it_has_not_seen():
 def test_mc_dropout_masks_change_from_point_to_point_and_pass_to_pass():
     problem = toy_sinusoid.make_problem()
     same = replace(problem, at=torch.ones(50, 1))
-    drawn = posterior_toys.mc_dropout(same, TINY, 0)[..., 0]
+    drawn = posterior_methods.mc_dropout(same, TINY, 0)[..., 0]
     assert np.ptp(drawn, axis=0).min() > 0
     assert np.ptp(drawn, axis=1).min() > 0
 
@@ -408,7 +412,7 @@ def test_hmc_samples_a_known_posterior(tmp_path):
         tmp_path, (1, 1), 1, lambda outputs: -((y - outputs) ** 2).sum() / 2, x, at, budget
     )
     assert split_r_hat(posterior.predictions).max() < 1.05
-    drawn = posterior_toys.pooled(posterior)
+    drawn = posterior.pooled()
     design = np.column_stack([x, np.ones(30)])
     wanted = np.column_stack([at, np.ones(2)])
     covariance = np.linalg.inv(design.T @ design + np.eye(2))

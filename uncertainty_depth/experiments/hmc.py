@@ -48,6 +48,10 @@ class Posterior(NamedTuple):
     steps: NDArray[np.int64]
     """(chains, samples): gradients that each sample took"""
 
+    def pooled(self) -> NDArray[np.float32]:
+        """Return the predictions of all chains, (chains * samples, P, outputs)."""
+        return self.predictions.reshape(-1, *self.predictions.shape[2:])
+
 
 def posterior_predictions(
     cache: Path,

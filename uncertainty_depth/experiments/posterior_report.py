@@ -14,15 +14,13 @@ from matplotlib.ticker import LogFormatter
 
 from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.experiments import figures, tables
+from uncertainty_depth.experiments.posterior_methods import MOMENTUM, SGD, Schedule
 from uncertainty_depth.experiments.posterior_toys import (
     ENSEMBLE,
     EXAMPLES,
     MC_DROPOUT,
-    MOMENTUM,
-    SGD,
     Comparison,
     Distances,
-    Schedule,
 )
 
 Draw = Callable[[Axes, Any, str], object]

@@ -27,19 +27,18 @@ from torch.nn import functional
 
 from uncertainty_depth.experiments import figures
 from uncertainty_depth.experiments.hmc import posterior_predictions
-from uncertainty_depth.experiments.posterior_report import report
-from uncertainty_depth.experiments.posterior_toys import (
+from uncertainty_depth.experiments.posterior_methods import (
     MOMENTUM,
     QUICK,
     SGD,
     Problem,
     Schedule,
-    compare,
     ensemble,
     mc_dropout,
-    mixing,
-    pooled,
 )
+from uncertainty_depth.experiments.posterior_reference import mixing
+from uncertainty_depth.experiments.posterior_report import report
+from uncertainty_depth.experiments.posterior_toys import compare
 from uncertainty_depth.experiments.stacked import StackedMLP
 
 SIZES = (2, 10, 10, 2)
@@ -159,7 +158,7 @@ def run(output: Path, seeds: int, quick: bool) -> None:
     problem = make_problem()
     x, y = make_data()
     posterior = posterior_predictions(output, SIZES, 1, log_likelihood(y), x, GRID, schedule.hmc)
-    samples = pooled(posterior)
+    samples = posterior.pooled()
     truth = class_probability(samples)
     compared = compare(output, problem, schedule, seeds, truth, "toy-classification")
     probabilities = softmax(posterior.predictions, axis=-1)[..., 0]

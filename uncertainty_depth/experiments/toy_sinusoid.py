@@ -24,21 +24,20 @@ from torch import Tensor, nn
 
 from uncertainty_depth.experiments import figures
 from uncertainty_depth.experiments.hmc import posterior_predictions
-from uncertainty_depth.experiments.posterior_report import report
-from uncertainty_depth.experiments.posterior_toys import (
+from uncertainty_depth.experiments.posterior_methods import (
     MOMENTUM,
     QUICK,
     SGD,
     Problem,
     Schedule,
-    compare,
     ensemble,
     fit,
     mc_dropout,
-    mixing,
     outputs,
-    pooled,
 )
+from uncertainty_depth.experiments.posterior_reference import mixing
+from uncertainty_depth.experiments.posterior_report import report
+from uncertainty_depth.experiments.posterior_toys import compare
 from uncertainty_depth.experiments.stacked import PairedMLP
 from uncertainty_depth.metrics import kl_divergence
 
@@ -190,7 +189,7 @@ def run(output: Path, seeds: int, quick: bool) -> None:
     posterior = posterior_predictions(
         output, SIZES, 2, log_likelihood(y), x, GRID[:, None], schedule.hmc
     )
-    samples = pooled(posterior)
+    samples = posterior.pooled()
     truth = predictive(samples)
     compared = compare(output, problem, schedule, seeds, truth, "toy-sinusoid")
     mixed = mixing(posterior, problem, posterior.predictions, INSIDE)
