@@ -86,6 +86,15 @@ LEVEL_STEP = 0.01
 LEVELS: Floats = np.arange(1, 100) / 100
 """Confidence levels of the reliability curve: 0.01 ... 0.99."""
 HALF_WIDTHS = {name: one.half_widths(LEVELS) for name, one in DISTRIBUTIONS.items()}
+NORMAL_STEPS = 512
+"""Nodes of the table in each unit: a third-order step from the nearest is exact to 1e-13."""
+NORMAL_LIMIT = 9.0
+"""Beyond it the probability is 1 in float64."""
+_NODES = range(int(NORMAL_LIMIT) * NORMAL_STEPS + 1)
+CENTRAL_PROBABILITY: Floats = np.array(
+    [math.erf(node / NORMAL_STEPS / math.sqrt(2)) for node in _NODES]
+)
+"""Probability of `[-z, z]` at the nodes."""
 
 
 def distribution_of(head: str) -> str:
@@ -100,3 +109,39 @@ def named(distribution: str) -> Distribution:
         ValueError: there is none.
     """
     return DISTRIBUTIONS[checks.choice("distribution", distribution, tuple(DISTRIBUTIONS))]
+
+
+def folded_normal(standard: Floats) -> tuple[Floats, Floats]:
+    """Return density and distribution function of `|Z|`, Z standard normal.
+
+    It takes half the time of SciPy's `erf`.
+
+    Args:
+        standard: (N,) values that are not negative, +inf included; overwritten.
+
+    Returns:
+        `2 phi(z)`, and `erf(z / sqrt 2)` with an error of at most 1e-13. Both are (N,); beyond 9
+        they are those at 9.
+    """
+    np.minimum(standard, NORMAL_LIMIT, out=standard)
+    density = standard * standard
+    density *= -0.5
+    np.exp(density, out=density)
+    density *= math.sqrt(2 / math.pi)
+    node = np.rint(standard * NORMAL_STEPS)
+    step = standard - node * (1 / NORMAL_STEPS)
+    probability = CENTRAL_PROBABILITY.take(node.astype(np.int64))
+    # The series about z itself, whose derivatives are multiples of the density:
+    # step (1 + step z / 2 + step^2 (z^2 - 1) / 6) 2 phi(z).
+    series = standard * standard
+    series -= 1
+    series *= step
+    series *= 1 / 3
+    series += standard
+    series *= step
+    series *= 0.5
+    series += 1
+    series *= step
+    series *= density
+    probability += series
+    return density, probability

@@ -18,8 +18,7 @@ from uncertainty_depth.metrics.candidate import (
 from uncertainty_depth.metrics.depth import depth_means
 from uncertainty_depth.metrics.distributions import DISTRIBUTIONS
 from uncertainty_depth.metrics.pooled_candidate import PooledCandidate
-from uncertainty_depth.metrics.pooled_constant import PooledConstant
-from uncertainty_depth.metrics.pooled_errors import PooledErrors, one_value
+from uncertainty_depth.metrics.pooled_errors import PooledConstant, PooledErrors, one_value
 from uncertainty_depth.metrics.sparsification import poggi_areas
 from uncertainty_depth.metrics.state import State
 

@@ -1,15 +1,19 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The errors over all frames, from the tables of a state."""
+"""The errors over all frames, and the constant sigma, whose metrics depend on them alone."""
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
 
 from uncertainty_depth.metrics.arrays import Floats, Integers
 from uncertainty_depth.metrics.bins import first_bin_sums, remaining_with_ties
-from uncertainty_depth.metrics.merci import order_number
+from uncertainty_depth.metrics.candidate import candidate_nll
+from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, HALF_WIDTHS
+from uncertainty_depth.metrics.merci import normalised, order_number
+from uncertainty_depth.metrics.proper_scores import ScoreSums, binned_score_sums
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import (
     DEPTH_SUMS,
@@ -71,3 +75,80 @@ class PooledErrors:
 def one_value(values: Floats) -> float:
     """Return the only element of an array."""
     return float(values.reshape(-1)[0])
+
+
+class PooledConstant:
+    """A constant sigma over all frames: its ratios are the errors, all pixels tie."""
+
+    name = "constant"
+    spearman = math.nan
+
+    def __init__(self, errors: PooledErrors) -> None:
+        self.errors = errors
+        self.sums = {
+            "sigma": float(errors.pixels),
+            "log_sigma": 0.0,
+            "finite": float(errors.pixels),
+            "gaussian": errors.sums["squared"],
+            "laplace": errors.sums["mae"],
+        }
+
+    def plain(self, alphas: Floats) -> Floats:
+        """Return n-MeRCI over all pixels: 1, or NaN where the errors are equal."""
+        max_error = self.errors.order_statistics(self.errors.order_numbers(alphas))
+        return normalised(max_error, 1.0, self.errors.mae, max_error)
+
+    def withdrawn(self, alphas: Floats) -> Floats:
+        """Return n-MeRCI without the pixels with the largest errors."""
+        numbers = self.errors.order_numbers(alphas)
+        pairs = zip(alphas, numbers, strict=True)
+        return self._one_unless_equal(np.array([order_number(*pair) for pair in pairs]))
+
+    def trimmed(self, alphas: Floats) -> Floats:
+        """Return n-MeRCI without the pixels with the largest error / sigma."""
+        return self._one_unless_equal(self.errors.order_numbers(alphas))
+
+    def _one_unless_equal(self, numbers: Integers) -> Floats:
+        max_error = self.errors.order_statistics(numbers)
+        min_error = self.errors.order_statistics(np.ones_like(numbers))
+        return np.where((max_error == min_error) | (max_error == 0), math.nan, 1.0)
+
+    def merci(self, alpha: float) -> float:
+        """Return the mean length of the error bars, metres."""
+        return one_value(
+            self.errors.order_statistics(self.errors.order_numbers(np.array([alpha])))
+        )
+
+    @property
+    def removal(self) -> Floats:
+        """Raw pooled removal curve of each statistic, (3, K)."""
+        return np.repeat(self.errors.oracles[:, :1], len(POGGI.fractions), axis=1)
+
+    def scale(self, distribution: str) -> float:
+        """Return the most likely sigma, metres."""
+        return DISTRIBUTIONS[distribution].likely_scale(
+            self.sums[distribution], self.errors.pixels
+        )
+
+    @property
+    def covered(self) -> dict[str, Floats]:
+        """Fraction covered at each level, by distribution."""
+        counts = self.errors.tables["error.count"]
+        return {
+            name: ERROR.below(counts, widths * self.scale(name)) / self.errors.pixels
+            for name, widths in HALF_WIDTHS.items()
+        }
+
+    def nll(self, distribution: str) -> float:
+        """Return the mean negative log likelihood, nats."""
+        scale = self.scale(distribution)
+        return candidate_nll(self.errors.pixels, self.sums, distribution, scale)
+
+    def scores(self, distribution: str) -> ScoreSums:
+        """Return the sums of the scores."""
+        errors = self.errors
+        law = DISTRIBUTIONS[distribution]
+        sigma = errors.coarse_counts.astype(np.float64)
+        return binned_score_sums(
+            errors.tables["error.absolute"], sigma, law, self.scale(distribution)
+        )

@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike
 
 from uncertainty_depth.metrics import checks, distributions
 from uncertainty_depth.metrics.arrays import Floats, inner
-from uncertainty_depth.metrics.distributions import GAUSSIAN, Distribution
+from uncertainty_depth.metrics.distributions import GAUSSIAN, Distribution, folded_normal
 from uncertainty_depth.metrics.merci import error_ratio
-from uncertainty_depth.metrics.normal_law import folded_normal
 
 NOMINAL_LEVEL = 0.95
 """Level of the interval whose score and width are metrics of their own."""
