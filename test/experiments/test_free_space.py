@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.experiments import free_space_report
-from uncertainty_depth.experiments.free_space import Corridor, Settings, distances
+from uncertainty_depth.experiments.free_space import Corridor, OnlineSigma, Settings, distances
 from uncertainty_depth.experiments.free_space_report import DANGEROUS, MARGINS
 from uncertainty_depth.experiments.robot_worlds import View
 from uncertainty_depth.synthetic import sensors
@@ -55,7 +55,7 @@ def test_margins_shorten_it_as_they_say():
 
 def test_every_margin_of_size_zero_is_the_depth_alone():
     view = View(CAMERA, RAYS, np.eye(4), wall(2.0), wall(2.5), 0.1 * wall(2.5))
-    frame = distances(view, Settings(), np.random.default_rng(0))
+    frame = distances(view, view.sigma_m, Settings(), np.random.default_rng(0))
     assert frame["true"] == pytest.approx(2.0)
     for name in MARGINS:
         assert frame[name][0] == pytest.approx(2.5)
@@ -82,3 +82,19 @@ def test_curves_count_danger_and_waste_and_find_the_safe_margin():
 def test_a_danger_that_no_margin_removes_has_no_number():
     worlds = [[{"true": 1.0, **{name: [5.0] * len(sizes) for name, sizes in MARGINS.items()}}]]
     assert np.isnan(free_space_report.curves(worlds)["sigma"].interval(DANGEROUS)[0])
+
+
+def test_lidar_of_the_frames_before_corrects_a_sigma_that_is_too_small():
+    """Errors of 0.5 m at a sigma of 0.1 m: the 95 % interval needs 2.6 times that sigma."""
+    online_sigma = OnlineSigma()
+    lidar_m = np.full(RAYS.shape[0], np.nan)
+    lidar_m[::10] = 2.0
+    depth_m = np.full_like(lidar_m, 2.5)
+    sigma_m = np.full_like(lidar_m, 0.1)
+    factors = []
+    for number in range(200):
+        stamp_ns = 10**18 + number * 2 * 10**9
+        view = View(CAMERA, RAYS, np.eye(4), depth_m - 0.5, depth_m, sigma_m, stamp_ns, lidar_m)
+        factors.append(online_sigma(view)[0] / 0.1)
+    assert factors[0] == 1.0
+    assert factors[-1] == pytest.approx(0.5 / (0.1 * 1.96), rel=0.1)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.calibration.correction import Floats
+from uncertainty_depth.calibration.correction import Correction, Floats
 from uncertainty_depth.calibration.correction_in_force import CorrectionInForce, ReceivedEstimate
 from uncertainty_depth.calibration.online import OnlineEstimate
 
@@ -26,7 +26,7 @@ class LoopFrame(NamedTuple):
 
     stamp_ns: int
     error: Floats
-    own_sigma: Floats
+    own_sigma: NDArray[np.floating]
 
 
 class LoopRow(NamedTuple):
@@ -47,6 +47,42 @@ class LoopRow(NamedTuple):
     frames: int
 
 
+class OnlineLoop:
+    """Both ends of the online calibration: the evaluator's estimate and what the depth node does.
+
+    The estimator gets the sigma as published and the correction that was in force, as the
+    evaluator node does, and takes the correction back.
+
+    Args:
+        estimate: of the correction.
+        in_force: what the depth node does with it.
+        delay: number of frames between an image and the use of the estimate that it changes.
+    """
+
+    def __init__(
+        self, estimate: OnlineEstimate, in_force: CorrectionInForce, delay: int = 2
+    ) -> None:
+        self._estimate = estimate
+        self._in_force = in_force
+        self._delay = delay
+        self._waiting: deque[LoopFrame] = deque()
+
+    def correction(self, stamp_ns: int) -> Correction:
+        """Return the correction of the next frame in time, by the frames added before."""
+        if len(self._waiting) > self._delay:
+            frame = self._waiting.popleft()
+            self._estimate.add(*frame)
+            if self._estimate.correction is not None:
+                received = ReceivedEstimate(frame.stamp_ns, "", self._estimate.correction)
+                self._in_force.receive(received)
+        return self._in_force.at(stamp_ns, "").correction
+
+    def add(self, frame: LoopFrame, correction: Correction) -> None:
+        """Add a frame with ground truth, whose sigma was published with this correction."""
+        own_sigma = correction.inverse(correction(frame.own_sigma))
+        self._waiting.append(frame._replace(own_sigma=own_sigma))
+
+
 def replay(
     frames: Iterable[LoopFrame],
     estimate: OnlineEstimate,
@@ -55,22 +91,17 @@ def replay(
 ) -> Iterator[LoopRow]:
     """Yield what each frame's published sigma covers.
 
-    The estimator gets the sigma as published and the correction that was in force, as the
-    evaluator node does, and takes the correction back.
-
     Args:
         frames: in the order of time.
         estimate: of the correction.
         in_force: what the depth node does with it.
-        delay: number of frames between an image and the use of the estimate that it changes.
+        delay: see `OnlineLoop`.
     """
-    waiting: deque[tuple[LoopFrame, NDArray[np.floating]]] = deque()
+    loop = OnlineLoop(estimate, in_force, delay)
     for frame in frames:
-        if len(waiting) > delay:
-            _estimate(*waiting.popleft(), estimate, in_force)
-        correction = in_force.at(frame.stamp_ns, "").correction
+        correction = loop.correction(frame.stamp_ns)
         sigma = correction(frame.own_sigma)
-        waiting.append((frame, correction.inverse(sigma)))
+        loop.add(frame, correction)
         half_width = estimate.half_width
         yield LoopRow(
             frame.stamp_ns,
@@ -79,14 +110,3 @@ def replay(
             factor=float(sigma.mean() / np.mean(frame.own_sigma)),
             frames=estimate.frames,
         )
-
-
-def _estimate(
-    frame: LoopFrame,
-    own_sigma: NDArray[np.floating],
-    estimate: OnlineEstimate,
-    in_force: CorrectionInForce,
-) -> None:
-    estimate.add(frame.stamp_ns, frame.error, own_sigma)
-    if estimate.correction is not None:
-        in_force.receive(ReceivedEstimate(frame.stamp_ns, "", estimate.correction))

@@ -3,9 +3,10 @@
 
 For each frame the distance to the nearest obstacle in the robot's corridor is estimated from the
 lower bound of the predicted depth: depth - m (constant), depth (1 - m) (relative), depth - m
-sigma. A frame is dangerous where this overestimates the true distance by more than `DANGER_M`.
-What each margin gives away at `DANGEROUS` dangerous frames is the one number. Two attacks on our
-own sigma are scored like it: shuffled over the pixels, and replaced by its mean over the frame.
+sigma, and the same with the sigma that the robot's LiDAR corrects as it drives. A frame is
+dangerous where this overestimates the true distance by more than `DANGER_M`. What each margin
+gives away at `DANGEROUS` dangerous frames is the one number. Two attacks on our own sigma are
+scored like it: shuffled over the pixels, and replaced by its mean over the frame.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth import atomic, strict_json
+from uncertainty_depth.calibration.correction_in_force import CorrectionInForce
+from uncertainty_depth.calibration.online import OnlineEstimate
+from uncertainty_depth.calibration.online_config import OnlineCorrectionConfig
+from uncertainty_depth.calibration.online_loop import LoopFrame, OnlineLoop
+from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.experiments import free_space_report
 from uncertainty_depth.experiments.free_space_report import MARGINS
 from uncertainty_depth.experiments.robot_worlds import (
@@ -31,6 +37,7 @@ from uncertainty_depth.experiments.robot_worlds import (
 )
 from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.experiments.tables import markdown
+from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.synthetic.sensors import CAMERA_HEIGHT
 
 Floats = NDArray[np.float64]
@@ -89,7 +96,28 @@ class Corridor:
         return min(float(nearest), horizon)
 
 
-def distances(view: View, settings: Settings, rng: np.random.Generator) -> dict[str, Any]:
+class OnlineSigma:
+    """Sigma as the depth node publishes it while the evaluator corrects it by the LiDAR."""
+
+    def __init__(self) -> None:
+        config = OnlineCorrectionConfig(use_online_calibration=True)
+        self._loop = OnlineLoop(OnlineEstimate(), CorrectionInForce(config))
+
+    def __call__(self, view: View) -> Floats:
+        """Return corrected sigma, (P,) metres, and learn from the frame for those after it."""
+        correction = self._loop.correction(view.stamp_ns)
+        limits = EvaluationConfig()
+        maps = (view.depth_m, view.sigma_m, view.lidar_m)
+        depth_m, sigma_m, lidar_m = valid_pixels(*maps, limits.min_depth, limits.max_depth)
+        if len(depth_m):
+            error_m = np.abs(depth_m - lidar_m)
+            self._loop.add(LoopFrame(view.stamp_ns, error_m, sigma_m), correction)
+        return np.asarray(correction(view.sigma_m), dtype=np.float64)
+
+
+def distances(
+    view: View, online_sigma_m: Floats, settings: Settings, rng: np.random.Generator
+) -> dict[str, Any]:
     """Return the true free distance of a frame, and those of each margin at its sizes."""
     true_m = Corridor(view.rays, view.truth_m, settings).free_m()
     predicted = Corridor(view.rays, view.depth_m, settings)
@@ -97,6 +125,7 @@ def distances(view: View, settings: Settings, rng: np.random.Generator) -> dict[
         "constant": np.ones_like(view.depth_m),
         "relative": view.depth_m,
         "sigma": view.sigma_m,
+        "sigma calibrated online": online_sigma_m,
         "sigma, shuffled": rng.permutation(view.sigma_m),
         "sigma, mean of the frame": np.full_like(view.sigma_m, view.sigma_m.mean()),
     }
@@ -111,10 +140,11 @@ def score(seed: int, settings: Settings) -> list[list[dict[str, Any]]]:
     config = make_config(seed, settings.worlds, settings.frames)
     predictor = load_predictor()
     rng = np.random.default_rng(seed)
+    online_sigma = OnlineSigma()
     worlds = []
     for number in range(settings.worlds):
-        frames = [distances(view, settings, rng) for view in drive(config, number, predictor)]
-        worlds.append(frames)
+        views = drive(config, number, predictor, lidar=True)
+        worlds.append([distances(view, online_sigma(view), settings, rng) for view in views])
     return worlds
 
 

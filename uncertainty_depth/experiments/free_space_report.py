@@ -23,6 +23,7 @@ MARGINS: dict[str, Floats] = {
     "constant": np.linspace(0.0, 3.0, 61),
     "relative": np.linspace(0.0, 0.95, 61),
     "sigma": np.concatenate([[0.0], np.geomspace(0.1, 20.0, 60)]),
+    "sigma calibrated online": np.concatenate([[0.0], np.geomspace(0.1, 20.0, 60)]),
     "sigma, shuffled": np.concatenate([[0.0], np.geomspace(0.1, 20.0, 60)]),
     "sigma, mean of the frame": np.concatenate([[0.0], np.geomspace(0.1, 20.0, 60)]),
 }

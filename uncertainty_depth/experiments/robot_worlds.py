@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config import PredictorConfig, SynthesisConfig
+from uncertainty_depth.config import LidarConfig, PredictorConfig, SynthesisConfig
+from uncertainty_depth.data.ground_truth import ground_truth_from_cloud
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.shipped_model import SHIPPED_MODEL
@@ -37,6 +38,8 @@ class View:
         truth_m: (P,) exact depth, metres along the optical axis.
         depth_m: (P,) predicted.
         sigma_m: (P,) predicted.
+        stamp_ns: of the image, nanoseconds.
+        lidar_m: (P,) depth that the LiDAR measures, metres, NaN where it does not.
     """
 
     camera: Camera
@@ -45,6 +48,8 @@ class View:
     truth_m: Floats
     depth_m: Floats
     sigma_m: Floats
+    stamp_ns: int = 0
+    lidar_m: Floats | None = None
 
     def world_points(self, depth_m: Floats) -> Floats:
         """Return the points of all pixels at these depths, (P, 3) metres in the world."""
@@ -88,8 +93,17 @@ def model_digest() -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def drive(config: SynthesisConfig, number: int, predictor: Predictor) -> Iterator[View]:
-    """Yield the frames of one world that have exact depth in every pixel."""
+def drive(
+    config: SynthesisConfig, number: int, predictor: Predictor, lidar: bool = False
+) -> Iterator[View]:
+    """Yield the frames of one world that have exact depth in every pixel.
+
+    Args:
+        config: the worlds.
+        number: of the world.
+        predictor: of depth and sigma.
+        lidar: whether the frames are scanned too.
+    """
     camera = sensors.make_camera(config.width, config.height)
     rays = camera.rays().reshape(-1, 3) @ sensors.CAMERA_TO_BASE[:3, :3].T
     world = World(config, number)
@@ -106,4 +120,13 @@ def drive(config: SynthesisConfig, number: int, predictor: Predictor) -> Iterato
             view.depth_m.ravel().astype(np.float64),
             prediction.depth_m.ravel().astype(np.float64),
             prediction.sigma_m.ravel().astype(np.float64),
+            world.stamp_ns(frame),
+            scanned(world, frame) if lidar else None,
         )
+
+
+def scanned(world: World, frame: int) -> Floats:
+    """Return the depth that the LiDAR measures, (P,) metres, NaN where it does not."""
+    points = world.cloud(frame)[:, :3]
+    depth_m = ground_truth_from_cloud(points, world.lidar_to_camera, world.camera, LidarConfig())
+    return depth_m.ravel().astype(np.float64)
