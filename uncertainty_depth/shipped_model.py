@@ -1,16 +1,23 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The model that comes with the package."""
+"""The models that come with the package."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-SHIPPED_MODEL = Path(__file__).parent / "models" / "demo"
-NAME = "demo"
+MODELS = Path(__file__).parent / "models"
+NAMES = ("demo", "varied")
+"""Trained on the rooms of the demo; and on homes and streets through any lens."""
+SHIPPED_MODEL = MODELS / "demo"
 
 
 def model_path(folder: Path | str) -> Path:
-    """Return the model folder: "demo" is the shipped model, unless such a folder exists."""
+    """Return the model folder: the shipped model of this name, unless such a folder exists."""
     path = Path(folder)
     is_here = (path / "model.json").exists()
-    return SHIPPED_MODEL if str(path) == NAME and not is_here else path
+    return MODELS / path if str(path) in NAMES and not is_here else path
+
+
+def is_shipped(folder: Path) -> bool:
+    """Return whether this model folder belongs to the installation."""
+    return folder.resolve().parent == MODELS.resolve()

@@ -1,7 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Score the shipped model on photographs: as it is, calibrated, and fine-tuned on such frames.
 
-python docs/tools/elsewhere.py NYU_DIR KITTI_DRIVE_DIR --output DIR [--also MODEL_DIR]
+python docs/tools/elsewhere.py NYU_DIR KITTI_DRIVE_DIR --output DIR [--model varied]
+    [--also MODEL_DIR]
 
 Of NYU Depth v2 the training split is learned from, and every third image of the test split is
 scored; of the KITTI drive the first half, and the second. In rooms that it has not seen the
@@ -38,7 +39,7 @@ from uncertainty_depth.metrics.distributions import distribution_of
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import set_calibration
 from uncertainty_depth.records import Frame, Skipped
-from uncertainty_depth.shipped_model import SHIPPED_MODEL
+from uncertainty_depth.shipped_model import NAMES, model_path
 from uncertainty_depth.training import train
 
 STREET_RANGE_M = (0.5, 80.0)
@@ -109,28 +110,30 @@ def places(nyu: str, kitti: str, epochs: tuple[int, int]) -> list[Place]:
     ]
 
 
-def models(place: Place, output: Path, also: Sequence[Path]) -> dict[str, tuple[Path, bool]]:
+def models(
+    place: Place, output: Path, start_from: Path, also: Sequence[Path]
+) -> dict[str, tuple[Path, bool]]:
     """Return title to model folder and whether its calibration is used; makes them if needed."""
-    rows = {"as shipped": (SHIPPED_MODEL, False)}
+    rows = {"as shipped": (start_from, False)}
     rows |= {path.name: (path, False) for path in also}
     if place.learned is None:
         return rows
     folder = output / place.name.lower()
     calibrated = folder / "calibrated"
     if not (calibrated / "model.json").exists():
-        shutil.copytree(SHIPPED_MODEL, calibrated)
+        shutil.copytree(start_from, calibrated)
     if not read(calibrated).calibration:
         calibrate_on(calibrated, place.learned)
     rows["calibrated"] = (calibrated, True)
-    shipped = read(SHIPPED_MODEL)
+    shipped = read(start_from)
     training = TrainingConfig(method="mc_dropout", epochs=place.epochs, patience=place.epochs)
     tuned = folder / "fine_tuned"
     start = time.perf_counter()
-    from_shipped = replace(training, from_model=str(SHIPPED_MODEL))
+    from_shipped = replace(training, from_model=str(start_from))
     train(place.learned, tuned, shipped.network, from_shipped, resume=True)
     print(f"{place.name}: fine-tuned for {(time.perf_counter() - start) / 60:.1f} min", flush=True)
     rows["fine-tuned"] = (tuned, False)
-    if place.depth_range:
+    if place.depth_range and shipped.network.depth_range[1] < place.depth_range[1]:
         anew = folder / "anew"
         network = replace(shipped.network, depth_range=place.depth_range)
         train(place.learned, anew, network, training, resume=True)
@@ -183,11 +186,12 @@ def main() -> None:
     parser.add_argument("kitti")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--epochs", type=int, nargs=2, default=(20, 100), metavar=("NYU", "KITTI"))
+    parser.add_argument("--model", choices=NAMES, default=NAMES[0])
     parser.add_argument("--also", type=Path, nargs="*", default=[], metavar="MODEL_DIR")
     arguments = parser.parse_args()
     rows = []
     for place in places(arguments.nyu, arguments.kitti, tuple(arguments.epochs)):
-        made = models(place, arguments.output, arguments.also)
+        made = models(place, arguments.output, model_path(arguments.model), arguments.also)
         found = scores(place, made, arguments.output / "results" / place.name)
         for title, metrics in zip(made, found, strict=True):
             cells = [cell(metrics[key]) for key in COLUMNS.values()]

@@ -200,12 +200,15 @@ def test_a_ros_command_without_ros_says_what_to_install(tmp_path, process):
     assert "uncertainty_depth[ros]" in done.stderr
 
 
-def test_demo_names_the_shipped_model_unless_a_model_lies_there(tmp_path, monkeypatch, command):
+@pytest.mark.parametrize("name", ["demo", "varied"])
+def test_a_shipped_model_has_a_name_unless_a_model_lies_there(
+    name, tmp_path, monkeypatch, command
+):
     monkeypatch.chdir(tmp_path)
-    done = command("info", "demo")
+    done = command("info", name)
     assert done.returncode == 0, done.stderr
     assert "input_size" in done.stdout
-    done = command("calibrate", "demo", "no_bag")
+    done = command("calibrate", name, "no_bag")
     assert done.returncode == 1
     assert "shipped with the package" in done.stderr
 

@@ -21,7 +21,7 @@ from uncertainty_depth.config import TRAINING_FREE_METHODS, RawPredictorConfig
 from uncertainty_depth.engines.loading import Loaded, load
 from uncertainty_depth.engines.runtimes import is_installed
 from uncertainty_depth.model_folder.folder import ModelFolder
-from uncertainty_depth.shipped_model import SHIPPED_MODEL
+from uncertainty_depth.shipped_model import is_shipped
 
 logger = logging.getLogger(__name__)
 
@@ -140,7 +140,7 @@ def _files(model: Path) -> list[Path]:
     key = hashlib.sha256((model / "model.json").read_bytes()).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     files = [cache / "uncertainty_depth" / f"{model.name}-{key}" / FILE]
-    if model.resolve() != SHIPPED_MODEL.resolve():  # that one belongs to the installation
+    if not is_shipped(model):
         files.insert(0, model / FILE)
     return files
 

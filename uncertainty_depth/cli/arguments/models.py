@@ -99,7 +99,10 @@ SIGNATURES: dict[str, Signature] = {
         (
             argument("images", type=Path, nargs="+", help="image files"),
             argument(
-                "--model", type=Path, required=True, help="model folder; demo: the shipped one"
+                "--model",
+                type=Path,
+                required=True,
+                help="model folder; demo or varied: shipped ones",
             ),
             argument(
                 "--output", type=Path, required=True, metavar="DIR", help="folder for the maps"
@@ -149,7 +152,12 @@ SIGNATURES: dict[str, Signature] = {
     "export": Signature(
         (),
         (
-            argument("model", type=Path, metavar="MODEL", help="model folder, or demo"),
+            argument(
+                "model",
+                type=Path,
+                metavar="MODEL",
+                help="model folder, or demo or varied, which are shipped",
+            ),
             argument("output", type=Path, metavar="OUT", help="folder to write"),
             argument(
                 "--method",

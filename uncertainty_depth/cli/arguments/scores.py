@@ -51,7 +51,7 @@ SIGNATURES: dict[str, Signature] = {
             argument(
                 "--model",
                 type=Path,
-                help="model folder; demo: the shipped one; none to score recorded predictions",
+                help="model folder, or demo or varied; none to score recorded predictions",
             ),
             argument(
                 "--output",
@@ -145,7 +145,7 @@ SIGNATURES: dict[str, Signature] = {
                 default="",
                 help=f"a report, predictions:DIR, or with --model {SOURCE}",
             ),
-            argument("--model", type=Path, help="model folder; demo: the shipped one"),
+            argument("--model", type=Path, help="model folder; demo or varied: shipped ones"),
             argument(
                 "--live", action="store_true", help="show what the nodes publish, until Ctrl-C"
             ),
