@@ -112,15 +112,6 @@ def mc_dropout(
     return samples.reshape(passes, len(problem.at), -1)
 
 
-def best_predictions(problem: Problem, schedule: Schedule) -> dict[str, NDArray[np.float64]]:
-    """Return the predictions of ensembling and MC-dropout with the most samples, by title."""
-    count = max(schedule.counts)
-    return {
-        f"ensemble, M = {count}": problem.predict(ensemble(problem, schedule, 0)),
-        f"MC-dropout, M = {count}": problem.predict(mc_dropout(problem, schedule, 0)),
-    }
-
-
 def fit(
     problem: Problem,
     network: StackedMLP,
