@@ -106,12 +106,14 @@ class OnlineSigma:
     def __call__(self, view: View) -> Floats:
         """Return corrected sigma, (P,) metres, and learn from the frame for those after it."""
         correction = self._loop.correction(view.stamp_ns)
-        limits = EvaluationConfig()
-        maps = (view.depth_m, view.sigma_m, view.lidar_m)
-        depth_m, sigma_m, lidar_m = valid_pixels(*maps, limits.min_depth, limits.max_depth)
-        if len(depth_m):
-            error_m = np.abs(depth_m - lidar_m)
-            self._loop.add(LoopFrame(view.stamp_ns, error_m, sigma_m), correction)
+        if view.lidar_m is not None:
+            limits = EvaluationConfig()
+            depth_m, sigma_m, lidar_m = valid_pixels(
+                view.depth_m, view.sigma_m, view.lidar_m, limits.min_depth, limits.max_depth
+            )
+            if len(depth_m):
+                error_m = np.abs(depth_m - lidar_m)
+                self._loop.add(LoopFrame(view.stamp_ns, error_m, sigma_m), correction)
         return np.asarray(correction(view.sigma_m), dtype=np.float64)
 
 
