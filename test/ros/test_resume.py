@@ -118,11 +118,14 @@ from uncertainty_depth.ros import main
 
 def draw(*_):
     print("drawing", flush=True)
-    threading.Event().wait()
+    while True:
+        threading.Event().wait(0.1)
 
 report.draw = draw
 sys.exit(main.evaluator_node())
 """
+"""Plots that never end. Like real ones they return to the interpreter, which runs the handlers of
+signals there: the system may give the second of two signals to a thread that wakes nobody."""
 
 
 def test_the_first_signal_writes_the_numbers_first_and_a_second_ctrl_c_aborts(
