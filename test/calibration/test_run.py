@@ -6,6 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 
@@ -262,7 +263,8 @@ def model(model_template, tmp_path):
 
 
 def picture(seed=0):
-    return np.random.default_rng(seed).integers(0, 256, (48, 60, 3), dtype=np.uint8)
+    """Return an image of the network's size."""
+    return np.random.default_rng(seed).integers(0, 256, (64, 64, 3), dtype=np.uint8)
 
 
 def test_the_folder_gives_the_map_back_and_keeps_the_rest(model):
@@ -289,6 +291,19 @@ def test_a_calibrated_model_predicts_the_map_of_its_raw_sigma(model):
     predictor.config = PredictorConfig(samples=3, device="cpu", calibrated=False)
     np.testing.assert_array_equal(predictor.predict(picture(), 7).sigma_m, raw.sigma_m)
     assert predictor.describe()["calibration"] == "off"
+
+
+def test_sigma_is_calibrated_at_the_network_s_size_and_then_resized(model):
+    config = PredictorConfig(samples=3, device="cpu")
+    image = picture()
+    raw_m = Predictor(model, config).predict(image, 7).sigma_m
+    bends = np.quantile(raw_m, (0.3, 0.6))
+    curved = SigmaMap("isotonic 50%", (0.0, *bends, 9.0), (0.1, 0.2, 0.9, 10.0))
+    set_calibration(model, "mc_dropout", curved, {})
+    twice = image.repeat(2, 0).repeat(2, 1)
+    calibrated_m = Predictor(model, config).predict(twice, 7).sigma_m
+    expected_m = cv2.resize(curved(raw_m), twice.shape[1::-1])
+    np.testing.assert_allclose(calibrated_m, expected_m, rtol=1e-5)
 
 
 def test_a_calibration_holds_for_its_method_alone(model):

@@ -238,7 +238,7 @@ def _at_image(
     settings: Settings,
     widen: bool,
 ) -> DepthPrediction:
-    """Return a prediction at the image's size, its sigma calibrated.
+    """Return a prediction at the image's size, its sigma calibrated at the network's.
 
     Sigma, not the variance, is interpolated: errors of neighbouring pixels are fully correlated,
     and the standard deviation of a weighted sum of such errors is the weighted sum of their
@@ -252,15 +252,16 @@ def _at_image(
         settings: those in use.
         widen: whether sigma may be widened where they ask for it.
     """
+    raw_m = factor * maps[1]
+    if settings.monitor is not None:
+        settings.monitor.add_sigma(raw_m)
+    calibrated_m = settings.sigma_map(raw_m)
+    if widen and settings.config.widen_unfamiliar and unfamiliarity is not None:
+        calibrated_m *= np.float32(max(unfamiliarity, 1.0))
     size = (image.shape[1], image.shape[0])
     depth_m = factor * cv2.resize(maps[0], size, interpolation=cv2.INTER_LINEAR)
-    sigma_m = factor * cv2.resize(maps[1], size, interpolation=cv2.INTER_LINEAR)
+    sigma_m = cv2.resize(calibrated_m, size, interpolation=cv2.INTER_LINEAR)
     unknown = ~(np.isfinite(depth_m) & np.isfinite(sigma_m))
     depth_m[unknown] = np.nan
     sigma_m[unknown] = np.nan
-    if settings.monitor is not None:
-        settings.monitor.add_sigma(sigma_m)
-    calibrated_m = settings.sigma_map(sigma_m)
-    if widen and settings.config.widen_unfamiliar and unfamiliarity is not None:
-        calibrated_m *= np.float32(max(unfamiliarity, 1.0))
-    return DepthPrediction(depth_m, calibrated_m, unfamiliarity)
+    return DepthPrediction(depth_m, sigma_m, unfamiliarity)
