@@ -25,7 +25,7 @@ from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.intervals import intervals
 from uncertainty_depth.evaluation.model_facts import law_of
 from uncertainty_depth.evaluation.page import Images, render
-from uncertainty_depth.evaluation.requirements import Requirement, outcomes
+from uncertainty_depth.evaluation.requirements import Requirement, outcome
 from uncertainty_depth.evaluation.verdict import judge
 from uncertainty_depth.options import to_mapping
 
@@ -144,10 +144,10 @@ def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
     estimates = Estimates(evaluation.units) if evaluation.evaluated else None
     verdict = judge(evaluation, context.model, context.trained_on, estimates)
     metrics = metrics_with_intervals(evaluation, estimates)
-    results = outcomes(context.requirements, metrics)
+    results = [outcome(requirement, metrics) for requirement in context.requirements]
     return {
         "verdict": verdict.as_dict(),
-        "requirements": [outcome.as_dict() for outcome in results],
+        "requirements": [result.as_dict() for result in results],
         **metrics,
         "geometry": dict(context.geometry),
         "notes": list(context.notes),

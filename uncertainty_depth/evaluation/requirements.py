@@ -107,16 +107,6 @@ def parse(text: str) -> Requirement:
     return Requirement(_resolved(match["metric"], text), match["comparison"], limit, text)
 
 
-def outcomes(requirements: Sequence[Requirement], summary: Mapping[str, Any]) -> list[Outcome]:
-    """Return the outcome of each requirement.
-
-    Args:
-        requirements: any number.
-        summary: as `report.summarize` makes it.
-    """
-    return [_outcome(requirement, summary) for requirement in requirements]
-
-
 @cache
 def metric_names() -> tuple[str, ...]:
     """Return the dotted names of everything that can be required."""
@@ -130,7 +120,8 @@ def metric_names() -> tuple[str, ...]:
     return tuple(flatten(nothing))
 
 
-def _outcome(requirement: Requirement, summary: Mapping[str, Any]) -> Outcome:
+def outcome(requirement: Requirement, summary: Mapping[str, Any]) -> Outcome:
+    """Return whether a summary, as `report.summarize` makes it, meets a requirement."""
     frames = summary["frames"]
     counts = {**frames, "skipped": sum(frames["skipped"].values())}
     value = float(flatten({**summary, "frames": counts})[requirement.metric])

@@ -10,7 +10,7 @@ from typing import Any
 from uncertainty_depth.evaluation.estimates import Estimates
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.report import metrics_with_intervals
-from uncertainty_depth.evaluation.requirements import FAIL, Outcome, Requirement, outcomes
+from uncertainty_depth.evaluation.requirements import FAIL, Outcome, Requirement, outcome
 from uncertainty_depth.evaluation.verdict import facts, judge
 
 PERIOD_S = 5.0  # judging takes 0.1 s, whatever the number of frames
@@ -82,4 +82,5 @@ def _outcomes(
     """Return the outcomes; without requirements no interval of a metric is computed."""
     if not requirements:
         return []
-    return outcomes(requirements, metrics_with_intervals(evaluation, estimates))
+    metrics = metrics_with_intervals(evaluation, estimates)
+    return [outcome(requirement, metrics) for requirement in requirements]
