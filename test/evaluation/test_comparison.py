@@ -14,10 +14,11 @@ from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.evaluation import comparison_page, report, saved_state
 from uncertainty_depth.evaluation.comparison import compare
+from uncertainty_depth.evaluation.domain import unfamiliarity_check
 from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.evaluation.frame_statistics import Unfamiliarity
 from uncertainty_depth.evaluation.merging import merge, read_report
 from uncertainty_depth.evaluation.page import Images
-from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity, check
 
 FRAMES = 48
 CONTEXT = report.Context("drive", {"method": "mc_dropout", "head": "laplace"})
@@ -171,7 +172,7 @@ def test_merged_unfamiliarity_is_that_of_all_frames(evaluate_moments, tmp_path):
     expected = pytest.approx(whole.as_dict(), rel=1e-12)  # sums are added in another order
     assert again.summary["unfamiliarity"] == expected
     (domain,) = [line for line in again.summary["verdict"]["lines"] if line["name"] == "domain"]
-    assert domain["checks"][0]["text"] == check(whole).text
+    assert domain["checks"][0]["text"] == unfamiliarity_check(whole).text
     assert merge([again])[0].unfamiliarity.as_dict() == expected
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from uncertainty_depth.evaluation import report, saved_state
 from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.evaluation.frame_statistics import ScaleDrift, frame_scale
 from uncertainty_depth.evaluation.frame_table import FrameTable
 from uncertainty_depth.evaluation.requirements import parse
-from uncertainty_depth.evaluation.scale_drift import ScaleDrift, frame_scale
 from uncertainty_depth.evaluation.summary import table
 from uncertainty_depth.evaluation.verdict import judge
 from uncertainty_depth.records import DepthPrediction

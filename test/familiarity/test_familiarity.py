@@ -13,8 +13,9 @@ import torch
 
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
+from uncertainty_depth.evaluation.domain import unfamiliarity_check
+from uncertainty_depth.evaluation.frame_statistics import Unfamiliarity
 from uncertainty_depth.evaluation.judgement import GREEN, RED
-from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity, check
 from uncertainty_depth.familiarity import file
 from uncertainty_depth.familiarity.fit import fit
 from uncertainty_depth.familiarity.gauge import WARNING_FRAMES, Familiarity, pooled
@@ -185,13 +186,12 @@ def test_that_of_another_network_is_refused(folder: Path, tmp_path: Path) -> Non
 
 def test_the_verdict_is_red_where_a_quarter_of_the_frames_is_unfamiliar() -> None:
     total = Unfamiliarity()
-    assert check(total) is None
     total.add(None)
     for score in (0.5,) * 99 + (1.2,):
         total.add(score)
-    assert check(total).color == GREEN
+    assert unfamiliarity_check(total).color == GREEN
     for _ in range(50):
         total.add(3.0)
-    unlike = check(total)
+    unlike = unfamiliarity_check(total)
     assert unlike.color == RED
     assert "above 1 in 34% of 150 frames" in unlike.text

@@ -8,16 +8,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from uncertainty_depth.data.source import PERHAPS
-from uncertainty_depth.evaluation.camera_range import CameraRange
 from uncertainty_depth.evaluation.estimates import Estimates
+from uncertainty_depth.evaluation.frame_statistics import CameraRange, Unfamiliarity
 from uncertainty_depth.evaluation.judgement import GREEN, GREY, RED, Check
 from uncertainty_depth.evaluation.model_facts import fitted_to_of, limits_of, training_camera_of
+from uncertainty_depth.evaluation.summary import unfamiliarity_text
 
 OUTSIDE_TOLERANCE = 0.01  # fraction of the ground truth that a depth range may leave out
 SAME_FACTOR = 1.02  # up to it focal length or aspect are those of the training: rounding
 DIFFERENT_FACTOR = 1.1  # beyond it the camera is another one
 CALIBRATED_DEPTH_TOLERANCE = 0.1  # the range it is compared with held 98 % of the depths fitted to
 CALIBRATED_CAMERA_FACTOR = 1.05  # beyond it the camera is not one that sigma was calibrated on
+FEW_UNFAMILIAR = 0.05  # fraction of the frames; of the training's own it is 1 %
+MANY_UNFAMILIAR = 0.25
 CAMERA_NAMES = {
     "focal_length_per_width": "focal length / image width",
     "aspect": "image width / height",
@@ -27,12 +30,14 @@ CAMERA_NAMES = {
 def checks(
     estimates: Estimates,
     cameras: CameraRange,
+    unfamiliarity: Unfamiliarity,
     model: Mapping[str, Any],
     trained_on: Sequence[str] | None,
 ) -> list[Check]:
     """Return all checks of the domain, grey where model or data lack the information."""
     training_camera = training_camera_of(model)
-    results = [_depth_range_check(estimates, _depth_range(model, cameras))]
+    results = [unfamiliarity_check(unfamiliarity)] if unfamiliarity.frames else []
+    results.append(_depth_range_check(estimates, _depth_range(model, cameras)))
     for name, label in CAMERA_NAMES.items():
         trained = limits_of(training_camera.get(name))
         results.append(_camera_check(label, getattr(cameras, name), trained))
@@ -68,6 +73,25 @@ def calibration_notes(
         if here and trained and _camera_factor(here, trained) > CALIBRATED_CAMERA_FACTOR:
             notes.append(f"{label} is {_span(here)}, and {_span(trained)} in {origin}")
     return notes
+
+
+def unfamiliarity_check(unfamiliarity: Unfamiliarity) -> Check:
+    """Return the check of the frames whose unfamiliarity is known, at least one."""
+    fraction = unfamiliarity.above / unfamiliarity.frames
+    if fraction <= FEW_UNFAMILIAR:
+        color = GREEN
+        word = "like"
+    elif fraction >= MANY_UNFAMILIAR:
+        color = RED
+        word = "unlike"
+    else:
+        color = GREY
+        word = "a little unlike"
+    sentence = (
+        f"the images are {word} those of the training: unfamiliarity is "
+        f"{unfamiliarity_text(unfamiliarity.as_dict())}"
+    )
+    return Check("unfamiliarity", color, sentence, fraction)
 
 
 def _depth_range(model: Mapping[str, Any], cameras: CameraRange) -> Sequence[float] | None:

@@ -11,13 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.evaluation.camera_range import CameraRange
 from uncertainty_depth.evaluation.examples import Example, Examples
 from uncertainty_depth.evaluation.frame_pixels import FramePixels
+from uncertainty_depth.evaluation.frame_statistics import (
+    CameraRange,
+    ScaleDrift,
+    Unfamiliarity,
+    frame_scale,
+)
 from uncertainty_depth.evaluation.frame_table import FrameTable, flatten
 from uncertainty_depth.evaluation.positions import Positions
-from uncertainty_depth.evaluation.scale_drift import ScaleDrift, frame_scale
-from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity
 from uncertainty_depth.evaluation.unit_sums import LAYOUT, frame_sums
 from uncertainty_depth.evaluation.unitless import without_sizes
 from uncertainty_depth.evaluation.units import Units

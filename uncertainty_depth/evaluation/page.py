@@ -18,8 +18,8 @@ from uncertainty_depth.evaluation.summary import (
     other_rows,
     scale_text,
     scored_sigma,
+    unfamiliarity_text,
 )
-from uncertainty_depth.evaluation.unfamiliar import text as unfamiliarity_text
 
 CURVES = (
     "scale",

@@ -18,9 +18,8 @@ import yaml
 from uncertainty_depth.config import RequirementConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.evaluation.bootstrap import Interval
+from uncertainty_depth.evaluation.frame_statistics import ScaleDrift, Unfamiliarity
 from uncertainty_depth.evaluation.frame_table import flatten
-from uncertainty_depth.evaluation.scale_drift import ScaleDrift
-from uncertainty_depth.evaluation.unfamiliar import Unfamiliarity
 from uncertainty_depth.evaluation.unitless import is_sized
 from uncertainty_depth.metrics.candidate import no_metrics
 

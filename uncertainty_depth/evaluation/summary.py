@@ -127,6 +127,17 @@ def scale_text(scale: Mapping[str, float]) -> str:
     )
 
 
+def unfamiliarity_text(unfamiliarity: Mapping[str, Any]) -> str:
+    """Return how unlike the training's the images are, as a phrase; empty where not known."""
+    if not unfamiliarity["frames"]:
+        return ""
+    return (
+        f"{unfamiliarity['mean']:.2f} in the mean, {unfamiliarity['max']:.2f} at most, above 1 in "
+        f"{unfamiliarity['fraction_above_1']:.0%} of {unfamiliarity['frames']} frames "
+        "(1 % of the training's)"
+    )
+
+
 def frame_counts(frames: Mapping[str, Any]) -> str:
     """Return how many frames were read, scored, and skipped, by reason."""
     skipped = "".join(f", {count} {reason}" for reason, count in frames["skipped"].items())

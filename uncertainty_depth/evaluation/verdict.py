@@ -21,7 +21,6 @@ from uncertainty_depth.evaluation.bootstrap import ENOUGH_BLOCKS
 from uncertainty_depth.evaluation.estimates import Estimates
 from uncertainty_depth.evaluation.judgement import GREEN, GREY, RED, Check
 from uncertainty_depth.evaluation.model_facts import law_of
-from uncertainty_depth.evaluation.unfamiliar import check as unfamiliarity_check
 
 if TYPE_CHECKING:
     from uncertainty_depth.evaluation.evaluation import Evaluation
@@ -94,10 +93,10 @@ def judge(
         "depth": judgement.depth_checks(estimates, model),
         "order": judgement.order_checks(estimates),
         "size": judgement.size_checks(estimates, law_of(model)),
-        "domain": domain.checks(estimates, evaluation.cameras, model, trained_on),
+        "domain": domain.checks(
+            estimates, evaluation.cameras, evaluation.unfamiliarity, model, trained_on
+        ),
     }
-    if unfamiliar := unfamiliarity_check(evaluation.unfamiliarity):
-        checks["domain"].insert(0, unfamiliar)
     lines = tuple(
         Line(name, GREY, evaluation.without_size, ())
         if name == "size" and evaluation.without_size
