@@ -98,6 +98,8 @@ def frame_sums(pixels: FramePixels, metrics: Mapping[str, Any] | None) -> dict[s
         pixels: of the frame.
         metrics: its metrics as `OnlineMetrics.update` returns them; None without a scored pixel.
     """
+    if metrics is None:
+        return _unscored_sums(pixels)
     cells = pixels.cells
     truth = pixels.ground_truth
     depth_ratio = _ratio_to_positive_depth(pixels)
@@ -109,7 +111,7 @@ def frame_sums(pixels: FramePixels, metrics: Mapping[str, Any] | None) -> dict[s
     return {
         "scalars": _scalars(pixels, depth_ratio, metrics),
         "ause": _areas(metrics),
-        "aurg": _aurg(metrics),
+        "aurg": _by_statistic(metrics["uncertainty"]["aurg"]),
         "covered": _covered(metrics),
         "depth_bins": DEPTH_BINS.counts(pixels.valid_truth),
         "error_bins": np.bincount(error_bin, minlength=ERROR_BINS.number),
@@ -124,6 +126,14 @@ def frame_sums(pixels: FramePixels, metrics: Mapping[str, Any] | None) -> dict[s
     }
 
 
+def _unscored_sums(pixels: FramePixels) -> dict[str, NDArray]:
+    """Return the sums of a frame without a scored pixel, of which the ground truth is counted."""
+    sums = {name: np.zeros(shape, dtype) for name, (shape, dtype) in LAYOUT.items()}
+    sums["scalars"][SCALARS.index("ground_truth")] = len(pixels.valid_truth)
+    sums["depth_bins"] = DEPTH_BINS.counts(pixels.valid_truth)
+    return sums
+
+
 def _ratio_to_positive_depth(pixels: FramePixels) -> NDArray:
     positive = pixels.depth > 0
     if positive.all():
@@ -136,16 +146,15 @@ def _table(index: NDArray, shape: tuple[int, ...]) -> NDArray:
     return np.bincount(index, minlength=math.prod(shape)).reshape(shape)
 
 
-def _scalars(
-    pixels: FramePixels, depth_ratio: NDArray, metrics: Mapping[str, Any] | None
-) -> NDArray:
-    sums: dict[str, float] = dict.fromkeys(SCALARS, 0.0)
-    sums["ground_truth"] = len(pixels.valid_truth)
-    if metrics is not None:
-        sums |= _sums_of_metrics(metrics["depth"], len(pixels.cells))
-        sums |= {name: metrics["uncertainty"][name] * len(pixels.cells) for name in SCORES}
-        sums |= _sums_of_sigma(pixels)
-        sums |= _sums_of_depth_as_sigma(pixels, depth_ratio)
+def _scalars(pixels: FramePixels, depth_ratio: NDArray, metrics: Mapping[str, Any]) -> NDArray:
+    number = len(pixels.cells)
+    sums = {
+        "ground_truth": len(pixels.valid_truth),
+        **_sums_of_metrics(metrics["depth"], number),
+        **{name: metrics["uncertainty"][name] * number for name in SCORES},
+        **_sums_of_sigma(pixels),
+        **_sums_of_depth_as_sigma(pixels, depth_ratio),
+    }
     return np.array([sums[name] for name in SCALARS], dtype=np.float64)
 
 
@@ -198,29 +207,20 @@ def _positive_log_sum(values: NDArray) -> float:
     return log_sum(values if values.min() > 0 else values[values > 0])
 
 
-def _areas(metrics: Mapping[str, Any] | None) -> NDArray:
-    """Return the (candidates, statistics) AUSE of the frame; 0 without a scored pixel."""
-    areas = np.zeros(LAYOUT["ause"][0])
-    if metrics is None:
-        return areas
+def _areas(metrics: Mapping[str, Any]) -> NDArray:
+    """Return the (candidates, statistics) AUSE of the frame."""
     by_candidate = {"method": metrics["uncertainty"], **metrics["baselines"]}
-    for row, name in enumerate(COMPARED):
-        areas[row] = [by_candidate[name]["ause"][statistic] for statistic in POGGI.errors]
-    return areas
+    return np.stack([_by_statistic(by_candidate[name]["ause"]) for name in COMPARED])
 
 
-def _aurg(metrics: Mapping[str, Any] | None) -> NDArray:
-    """Return the (statistics,) AURG of sigma on the frame; 0 without a scored pixel."""
-    if metrics is None:
-        return np.zeros(LAYOUT["aurg"][0])
-    return np.array([metrics["uncertainty"]["aurg"][statistic] for statistic in POGGI.errors])
+def _by_statistic(areas: Mapping[str, float]) -> NDArray:
+    """Return the (statistics,) areas in the order of the tables."""
+    return np.array([areas[statistic] for statistic in POGGI.errors])
 
 
-def _covered(metrics: Mapping[str, Any] | None) -> NDArray:
+def _covered(metrics: Mapping[str, Any]) -> NDArray:
     """Return the (laws, levels) number of errors within their interval."""
     covered = np.zeros(LAYOUT["covered"][0])
-    if metrics is None:
-        return covered
     for row, law in enumerate(LAWS):
         suffix = "" if law == "gaussian" else f"_{law}"
         for column, level in enumerate(INTERVAL_LEVELS):
