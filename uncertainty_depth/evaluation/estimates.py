@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.evaluation.bootstrap import Bootstrap, Interval
+from uncertainty_depth.evaluation.frame_pixels import INTERVAL_LEVELS, LAWS, LEVEL_WIDTHS
 from uncertainty_depth.evaluation.unit_sums import (
     CELL_BINS,
     COARSE_RATIOS,
     COMPARED,
     DEPTH_BINS,
     ERROR_BINS,
-    INTERVAL_LEVELS,
-    LAWS,
-    LEVEL_WIDTHS,
     RATIO_BINS,
     SCALARS,
 )

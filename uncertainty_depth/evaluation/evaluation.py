@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.evaluation.examples import Example, Examples
-from uncertainty_depth.evaluation.frame_pixels import FramePixels
+from uncertainty_depth.evaluation.frame_pixels import FramePixels, Positions
 from uncertainty_depth.evaluation.frame_statistics import (
     CameraRange,
     ScaleDrift,
@@ -20,7 +20,6 @@ from uncertainty_depth.evaluation.frame_statistics import (
     frame_scale,
 )
 from uncertainty_depth.evaluation.frame_table import FrameTable, flatten
-from uncertainty_depth.evaluation.positions import Positions
 from uncertainty_depth.evaluation.unit_sums import LAYOUT, frame_sums
 from uncertainty_depth.evaluation.unitless import without_sizes
 from uncertainty_depth.evaluation.units import Units

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.evaluation.bootstrap import Interval
 from uncertainty_depth.evaluation.estimates import Estimates
+from uncertainty_depth.evaluation.frame_pixels import INTERVAL_LEVELS, LAWS
 from uncertainty_depth.evaluation.frame_table import flatten
-from uncertainty_depth.evaluation.unit_sums import INTERVAL_LEVELS, LAWS, SCORES
+from uncertainty_depth.evaluation.unit_sums import SCORES
 from uncertainty_depth.metrics.depth import PER_KM
 from uncertainty_depth.metrics.proper_scores import NOMINAL_WIDTHS
 from uncertainty_depth.metrics.sparsification import POGGI

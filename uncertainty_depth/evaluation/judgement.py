@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.evaluation.bootstrap import FEW_BLOCKS_SPREAD, Interval
 from uncertainty_depth.evaluation.estimates import Estimates
+from uncertainty_depth.evaluation.frame_pixels import INTERVAL_LEVELS
 from uncertainty_depth.evaluation.model_facts import median_depth_of
-from uncertainty_depth.evaluation.unit_sums import INTERVAL_LEVELS
 from uncertainty_depth.metrics.sparsification import POGGI
 
 Floats = NDArray[np.float64]

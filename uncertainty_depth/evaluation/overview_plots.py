@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from uncertainty_depth.evaluation.frame_pixels import INTERVAL_LEVELS, LAWS, Positions
 from uncertainty_depth.evaluation.images import MISSING_COLOR, SIGMA_COLORS
 from uncertainty_depth.evaluation.plots import LINES, SIZE, style
-from uncertainty_depth.evaluation.positions import Positions
-from uncertainty_depth.evaluation.unit_sums import INTERVAL_LEVELS, LAWS, SCALARS
+from uncertainty_depth.evaluation.unit_sums import SCALARS
 from uncertainty_depth.evaluation.units import Units
 
 ERROR_COLOR = "#D55E00"

@@ -23,9 +23,9 @@ from uncertainty_depth import atomic
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.evaluation.frame_pixels import Positions
 from uncertainty_depth.evaluation.frame_statistics import CameraRange, ScaleDrift, Unfamiliarity
 from uncertainty_depth.evaluation.frame_table import FrameRows, FrameTable
-from uncertainty_depth.evaluation.positions import Positions
 from uncertainty_depth.evaluation.unit_sums import LAYOUT
 from uncertainty_depth.evaluation.units import Units
 from uncertainty_depth.metrics import OnlineMetrics

@@ -13,12 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.evaluation.frame_pixels import CELLS, FramePixels
+from uncertainty_depth.evaluation.frame_pixels import (
+    CELLS,
+    INTERVAL_LEVELS,
+    LAWS,
+    FramePixels,
+)
 from uncertainty_depth.evaluation.log_bins import LogBins
 from uncertainty_depth.metrics.arrays import inner
 from uncertainty_depth.metrics.calibration import log_sum, power_sum
 from uncertainty_depth.metrics.depth import A1_FACTOR, PER_KM
-from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, GAUSSIAN, LAPLACE
+from uncertainty_depth.metrics.distributions import GAUSSIAN, LAPLACE
 from uncertainty_depth.metrics.merci import error_ratio
 from uncertainty_depth.metrics.sparsification import POGGI
 
@@ -30,8 +35,6 @@ COARSE_ERRORS = LogBins(ERROR_BINS.low, ERROR_BINS.high, 8 * ERROR_BINS.width)
 COARSE_RATIOS = LogBins(RATIO_BINS.low, RATIO_BINS.high, 4 * RATIO_BINS.width)
 """Bins of the joint histogram of errors and ratios, whole numbers of the finer bins."""
 COMPARED = ("method", "constant", "proportional_to_depth")
-INTERVAL_LEVELS = (0.68, 0.95)
-LAWS = ("gaussian", "laplace")
 LARGEST_RATIO = 1e12
 LARGEST_SUM = 1e200
 """In place of an infinite sum, which could not be resampled; the metric itself stays infinite."""
@@ -88,7 +91,6 @@ LAYOUT: dict[str, tuple[tuple[int, ...], str]] = {
 `depth_bins` counts all ground truth, the others the scored pixels; the rows of `cell_...` are the
 cells of `GRID`, those of `joint_bins` errors and its columns ratios.
 """
-LEVEL_WIDTHS = {law: DISTRIBUTIONS[law].half_widths(INTERVAL_LEVELS) for law in LAWS}
 
 
 def frame_sums(pixels: FramePixels, metrics: Mapping[str, Any] | None) -> dict[str, NDArray]:
