@@ -16,9 +16,14 @@ import numpy as np
 
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.metrics.arrays import Floats, Integers, clipped
+from uncertainty_depth.metrics.arrays import (
+    Floats,
+    Integers,
+    clipped,
+    interval_edges,
+    interval_index,
+)
 from uncertainty_depth.metrics.bins import Bins
-from uncertainty_depth.metrics.intervals import interval_edges, interval_index
 
 CELLS = 116_000
 """Cells of each of the two tables of counts."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from uncertainty_depth.metrics import checks
-from uncertainty_depth.metrics.arrays import Floats, Integers
+from uncertainty_depth.metrics.arrays import Floats, Integers, interval_edges, interval_index
 from uncertainty_depth.metrics.merci import n_merci, order_number, smallest_errors
 
 ENOUGH_PIXELS = 100
@@ -107,21 +107,3 @@ def by_depth(
     return DepthIntervals(
         interval_edges(0, number, interval), pixels, mae, mae_kept, merci, enough
     )
-
-
-def interval_index(ground_truth: Floats, interval: float) -> Integers:
-    """Return the index of each pixel's interval."""
-    return (ground_truth / interval).astype(np.int64)
-
-
-def interval_edges(first: int, number: int, interval: float) -> Floats:
-    """Return the minimum depth that `interval_index` puts into each interval, (number + 1,).
-
-    That is `k w` up to its rounding.
-    """
-    numbers = np.arange(first, first + number + 1)
-    edges: Floats = numbers * np.float64(interval)
-    edges = np.where(np.floor(edges / interval) < numbers, np.nextafter(edges, np.inf), edges)
-    while (lower := (edges > 0) & (np.floor(np.nextafter(edges, 0) / interval) >= numbers)).any():
-        edges = np.where(lower, np.nextafter(edges, 0), edges)
-    return edges
