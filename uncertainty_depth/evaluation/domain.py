@@ -11,7 +11,7 @@ from uncertainty_depth.data.source import PERHAPS
 from uncertainty_depth.evaluation.estimates import Estimates
 from uncertainty_depth.evaluation.frame_statistics import CameraRange, Unfamiliarity
 from uncertainty_depth.evaluation.judgement import GREEN, GREY, RED, Check
-from uncertainty_depth.evaluation.model_facts import fitted_to_of, limits_of, training_camera_of
+from uncertainty_depth.evaluation.model_facts import limits_of, part_of
 from uncertainty_depth.evaluation.summary import unfamiliarity_text
 
 OUTSIDE_TOLERANCE = 0.01  # fraction of the ground truth that a depth range may leave out
@@ -35,7 +35,7 @@ def checks(
     trained_on: Sequence[str] | None,
 ) -> list[Check]:
     """Return all checks of the domain, grey where model or data lack the information."""
-    training_camera = training_camera_of(model)
+    training_camera = part_of(part_of(model, "training"), "camera")
     results = [unfamiliarity_check(unfamiliarity)] if unfamiliarity.frames else []
     results.append(_depth_range_check(estimates, _depth_range(model, cameras)))
     for name, label in CAMERA_NAMES.items():
@@ -50,7 +50,7 @@ def calibration_notes(
     estimates: Estimates, cameras: CameraRange, model: Mapping[str, Any]
 ) -> list[str]:
     """Return a sentence for each way in which the data are unlike those calibrated on."""
-    fitted = fitted_to_of(model)
+    fitted = part_of(model, "fitted_to")
     sources = fitted.get("sources")
     names = [str(name) for name in sources] if isinstance(sources, (list, tuple)) else ["unknown"]
     origin = (
@@ -66,10 +66,10 @@ def calibration_notes(
             f"{outside:.0%} of the ground truth lies outside {depths[0]:.3g} to "
             f"{depths[1]:.3g} m, the depths of {origin}"
         )
-    camera = fitted.get("camera")
+    camera = part_of(fitted, "camera")
     for name, label in CAMERA_NAMES.items():
         here = getattr(cameras, name)
-        trained = limits_of(camera.get(name)) if isinstance(camera, Mapping) else None
+        trained = limits_of(camera.get(name))
         if here and trained and _camera_factor(here, trained) > CALIBRATED_CAMERA_FACTOR:
             notes.append(f"{label} is {_span(here)}, and {_span(trained)} in {origin}")
     return notes

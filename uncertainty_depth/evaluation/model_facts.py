@@ -18,22 +18,10 @@ def law_of(model: Mapping[str, Any]) -> str:
     return "laplace" if model.get("head") == "laplace" else "gaussian"
 
 
-def training_of(model: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the description of the training; empty if there is none."""
-    training = model.get("training")
-    return training if isinstance(training, Mapping) else {}
-
-
-def training_camera_of(model: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the description of the training's cameras; empty if there is none."""
-    camera = training_of(model).get("camera")
-    return camera if isinstance(camera, Mapping) else {}
-
-
-def fitted_to_of(model: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what the calibration in use was fitted to; empty without a calibration."""
-    fitted = model.get("fitted_to")
-    return fitted if isinstance(fitted, Mapping) else {}
+def part_of(description: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return the named part of a description, e.g. "training"; empty if there is none."""
+    part = description.get(name)
+    return part if isinstance(part, Mapping) else {}
 
 
 def limits_of(value: Any) -> tuple[float, float] | None:
@@ -50,7 +38,7 @@ def limits_of(value: Any) -> tuple[float, float] | None:
 def median_depth_of(model: Mapping[str, Any]) -> NDArray[np.float64] | None:
     """Return the median depth of the training per cell of `GRID`, metres, NaN for null."""
     try:
-        grid = np.array(training_of(model).get("median_depth_m"), dtype=np.float64)
+        grid = np.array(part_of(model, "training").get("median_depth_m"), dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         return None
     return grid if grid.shape == GRID else None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from uncertainty_depth.evaluation.html import base64_text, render_template
-from uncertainty_depth.evaluation.model_facts import law_of, limits_of, training_of
+from uncertainty_depth.evaluation.model_facts import law_of, limits_of, part_of
 from uncertainty_depth.evaluation.summary import (
     BASELINE_LABELS,
     compared,
@@ -103,7 +103,7 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
 def _settings(summary: Mapping[str, Any]) -> dict[str, Any]:
     """Return all options of the run, without the training's median depth: hundreds of numbers."""
     settings = {key: summary[key] for key in ("source", "config", "model", "versions")}
-    training = dict(training_of(summary["model"]))
+    training = dict(part_of(summary["model"], "training"))
     training.pop("median_depth_m", None)
     settings["model"] = {**summary["model"], "training": training}
     return settings
@@ -119,7 +119,7 @@ def facts(summary: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
         pixels += f", {summary['scored_fraction']:.1%} of the ground truth"
     rows = [
         ("model", _model_text(model)),
-        ("trained on", str(training_of(model).get("source") or "unknown")),
+        ("trained on", str(part_of(model, "training").get("source") or "unknown")),
         ("depth range", "{:g} to {:g} m".format(*depth_range) if depth_range else "unknown"),
         ("camera", _camera_text(summary["camera"])),
         ("unfamiliarity", unfamiliarity_text(summary["unfamiliarity"])),

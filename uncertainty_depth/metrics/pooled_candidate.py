@@ -63,8 +63,9 @@ class PooledCandidate:
     def _withdrawn(self, alpha: float) -> float:
         errors = self.errors
         remaining = order_number(alpha, errors.pixels)
+        kept = np.array([remaining])
         number = np.array([order_number(alpha, remaining)])
-        limit = float(errors.order_statistics(np.array([remaining]))[0])
+        limit = one_value(errors.order_statistics(kept))
         above = withdrawn_counts(
             self.joint, self.sigma_limits, JOINT_ERROR.edges, errors.pixels - remaining, limit,
             RATIO[self.name].edges,
@@ -72,12 +73,11 @@ class PooledCandidate:
         counts = self.tables["ratio.count"]
         remaining_counts = np.maximum.accumulate(np.maximum(np.cumsum(counts) - above, 0.0))
         factor = self.ratios(number, np.diff(remaining_counts, prepend=0.0))
-        mean_sigma = one_value(self._sigma_of_smallest_errors(np.array([remaining]))) / remaining
-        mae = one_value(errors.first_sums("error.absolute", np.array([remaining]))) / remaining
+        sigma_sum = first_bin_sums(errors.coarse_counts, self.tables["error.sigma"], kept)
+        error_sum = first_bin_sums(errors.coarse_counts, errors.tables["error.absolute"], kept)
+        mean_sigma = one_value(sigma_sum) / remaining
+        mae = one_value(error_sum) / remaining
         return float(normalised(factor, mean_sigma, mae, errors.order_statistics(number))[0])
-
-    def _sigma_of_smallest_errors(self, numbers: Integers) -> Floats:
-        return first_bin_sums(self.errors.coarse_counts, self.tables["error.sigma"], numbers)
 
     def trimmed(self, alphas: Floats) -> Floats:
         """Return n-MeRCI without the pixels with the largest error / sigma, at each alpha."""

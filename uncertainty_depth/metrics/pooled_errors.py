@@ -47,10 +47,6 @@ class PooledErrors:
         """Pixels in the bins of `ERROR_SUMS`."""
         return ERROR.coarse_counts(self.tables["error.count"], ERROR_SUMS)
 
-    def first_sums(self, table: str, numbers: Integers) -> Floats:
-        """Return sums of a table in the bins of `ERROR_SUMS` over the smallest errors."""
-        return first_bin_sums(self.coarse_counts, self.tables[table], numbers)
-
     @cached_property
     def oracles(self) -> Floats:
         """Raw pooled oracle curve of each statistic, (3, K)."""
