@@ -13,8 +13,9 @@ def test_every_ratio_is_to_the_plain_pass_of_its_round(monkeypatch):
     monkeypatch.setattr(engines, "CANDIDATES", (("torch", "fp32"), ("missing", "fp32")))
     rows = engines.run(2, network)
     assert rows[0].what == engines.PLAIN
-    assert rows[0][2:] == (1.0, 1.0, 1.0)
-    assert all(0 < row.minimum <= row.median <= row.maximum for row in rows)
+    assert rows[0].ratio == (1.0, 1.0, 1.0)
+    for row in rows:
+        assert 0 < row.ratio.minimum <= row.ratio.median <= row.ratio.maximum
     assert {row.what.partition(",")[0] for row in rows} == {"torch fp32"}
     assert engines.table(rows).count("\n") == len(rows) + 3
 
@@ -22,10 +23,9 @@ def test_every_ratio_is_to_the_plain_pass_of_its_round(monkeypatch):
 def test_a_frame_is_timed_beside_as_many_processes_as_cores(monkeypatch):
     monkeypatch.setattr(busy, "ENDLESS", "pass")
     rows = busy.run(2)
-    assert [row.load.rpartition(",")[0] for row in rows] == ["as it is"] * 2 + [
-        "every core busy"
-    ] * 2
-    assert all(0 < row.minimum <= row.median <= row.maximum for row in rows)
+    assert [row.load for row in rows] == ["as it is", "every core busy"]
+    for row in rows:
+        assert 0 < row.wall_ms.minimum <= row.wall_ms.median <= row.wall_ms.maximum
     assert "busy / as it is" in busy.table(rows)
 
 

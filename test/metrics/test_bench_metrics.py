@@ -25,8 +25,11 @@ def test_every_row_has_both_times():
     if importlib.util.find_spec("sklearn"):
         expected |= {"Brier score", "ECE, two classes"}
     assert expected <= {row.what for row in rows}
-    assert all(row.pixels == 3000 and row.ours_ms > 0 and row.peer_ms > 0 for row in rows)
-    assert bench.table(rows).count("\n") == len(rows) + 1
+    for row in rows:
+        assert row.pixels == 3000
+        assert row.ours_ms.minimum > 0
+        assert row.peer_ms.minimum > 0
+    assert bench.table(rows).count("\n") == len(rows) + 3
 
 
 def test_feeding_many_pixels_drifts_by_rounding_only():

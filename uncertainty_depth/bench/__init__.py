@@ -1,16 +1,32 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Benchmarks: ratios measured in one run.
 
-Sampling against its floor, the node against its network, reading bags, the metrics against their
-peers, and training.
+Each is imported when it is run: the command line reads their names and descriptions alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from uncertainty_depth.data.source import Source
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """What is measured.
+
+    Attributes:
+        title: heading of its tables.
+        description: one line for the command line's help.
+        run: returns its tables as Markdown; raises `RosMissingError` where it needs ROS 2.
+    """
+
+    title: str
+    description: str
+    run: Callable[[], str]
 
 
 def run_network() -> str:
@@ -26,7 +42,7 @@ def run_network() -> str:
         require_ros()
         from uncertainty_depth.ros.bench import node_bench
 
-        tables.append(node_bench.run())
+        tables.append(node_bench.table(node_bench.run()))
     except RosMissingError as error:
         tables.append(f"the node is not measured: {error}")
     return "\n\n".join(tables)
@@ -55,11 +71,18 @@ def run_training() -> str:
     return training.table(training.run())
 
 
-def run_metrics(is_busy: bool = False) -> str:
-    """Time the metrics against their peers, or a frame of them while every core is busy."""
-    from uncertainty_depth.bench import busy, metrics
+def run_metrics() -> str:
+    """Time the metrics against their peers."""
+    from uncertainty_depth.bench import metrics
 
-    return busy.table(busy.run()) if is_busy else metrics.table(metrics.run())
+    return metrics.table(metrics.run())
+
+
+def run_busy() -> str:
+    """Time the metrics of a frame, alone and while every core is busy."""
+    from uncertainty_depth.bench import busy
+
+    return busy.table(busy.run())
 
 
 def run_startup() -> str:
@@ -129,3 +152,58 @@ def run_services() -> str:
     from uncertainty_depth.ros.bench import services
 
     return services.table(services.run())
+
+
+BENCHMARKS = {
+    "network": Benchmark(
+        "Sampling, and the node",
+        "measure sampling against its floor, and the node against its network (the default)",
+        run_network,
+    ),
+    "engines": Benchmark(
+        "Engines",
+        "measure the installed engines: eight samples against one pass of torch",
+        run_engines,
+    ),
+    "budget": Benchmark(
+        "A budget beside a busy process",
+        "measure frame_budget_ms beside a busy process: frames over it, and quality",
+        run_budget,
+    ),
+    "cameras": Benchmark(
+        "Several cameras",
+        "measure a batch of several cameras' images against one by one, and the memory of one "
+        "node for all against one each",
+        run_cameras,
+    ),
+    "metrics": Benchmark(
+        "Metrics and their peers",
+        "measure the metrics against those of other libraries",
+        run_metrics,
+    ),
+    "busy": Benchmark(
+        "Scoring a frame while every core is busy",
+        "time the metrics of a frame of 20,000 pixels, alone and while every core is busy",
+        run_busy,
+    ),
+    "startup": Benchmark(
+        "Start-up",
+        "measure what each command takes until it looks at its input",
+        run_startup,
+    ),
+    "training": Benchmark(
+        "Training several networks at once",
+        "measure training: networks of an ensemble in parallel and in sequence",
+        run_training,
+    ),
+    "delivery": Benchmark(
+        "Delivery of images",
+        "images delivered between two ROS processes, by transport",
+        run_delivery,
+    ),
+    "services": Benchmark(
+        "Services beside a camera",
+        "how soon the depth node answers services beside a camera at 200 Hz",
+        run_services,
+    ),
+}

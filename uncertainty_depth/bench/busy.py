@@ -15,9 +15,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
-import numpy as np
-
 from uncertainty_depth.bench.metrics import draw
+from uncertainty_depth.bench.rounds import Spread, load, markdown
 from uncertainty_depth.metrics import OnlineMetrics
 
 PIXELS = 20_000
@@ -26,12 +25,11 @@ ENDLESS = "while True: pass"
 
 
 class Times(NamedTuple):
-    """Milliseconds for a frame: minimum, median and maximum over the repetitions."""
+    """Milliseconds for a frame, wall and CPU time."""
 
     load: str
-    minimum: float
-    median: float
-    maximum: float
+    wall_ms: Spread
+    cpu_ms: Spread
 
 
 def run(repetitions: int = REPETITIONS) -> list[Times]:
@@ -41,9 +39,9 @@ def run(repetitions: int = REPETITIONS) -> list[Times]:
     for frame in frames:
         metrics.update(*frame)
     rows = []
-    for load in ("as it is", "every core busy"):
+    for state in ("as it is", "every core busy"):
         with ExitStack() as stack:
-            if load == "every core busy":
+            if state == "every core busy":
                 stack.enter_context(busy_cores())
             wall_ms = []
             cpu_ms = []
@@ -53,17 +51,16 @@ def run(repetitions: int = REPETITIONS) -> list[Times]:
                 metrics.update(*frames[number % len(frames)])
                 cpu_ms.append(1e3 * (time.process_time() - cpu))
                 wall_ms.append(1e3 * (time.perf_counter() - wall))
-        rows += [_times(f"{load}, wall", wall_ms), _times(f"{load}, CPU", cpu_ms)]
+        rows.append(Times(state, Spread.of(wall_ms), Spread.of(cpu_ms)))
     return rows
 
 
 def table(rows: list[Times]) -> str:
     """Return the rows as a Markdown table, and the ratio of the medians of the wall times."""
-    lines = ["| 20,000 pixels | min ms | median ms | max ms |", "| --- | ---: | ---: | ---: |"]
-    lines += [f"| {row.load} | {row[1]:.1f} | {row[2]:.1f} | {row[3]:.1f} |" for row in rows]
-    ratio = rows[2].median / rows[0].median
-    load = os.getloadavg()[0]
-    return "\n".join([*lines, "", f"busy / as it is: {ratio:.2f}; load average {load:.1f}"])
+    alone, busy = rows
+    ratio = busy.wall_ms.median / alone.wall_ms.median
+    times = markdown(("20,000 pixels", "wall ms", "CPU ms"), rows)
+    return f"{times}\n\nbusy / as it is: {ratio:.2f}; {load()}"
 
 
 @contextmanager
@@ -77,7 +74,3 @@ def busy_cores() -> Iterator[None]:
         for process in processes:
             process.kill()
             process.wait()
-
-
-def _times(load: str, milliseconds: list[float]) -> Times:
-    return Times(load, min(milliseconds), float(np.median(milliseconds)), max(milliseconds))

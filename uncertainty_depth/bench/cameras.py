@@ -7,18 +7,17 @@ caches and clock hits both alike.
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from tqdm import trange
 
+from uncertainty_depth.bench.rounds import Calls, Spread, alternate, load, markdown
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder.writing import create, set_members, write_member
@@ -40,15 +39,15 @@ class Row(NamedTuple):
         model: what was run.
         method: with its samples.
         cameras: number of images.
-        one_by_one_ms: CPU time, median.
-        ratio: of the batch to one by one: min, median and max over the rounds.
+        one_by_one_ms: CPU time.
+        ratio: of the batch to one by one.
     """
 
     model: str
     method: str
     cameras: int
-    one_by_one_ms: float
-    ratio: tuple[float, float, float]
+    one_by_one_ms: Spread
+    ratio: Spread
 
 
 def run(repetitions: int = 5, network: NetworkConfig = RESNET) -> list[Row]:
@@ -62,25 +61,23 @@ def run(repetitions: int = 5, network: NetworkConfig = RESNET) -> list[Row]:
                 predictor = Predictor(path, config)
                 label = f"{method}, M = {samples}"
                 for cameras in CAMERAS:
-                    durations = _compare(predictor, cameras, repetitions, f"{name} {label}")
-                    rows.append(_row(name, label, cameras, *durations))
+                    seconds = alternate(
+                        _ways(predictor, cameras),
+                        repetitions,
+                        time.process_time,
+                        description=f"{name} {label}, {cameras} cameras",
+                    )
+                    ratio = Spread.of(seconds["batch"] / seconds["one by one"])
+                    one_by_one_ms = Spread.of(1e3 * seconds["one by one"])
+                    rows.append(Row(name, label, cameras, one_by_one_ms, ratio))
     return rows
 
 
 def table(rows: list[Row]) -> str:
     """Return the rows as a Markdown table."""
-    lines = [
-        "| model | method | cameras | one by one, CPU ms | batch / one by one | min | max |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for row in rows:
-        low, median, high = row.ratio
-        lines.append(
-            f"| {row.model} | {row.method} | {row.cameras} | {row.one_by_one_ms:.1f} | "
-            f"{median:.2f} | {low:.2f} | {high:.2f} |"
-        )
-    threads = torch.get_num_threads()
-    return "\n".join([*lines, "", f"{threads} threads; load average {os.getloadavg()[0]:.1f}"])
+    head = ("model", "method", "cameras", "one by one, CPU ms", "batch / one by one")
+    note = f"{torch.get_num_threads()} threads; {load()}"
+    return f"{markdown(head, rows, text_columns=2)}\n\n{note}"
 
 
 @contextmanager
@@ -94,29 +91,12 @@ def _untrained(config: NetworkConfig) -> Iterator[Path]:
         yield folder
 
 
-def _compare(
-    predictor: Predictor, cameras: int, repetitions: int, name: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the CPU seconds of each round: one by one, and as a batch."""
+def _ways(predictor: Predictor, cameras: int) -> Calls:
     rng = np.random.default_rng(0)
     observations = [
         Observation(rng.integers(0, 256, (*SIZE, 3), np.uint8), stamp) for stamp in range(cameras)
     ]
-    ways: list[Callable[[], object]] = [
-        lambda: [predictor.predict_batch([one]) for one in observations],
-        lambda: predictor.predict_batch(observations),
-    ]
-    seconds: list[list[float]] = [[], []]
-    for repetition in trange(repetitions + 1, desc=f"{name}, {cameras} cameras", unit="round"):
-        for durations, way in zip(seconds, ways, strict=True):
-            start = time.process_time()
-            way()
-            if repetition:  # the first one compiles
-                durations.append(time.process_time() - start)
-    return np.array(seconds[0]), np.array(seconds[1])
-
-
-def _row(model: str, method: str, cameras: int, one_by_one: np.ndarray, batch: np.ndarray) -> Row:
-    ratios = batch / one_by_one
-    spread = (float(ratios.min()), float(np.median(ratios)), float(ratios.max()))
-    return Row(model, method, cameras, 1e3 * float(np.median(one_by_one)), spread)
+    return {
+        "one by one": lambda: [predictor.predict_batch([one]) for one in observations],
+        "batch": lambda: predictor.predict_batch(observations),
+    }

@@ -10,16 +10,14 @@ drawing noise and without accumulating.
 from __future__ import annotations
 
 import copy
-import os
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
-import numpy as np
 import torch
-from tqdm import trange
 
 from uncertainty_depth.bench.network import NETWORK, STAMP_NS
+from uncertainty_depth.bench.rounds import Seconds, Spread, alternate, load, markdown
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.engines.engine_network import EngineNetwork
 from uncertainty_depth.engines.runtimes import Compiled, is_installed, make_engine
@@ -45,13 +43,11 @@ Runs = dict[str, Callable[[], object]]
 
 
 class Row(NamedTuple):
-    """CPU milliseconds, and their ratio to the plain pass: minimum, median, maximum."""
+    """CPU milliseconds, and their ratio to the plain pass of the same round."""
 
     what: str
-    milliseconds: float
-    minimum: float
-    median: float
-    maximum: float
+    milliseconds: Spread
+    ratio: Spread
 
 
 def run(repetitions: int = 9, network: NetworkConfig = NETWORK) -> list[Row]:
@@ -62,19 +58,16 @@ def run(repetitions: int = 9, network: NetworkConfig = NETWORK) -> list[Row]:
         torch.manual_seed(0)
         model = make_network(network).eval()
         with torch.inference_mode():
-            return _rows(_alternate(_all_runs(model), repetitions))
+            runs = _all_runs(model)
+            return _rows(alternate(runs, repetitions, time.process_time, description="engines"))
     finally:
         torch.set_num_threads(threads)
 
 
 def table(rows: list[Row]) -> str:
     """Return the rows as a Markdown table."""
-    lines = ["| what | CPU ms | min | median | max |", "| --- | ---: | ---: | ---: | ---: |"]
-    for row in rows:
-        ratios = f"{row.minimum:.2f} | {row.median:.2f} | {row.maximum:.2f}"
-        lines.append(f"| {row.what} | {row.milliseconds:.1f} | {ratios} |")
-    load = f"load average {os.getloadavg()[0]:.1f}"
-    return "\n".join([*lines, "", f"ratios to {PLAIN}, of the same round; {load}"])
+    note = f"ratios to {PLAIN}, of the same round; {load()}"
+    return f"{markdown(('what', 'CPU ms', 'ratio'), rows)}\n\n{note}"
 
 
 def _all_runs(model: DepthNetwork) -> Runs:
@@ -155,22 +148,9 @@ class _Fixed:
         return applied
 
 
-def _alternate(runs: Runs, repetitions: int) -> dict[str, np.ndarray]:
-    """Return the CPU seconds of each run in each round, after one that is not counted."""
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
-    for repetition in trange(repetitions + 1, desc="engines", unit="round"):
-        for name, call in runs.items():
-            start = time.process_time()
-            call()
-            if repetition:
-                seconds[name].append(time.process_time() - start)
-    return {name: np.array(values) for name, values in seconds.items()}
-
-
-def _rows(seconds: dict[str, np.ndarray]) -> list[Row]:
+def _rows(seconds: Seconds) -> list[Row]:
     rows = []
     for name, durations in seconds.items():
-        ratio = durations / seconds[PLAIN]
-        milliseconds = 1e3 * float(np.median(durations))
-        rows.append(Row(name, milliseconds, ratio.min(), float(np.median(ratio)), ratio.max()))
+        ratio = Spread.of(durations / seconds[PLAIN])
+        rows.append(Row(name, Spread.of(1e3 * durations), ratio))
     return rows

@@ -1,10 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Speed of the metrics against their peers, and a billion pixels at constant memory.
 
-Each row times one of our functions and a peer on the same pixels by turns, on one core, and keeps
-the shortest CPU time of each. Peers are test extras; rows of those that are not installed are left
-out. The peers take all pixels at once; the accumulator takes them as they come, in frames of at
-most 320x240.
+Each row times one of our functions and a peer on the same pixels by turns, on one core, in CPU
+time. Peers are test extras; rows of those that are not installed are left out. The peers take all
+pixels at once; the accumulator takes them as they come, in frames of at most 320x240.
 
 `python -m uncertainty_depth.bench.metrics [--pixels N ...] [--billion [N]]`
 """
@@ -14,13 +13,14 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from tqdm import tqdm
 
 from uncertainty_depth.bench.metric_peers import TOGETHER, Case, Pixels, cases
+from uncertainty_depth.bench.rounds import Spread, alternate, load, markdown
 from uncertainty_depth.metrics import OnlineMetrics
 
 SIZES = (20_000, 1_000_000, 10_000_000)
@@ -28,18 +28,14 @@ FRAME = 320 * 240
 
 
 class Row(NamedTuple):
-    """One of our functions and its peer: CPU milliseconds, and how many times faster ours is."""
+    """One of our functions and its peer: CPU milliseconds, and the peer's over ours."""
 
     pixels: int
     what: str
-    ours_ms: float
+    ours_ms: Spread
     peer: str
-    peer_ms: float
-
-    @property
-    def ratio(self) -> float:
-        """Peer's time over ours."""
-        return self.peer_ms / self.ours_ms
+    peer_ms: Spread
+    ratio: Spread
 
 
 def draw(number: int, seed: int) -> Pixels:
@@ -57,46 +53,41 @@ def run(sizes: tuple[int, ...] = SIZES) -> list[Row]:
     torch.set_num_threads(1)
     rows = []
     for pixels in tqdm(sizes, desc="metrics", unit="size"):
-        singles = [_row(pixels, case) for case in cases(draw(pixels, seed=0))]
-        together = sum(row.peer_ms for row in singles if row.peer in TOGETHER)
-        rows += [
-            *singles,
-            Row(
-                pixels,
-                "all online metrics",
-                _online(pixels),
-                "the peers marked * together",
-                together,
-            ),
-        ]
+        singles = list(cases(draw(pixels, seed=0)))
+        peers = [case.theirs for case in singles if case.peer in TOGETHER]
+        together = Case(
+            "all online metrics",
+            _online(pixels),
+            "the peers marked * together",
+            lambda peers=peers: [peer() for peer in peers],  # type: ignore[misc]
+        )
+        rows += [_row(pixels, case) for case in (*singles, together)]
     return rows
 
 
 def table(rows: list[Row]) -> str:
     """Return the rows as a Markdown table."""
-    lines = [
-        "| pixels | ours | ms | peer | ms | ratio |",
-        "| ---: | --- | ---: | --- | ---: | ---: |",
+    head = ("ours", "peer", "pixels", "ours, CPU ms", "peer, CPU ms", "peer / ours")
+    cells = [
+        (row.what, row.peer, f"{row.pixels:,}", row.ours_ms, row.peer_ms, row.ratio)
+        for row in rows
     ]
-    for row in rows:
-        ours = f"{row.what} | {row.ours_ms:.4g}"
-        peer = f"{row.peer} | {row.peer_ms:.4g}"
-        lines.append(f"| {row.pixels:,} | {ours} | {peer} | {row.ratio:.3g} |")
-    return "\n".join(lines)
+    return f"{markdown(head, cells, text_columns=2)}\n\n{load()}"
 
 
 def _row(pixels: int, case: Case) -> Row:
-    repetitions = max(1, min(30, 3_000_000 // pixels))
-    ours_ms = []
-    theirs_ms = []
-    for _ in range(repetitions):
-        ours_ms.append(_milliseconds(case.ours))
-        theirs_ms.append(_milliseconds(case.theirs))
-    return Row(pixels, case.what, min(ours_ms), case.peer, min(theirs_ms))
+    rounds = max(2, min(30, 3_000_000 // pixels))
+    calls = {"ours": case.ours, "theirs": case.theirs}
+    description = f"{case.what}, {pixels:,} pixels"
+    seconds = alternate(calls, rounds, time.process_time, description=description)
+    ours = seconds["ours"]
+    theirs = seconds["theirs"]
+    ratio = Spread.of(theirs / ours)
+    return Row(pixels, case.what, Spread.of(1e3 * ours), case.peer, Spread.of(1e3 * theirs), ratio)
 
 
-def _online(pixels: int) -> float:
-    """Accumulate all pixels frame by frame, the per-image metrics included."""
+def _online(pixels: int) -> Callable[[], None]:
+    """Return a call that accumulates all pixels frame by frame, per-image metrics included."""
     whole = draw(pixels, seed=0)
     frames = []
     for start in range(0, pixels, FRAME):
@@ -107,14 +98,7 @@ def _online(pixels: int) -> float:
         for frame in frames:
             metrics.update(*frame)
 
-    rounds = max(2, min(300, 6_000_000 // pixels))
-    return min(_milliseconds(update_all) for _ in range(rounds))
-
-
-def _milliseconds(call: Callable[[], Any]) -> float:
-    start = time.process_time()
-    call()
-    return 1e3 * (time.process_time() - start)
+    return update_all
 
 
 def main() -> None:

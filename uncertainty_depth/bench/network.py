@@ -11,14 +11,13 @@ accumulating. All runs alternate, so that other load on the machine hits all of 
 from __future__ import annotations
 
 import copy
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
-import numpy as np
 import torch
-from tqdm import trange
 
+from uncertainty_depth.bench.rounds import Seconds, Spread, alternate, load, markdown
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.inference.deployment import choose_device, prepare
 from uncertainty_depth.network.architectures import make_network
@@ -30,14 +29,14 @@ NETWORK = NetworkConfig(backbone="resnet18", head="laplace", input_size=(320, 24
 
 
 class Row(NamedTuple):
-    """Medians over the repetitions of one method; of the ratios, of each repetition's own."""
+    """One method: milliseconds a frame, and its ratios to the naive way and to the floor."""
 
     method: str
-    milliseconds: float
-    naive_ms: float
-    floor_ms: float
-    of_naive: float
-    of_floor: float
+    milliseconds: Spread
+    naive_ms: Spread
+    floor_ms: Spread
+    of_naive: Spread
+    of_floor: Spread
 
 
 def run(
@@ -57,28 +56,16 @@ def run(
     width, height = network.input_size
     image = torch.rand(1, 3, height, width, device=device)
     with torch.inference_mode():
-        seconds = _alternate(
-            {**_mc_dropout(model, image, config), **_multi_epochs(model, image, config)},
-            repetitions,
-            device,
-        )
+        calls = {**_mc_dropout(model, image, config), **_multi_epochs(model, image, config)}
+        finished = {name: partial(_finish, call, device) for name, call in calls.items()}
+        seconds = alternate(finished, repetitions, description="network")
     return [_row(method, seconds) for method in ("mc_dropout", "multi_epochs")]
 
 
 def table(rows: list[Row]) -> str:
-    """Return the rows as aligned text."""
-    head = "{:14}{:>10}{:>10}{:>10}{:>10}{:>10}".format(
-        "method", "ms/frame", "naive ms", "floor ms", "of naive", "of floor"
-    )
-    return "\n".join(
-        [
-            head,
-            *(
-                f"{r.method:14}{r[1]:10.1f}{r[2]:10.1f}{r[3]:10.1f}{r[4]:10.2f}{r[5]:10.2f}"
-                for r in rows
-            ),
-        ]
-    )
+    """Return the rows as a Markdown table."""
+    head = ("method", "ms per frame", "naive ms", "floor ms", "of naive", "of floor")
+    return markdown(head, rows) + f"\n\n{load()}"
 
 
 Runs = dict[str, Callable[[], object]]
@@ -123,38 +110,21 @@ def _stacked(depths: list[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
     return samples.mean(0), samples.var(0, correction=0)
 
 
-def _alternate(runs: Runs, repetitions: int, device: torch.device) -> Mapping[str, np.ndarray]:
-    """Return the seconds of each run in each repetition, after one that is not counted."""
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
-    for repetition in trange(repetitions + 1, desc="network", unit="round"):
-        for name, call in runs.items():
-            measured = _timed(call, device)
-            if repetition:
-                seconds[name].append(measured)
-    return {name: np.array(values) for name, values in seconds.items()}
-
-
-def _timed(call: Callable[[], object], device: torch.device) -> float:
-    start = time.perf_counter()
+def _finish(call: Callable[[], object], device: torch.device) -> None:
     call()
     if device.type == "cuda":
         torch.cuda.synchronize()
-    return time.perf_counter() - start
 
 
-def _row(method: str, seconds: Mapping[str, np.ndarray]) -> Row:
+def _row(method: str, seconds: Seconds) -> Row:
     measured = seconds[method]
     naive = seconds[f"{method} naive"]
     floor = seconds[f"{method} shared"] + seconds[f"{method} rest"]
     return Row(
         method,
-        milliseconds=1e3 * float(np.median(measured)),
-        naive_ms=1e3 * float(np.median(naive)),
-        floor_ms=1e3 * float(np.median(floor)),
-        of_naive=float(np.median(measured / naive)),
-        of_floor=float(np.median(measured / floor)),
+        milliseconds=Spread.of(1e3 * measured),
+        naive_ms=Spread.of(1e3 * naive),
+        floor_ms=Spread.of(1e3 * floor),
+        of_naive=Spread.of(measured / naive),
+        of_floor=Spread.of(measured / floor),
     )
-
-
-if __name__ == "__main__":
-    print(table(run()))

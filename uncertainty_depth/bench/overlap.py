@@ -7,14 +7,12 @@ The floor is the slowest part alone: nothing that keeps the order can be faster.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from uncertainty_depth.bench.rounds import Spread, load, markdown
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.evaluation.evaluate import DepthPredictor, evaluate
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
@@ -92,20 +90,15 @@ def _seconds(call: Callable[[], object]) -> float:
 
 def table(name: str, rounds: list[Round]) -> str:
     """Return times and ratios of the rounds as Markdown."""
-    seconds = {part: list(map(attrgetter(part), rounds)) for part in _PARTS}
-    ratios = {
-        "overlapped / in sequence": [one.overlapped / one.in_sequence for one in rounds],
-        "floor: slowest part / in sequence": [
-            one.slowest_part / one.in_sequence for one in rounds
-        ],
-    }
-    rows = {f"{part.replace('_', ' ')}, s": values for part, values in seconds.items()} | ratios
-    lines = [f"| evaluate {name} | min | median | max |", "| --- | ---: | ---: | ---: |"]
-    for row, values in rows.items():
-        lines.append(
-            f"| {row} | {min(values):.2f} | {np.median(values):.2f} | {max(values):.2f} |"
-        )
-    return "\n".join([*lines, "", f"load average {os.getloadavg()[0]:.1f}"])
+    rows = [(f"{part.replace('_', ' ')}, s", _spread(rounds, attrgetter(part))) for part in _PARTS]
+    ratio = _spread(rounds, lambda one: one.overlapped / one.in_sequence)
+    floor = _spread(rounds, lambda one: one.slowest_part / one.in_sequence)
+    rows += [("overlapped / in sequence", ratio), ("floor: slowest part / in sequence", floor)]
+    return markdown((f"evaluate {name}", "median (min to max)"), rows) + f"\n\n{load()}"
+
+
+def _spread(rounds: list[Round], value: Callable[[Round], float]) -> Spread:
+    return Spread.of([value(one) for one in rounds])
 
 
 _PARTS = ("reading", "predicting", "scoring", "in_sequence", "overlapped")

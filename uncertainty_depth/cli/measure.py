@@ -4,41 +4,48 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
+from uncertainty_depth.bench import BENCHMARKS, Benchmark
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.experiments.registry import EXPERIMENTS
+from uncertainty_depth.ros.requirements import RosMissingError
 from uncertainty_depth.shipped_model import model_path
-
-if TYPE_CHECKING:
-    pass
 
 
 def bench(arguments: argparse.Namespace) -> None:
-    """Measure speed: network and node, or what an option names; and reading of sources."""
-    from uncertainty_depth import bench as benchmarks
+    """Measure speed: network and node, or what options name; and reading of sources."""
+    from uncertainty_depth.bench import run_overlap, run_reading
     from uncertainty_depth.data.source import open_source
 
-    runs = {
-        "training": benchmarks.run_training,
-        "delivery": benchmarks.run_delivery,
-        "services": benchmarks.run_services,
-        "budget": benchmarks.run_budget,
-        "cameras": benchmarks.run_cameras,
-        "engines": benchmarks.run_engines,
-        "startup": benchmarks.run_startup,
-    }
     sources = [open_source(source, SourceConfig()) for source in arguments.source]
-    benchmark_runs = [run for name, run in runs.items() if getattr(arguments, name)]
-    if arguments.metrics:
-        print(benchmarks.run_metrics(arguments.busy))
-    elif not (benchmark_runs or arguments.overlap):
-        benchmark_runs = [benchmarks.run_network]
-    for run in benchmark_runs:
-        print(run())
-    run_source = benchmarks.run_overlap if arguments.overlap else benchmarks.run_reading
+    for name in _benchmarks(arguments):
+        benchmark = BENCHMARKS[name]
+        print(f"## {benchmark.title}\n\n{_tables(benchmark, arguments.all)}\n", flush=True)
     for source in sources:
-        print("\n" + run_source(source))
+        if arguments.all or not arguments.overlap:
+            print(run_reading(source) + "\n")
+        if arguments.all or arguments.overlap:
+            print(run_overlap(source) + "\n")
+
+
+def _benchmarks(arguments: argparse.Namespace) -> list[str]:
+    """Return the names of the benchmarks that the options ask for."""
+    if arguments.all:
+        return list(BENCHMARKS)
+    names = [name for name in BENCHMARKS if getattr(arguments, name)]
+    if arguments.busy and arguments.metrics:
+        names.remove("metrics")  # --metrics --busy is the frame alone
+    return names or ([] if arguments.overlap else ["network"])
+
+
+def _tables(benchmark: Benchmark, is_optional: bool) -> str:
+    """Return a benchmark's tables; one that needs ROS 2 may be left out where it is optional."""
+    try:
+        return benchmark.run()
+    except RosMissingError as error:
+        if not is_optional:
+            raise
+        return f"not measured: {error}"
 
 
 def experiment(arguments: argparse.Namespace) -> None:

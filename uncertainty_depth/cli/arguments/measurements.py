@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from uncertainty_depth.bench import BENCHMARKS
 from uncertainty_depth.cli.arguments.signature import (
     Signature,
     argument,
@@ -17,57 +18,19 @@ SIGNATURES: dict[str, Signature] = {
     "bench": Signature(
         (),
         (
-            argument(
-                "--metrics",
-                action="store_true",
-                help="measure the metrics against those of other libraries",
+            *(
+                argument(f"--{name}", action="store_true", help=benchmark.description)
+                for name, benchmark in BENCHMARKS.items()
             ),
             argument(
-                "--busy",
+                "--all",
                 action="store_true",
-                help="with --metrics: time a frame of 20,000 pixels, alone and while every core "
-                "is busy",
-            ),
-            argument(
-                "--engines",
-                action="store_true",
-                help="measure the installed engines: eight samples against one pass of torch",
-            ),
-            argument(
-                "--startup",
-                action="store_true",
-                help="measure what each command takes until it looks at its input",
+                help="all of these, one after the other; half an hour or more",
             ),
             argument(
                 "--overlap",
                 action="store_true",
                 help="with --source: measure evaluate with its parts overlapped and in sequence",
-            ),
-            argument(
-                "--training",
-                action="store_true",
-                help="measure training: networks of an ensemble in parallel and in sequence",
-            ),
-            argument(
-                "--budget",
-                action="store_true",
-                help="measure frame_budget_ms beside a busy process: frames over it, and quality",
-            ),
-            argument(
-                "--cameras",
-                action="store_true",
-                help="measure a batch of several cameras' images against one by one, and the "
-                "memory of one node for all against one each",
-            ),
-            argument(
-                "--delivery",
-                action="store_true",
-                help="images delivered between two ROS processes, by transport, instead",
-            ),
-            argument(
-                "--services",
-                action="store_true",
-                help="how soon the depth node answers services beside a camera at 200 Hz, instead",
             ),
             argument(
                 "--source",

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import rclpy
@@ -15,8 +15,8 @@ from rclpy.context import Context
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import Header
-from tqdm import trange
 
+from uncertainty_depth.bench.rounds import Spread, alternate, load, markdown
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder.writing import create, set_members, write_member
@@ -29,17 +29,28 @@ CAMERA = (640, 480)
 RUNS = {"deterministic": 1, "mc_dropout": 8}
 
 
-def run(repetitions: int = 15) -> str:
-    """Return a table of ms per 640x480 rgb8 image: the whole callback, and its network passes."""
-    rows = [_measure(method, samples, repetitions) for method, samples in RUNS.items()]
-    head = (
-        f"{'node with':24}{'node ms':>10}{'network ms':>12}{'around it ms':>14}"
-        f"{'around / network':>18}"
-    )
-    return "\n".join([head, *rows])
+class Row(NamedTuple):
+    """Milliseconds for an image: the whole callback, its network passes, and what is between."""
+
+    node_with: str
+    node_ms: Spread
+    network_ms: Spread
+    around_ms: Spread
+    around_of_network: Spread
 
 
-def _measure(method: str, samples: int, repetitions: int) -> str:
+def run(repetitions: int = 15) -> list[Row]:
+    """Time 640x480 rgb8 images."""
+    return [_measure(method, samples, repetitions) for method, samples in RUNS.items()]
+
+
+def table(rows: list[Row]) -> str:
+    """Return the rows as a Markdown table."""
+    head = ("node with", "node ms", "network ms", "around it ms", "around / network")
+    return f"{markdown(head, rows)}\n\n{load()}"
+
+
+def _measure(method: str, samples: int, repetitions: int) -> Row:
     context = Context()
     rclpy.init(context=context)
     with tempfile.TemporaryDirectory() as folder:
@@ -58,19 +69,18 @@ def _measure(method: str, samples: int, repetitions: int) -> str:
             "node": predict,
             "network": _network_alone(Predictor(folder, node.config)),
         }
-        times_ms = _alternate(calls, repetitions, method)
+        seconds = alternate(calls, repetitions, warm_up=2, description=method)
         node.close()
     rclpy.shutdown(context=context)
-    return _row(f"{method}, {samples} sample{'s' * (samples > 1)}", times_ms)
-
-
-def _row(label: str, times_ms: Mapping[str, Sequence[float]]) -> str:
-    node_ms = float(np.median(times_ms["node"]))
-    network_ms = float(np.median(times_ms["network"]))
+    node_ms = 1e3 * seconds["node"]
+    network_ms = 1e3 * seconds["network"]
     around_ms = node_ms - network_ms
-    return (
-        f"{label:24}{node_ms:10.1f}{network_ms:12.1f}{around_ms:14.1f}"
-        f"{around_ms / network_ms:18.2f}"
+    return Row(
+        f"{method}, {samples} sample{'s' * (samples > 1)}",
+        Spread.of(node_ms),
+        Spread.of(network_ms),
+        Spread.of(around_ms),
+        Spread.of(around_ms / network_ms),
     )
 
 
@@ -98,17 +108,3 @@ def _parameters(folder: Path, method: str, samples: int) -> list[Parameter]:
 def _camera_image() -> Image:
     pixels = np.random.default_rng(0).integers(0, 256, (CAMERA[1], CAMERA[0], 3), np.uint8)
     return image_message(pixels, Header(frame_id="camera"))
-
-
-def _alternate(
-    calls: dict[str, Callable[[], object]], repetitions: int, name: str
-) -> dict[str, list[float]]:
-    """Return the ms of each call; the calls alternate so that other load affects all alike."""
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for repetition in trange(repetitions + 2, desc=name):
-        for key, call in calls.items():
-            start = time.perf_counter()
-            call()
-            if repetition >= 2:
-                times[key].append((time.perf_counter() - start) * 1e3)
-    return times
