@@ -108,8 +108,7 @@ def frame_sums(pixels: FramePixels, metrics: Mapping[str, Any] | None) -> dict[s
     error_bin = ERROR_BINS.index(pixels.error)
     ratio_bin = RATIO_BINS.index(pixels.ratio)
     coarse_error = ERROR_BINS.coarse(error_bin, 8)
-    joint_bin = coarse_error * COARSE_RATIOS.number + RATIO_BINS.coarse(ratio_bin, 4)
-    cell_bin = cells * CELL_BINS.number + CELL_BINS.index(truth)
+    coarse_ratio = RATIO_BINS.coarse(ratio_bin, 4)
     return {
         "scalars": _scalars(pixels, depth_ratio, metrics),
         "ause": _areas(metrics),
@@ -121,10 +120,10 @@ def frame_sums(pixels: FramePixels, metrics: Mapping[str, Any] | None) -> dict[s
         "depth_ratio_bins": ERROR_BINS.counts(depth_ratio),
         "cell_depth": np.bincount(cells, truth, CELLS),
         "cell_squared_depth": np.bincount(cells, truth * truth, CELLS),
-        "cell_bins": _table(cell_bin, LAYOUT["cell_bins"][0]),
+        "cell_bins": _counts(cells, CELL_BINS.index(truth), "cell_bins"),
         "sigma_by_error": np.bincount(coarse_error, pixels.sigma, COARSE_ERRORS.number),
         "error_by_error": np.bincount(coarse_error, pixels.error, COARSE_ERRORS.number),
-        "joint_bins": _table(joint_bin, LAYOUT["joint_bins"][0]),
+        "joint_bins": _counts(coarse_error, coarse_ratio, "joint_bins"),
     }
 
 
@@ -143,9 +142,10 @@ def _ratio_to_positive_depth(pixels: FramePixels) -> NDArray:
     return error_ratio(pixels.error[positive], pixels.depth[positive])
 
 
-def _table(index: NDArray, shape: tuple[int, ...]) -> NDArray:
-    """Return the histogram of flat indices into a table of a shape."""
-    return np.bincount(index, minlength=math.prod(shape)).reshape(shape)
+def _counts(rows: NDArray, columns: NDArray, name: str) -> NDArray:
+    """Return how many pixels fall into each row and column of a table of `LAYOUT`."""
+    shape = LAYOUT[name][0]
+    return np.bincount(rows * shape[1] + columns, minlength=math.prod(shape)).reshape(shape)
 
 
 def _scalars(pixels: FramePixels, depth_ratio: NDArray, metrics: Mapping[str, Any]) -> NDArray:
