@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from uncertainty_depth.metrics.candidate import candidate_nll
 from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, HALF_WIDTHS
 from uncertainty_depth.metrics.frame import STATISTICS
 from uncertainty_depth.metrics.merci import normalised, order_number, rescaled_mean
-from uncertainty_depth.metrics.pooled_errors import PooledErrors, one_value
 from uncertainty_depth.metrics.proper_scores import ScoreSums, binned_score_sums
 from uncertainty_depth.metrics.sparsification import POGGI, statistic
 from uncertainty_depth.metrics.state import (
@@ -24,6 +24,9 @@ from uncertainty_depth.metrics.state import (
     RATIO,
     RATIO_SUMS,
 )
+
+if TYPE_CHECKING:
+    from uncertainty_depth.metrics.pooled import PooledErrors
 
 SUMS_OF = {"abs_rel": "relative", "rmse": "squared", "a1": "inaccurate"}
 LOG_LIMITS = (-690.0, 690.0)
@@ -65,7 +68,7 @@ class PooledCandidate:
         remaining = order_number(alpha, errors.pixels)
         kept = np.array([remaining])
         number = np.array([order_number(alpha, remaining)])
-        limit = one_value(errors.order_statistics(kept))
+        limit = errors.order_statistics(kept).item()
         above = withdrawn_counts(
             self.joint, self.sigma_limits, JOINT_ERROR.edges, errors.pixels - remaining, limit,
             RATIO[self.name].edges,
@@ -75,8 +78,8 @@ class PooledCandidate:
         factor = self.ratios(number, np.diff(remaining_counts, prepend=0.0))
         sigma_sum = first_bin_sums(errors.coarse_counts, self.tables["error.sigma"], kept)
         error_sum = first_bin_sums(errors.coarse_counts, errors.tables["error.absolute"], kept)
-        mean_sigma = one_value(sigma_sum) / remaining
-        mae = one_value(error_sum) / remaining
+        mean_sigma = sigma_sum.item() / remaining
+        mae = error_sum.item() / remaining
         return float(normalised(factor, mean_sigma, mae, errors.order_statistics(number))[0])
 
     def trimmed(self, alphas: Floats) -> Floats:
@@ -98,7 +101,7 @@ class PooledCandidate:
     def merci(self, alpha: float) -> float:
         """Return the mean length of the error bars, metres."""
         factor = self.ratios(self.errors.order_numbers(np.array([alpha])))
-        return one_value(rescaled_mean(factor, self.mean_sigma))
+        return rescaled_mean(factor, self.mean_sigma).item()
 
     @cached_property
     def removal(self) -> Floats:
