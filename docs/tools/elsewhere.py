@@ -40,7 +40,7 @@ from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import set_calibration
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.shipped_model import NAMES, model_path
-from uncertainty_depth.training import train
+from uncertainty_depth.training.run import train
 
 STREET_RANGE_M = (0.5, 80.0)
 UNSEEN = "synthetic:worlds=16,frames=3,rate=0.5,seed=20000,test_objects=true,dense=true"

@@ -1,6 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The benches of engines, start-up and a busy machine: their tables hold what was measured."""
 
+import subprocess
+import sys
+
 import pytest
 
 from uncertainty_depth.bench import busy, engines, startup
@@ -36,3 +39,25 @@ def test_start_up_is_timed_of_every_command():
     assert "slower: train;" in startup.table(seconds)
     with pytest.raises(KeyError):
         startup.table({"train": [0.1]})
+
+
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = sys.modules["transformers"] = None
+from uncertainty_depth.bench.startup import COMMANDS, MISSING
+from uncertainty_depth.cli.main import main
+for name, arguments in COMMANDS.items():
+    print(name, file=sys.stderr)
+    main([name, *arguments])
+"""
+
+
+def test_a_missing_input_is_told_before_torch_is_imported(tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH], cwd=tmp_path, capture_output=True, text=True
+    )
+    told = ended.stderr.splitlines()
+    assert ended.returncode == 0, ended.stderr
+    for name in startup.COMMANDS:
+        message = told[told.index(name) + 1]
+        assert startup.MISSING in message, ended.stderr

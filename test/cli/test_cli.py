@@ -137,7 +137,7 @@ def test_an_interrupted_training_says_how_to_go_on(monkeypatch, capsys):
 )
 def test_options_without_effect_on_the_method_are_reported(options, said, monkeypatch, caplog):
     monkeypatch.setattr(
-        "uncertainty_depth.training.train", lambda *arguments, **options: "my_model"
+        "uncertainty_depth.training.run.train", lambda *arguments, **options: "my_model"
     )
     assert (
         main(
@@ -224,7 +224,7 @@ def test_resume_alone_goes_on_with_what_the_training_was_started_with(monkeypatc
     (tmp_path / "model.json").write_text(json.dumps(begun))
     calls = []
     monkeypatch.setattr(
-        "uncertainty_depth.training.train", lambda *given, **options: calls.append(given)
+        "uncertainty_depth.training.run.train", lambda *given, **options: calls.append(given)
     )
     assert main(["train", "--output", str(tmp_path), "--resume"]) == 0
     source, _, network, training = calls[0]
@@ -247,7 +247,7 @@ def test_resume_alone_reads_the_source_with_the_options_of_the_start(monkeypatch
     }
     (tmp_path / "model.json").write_text(json.dumps(begun))
     opened = []
-    monkeypatch.setattr("uncertainty_depth.training.train", lambda *given, **options: None)
+    monkeypatch.setattr("uncertainty_depth.training.run.train", lambda *given, **options: None)
     monkeypatch.setattr(
         "uncertainty_depth.data.source.open_source",
         lambda notation, options: opened.append((notation, options)) or [],
@@ -266,7 +266,7 @@ WORLDS = ["synthetic:worlds=1,frames=2,seed=1", "synthetic:worlds=1,frames=3,see
 def test_train_reads_several_sources_as_one(monkeypatch, tmp_path):
     calls = []
     monkeypatch.setattr(
-        "uncertainty_depth.training.train", lambda *given, **options: calls.append(given)
+        "uncertainty_depth.training.run.train", lambda *given, **options: calls.append(given)
     )
     assert main(["train", *WORLDS, "--output", str(tmp_path / "model")]) == 0
     source = calls[0][0]

@@ -24,8 +24,9 @@ from uncertainty_depth.inference.deployment import prepare
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.network.architectures import make_network
-from uncertainty_depth.training import checkpoint, train
+from uncertainty_depth.training import checkpoint
 from uncertainty_depth.training.frames import read_frames
+from uncertainty_depth.training.run import train
 from uncertainty_depth.training.start import constant_guess
 from uncertainty_depth.uncertainty import Ensemble
 

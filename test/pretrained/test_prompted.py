@@ -21,7 +21,7 @@ from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.network.sparse_fill import fill
 from uncertainty_depth.pretrained.own_options import own_options
 from uncertainty_depth.pretrained.wrap import wrap
-from uncertainty_depth.training import train
+from uncertainty_depth.training.run import train
 
 FAMILY = "prompt_depth_anything"
 SIZE = (112, 84)

@@ -10,7 +10,7 @@ import pytest
 
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.records import Frame, Skipped
-from uncertainty_depth.training import train
+from uncertainty_depth.training.run import train
 
 
 class ListSource:

@@ -21,7 +21,7 @@ from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import Frame
-from uncertainty_depth.training import train
+from uncertainty_depth.training.run import train
 from uncertainty_depth.training.sparse_input import (
     EMPTY_FRACTION,
     warn_of_sparse_ground_truth,

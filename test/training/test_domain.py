@@ -16,9 +16,9 @@ from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import set_calibration
 from uncertainty_depth.records import Frame
-from uncertainty_depth.training import train
 from uncertainty_depth.training.domain import KEYS, domain, median_depth
 from uncertainty_depth.training.frames import TrainingFrames, split
+from uncertainty_depth.training.run import train
 
 
 def camera(focal_length: float, width: int = 80, height: int = 60) -> Camera:

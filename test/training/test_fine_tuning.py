@@ -13,8 +13,9 @@ from uncertainty_depth.cli.main import main
 from uncertainty_depth.data.source import trained_on
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_folder.folder import ModelFolder, read
-from uncertainty_depth.training import model_run, train
+from uncertainty_depth.training import model_run
 from uncertainty_depth.training.fine_tuning import defaults_of
+from uncertainty_depth.training.run import train
 
 WORLD = "synthetic:worlds=1,frames=4,width=64,height=48,dense=true"
 QUICK = ["--epochs", "1", "--device", "cpu"]

@@ -18,8 +18,8 @@ from uncertainty_depth.errors import ModelError
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.training import train
 from uncertainty_depth.training.plan import ENSEMBLES
+from uncertainty_depth.training.run import train
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
 

@@ -21,10 +21,11 @@ from uncertainty_depth.config import TrainingConfig
 from uncertainty_depth.errors import TrainingError
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.model_folder import writing
-from uncertainty_depth.training import run, side_by_side, train
+from uncertainty_depth.training import run, side_by_side
 from uncertainty_depth.training.frames import TrainingFrames, read_frames
 from uncertainty_depth.training.model_run import ModelRun
 from uncertainty_depth.training.plan import make_plan, settle
+from uncertainty_depth.training.run import train
 from uncertainty_depth.training.side_by_side import Crew, processes_for
 from uncertainty_depth.training.worker import ParentsBar
 
@@ -37,7 +38,7 @@ import torch
 from conftest import ListSource, wall
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.options import from_mapping
-from uncertainty_depth.training import train
+from uncertainty_depth.training.run import train
 from uncertainty_depth.training.side_by_side import Worker
 
 def hear(worker, hear=Worker.hear):

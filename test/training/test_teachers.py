@@ -17,11 +17,12 @@ from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.network.depth_network import NetworkOutput
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.training import losses, train
+from uncertainty_depth.training import losses
 from uncertainty_depth.training.epoch import train_epoch
 from uncertainty_depth.training.frames import read_frames
 from uncertainty_depth.training.objective import Objective
 from uncertainty_depth.training.plan import settle
+from uncertainty_depth.training.run import train
 from uncertainty_depth.training.start import constant_error_guess
 from uncertainty_depth.training.targets import ErrorOf, depth_of, prediction_of
 from uncertainty_depth.uncertainty.learned_error import LearnedError

@@ -17,8 +17,9 @@ import pytest
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.errors import TrainingError
 from uncertainty_depth.fleet.ray_cluster import cluster_at
-from uncertainty_depth.training import run, train
+from uncertainty_depth.training import run
 from uncertainty_depth.training.plan import make_plan
+from uncertainty_depth.training.run import train
 
 HERE = Path(__file__).parent
 

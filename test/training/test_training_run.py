@@ -24,7 +24,8 @@ from uncertainty_depth.data.source import open_source
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.synthetic.source import synthesize
-from uncertainty_depth.training import curves, member_run, model_run, train
+from uncertainty_depth.training import curves, member_run, model_run
+from uncertainty_depth.training.run import train
 
 CHILD = """
 import sys
@@ -34,7 +35,8 @@ import torch
 from conftest import ListSource, wall
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.options import from_mapping
-from uncertainty_depth.training import checkpoint, train
+from uncertainty_depth.training import checkpoint
+from uncertainty_depth.training.run import train
 import json
 torch.set_num_threads(1)
 write = checkpoint.write

@@ -13,8 +13,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
-import numpy as np
-
+from uncertainty_depth.bench.rounds import Spread, load, markdown
 from uncertainty_depth.cli.arguments import SIGNATURES
 
 LIMIT_S = 1.5
@@ -23,13 +22,13 @@ MISSING = "missing_input"
 COMMANDS: dict[str, tuple[str, ...]] = {
     "train": (MISSING, "--output", "out"),
     "evaluate": (MISSING, "--model", "demo", "--output", "out"),
-    "predict": (MISSING, "image.png", "--output", "out"),
+    "predict": ("image.png", "--model", MISSING, "--output", "out"),
     "calibrate": (MISSING, MISSING),
     "export": (MISSING, "out"),
     "convert-kitti": (MISSING, "out"),
     "info": (MISSING,),
     "play": (MISSING,),
-    "compare": (MISSING, MISSING),
+    "compare": (MISSING, MISSING, "--output", "out"),
     "merge": (MISSING, "--output", "out"),
 }
 """Arguments with which a command ends at its first input; of the others --help is timed."""
@@ -75,11 +74,8 @@ def cpu_seconds(arguments: Sequence[str]) -> float:
 
 
 def table(seconds: dict[str, list[float]]) -> str:
-    """Return minimum, median and maximum as a Markdown table."""
-    lines = ["| command | min s | median s | max s |", "| --- | ---: | ---: | ---: |"]
-    for name, durations in seconds.items():
-        median = np.median(durations)
-        lines.append(f"| {name} | {min(durations):.2f} | {median:.2f} | {max(durations):.2f} |")
-    slow = [name for name in SIGNATURES if np.median(seconds[name]) >= LIMIT_S]
+    """Return the CPU seconds as a Markdown table."""
+    spreads = {name: Spread.of(durations) for name, durations in seconds.items()}
+    slow = [name for name in SIGNATURES if spreads[name].median >= LIMIT_S]
     verdict = f"every command is below {LIMIT_S} s" if not slow else f"slower: {', '.join(slow)}"
-    return "\n".join([*lines, "", f"{verdict}; load average {os.getloadavg()[0]:.1f}"])
+    return f"{markdown(('command', 'CPU s'), list(spreads.items()))}\n\n{verdict}; {load()}"

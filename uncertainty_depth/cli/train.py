@@ -13,14 +13,14 @@ from uncertainty_depth.options import from_arguments
 
 if TYPE_CHECKING:
     from uncertainty_depth.data.source import Source
-    from uncertainty_depth.training.record import Before
+    from uncertainty_depth.training.original_run import OriginalRun
 
 logger = logging.getLogger(__name__)
 
 
 def train(arguments: argparse.Namespace) -> None:
     """Train or fine-tune (--from) a model on sources; --resume continues a training."""
-    from uncertainty_depth.training.record import read_begun
+    from uncertainty_depth.training.original_run import read_begun
 
     if arguments.ray and "processes" in arguments:
         raise ConfigError("processes is for one machine; expected either --processes or --ray")
@@ -31,8 +31,8 @@ def train(arguments: argparse.Namespace) -> None:
 
     # Imported here, after the paths are checked: torch takes seconds to import.
     from uncertainty_depth.fleet.ray_cluster import cluster_at
-    from uncertainty_depth.training import train as train_model
     from uncertainty_depth.training.plan import without_effect
+    from uncertainty_depth.training.run import train as train_model
 
     defaults = _default_options(arguments, before)
     network = from_arguments(NetworkConfig, arguments, defaults)
@@ -52,7 +52,9 @@ def train(arguments: argparse.Namespace) -> None:
     print(f"model written to {model}")
 
 
-def _open_source(notations: list[str], options: SourceConfig, before: Before | None) -> Source:
+def _open_source(
+    notations: list[str], options: SourceConfig, before: OriginalRun | None
+) -> Source:
     """Return the sources as one; with --resume and no source those of the original run."""
     from uncertainty_depth.data.checked_source import CheckedSource
     from uncertainty_depth.data.joined_source import JoinedSource
@@ -67,7 +69,7 @@ def _open_source(notations: list[str], options: SourceConfig, before: Before | N
     return sources[0] if len(sources) == 1 else JoinedSource(sources)
 
 
-def _default_options(arguments: argparse.Namespace, before: Before | None) -> dict[str, Any]:
+def _default_options(arguments: argparse.Namespace, before: OriginalRun | None) -> dict[str, Any]:
     """Return defaults of the options: of the resumed run, the model to fine-tune, or the usual."""
     from uncertainty_depth.model_folder.folder import read
     from uncertainty_depth.pretrained.own_options import own_options_of

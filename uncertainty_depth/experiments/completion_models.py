@@ -20,7 +20,7 @@ from uncertainty_depth.config.choices import NORMALISED
 from uncertainty_depth.data.source import Source, open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import Frame, Skipped
-from uncertainty_depth.training import train
+from uncertainty_depth.training.run import train
 
 TRAINING_WORLDS = 70_000
 """Seed of the worlds that the networks of part (b) are trained on."""

@@ -18,7 +18,7 @@ from uncertainty_depth.config import (
 )
 from uncertainty_depth.data.source import Source, open_source
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.training import train
+from uncertainty_depth.training.run import train
 
 
 @dataclass(frozen=True)

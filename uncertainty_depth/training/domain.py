@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.focal_length import camera_ranges, relative_focal_length
 from uncertainty_depth.geometry.resampling import resample_depth
-from uncertainty_depth.training.frames import TrainingFrames
+
+if TYPE_CHECKING:
+    from uncertainty_depth.training.frames import TrainingFrames
 
 GRID_ROWS = 16
 GRID_COLUMNS = 20

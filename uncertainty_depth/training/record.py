@@ -3,18 +3,15 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
-from uncertainty_depth.errors import ConfigError, ModelError
-from uncertainty_depth.options import current_names, to_mapping
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.options import to_mapping
 from uncertainty_depth.training import domain, schedule
 from uncertainty_depth.training.frames import TrainingFrames
 from uncertainty_depth.training.member import Member
@@ -23,8 +20,6 @@ logger = logging.getLogger(__name__)
 
 PACKAGES = ("uncertainty_depth", "torch", "transformers", "numpy", "opencv-python-headless")
 NOTABLE_FRACTION = 0.01
-FREE = {"processes"}
-"""Options that may differ between the original run and --resume."""
 
 
 def start(
@@ -111,74 +106,6 @@ def _result(member: Member, history: Sequence[dict[str, float]]) -> dict[str, An
         "stopped_improving_at_epoch": schedule.plateau(errors, member.training.patience),
         "last_epoch": history[-1],
     }
-
-
-@dataclass(frozen=True)
-class Before:
-    """Record of a training, finished or not.
-
-    Attributes:
-        options: of the network and of the training.
-        fingerprint: of the frames; empty where an earlier version has written none.
-        finished: whether all its networks are trained.
-        source: name of what it is trained on.
-        source_options: how the source was opened; empty in folders of earlier versions.
-        has_domain: whether it says what the training data were like; earlier versions did not.
-    """
-
-    options: dict[str, Any]
-    fingerprint: str
-    finished: bool
-    has_domain: bool
-    source: str = ""
-    source_options: dict[str, Any] = field(default_factory=dict)
-
-
-def read_begun(folder: Path) -> Before | None:
-    """Return the record of the training in `folder`; None before its first write.
-
-    Raises:
-        ModelError: `model.json` is damaged or names no options.
-    """
-    return read(folder) if (folder / "model.json").exists() else None
-
-
-def read(folder: Path) -> Before:
-    """Return the record of the training in `folder`.
-
-    Raises:
-        ModelError: `model.json` is damaged or names no options.
-    """
-    try:
-        content = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-        training = content["training"]
-        return Before(
-            current_names(
-                {**content["network"], **training["options"]}, NetworkConfig, TrainingConfig
-            ),
-            training.get("fingerprint", ""),
-            training.get("finished", False),
-            all(key in training for key in domain.KEYS),
-            training.get("source", ""),
-            training.get("source_options", {}),
-        )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(
-            f"{folder / 'model.json'} does not say how the model was trained; expected the folder "
-            "of a training"
-        ) from error
-
-
-def refuse_other_options(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None:
-    """Raise `ConfigError` for the first option that differs from the original run."""
-    for name in sorted((before.keys() | now.keys()) - FREE):
-        then = before.get(name)
-        value = now.get(name)
-        if value != then:
-            raise ConfigError(
-                f"{name} is {value!r} but the training in {folder} was started with {then!r}; "
-                "expected the same options to resume it"
-            )
 
 
 def _version(package: str) -> str:

@@ -20,7 +20,7 @@ from uncertainty_depth.model_folder import writing
 from uncertainty_depth.model_folder.folder import BEFORE
 from uncertainty_depth.network.depth_network import check_network
 from uncertainty_depth.options import check, to_mapping
-from uncertainty_depth.training import checkpoint, record
+from uncertainty_depth.training import checkpoint, original_run, record
 from uncertainty_depth.training.domain import domain
 from uncertainty_depth.training.familiarity import try_to_add
 from uncertainty_depth.training.fine_tuning import provenance
@@ -30,8 +30,8 @@ from uncertainty_depth.training.member import Member
 from uncertainty_depth.training.member_run import MemberRun, create
 from uncertainty_depth.training.model_run import ModelRun, clean
 from uncertainty_depth.training.on_ray import train_on_ray
+from uncertainty_depth.training.original_run import OriginalRun
 from uncertainty_depth.training.plan import make_plan, settle
-from uncertainty_depth.training.record import Before
 from uncertainty_depth.training.side_by_side import processes_for, train_side_by_side
 from uncertainty_depth.training.sparse_input import warn_of_sparse_ground_truth
 
@@ -121,7 +121,7 @@ def _train_members(model: ModelRun, processes: int, ray: Any) -> None:
         MemberRun(model, number).run()
 
 
-def _before(output: Path, options: dict[str, Any], resume: bool) -> Before | None:
+def _before(output: Path, options: dict[str, Any], resume: bool) -> OriginalRun | None:
     """Return the record of the training in `output`; None if there is none."""
     if output.exists() and not output.is_dir():
         raise ConfigError(f"{output} is a file; expected a new folder for the model")
@@ -141,15 +141,15 @@ def _before(output: Path, options: dict[str, Any], resume: bool) -> Before | Non
         raise ModelError(
             f"{output} holds no model.json; expected the folder of a training to resume"
         )
-    before = record.read(output)
+    before = original_run.read(output)
     defaults = {**to_mapping(NetworkConfig()), **to_mapping(TrainingConfig()), **BEFORE}
-    record.refuse_other_options({**defaults, **before.options}, options, output)
+    original_run.refuse_other_options({**defaults, **before.options}, options, output)
     return before
 
 
 def _complete_record(
     output: Path,
-    before: Before,
+    before: OriginalRun,
     source: Source,
     network: NetworkConfig,
     training: TrainingConfig,
@@ -183,7 +183,7 @@ def _refuse_shared_checkpoint(output: Path, plan: Sequence[Member]) -> None:
 
 
 def _refuse_other_frames(
-    before: Before | None, fingerprint: str, source: str, output: Path
+    before: OriginalRun | None, fingerprint: str, source: str, output: Path
 ) -> None:
     if before is not None and before.fingerprint not in ("", fingerprint):
         raise SourceError(
