@@ -239,10 +239,10 @@ def test_hostile_messages_among_sound_ones_are_counted(tmp_path, write_frame, li
 
 
 def test_whatever_a_frame_raises_is_a_counted_skip(write_bag, monkeypatch):
-    def fail(self, points):
+    def fail(self, x, y):
         raise ZeroDivisionError("nobody foresaw this")
 
-    monkeypatch.setattr("uncertainty_depth.geometry.camera.Camera.pixels", fail)
+    monkeypatch.setattr("uncertainty_depth.geometry.camera.Camera.ray_pixels", fail)
     records = list(BagSource(write_bag(), CONFIG))
     assert reasons(records) == {"unreadable": 5}
     assert "s cannot be read: ZeroDivisionError: nobody foresaw this" in records[0].message

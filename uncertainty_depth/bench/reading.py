@@ -1,72 +1,74 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Frames per second of everything but the network: reading, decoding, projecting and scoring."""
+"""CPU time of everything but the network: reading, decoding, projecting and scoring."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from uncertainty_depth.bench.rounds import Spread, load, markdown
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.records import DepthPrediction, Frame
 
+ROUNDS = 5
 
-@dataclass(frozen=True)
-class Rates:
-    """Frames per second of one pass over a source."""
+
+class Times(NamedTuple):
+    """CPU milliseconds for a frame over several passes of a source."""
 
     frames: int
-    reading: float
-    scoring: float
-    together: float
+    reading_ms: Spread
+    scoring_ms: Spread
+    scoring_of_reading: Spread
 
 
-def run(source: Source) -> Rates:
-    """Return the rates of one pass over `source`; predictions are the ground truth with noise."""
-    evaluation = Evaluation()
-    spent = {"reading": 0.0, "scoring": 0.0}
-    random = np.random.default_rng(0)
-    for frame in _timed(iter(source), spent):
-        prediction = _prediction(frame, random)
-        start = time.perf_counter()
-        evaluation.add(frame.name, frame.stamp_ns, prediction, frame.ground_truth_m, frame.image)
-        spent["scoring"] += time.perf_counter() - start
-    count = evaluation.evaluated
-    return Rates(
-        count, count / spent["reading"], count / spent["scoring"], count / sum(spent.values())
+def run(source: Source, rounds: int = ROUNDS) -> Times:
+    """Time passes over `source`, after one that fills the caches.
+
+    Predictions are the ground truth with noise.
+    """
+    passes = [_one_pass(source) for _ in range(rounds + 1)][1:]
+    frames, reading_s, scoring_s = np.array(passes).T
+    return Times(
+        int(frames[0]),
+        Spread.of(1e3 * reading_s / frames),
+        Spread.of(1e3 * scoring_s / frames),
+        Spread.of(scoring_s / reading_s),
     )
 
 
-def _timed(records: Iterator[object], spent: dict[str, float]) -> Iterator[Frame]:
-    """Yield the frames among the records; add the time to read each to `spent`."""
-    while True:
-        start = time.perf_counter()
-        record = next(records, None)
-        spent["reading"] += time.perf_counter() - start
-        if record is None:
-            return
-        if isinstance(record, Frame):
-            yield record
+def table(name: str, times: Times) -> str:
+    """Return the times as Markdown."""
+    head = ("source", "frames", "reading + projection, CPU ms", "scoring, CPU ms", "ratio")
+    return f"{markdown(head, [(name, *times)])}\n\n{load()}"
+
+
+def _one_pass(source: Source) -> tuple[int, float, float]:
+    """Return the number of frames, and the CPU seconds of reading and of scoring them."""
+    evaluation = Evaluation()
+    random = np.random.default_rng(0)
+    scoring_s = 0.0
+    predicting_s = 0.0
+    start = time.process_time()
+    for record in source:
+        if not isinstance(record, Frame):
+            continue
+        read = time.process_time()
+        prediction = _prediction(record, random)
+        predicted = time.process_time()
+        truth_m = record.ground_truth_m
+        evaluation.add(record.name, record.stamp_ns, prediction, truth_m, record.image)
+        predicting_s += predicted - read
+        scoring_s += time.process_time() - predicted
+    whole_s = time.process_time() - start
+    return evaluation.evaluated, whole_s - predicting_s - scoring_s, scoring_s
 
 
 def _prediction(frame: Frame, random: np.random.Generator) -> DepthPrediction:
     truth = np.where(np.isfinite(frame.ground_truth_m), frame.ground_truth_m, 10.0)
     sigma = (0.1 * truth).astype(np.float32)
-    return DepthPrediction(
-        (truth + sigma * random.standard_normal(truth.shape, np.float32)).astype(np.float32), sigma
-    )
-
-
-def table(name: str, rates: Rates) -> str:
-    """Return the rates as Markdown."""
-    return "\n".join(
-        [
-            "| source | frames | reading + projection | scoring | together |",
-            "| --- | --- | --- | --- | --- |",
-            f"| {name} | {rates.frames} | {rates.reading:.0f} frames/s "
-            f"| {rates.scoring:.0f} frames/s | {rates.together:.0f} frames/s |",
-        ]
-    )
+    noise = random.standard_normal(truth.shape, np.float32)
+    return DepthPrediction((truth + sigma * noise).astype(np.float32), sigma)

@@ -75,7 +75,6 @@ class Camera:
             )
         return self.scaled(width, height)
 
-    @np.errstate(all="ignore")  # far aside a lens's polynomial overflows, and is not used
     def pixels(self, points: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return image coordinates (u, v) of points in the camera's own axes, with Z > 0.
 
@@ -85,10 +84,18 @@ class Camera:
         Returns:
             (N, 2) float64; NaN where the lens does not see so far aside.
         """
-        rays = points[:, :2] / points[:, 2:]
+        x, y, depth = points.T.astype(np.float64)
+        return np.stack(self.ray_pixels(x / depth, y / depth), axis=1)
+
+    @np.errstate(all="ignore")  # far aside a lens's polynomial overflows, and is not used
+    def ray_pixels(
+        self, x: NDArray[np.float64], y: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return image coordinates u and v, (N,) each, of the rays (x, y, 1); see `pixels`."""
         if self.distortion is not None:
-            rays = self.distortion.distorted(rays)
-        return rays @ self.intrinsics[:2, :2].T + self.intrinsics[:2, 2]
+            x, y = self.distortion.distorted(np.stack([x, y], axis=1)).T
+        of_u, of_v = self.intrinsics[:2]
+        return of_u[0] * x + of_u[1] * y + of_u[2], of_v[0] * x + of_v[1] * y + of_v[2]
 
     def rays(self) -> NDArray[np.float64]:
         """Return the ray through each pixel's centre, (height, width, 3), Z = 1, own axes."""
@@ -112,10 +119,13 @@ def image_coordinates(
         camera: where to project to.
     """
     to_camera = camera.frame_to_camera @ lidar_to_camera
-    points = points @ to_camera[:3, :3].T + to_camera[:3, 3]
-    points = points[points[:, 2] > 1e-3]  # a NaN is not in front
-    columns, rows = camera.pixels(points).T
-    depth = points[:, 2]
+    # Each coordinate by itself: products of (N, 3) arrays take twice as long.
+    depth = points @ to_camera[2, :3] + to_camera[2, 3]
+    in_front = depth > 1e-3  # a NaN is not in front
+    points = points[in_front]
+    depth = depth[in_front]
+    x, y = (points @ row[:3] + row[3] for row in to_camera[:2])
+    columns, rows = camera.ray_pixels(x / depth, y / depth)
     inside = (
         (columns >= -0.5)
         & (columns < camera.width - 0.5)
