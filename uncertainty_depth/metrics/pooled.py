@@ -63,22 +63,22 @@ class PooledErrors:
     @cached_property
     def oracles(self) -> Floats:
         """Raw pooled oracle curve of each statistic, (3, K)."""
-        return np.stack([self._abs_rel_oracle(), self._rmse_oracle(), self._a1_oracle()])
+        abs_rel = self._mean_of_remaining("relative", "relative")
+        rmse = np.sqrt(self._mean_of_remaining("error", "squared"))
+        remaining = self._remaining("factor")
+        inaccurate = np.maximum(remaining - self.sums["a1"], 0) / remaining
+        return np.stack([abs_rel, rmse, inaccurate])
 
-    def _abs_rel_oracle(self) -> Floats:
-        counts = self.tables["relative.count"]
-        remaining = remaining_with_ties(counts, POGGI.fractions, self.tables["relative.single"])
-        return first_bin_sums(counts, self.tables["relative.relative"], remaining) / remaining
+    def _mean_of_remaining(self, name: str, sums: str) -> Floats:
+        """Return the mean of a table of sums over the pixels left at each fraction removed."""
+        counts = self.tables[f"{name}.count"]
+        remaining = self._remaining(name)
+        return first_bin_sums(counts, self.tables[f"{name}.{sums}"], remaining) / remaining
 
-    def _rmse_oracle(self) -> Floats:
-        counts = self.tables["error.count"]
-        remaining = remaining_with_ties(counts, POGGI.fractions, self.tables["error.single"])
-        return np.sqrt(first_bin_sums(counts, self.tables["error.squared"], remaining) / remaining)
-
-    def _a1_oracle(self) -> Floats:
-        counts = self.tables["factor.count"]
-        remaining = remaining_with_ties(counts, POGGI.fractions, self.tables["factor.single"])
-        return np.maximum(remaining - self.sums["a1"], 0) / remaining
+    def _remaining(self, name: str) -> Integers:
+        """Return the pixels left at each fraction removed, those with the largest values first."""
+        counts = self.tables[f"{name}.count"]
+        return remaining_with_ties(counts, POGGI.fractions, self.tables[f"{name}.single"])
 
 
 class PooledConstant:
