@@ -12,7 +12,14 @@ from numpy.testing import assert_allclose
 from uncertainty_depth.config import EvaluationConfig, PredictorConfig
 from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.frame_table import flatten
-from uncertainty_depth.experiments import nyu, nyu_figures, nyu_scores, nyu_search, nyu_tables
+from uncertainty_depth.experiments import (
+    nyu,
+    nyu_figures,
+    nyu_recipe_tables,
+    nyu_scores,
+    nyu_search,
+    nyu_tables,
+)
 from uncertainty_depth.experiments.nyu_data import open_splits
 from uncertainty_depth.experiments.nyu_methods import (
     PRETRAINING,
@@ -321,7 +328,7 @@ def test_the_winner_has_the_best_order_on_the_held_out_frames_then_the_best_size
         recipes["on test"].key: [found_with((0.9, 0.0), (0.1, 0.0))],
         recipes["unknown"].key: [found_with((None, 0.0), (0.1, 0.1))],
     }
-    best = nyu_tables.winner([Question("which?", recipes)], found)
+    best = nyu_recipe_tables.winner([Question("which?", recipes)], found)
     assert (best.question, best.answer, best.seeds) == ("which?", "right", 2)
     assert best.held_out == pytest.approx({"mean AUSE": 0.7, "AUCE": 0.04})
     assert best.test == pytest.approx({"mean AUSE": 0.85, "AUCE": 0.15})
@@ -340,7 +347,7 @@ def test_noise_on_a_sigma_never_wins():
         metrics = OnlineMetrics()
         metrics.update(depth, candidate, truth)
         found[recipes[name].key] = [dict.fromkeys(("validation", "test"), metrics.compute())]
-    assert nyu_tables.winner([Question("noise", recipes)], found).answer == "sigma"
+    assert nyu_recipe_tables.winner([Question("noise", recipes)], found).answer == "sigma"
 
 
 def test_answers_are_compared_over_the_seeds_that_all_of_them_have():
@@ -349,7 +356,7 @@ def test_answers_are_compared_over_the_seeds_that_all_of_them_have():
         recipes["three seeds"].key: [found_with((value, 0.1)) for value in (0.2, 0.4, 0.9)],
         recipes["one seed"].key: [found_with((0.3, 0.1))],
     }
-    header, rows = nyu_tables.search_table(
+    header, rows = nyu_recipe_tables.search_table(
         [Question("both", recipes), Question("alone", {"three": recipes["three seeds"]})], found
     )
     shown = [row[: header.index("held out: AUSE abs_rel, change") + 1] for row in rows]

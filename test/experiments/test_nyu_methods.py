@@ -4,7 +4,6 @@
 import os
 import shlex
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,8 @@ from uncertainty_depth.cli.main import COMMANDS
 from uncertainty_depth.config import METHODS, NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.experiments import nyu_methods
-from uncertainty_depth.experiments.nyu_data import FirstFrames, data_folder, open_splits
+from uncertainty_depth.experiments.data_folders import NYU
+from uncertainty_depth.experiments.nyu_data import open_splits
 from uncertainty_depth.experiments.nyu_methods import (
     FULL,
     PRETRAINED,
@@ -28,6 +28,7 @@ from uncertainty_depth.experiments.nyu_methods import (
     prediction,
     train_models,
 )
+from uncertainty_depth.experiments.subset import Subset, first_frames
 from uncertainty_depth.options import from_arguments
 from uncertainty_depth.records import Frame
 
@@ -169,24 +170,27 @@ def test_a_row_is_served_raw_by_its_own_method(nyu_models, row, passes):
 def test_the_first_frames_are_those_of_the_source(nyu_like):
     whole = open_splits(nyu_like).train
     first = open_splits(nyu_like, 5).train
-    assert isinstance(first, FirstFrames)
+    assert isinstance(first, Subset)
     for _ in range(2):
         assert [frame.name for frame in first] == [frame.name for frame in whole][:5]
-    assert (len(first), len(FirstFrames(whole, 100)), len(whole)) == (5, 12, 12)
+    assert (len(first), len(first_frames(whole, 100)), len(whole)) == (5, 12, 12)
     assert all(isinstance(frame, Frame) for frame in first)
     assert first.notes == []
 
 
-def test_where_the_data_lie(monkeypatch):
-    monkeypatch.setenv("UNCERTAINTY_DEPTH_DATA", "data")
-    assert data_folder(None) == Path("data/nyuv2")
-    assert data_folder(Path("mine")) == Path("mine")
+def test_where_the_data_lie(monkeypatch, tmp_path):
+    monkeypatch.setenv("UNCERTAINTY_DEPTH_DATA", str(tmp_path))
+    with pytest.raises(SourceError, match=r"no such folder of NYU Depth v2: .*nyuv2; expected"):
+        NYU.find(None)
+    (tmp_path / "nyuv2").mkdir()
+    assert NYU.find(None) == tmp_path / "nyuv2"
+    assert NYU.find(tmp_path) == tmp_path
     monkeypatch.delenv("UNCERTAINTY_DEPTH_DATA")
     with pytest.raises(
         SourceError,
         match=r"neither --data nor UNCERTAINTY_DEPTH_DATA is given; expected --data DIR",
     ):
-        data_folder(None)
+        NYU.find(None)
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
@@ -198,5 +202,5 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
     "UNCERTAINTY_DEPTH_DATA" not in os.environ, reason="UNCERTAINTY_DEPTH_DATA is not set"
 )
 def test_the_real_splits():
-    splits = open_splits(data_folder(None), FULL.train_frames, FULL.test_frames)
+    splits = open_splits(NYU.find(None), FULL.train_frames, FULL.test_frames)
     assert (len(splits.train), len(splits.test)) == (795, 654)

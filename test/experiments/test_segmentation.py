@@ -16,12 +16,12 @@ from torch import nn
 
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.experiments import segmentation
+from uncertainty_depth.experiments.data_folders import CAMVID
 from uncertainty_depth.experiments.segmentation_data import (
     CLASSES,
     VOID,
     LabelledImages,
     augment,
-    data_folder,
     read,
 )
 from uncertainty_depth.experiments.segmentation_network import DeepLab
@@ -203,11 +203,11 @@ def test_missing_data_are_named(
 ) -> None:
     monkeypatch.delenv("UNCERTAINTY_DEPTH_DATA", raising=False)
     with pytest.raises(SourceError, match=r"neither --data nor UNCERTAINTY_DEPTH_DATA is given"):
-        data_folder(None)
+        CAMVID.find(None)
     monkeypatch.setenv("UNCERTAINTY_DEPTH_DATA", str(tmp_path))
-    with pytest.raises(SourceError, match=r"no such CamVid folder: .*camvid"):
-        data_folder(None)
-    assert data_folder(camvid_like) == camvid_like
+    with pytest.raises(SourceError, match=r"no such folder of CamVid: .*camvid"):
+        CAMVID.find(None)
+    assert CAMVID.find(camvid_like) == camvid_like
     with pytest.raises(SourceError, match=r"val has no .jpg or .png images of drive 0001TP"):
         read(camvid_like, "val", True, (32, 24))
 

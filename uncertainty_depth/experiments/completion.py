@@ -24,7 +24,6 @@ from uncertainty_depth.experiments import completion_report
 from uncertainty_depth.experiments.completion_data import (
     interpolation_errors,
     nyu,
-    root_folder,
     test_sources,
 )
 from uncertainty_depth.experiments.completion_models import (
@@ -47,6 +46,7 @@ from uncertainty_depth.experiments.completion_sets import (
     score_sets,
     scores,
 )
+from uncertainty_depth.experiments.data_folders import NYU_AND_KITTI
 from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.records import DepthPrediction, Frame
@@ -72,7 +72,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
         ConfigError: the output folder has models of other options.
     """
     settings = QUICK if quick else FULL
-    folder = root_folder(data)
+    folder = NYU_AND_KITTI.find(data)
     worlds = rendered(settings.worlds, TRAINING_WORLDS)
     images = nyu(folder, "train", settings.nyu_train)
     models = output / "models"

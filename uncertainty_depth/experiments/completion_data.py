@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +15,6 @@ from uncertainty_depth.completion.source import CompletionSource
 from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.data.source import Source, open_source
-from uncertainty_depth.errors import SourceError
 from uncertainty_depth.experiments.completion_models import (
     GIVEN_FRACTION,
     TEST_WORLDS,
@@ -25,11 +22,11 @@ from uncertainty_depth.experiments.completion_models import (
     rendered,
 )
 from uncertainty_depth.experiments.completion_sets import MAX_DEPTH_M, MIN_DEPTH_M
-from uncertainty_depth.experiments.nyu_data import FOLDER, VARIABLE, FirstFrames
+from uncertainty_depth.experiments.data_folders import NYU
+from uncertainty_depth.experiments.subset import first_frames, spread_frames
 from uncertainty_depth.metrics import depth_errors
 from uncertainty_depth.metrics.depth import scorable
-from uncertainty_depth.records import Frame, Skipped
-from uncertainty_depth.training.frames import evenly_spread
+from uncertainty_depth.records import Frame
 
 NYU_CROP = 214 * 281 / (240 * 320)
 """Fraction of an NYU image with known depth: the usual evaluation crop."""
@@ -38,50 +35,10 @@ HELD_OUT_RINGS = 0.9
 FEWEST_POINTS = 4  # of a triangulation
 
 
-class EvenlySpread:
-    """So many frames of a source, evenly spread. A `Source`."""
-
-    def __init__(self, source: Source, number: int) -> None:
-        self.name = f"{source.name}, {number} evenly spread"
-        self._source = source
-        self._indices = evenly_spread(len(source), number)
-
-    @property
-    def notes(self) -> list[str]:
-        """Return the notes of the source."""
-        return self._source.notes
-
-    def __len__(self) -> int:
-        """Return the number of frames."""
-        return len(self._source) if self._indices is None else len(self._indices)
-
-    def __iter__(self) -> Iterator[Frame | Skipped]:
-        """Iterate over these frames."""
-        for index, record in enumerate(self._source):
-            if self._indices is None or index in self._indices:
-                yield record
-
-
-def root_folder(folder: Path | None) -> Path:
-    """Return the folder, or if None the one that the environment names.
-
-    Raises:
-        SourceError: the folder is None and the environment names none.
-    """
-    if folder is not None:
-        return folder
-    if not (named := os.environ.get(VARIABLE)):
-        raise SourceError(
-            f"no data: neither --data nor {VARIABLE} is given; expected --data DIR with "
-            f"{FOLDER}/ and, for the part on KITTI, kitti_raw/"
-        )
-    return Path(named)
-
-
 def nyu(folder: Path, split: str, frames: int) -> Source:
     """Return so many images of a split, evenly spread."""
-    source = open_source(f"nyu:{folder / FOLDER}:{split}", SourceConfig())
-    return EvenlySpread(source, frames)
+    source = open_source(f"nyu:{folder / NYU.folder}:{split}", SourceConfig())
+    return spread_frames(source, frames)
 
 
 def test_sources(folder: Path, settings: Settings) -> dict[str, Source]:
@@ -98,11 +55,11 @@ def test_sources(folder: Path, settings: Settings) -> dict[str, Source]:
     }
     drives = sorted(folder.glob("kitti_raw/*/*_sync"))
     if drives:
-        drive = FirstFrames(
-            open_source(f"kitti:{drives[0]}", SourceConfig()), settings.kitti_frames
-        )
+        drive = open_source(f"kitti:{drives[0]}", SourceConfig())
         held_out = HeldOutConfig(HELD_OUT_RINGS, BY_RING)
-        sources["KITTI"] = CompletionSource(drive, SparseInput(0), held_out)
+        sources["KITTI"] = CompletionSource(
+            first_frames(drive, settings.kitti_frames), SparseInput(0), held_out
+        )
     return sources
 
 

@@ -17,8 +17,15 @@ from typing import Any
 
 from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.data.source import Source
-from uncertainty_depth.experiments import figures, nyu_figures, nyu_tables, tables
-from uncertainty_depth.experiments.nyu_data import data_folder, open_splits
+from uncertainty_depth.experiments import (
+    figures,
+    nyu_figures,
+    nyu_recipe_tables,
+    nyu_tables,
+    tables,
+)
+from uncertainty_depth.experiments.data_folders import NYU
+from uncertainty_depth.experiments.nyu_data import open_splits
 from uncertainty_depth.experiments.nyu_ideal import Ideal, ideal
 from uncertainty_depth.experiments.nyu_methods import (
     FULL,
@@ -59,7 +66,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
         ConfigError: the output folder has models of other options.
     """
     settings = QUICK if quick else FULL
-    splits = open_splits(data_folder(data), settings.train_frames, settings.test_frames)
+    splits = open_splits(NYU.find(data), settings.train_frames, settings.test_frames)
     train_models(output / "models", splits.train, plan(seeds), settings)
     scores = score_rows(output, splits.test, seeds)
     seconds = time_rows(output, splits.test, settings.rounds)
@@ -119,8 +126,11 @@ def recipe_tables(search_questions: Sequence[Question], scores: RecipeScores) ->
     )
     calibration = "Maps of sigma fitted on the held-out frames, scored on the test split."
     return {
-        "recipes": (recipes, nyu_tables.search_table(search_questions, scores)),
-        "calibration": (calibration, nyu_tables.calibration_table(search_questions, scores)),
+        "recipes": (recipes, nyu_recipe_tables.search_table(search_questions, scores)),
+        "calibration": (
+            calibration,
+            nyu_recipe_tables.calibration_table(search_questions, scores),
+        ),
     }
 
 
@@ -131,7 +141,7 @@ def ideal_tables(scores: Ideal) -> Titled:
         "of the recipes, against the measured truth, and against one drawn from a Laplace or a "
         "normal distribution around the predicted depth, with sigma as its standard deviation."
     )
-    return {"ideal": (text, nyu_tables.ideal_table(scores))}
+    return {"ideal": (text, nyu_recipe_tables.ideal_table(scores))}
 
 
 def _intro(settings: Settings, scores: Scores, quick: bool) -> str:
@@ -150,9 +160,9 @@ def _intro(settings: Settings, scores: Scores, quick: bool) -> str:
 def winner_sentence(search_questions: Sequence[Question], scores: RecipeScores) -> str:
     """Return the best recipe by the held-out frames, with its scores there and on the test split.
 
-    The rule is that of `nyu_tables.winner`.
+    The rule is that of `nyu_recipe_tables.winner`.
     """
-    best = nyu_tables.winner(search_questions, scores)
+    best = nyu_recipe_tables.winner(search_questions, scores)
     rule = (
         "the smallest mean of the three AUSE against the better baseline on the held-out frames, "
         "ties broken by AUCE"

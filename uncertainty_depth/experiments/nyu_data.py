@@ -3,41 +3,12 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.data.source import Source, open_source
-from uncertainty_depth.errors import SourceError
-from uncertainty_depth.records import Frame, Skipped
-
-VARIABLE = "UNCERTAINTY_DEPTH_DATA"
-FOLDER = "nyuv2"
-
-
-class FirstFrames:
-    """The first frames of a source; the others are not decoded. A `Source`."""
-
-    def __init__(self, source: Source, number: int) -> None:
-        self.name = f"{source.name}, first {number}"
-        self._source = source
-        self._number = number
-
-    @property
-    def notes(self) -> list[str]:
-        """Return the notes of the source."""
-        return self._source.notes
-
-    def __len__(self) -> int:
-        """Return the number of frames."""
-        return min(len(self._source), self._number)
-
-    def __iter__(self) -> Iterator[Frame | Skipped]:
-        """Iterate over the first frames."""
-        return islice(self._source, self._number)
+from uncertainty_depth.experiments.subset import first_frames
 
 
 @dataclass(frozen=True)
@@ -59,22 +30,4 @@ def open_splits(folder: Path, train_frames: int = 0, test_frames: int = 0) -> Sp
 
 def _open(folder: Path, part: str, frames: int) -> Source:
     source = open_source(f"nyu:{folder}:{part}", SourceConfig())
-    if not frames:
-        return source
-    return FirstFrames(source, frames)
-
-
-def data_folder(folder: Path | None) -> Path:
-    """Return the folder, or if None `nyuv2` in the folder that the environment names.
-
-    Raises:
-        SourceError: the folder is None and the environment names none.
-    """
-    if folder is not None:
-        return folder
-    if not (data := os.environ.get(VARIABLE)):
-        raise SourceError(
-            f"no NYU Depth v2: neither --data nor {VARIABLE} is given; "
-            "expected --data DIR with rgb/, depth/, train.txt and test.txt"
-        )
-    return Path(data) / FOLDER
+    return first_frames(source, frames) if frames else source

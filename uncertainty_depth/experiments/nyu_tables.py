@@ -1,21 +1,18 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Tables of the NYU experiment: methods, changes against the baselines, and recipes."""
+"""Tables of the methods in the NYU experiment, and their changes against the baselines."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.stats import spearmanr
 
 from uncertainty_depth.evaluation.frame_table import flatten
-from uncertainty_depth.experiments.nyu_ideal import Ideal
 from uncertainty_depth.experiments.nyu_methods import ROWS
-from uncertainty_depth.experiments.nyu_recipes import Question
 from uncertainty_depth.experiments.nyu_scores import Scores
-from uncertainty_depth.experiments.nyu_search import RecipeScores
 from uncertainty_depth.experiments.tables import finite, mean_and_deviation
 
 Table = tuple[list[str], list[list[str]]]
@@ -41,7 +38,6 @@ COMPARED = ("constant", "proportional_to_depth")
 """A gain is quoted against the better of these."""
 RELATIVE = {**AUSE, **N_MERCI}
 """Metrics that do not depend on the size of sigma."""
-RECIPE_COLUMNS = (*(f"{title}, change" for title in AUSE), "mean AUSE, change", "AUCE")
 SAME_ORDER = 0.01
 """Recipes whose AUSE differ by less than this fraction of the baseline's are ranked by AUCE."""
 
@@ -60,7 +56,7 @@ def main_table(scores: Scores, seconds: Mapping[str, Mapping[str, float]]) -> Ta
     rows = []
     for name, row in ROWS.items():
         flat = [flatten(score["summary"]) for score in scores[name]]
-        depth = [_over_seeds(flat, f"depth.{key}") for key in DEPTH.values()]
+        depth = [metric_over_seeds(flat, f"depth.{key}") for key in DEPTH.values()]
         depth.append(over_seeds([score["greatest_depth_m"] for score in scores[name]]))
         times = [f"{seconds[name]['seconds']:.4f}", f"{seconds[name]['of_one_pass']:.2f}"]
         rows.append([row.title, str(len(flat)), *depth, *_metrics(flat, "uncertainty"), *times])
@@ -71,10 +67,11 @@ def main_table(scores: Scores, seconds: Mapping[str, Mapping[str, float]]) -> Ta
 
 
 def _metrics(flat: Sequence[Mapping[str, float]], prefix: str) -> list[str]:
-    return [_over_seeds(flat, f"{prefix}.{key}") for key in METRICS.values()]
+    return [metric_over_seeds(flat, f"{prefix}.{key}") for key in METRICS.values()]
 
 
-def _over_seeds(flat: Sequence[Mapping[str, float]], key: str) -> str:
+def metric_over_seeds(flat: Sequence[Mapping[str, float]], key: str) -> str:
+    """Return a metric's mean and deviation over the seeds; see `over_seeds`."""
     return over_seeds([one[key] for one in flat])
 
 
@@ -98,15 +95,15 @@ def change_table(scores: Scores) -> Table:
     rows = []
     for name, row in ROWS.items():
         flat = [flatten(score["summary"]) for score in scores[name]]
-        rows.append([row.title, *_changes(flat, RELATIVE)])
+        rows.append([row.title, *changes(flat, RELATIVE)])
     return ["method", *RELATIVE], rows
 
 
-def _changes(flat: Sequence[Mapping[str, float | None]], metrics: Mapping[str, str]) -> list[str]:
+def changes(flat: Sequence[Mapping[str, float | None]], metrics: Mapping[str, str]) -> list[str]:
     """Return the change of each metric over the seeds against the better baseline."""
     cells = []
     for key in metrics.values():
-        cells.append(_percent([ratio(seed, key) for seed in flat]))
+        cells.append(percent([ratio(seed, key) for seed in flat]))
     return cells
 
 
@@ -123,7 +120,8 @@ def order_ratio(flat: Mapping[str, float | None]) -> float:
     return float(np.mean([ratio(flat, key) for key in AUSE.values()]))
 
 
-def _percent(ratios: Sequence[float]) -> str:
+def percent(ratios: Sequence[float]) -> str:
+    """Return the mean change and its deviation over the seeds, in percent."""
     change, left_out = finite(100 * (np.array(ratios) - 1))
     if not change.size:
         return "–"
@@ -186,12 +184,12 @@ def ranking(scores: Scores) -> list[tuple[str, int, float]]:
         flat = [flatten(score["summary"]) for score in scores[name]]
         ratios = [order_ratio(seed) for seed in flat]
         seed, value = middle_seed([math.inf if math.isnan(one) else one for one in ratios])
-        rank = _rank(value, flat[seed]["uncertainty.auce"])
-        ranked.append((rank, (name, seed, value)))
+        sort_key = rank(value, flat[seed]["uncertainty.auce"])
+        ranked.append((sort_key, (name, seed, value)))
     return [entry for _, entry in sorted(ranked, key=lambda row: row[0])]
 
 
-def _rank(order: float, auce: float | None) -> tuple[float, float]:
+def rank(order: float, auce: float | None) -> tuple[float, float]:
     """Return the sort key of rows and recipes: AUSE in steps of `SAME_ORDER`, then AUCE."""
     step = round(order / SAME_ORDER) if math.isfinite(order) else math.inf
     return step, math.inf if auce is None else auce
@@ -201,114 +199,3 @@ def middle_seed(values: Sequence[float]) -> tuple[int, float]:
     """Return the seed of the median, the lower one of two, and its value."""
     seed = sorted(range(len(values)), key=values.__getitem__)[(len(values) - 1) // 2]
     return seed, values[seed]
-
-
-def search_table(questions: Sequence[Question], scores: RecipeScores) -> Table:
-    """Return all answers to all questions: held-out frames, which decide, and the test split."""
-    test_metrics = {
-        "abs_rel": "depth.abs_rel",
-        "n-MeRCI": "uncertainty.n_merci",
-        "AUCE": "uncertainty.auce",
-        "Spearman": "uncertainty.spearman",
-    }
-    columns = [f"held out: {title}" for title in RECIPE_COLUMNS]
-    columns += [f"test: {title}" for title in RECIPE_COLUMNS]
-    rows = []
-    for question in questions:
-        seeds = common_seeds(question, scores)
-        for answer, recipe in question.answers.items():
-            held_out = [flatten(score["validation"]) for score in scores[recipe.key][:seeds]]
-            test = [flatten(score["test"]) for score in scores[recipe.key][:seeds]]
-            cells = [*_recipe_cells(held_out), *_recipe_cells(test)]
-            cells += [_over_seeds(test, key) for key in test_metrics.values()]
-            rows.append([question.title, answer, str(len(test)), *cells])
-    columns += [f"test: {name}" for name in test_metrics]
-    return ["question", "answer", "seeds", *columns], rows
-
-
-def common_seeds(question: Question, scores: RecipeScores) -> int:
-    """Return how many seeds, from 0 on, all answers to the question were trained with."""
-    return min(len(scores[recipe.key]) for recipe in question.answers.values())
-
-
-def _recipe_cells(flat: Sequence[Mapping[str, float]]) -> list[str]:
-    """Return the cells of `RECIPE_COLUMNS`."""
-    mean_change = _percent([order_ratio(seed) for seed in flat])
-    return [*_changes(flat, AUSE), mean_change, _over_seeds(flat, "uncertainty.auce")]
-
-
-def calibration_table(questions: Sequence[Question], scores: RecipeScores) -> Table:
-    """Return the scores on the test split of maps fitted on the held-out frames."""
-    metrics = {"AUSE rmse": "ause.rmse", **SIZED, **N_MERCI, "Spearman": "spearman"}
-    rows = []
-    for question in questions:
-        for answer, recipe in question.answers.items() if question.calibrated else ():
-            for name, summaries in _maps(scores[recipe.key]).items():
-                flat = [flatten(summary["uncertainty"]) for summary in summaries]
-                cells = [_over_seeds(flat, key) for key in metrics.values()]
-                rows.append([answer, name, str(len(flat)), *cells])
-    return ["sigma", "map", "seeds", *metrics], rows
-
-
-def _maps(scores: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    """Return map to the summaries of all seeds; the chosen map is named, once per seed."""
-    names = ", ".join(score["chosen_kind"] for score in scores)
-    summaries = {"none": [score["test"] for score in scores]}
-    for name in scores[0]["calibrated"]:
-        title = f"chosen ({names})" if name == "chosen" else name
-        summaries[title] = [score["calibrated"][name] for score in scores]
-    return summaries
-
-
-def ideal_table(scores: Ideal) -> Table:
-    """Return the change against the better baseline, with measured and with drawn truth."""
-    rows = []
-    for title, of_seeds in scores.items():
-        for truth in of_seeds[0]:
-            flat = [flatten(score[truth]) for score in of_seeds]
-            rows.append([title, truth, str(len(flat)), *_changes(flat, RELATIVE)])
-    return ["sigma", "truth", "seeds", *RELATIVE], rows
-
-
-class Winner(NamedTuple):
-    """The best recipe, by the held-out frames alone.
-
-    Attributes:
-        question: that it answers.
-        answer: its name there.
-        seeds: that it was trained with.
-        held_out: mean over the seeds of `order_ratio` and of AUCE.
-        test: the same on the test split.
-    """
-
-    question: str
-    answer: str
-    seeds: int
-    held_out: dict[str, float]
-    test: dict[str, float]
-
-
-def winner(questions: Sequence[Question], scores: RecipeScores) -> Winner:
-    """Return the recipe with the smallest AUSE against the better baseline, then smallest AUCE.
-
-    On the held-out frames: AUSE is the mean of its three statistics and over the seeds.
-    """
-    candidates = []
-    for question in questions:
-        for answer, recipe in question.answers.items():
-            held_out = mean_judgement(scores[recipe.key], "validation")
-            if all(math.isfinite(value) for value in held_out.values()):
-                test = mean_judgement(scores[recipe.key], "test")
-                seeds = len(scores[recipe.key])
-                candidates.append(Winner(question.title, answer, seeds, held_out, test))
-    return min(candidates, key=lambda one: _rank(one.held_out["mean AUSE"], one.held_out["AUCE"]))
-
-
-def mean_judgement(scores: Sequence[Mapping[str, Any]], part: str) -> dict[str, float]:
-    """Return what recipes are ranked by, the mean over the seeds; NaN where a seed has none."""
-    flat = [flatten(score[part]) for score in scores]
-    auces = [seed["uncertainty.auce"] for seed in flat]
-    return {
-        "mean AUSE": float(np.mean([order_ratio(seed) for seed in flat])),
-        "AUCE": float(np.mean([math.nan if auce is None else auce for auce in auces])),
-    }

@@ -27,7 +27,7 @@ from uncertainty_depth.config import PredictorConfig, SourceConfig
 from uncertainty_depth.data.source import open_source
 from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.experiments import samples_report
-from uncertainty_depth.experiments.nyu_data import data_folder
+from uncertainty_depth.experiments.data_folders import NYU
 from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.experiments.samples_ways import Memory, Propagated
 from uncertainty_depth.inference.deployment import prepare
@@ -105,7 +105,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
     has_nyu = (nyu / "model.json").exists()
     networks = {"shipped": (SHIPPED_MODEL, _worlds(settings.frames // 2, 2, 0.5))}
     if has_nyu:
-        networks["nyu"] = (nyu, f"nyu:{data_folder(data)}:test")
+        networks["nyu"] = (nyu, f"nyu:{NYU.find(data)}:test")
     results: dict[str, list[Any]] = {}
     for name, (folder, source) in networks.items():
         pieces = [f"{name} {seed}" for seed in range(seeds)]

@@ -24,13 +24,13 @@ from tqdm import tqdm, trange
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.experiments import figures, segmentation_report
 from uncertainty_depth.experiments.completion_sets import drawn_sets
+from uncertainty_depth.experiments.data_folders import CAMVID
 from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.experiments.segmentation_data import (
     CLASSES,
     VOID,
     LabelledImages,
     augment,
-    data_folder,
     read,
 )
 from uncertainty_depth.experiments.segmentation_network import DeepLab
@@ -115,7 +115,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
 
 def compare(output: Path, members: int, settings: Settings, data: Path | None = None) -> None:
     """Do `run` with settings of one's own."""
-    folder = data_folder(data)
+    folder = CAMVID.find(data)
     names = _train_all(output, members, settings.training, folder)
     scores = {domain: _score_all(output, domain, names, settings, folder) for domain in DOMAINS}
     segmentation_report.write(output, scores, asdict(settings), members)

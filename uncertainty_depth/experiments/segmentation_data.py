@@ -7,7 +7,6 @@ train, val and test. The name begins with the drive: 0001TP is filmed at dusk, a
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +21,8 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.experiments.nyu_data import VARIABLE
 from uncertainty_depth.network.encoder import IMAGENET_MEAN, resize_image
 
-FOLDER = "camvid"
 CLASSES = (
     "sky",
     "building",
@@ -56,24 +53,6 @@ class LabelledImages:
 
     images: NDArray[np.uint8]
     labels: NDArray[np.uint8]
-
-
-def data_folder(folder: Path | None) -> Path:
-    """Return the folder, or if None `camvid` in the folder that the environment names.
-
-    Raises:
-        SourceError: the folder is None and the environment names none, or it does not exist.
-    """
-    if folder is None:
-        if not (data := os.environ.get(VARIABLE)):
-            raise SourceError(
-                f"no CamVid: neither --data nor {VARIABLE} is given; expected --data DIR with "
-                "train/, trainannot/, test/ and testannot/"
-            )
-        folder = Path(data) / FOLDER
-    if not folder.is_dir():
-        raise SourceError(f"no such CamVid folder: {folder}")
-    return folder
 
 
 def read(

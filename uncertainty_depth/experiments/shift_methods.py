@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from uncertainty_depth.experiments.nyu_data import VARIABLE, data_folder
+from uncertainty_depth.experiments import data_folders
 from uncertainty_depth.experiments.nyu_methods import PRETRAINED
 from uncertainty_depth.model_folder import writing
 from uncertainty_depth.model_folder.folder import FAMILIARITY, read
@@ -70,8 +69,9 @@ def methods(models: Path, frames: int, seeds: int, data: Path | None) -> Iterato
     worlds = -(-frames // 2)
     rooms = f"synthetic:worlds={worlds},frames=2,rate=0.25,seed={HOME_SEED + seeds},dense=true"
     of_nyu = list(_of_nyu(models))
-    is_there = data is not None or (VARIABLE in os.environ and data_folder(None).is_dir())
-    nyu = f"nyu:{data_folder(data)}:test" if of_nyu or is_there else ""
+    default = data_folders.NYU.default_folder()
+    is_there = data is not None or (default is not None and default.is_dir())
+    nyu = f"nyu:{data_folders.NYU.find(data)}:test" if of_nyu or is_there else ""
     for name, served in OF_ONE_NETWORK.items():
         yield Method(ROOMS, name, SHIPPED_MODEL, served, rooms, nyu)
     for name, folder, served in of_nyu:
