@@ -124,18 +124,6 @@ def test_a_pair_joins_mean_and_log_variance_networks(shape):
         torch.testing.assert_close(outputs[member, :, 1:], alone(pair, member + 3)(own))
 
 
-def test_squared_weights_are_those_of_each_member():
-    stack = StackedMLP(2, (1, 3, 1))
-    pair = PairedMLP(2, (1, 3, 1))
-    expected = [
-        sum(p.square().sum() for p in alone(stack, member).parameters()).item()
-        for member in range(2)
-    ]
-    assert stack.squared_weights().tolist() == pytest.approx(expected, rel=1e-5)
-    both = sum(p.square().sum() for member in (1, 3) for p in alone(pair, member).parameters())
-    assert pair.squared_weights()[1].item() == pytest.approx(both.item(), rel=1e-5)
-
-
 def test_dropout_masks_of_members_differ():
     stack = StackedMLP(2, (1, 64, 1), noise=[nn.Dropout(0.5)])
     with torch.no_grad():

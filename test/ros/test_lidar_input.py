@@ -25,8 +25,9 @@ from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros import depth_node
 from uncertainty_depth.ros.depth_node import DepthNode
 from uncertainty_depth.ros.extrinsics import FixedExtrinsics
-from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
+from uncertainty_depth.ros.live_evaluation import LiveEvaluation
 from uncertainty_depth.ros.model_description import held_out_rule
+from uncertainty_depth.ros.pair_scorer import Scored
 
 WIDTH = 32
 HEIGHT = 24

@@ -25,8 +25,9 @@ from uncertainty_depth.messages.online_calibration import PredictionInfo, info_v
 from uncertainty_depth.messages.stamps import frame_name
 from uncertainty_depth.records import SampleRange
 from uncertainty_depth.ros.extrinsics import FixedExtrinsics
-from uncertainty_depth.ros.live_evaluation import MAX_WITHOUT_INFO, LiveEvaluation, Scored
+from uncertainty_depth.ros.live_evaluation import MAX_WITHOUT_INFO, LiveEvaluation
 from uncertainty_depth.ros.map_camera import MapCamera
+from uncertainty_depth.ros.pair_scorer import Scored
 
 WIDTH = 32
 HEIGHT = 24

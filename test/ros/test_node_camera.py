@@ -24,8 +24,9 @@ from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros import depth_node, node_camera
 from uncertainty_depth.ros.depth_node import DepthNode
 from uncertainty_depth.ros.extrinsics import FixedExtrinsics
-from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
+from uncertainty_depth.ros.live_evaluation import LiveEvaluation
 from uncertainty_depth.ros.messages import camera_info_message, image_message
+from uncertainty_depth.ros.pair_scorer import Scored
 from uncertainty_depth.writers.bag_writer import BagWriter
 
 WIDTH = 64

@@ -37,16 +37,12 @@ def write(output: Path, results: Results, kinds: Sequence[str], severities: Sequ
     clean: dict[str, dict[str, float]] = {}
     corrupted: dict[str, Any] = {}
     domains: dict[str, list[str]] = {}
-    elsewhere = []
     for domain, methods in results.items():
         for name, conditions in methods.items():
-            title = f"{domain}: {name}"
+            title = _title(domain, name)
             domains.setdefault(domain, []).append(title)
             clean[title] = _means(conditions["clean"])
             corrupted[title] = _scores_by_kind(conditions, kinds, severities)
-            if "elsewhere" in conditions:
-                scores = _scores(conditions["clean"], conditions["elsewhere"])
-                elsewhere.append([title, *(_cell(scores[key]) for key in SCORES)])
     content = {"severities": list(severities), "clean": clean, "corrupted": corrupted}
     strict_json.write(output / "summary.json", content)
     means = {title: _mean_over_kinds(by_kind) for title, by_kind in corrupted.items()}
@@ -57,22 +53,46 @@ def write(output: Path, results: Results, kinds: Sequence[str], severities: Sequ
         tables.markdown(header, rows),
         f"By corruption, at severity {severities[len(severities) // 2]}:\n",
         tables.markdown(["method", "score", *kinds], _by_kind(corrupted, severities)),
+        *_elsewhere(results),
+        *_against_dropout(results, header, kinds, severities),
     ]
-    if elsewhere:
-        parts += [
-            "Another domain, without corruption; AUROC against the method's own:\n",
-            tables.markdown(["method", *SCORES.values()], elsewhere),
-        ]
-    for domain, methods in results.items():
-        if DROPOUT in methods:
-            growth = f"{severities[-1]} against clean"
-            parts += [
-                f"{domain}: minus {DROPOUT}, frame by frame, 95 % interval over frames:\n",
-                tables.markdown([*header, growth], _differences(methods, kinds, severities)),
-            ]
     atomic.write_text(output / "table.md", "\n".join(parts))
     tables.write_table(output / "table.csv", header, rows)
     _plot(output / "shift.png", domains, means, clean, severities)
+
+
+def _title(domain: str, method: str) -> str:
+    return f"{domain}: {method}"
+
+
+def _elsewhere(results: Results) -> list[str]:
+    """Return the table of the methods that were scored on another domain; nothing without any."""
+    rows = []
+    for domain, methods in results.items():
+        for name, conditions in methods.items():
+            if "elsewhere" in conditions:
+                scores = _scores(conditions["clean"], conditions["elsewhere"])
+                rows.append([_title(domain, name), *(_cell(scores[key]) for key in SCORES)])
+    if not rows:
+        return []
+    caption = "Another domain, without corruption; AUROC against the method's own:\n"
+    return [caption, tables.markdown(["method", *SCORES.values()], rows)]
+
+
+def _against_dropout(
+    results: Results, header: Sequence[str], kinds: Sequence[str], severities: Sequence[int]
+) -> list[str]:
+    """Return a table for each domain with dropout: the other methods minus it."""
+    parts = []
+    growth = f"{severities[-1]} against clean"
+    for domain, methods in results.items():
+        if DROPOUT in methods:
+            rows = _differences(methods, kinds, severities)
+            parts += [
+                f"{domain}: minus {DROPOUT}, frame by frame, 95 % interval over frames:\n",
+                tables.markdown([*header, growth], rows),
+            ]
+    return parts
 
 
 def _by_severity(means: Mapping[str, Any], clean: Mapping[str, Any]) -> list[list[str]]:

@@ -64,11 +64,6 @@ class StackedMLP(nn.Module):
         """Return (M,) values in the shape that the parameters broadcast with."""
         return values[:, None, None]
 
-    def squared_weights(self) -> Tensor:
-        """Return the sum of squares of each member's weights and biases, (M,)."""
-        squares = [value.square().sum((1, 2)) for value in (*self.weights, *self.biases)]
-        return torch.stack(squares).sum(0)
-
 
 class PairedMLP(StackedMLP):
     """Pairs of networks, one for the mean, one for the log variance.
@@ -90,11 +85,6 @@ class PairedMLP(StackedMLP):
     def per_member(self, values: Tensor) -> Tensor:
         """Return (M,) values in the shape that the parameters broadcast with."""
         return super().per_member(values.repeat(2))
-
-    def squared_weights(self) -> Tensor:
-        """Return the sum of squares of each pair's weights and biases, (M,)."""
-        first, second = super().squared_weights().chunk(2)
-        return first + second
 
 
 def _affine(bias: Tensor, weight: Tensor, hidden: Tensor) -> Tensor:

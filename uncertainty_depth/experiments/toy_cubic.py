@@ -98,6 +98,15 @@ def squared_error(network: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor
     return (network(inputs) - targets).square().mean((1, 2))
 
 
+def _examples(datasets: int, members: int, size: int, generator: torch.Generator) -> Tensor:
+    """Return the examples of each network, (2 D members, N): all of a data set, or a bootstrap."""
+    all_examples = torch.arange(size).expand(members, size)
+    examples = []
+    for _ in range(datasets):
+        examples += [all_examples, bootstrap_indices(size, members, generator)]
+    return torch.cat(examples)
+
+
 def fit(x: Tensor, y: Tensor, at: Tensor, settings: Settings, seed: int) -> dict[str, Tensor]:
     """Train the networks of every data set and predict.
 
@@ -116,11 +125,7 @@ def fit(x: Tensor, y: Tensor, at: Tensor, settings: Settings, seed: int) -> dict
     datasets = len(x)
     members = settings.members
     size = x.shape[1]
-    all_examples = torch.arange(size).expand(members, size)
-    examples = []
-    for _ in range(datasets):
-        examples += [all_examples, bootstrap_indices(size, members, generator)]
-    indices = torch.cat(examples)
+    indices = _examples(datasets, members, size, generator)
     stacked_x = x.repeat_interleave(2 * members, dim=0)
     stacked_y = y.repeat_interleave(2 * members, dim=0)
     stacked_at = at.repeat_interleave(2 * members, dim=0)

@@ -21,7 +21,8 @@ from uncertainty_depth.ros.ground_truth_topics import (
     LIDAR_TOPICS,
     ground_truth_topics,
 )
-from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
+from uncertainty_depth.ros.live_evaluation import LiveEvaluation
+from uncertainty_depth.ros.pair_scorer import Scored
 from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
 from uncertainty_depth.ros.watched_input import WatchedInput
 

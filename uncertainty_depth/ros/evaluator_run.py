@@ -25,9 +25,10 @@ from uncertainty_depth.ros.evaluator_reports import EvaluatorReports
 from uncertainty_depth.ros.extrinsics import Extrinsics, create_extrinsics
 from uncertainty_depth.ros.ground_truth_topics import ground_truth_topics
 from uncertainty_depth.ros.live_calibration import LiveCalibration
-from uncertainty_depth.ros.live_evaluation import LiveEvaluation, Scored
+from uncertainty_depth.ros.live_evaluation import LiveEvaluation
 from uncertainty_depth.ros.live_verdict import LiveVerdict
 from uncertainty_depth.ros.model_description import held_out_rule, model_description
+from uncertainty_depth.ros.pair_scorer import Scored
 from uncertainty_depth.ros.pooled_metrics import PooledMetrics
 from uncertainty_depth.ros.predictions import INFO_TOPIC
 from uncertainty_depth.ros.run_state import RunState

@@ -6,17 +6,13 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig
 from uncertainty_depth.data.exact_pairs import ExactPairs, Unmatched
 from uncertainty_depth.data.pairing import NearestClouds, Outcome
-from uncertainty_depth.errors import MessageError
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.frame_table import FrameTable
 from uncertainty_depth.geometry.check import GeometryCheck
@@ -24,11 +20,12 @@ from uncertainty_depth.messages.online_calibration import PredictionInfo
 from uncertainty_depth.messages.stamps import frame_name, stamp_ns
 from uncertainty_depth.predictions.config import PredictionConfig
 from uncertainty_depth.predictions.interpreter import Interpreter
-from uncertainty_depth.predictions.maps import UNMATCHED_REASONS, decode_maps
-from uncertainty_depth.records import DepthPrediction, Skipped
+from uncertainty_depth.predictions.maps import UNMATCHED_REASONS
+from uncertainty_depth.records import Skipped
 from uncertainty_depth.ros.extrinsics import Extrinsics
 from uncertainty_depth.ros.ground_truth_topics import ground_truth_topics
 from uncertainty_depth.ros.map_ground_truth import MapGroundTruth
+from uncertainty_depth.ros.pair_scorer import PairScorer, Scored
 
 logger = logging.getLogger(__name__)
 MAX_INFOS = 2000
@@ -44,25 +41,6 @@ RUN_OPTIONS = (
 """Options that all scores of one run share."""
 
 
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """A frame that was scored.
-
-    Attributes:
-        metrics: its own, by dotted name.
-        prediction: its maps, (H, W) metres.
-        ground_truth_m: (H, W), NaN where unknown.
-        header: of its depth image.
-        info: how the prediction was made; None where nobody tells.
-    """
-
-    metrics: dict[str, float]
-    prediction: DepthPrediction
-    ground_truth_m: NDArray[np.float32]
-    header: Any
-    info: PredictionInfo | None = None
-
-
 class LiveEvaluation:
     """Pairs messages in the order they arrive, and scores them; used from one thread.
 
@@ -73,8 +51,6 @@ class LiveEvaluation:
         config: options in use.
         evaluation: the scores so far.
         interpreter: what the maps mean.
-        clocks_apart_s: time from the last prediction to the nearest ground truth, where that is
-            more than `max_time_difference`; else None.
     """
 
     def __init__(
@@ -120,7 +96,7 @@ class LiveEvaluation:
         )
         self._waiting: deque[Outcome] = deque()
         self._undecided = 0
-        self.clocks_apart_s: float | None = None
+        self._scorer = PairScorer(self.config, self._ground_truth, self.interpreter, evaluation)
 
     def starts_anew(self, config: EvaluatorNodeConfig) -> bool:
         """Return whether these options need a new run."""
@@ -156,6 +132,7 @@ class LiveEvaluation:
             self.interpreter = Interpreter(config, config)
             self._start(evaluation)
             return
+        self._scorer.config = config
         self._pairs.queue_size = config.queue_size
         self._pairer.queue_size = config.queue_size
         self.evaluation.config = replace(
@@ -166,6 +143,11 @@ class LiveEvaluation:
     def set_held_out(self, rule: HeldOutConfig | None) -> None:
         """Score only depth that a model with sparse input was not given; None: all depth."""
         self._ground_truth.held_out = rule
+
+    @property
+    def clocks_apart_s(self) -> float | None:
+        """See `PairScorer`."""
+        return self._scorer.clocks_apart_s
 
     @property
     def extrinsics(self) -> Extrinsics:
@@ -262,57 +244,11 @@ class LiveEvaluation:
 
     def _result(self, outcome: Outcome) -> Scored | Skipped:
         self._undecided -= 1
-        try:
-            return self._score(outcome)
-        except MessageError as error:
-            return self._skip(Skipped(outcome.stamp_ns, error.reason, str(error)))
-        except Exception as error:  # a hostile message costs one frame, not the run
-            logger.exception("a frame failed")
-            sentence = f"frame {frame_name(outcome.stamp_ns)}: {type(error).__name__}: {error}"
-            return self._skip(Skipped(outcome.stamp_ns, "failed", sentence))
-
-    def _score(self, outcome: Outcome) -> Scored | Skipped:
-        depth, sigma = outcome.reference
-        depth_map, confidence = decode_maps(depth, sigma, self.interpreter.config)
-        shape = (depth_map.shape[0], depth_map.shape[1])
-        name = frame_name(outcome.stamp_ns)
-        if outcome.cloud is None:
-            raise self._unpaired(name, outcome.apart_ns)
-        self.clocks_apart_s = None
-        ground_truth_m = self._ground_truth.in_maps(outcome.cloud, depth, shape, name)
-        prediction, alignment = self.interpreter.interpret(depth_map, confidence, ground_truth_m)
-        info = self._infos.pop(outcome.stamp_ns, None)
-        if info is not None:
-            prediction = replace(prediction, unfamiliarity=info.unfamiliarity)
-        camera = self._ground_truth.camera_of(shape)
-        metrics = self.evaluation.add(
-            name,
-            outcome.stamp_ns,
-            prediction,
-            ground_truth_m,
-            camera=camera,
-            aligned_by=alignment.depth_scale,
-        )
-        if metrics is None:  # already counted by the evaluation
-            sentence = f"frame {name} has no pixel that can be scored"
-            return Skipped(outcome.stamp_ns, "no_valid_pixel", sentence)
-        return Scored(metrics, prediction, ground_truth_m, depth.header, info)
-
-    def _unpaired(self, name: str, apart_ns: int | None) -> MessageError:
-        self.clocks_apart_s = None if apart_ns is None else apart_ns * 1e-9
-        nearest = "" if apart_ns is None else f"; the nearest is {apart_ns * 1e-9:+.3f} s away"
-        ground_truth = "ground_truth_image" if self.config.use_ground_truth_image else "lidar"
-        return MessageError(
-            f"no_{ground_truth}_within_max_time_difference",
-            f"no {ground_truth} within {self.config.max_time_difference} s of frame {name}"
-            f"{nearest}",
-        )
+        return self._scorer.score(outcome, self._infos.pop(outcome.stamp_ns, None))
 
     def _skip_unmatched(self, item: Unmatched) -> Skipped:
         reason = UNMATCHED_REASONS[item.side]
         sentence = f"frame {frame_name(item.stamp_ns)}: {reason.replace('_', ' ')}"
-        return self._skip(Skipped(item.stamp_ns, reason, sentence))
-
-    def _skip(self, record: Skipped) -> Skipped:
+        record = Skipped(item.stamp_ns, reason, sentence)
         self.evaluation.skip(record)
         return record

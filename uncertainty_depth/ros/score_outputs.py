@@ -21,8 +21,8 @@ from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, colorize, thicken
 from uncertainty_depth.evaluation.plots import sparsification_figure
 from uncertainty_depth.metrics import OnlineMetrics
-from uncertainty_depth.ros.live_evaluation import Scored
 from uncertainty_depth.ros.messages import image_message
+from uncertainty_depth.ros.pair_scorer import Scored
 from uncertainty_depth.ros.qos import OUTPUT_QOS, OVERRIDABLE
 
 PLOTTED = {
