@@ -22,7 +22,7 @@ from uncertainty_depth.calibration.sample import Sample
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.metrics.distributions import LEVELS
+from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import set_calibration
 
@@ -44,8 +44,8 @@ def test_measured_half_widths_cover_just_their_level_of_the_pixels():
     error = sigma * np.abs(random.standard_t(3, 5000))
     covered = error[:, None] <= measured_half_widths(error, sigma) * sigma[:, None] * (1 + 1e-12)
     fractions = covered.mean(axis=0)
-    assert (fractions >= LEVELS).all()
-    assert (fractions < LEVELS + 1.5 / 5000).all()
+    assert (fractions >= CONFIDENCE_LEVELS).all()
+    assert (fractions < CONFIDENCE_LEVELS + 1.5 / 5000).all()
 
 
 @pytest.mark.parametrize(
@@ -95,6 +95,6 @@ def test_calibrating_measures_them_on_frames_not_used(draw, monkeypatch):
     calibration = calibrate([None], None, CalibrationConfig(report_fraction=1 / 3), False)
     widths = calibration.half_widths()
     assert widths[94] == pytest.approx(2.5 * stats.norm.ppf(0.975), rel=0.06)
-    context = report.Context(("drive",), {"samples": 8}, CalibrationConfig())
+    context = report.Provenance(("drive",), {"samples": 8}, CalibrationConfig())
     record = json.loads(json.dumps(report.record(calibration, context)))
     assert from_record(record).at(0.95) == pytest.approx(widths[94], rel=1e-5)

@@ -213,7 +213,7 @@ def test_sequences_covered_too_much_and_too_little_do_not_cancel():
     made = calibrate(sources, DrawnPredictor(), CONFIG, False)
     assert made.scores()[1]["auce"] > 0.3
     assert made.scores()[1]["miscoverage_95"] > 0.3
-    kept = report.record(made, report.Context(("a", "b"), {"samples": 8}, CONFIG))
+    kept = report.record(made, report.Provenance(("a", "b"), {"samples": 8}, CONFIG))
     assert kept["not_used"]["after"]["auce"] > 0.3
 
 
@@ -247,7 +247,7 @@ def test_the_table_and_the_files_tell_every_candidate_and_both_sides(tmp_path):
         "list 100",
     ):
         assert words in text
-    report.write(made, tmp_path / "out", report.Context(("a", "b"), {"model": "m"}, CONFIG))
+    report.write(made, tmp_path / "out", report.Provenance(("a", "b"), {"model": "m"}, CONFIG))
     content = json.loads((tmp_path / "out" / "calibration.json").read_text())
     assert SigmaMap.from_mapping(content["map"]) == made.choice.sigma_map
     assert content["sources"] == ["a", "b"]

@@ -7,7 +7,7 @@ import torch
 
 from uncertainty_depth.experiments import anchor
 from uncertainty_depth.experiments.anchor_methods import (
-    METHODS,
+    METHOD_TITLES,
     Settings,
     make_network,
     penalty,
@@ -118,7 +118,7 @@ def arrays():
     return x, y, problem.noise, torch.linspace(-3, 3, 20)[:, None]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHOD_TITLES)
 def test_every_method_predicts_with_a_spread(method):
     mean, sigma = predict(method, TINY, *arrays(), epochs=2, width=8.0)
     assert mean.shape == sigma.shape == (2, 20)
@@ -147,7 +147,7 @@ def test_smallest_run_writes_its_files_and_resumes(tmp_path, monkeypatch):
     plots = {"e1.png", "e2.png", "maps.png"} | predictions
     assert set(written) == {"table.md", "table.csv", "inputs.csv", "summary.json"} | plots
     summary = json.loads(written["summary.json"])["results"]
-    assert len(summary["E.3"]) == len(METHODS) + 1
+    assert len(summary["E.3"]) == len(METHOD_TITLES) + 1
     assert len(summary["E.3"]["adversarial"]["coverage"]) == 41 * 41
     monkeypatch.setattr(anchor, "compute", lambda *_: pytest.fail("computed again"))
     monkeypatch.setattr("uncertainty_depth.experiments.figures.save", lambda *_: None)

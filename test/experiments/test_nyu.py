@@ -152,7 +152,7 @@ def summary_of(value, baseline=0.5, constant=None):
         areas = {kind: dict.fromkeys(("abs_rel", "rmse", "a1"), number) for kind in AREAS}
         return dict.fromkeys(single, number) | areas
 
-    baselines = {name: metrics(baseline) for name in nyu_tables.BASELINES.values()}
+    baselines = {name: metrics(baseline) for name in nyu_tables.BASELINE_KEYS.values()}
     baselines["constant"] = metrics(baseline if constant is None else constant)
     return {
         "depth": dict.fromkeys(("mae", "abs_rel", "rmse"), value),

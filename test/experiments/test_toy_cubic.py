@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from uncertainty_depth.experiments import toy_cubic, toy_cubic_report
-from uncertainty_depth.experiments.toy_cubic import METHODS, Settings, make_data
+from uncertainty_depth.experiments.toy_cubic import METHOD_TITLES, Settings, make_data
 
 TINY = Settings(members=4, hidden=8, epochs=6)
 
@@ -35,7 +35,7 @@ def fitted(settings=TINY):
     return toy_cubic.fit(*tensors, settings, 0)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHOD_TITLES)
 def test_members_differ(method):
     members = fitted()[method][0]
     assert members.shape == (4, 9)
@@ -97,7 +97,7 @@ def test_smallest_run_writes_its_files_and_resumes(tmp_path, monkeypatch):
     }
     values = json.loads((tmp_path / "summary.json").read_text())["n_merci"]
     readings = len(toy_cubic.READINGS)
-    assert len(values) == len(toy_cubic.BIASES) * 3 * len(METHODS) * readings
+    assert len(values) == len(toy_cubic.BIASES) * 3 * len(METHOD_TITLES) * readings
     assert np.shape(values["20/wide/bagging/plain"]) == (2, len(toy_cubic.ALPHAS))
     monkeypatch.setattr(toy_cubic, "score", lambda *_: pytest.fail("computed again"))
     monkeypatch.setattr("uncertainty_depth.experiments.figures.save", lambda *_: None)

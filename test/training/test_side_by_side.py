@@ -39,9 +39,9 @@ from conftest import ListSource, wall
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.options import from_mapping
 from uncertainty_depth.training.run import train
-from uncertainty_depth.training.side_by_side import Worker
+from uncertainty_depth.training.side_by_side import MemberProcess
 
-def hear(worker, hear=Worker.hear):
+def hear(worker, hear=MemberProcess.hear):
     more = hear(worker)
     if worker.bar.n > 2:  # the first epoch is over
         print(worker.process.pid, flush=True)
@@ -50,7 +50,7 @@ def hear(worker, hear=Worker.hear):
 if __name__ == "__main__":
     # a shell's background jobs ignore SIGINT, and so do their children
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    Worker.hear = hear
+    MemberProcess.hear = hear
     torch.set_num_threads(1)
     network, training = json.loads(sys.argv[3])
     source = ListSource([wall(index, 0.1) for index in range(8)])
@@ -182,7 +182,7 @@ def test_a_network_waits_for_those_it_learns_from(
         def __init__(self, model, number, slot, threads) -> None:
             self.slot = slot
 
-    monkeypatch.setattr(side_by_side, "Worker", Process)
+    monkeypatch.setattr(side_by_side, "MemberProcess", Process)
     training = TrainingConfig(method="multi_inits", members=4)
     first, second, third, last = make_plan(network, training)
     plan = [first, second, replace(third, targets=print), last]

@@ -28,7 +28,7 @@ from uncertainty_depth.shipped_model import SHIPPED_MODEL
 CAMERAS = (2, 4)
 SIZE = (480, 640)
 RESNET = NetworkConfig(backbone="resnet18", input_size=(320, 240), head="laplace")
-METHODS = {"mc_dropout": 8, "deterministic": 1}
+SAMPLES = {"mc_dropout": 8, "deterministic": 1}
 """Samples of each method."""
 
 
@@ -56,7 +56,7 @@ def run(repetitions: int = 5, network: NetworkConfig = RESNET) -> list[Row]:
     with _untrained(network) as folder:
         models = {"shipped": SHIPPED_MODEL, f"{network.backbone}, random weights": folder}
         for name, path in models.items():
-            for method, samples in METHODS.items():
+            for method, samples in SAMPLES.items():
                 config = PredictorConfig(method=method, samples=samples, device="cpu")
                 predictor = Predictor(path, config)
                 label = f"{method}, M = {samples}"

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from uncertainty_depth.calibration.sigma_map import IDENTITY, SigmaMap, affine
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.metrics.calibration import area_of_miscoverage
-from uncertainty_depth.metrics.distributions import HALF_WIDTHS, LEVELS, named
+from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS, HALF_WIDTHS, named
 from uncertainty_depth.metrics.merci import error_ratio
 
 Floats = NDArray[np.float64]
@@ -147,7 +147,7 @@ def coverage_scale(sigma: Floats, error: Floats, distribution: str = "gaussian")
     """
     half_widths = HALF_WIDTHS[distribution]
     ratios = np.sort(error_ratio(error, sigma))
-    at_levels = ratios[np.ceil(LEVELS * len(ratios)).astype(int) - 1]
+    at_levels = ratios[np.ceil(CONFIDENCE_LEVELS * len(ratios)).astype(int) - 1]
     factors = at_levels / half_widths
     factors = factors[np.isfinite(factors) & (factors > 0)]
     if not factors.size:

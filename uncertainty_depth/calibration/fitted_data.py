@@ -9,7 +9,7 @@ from typing import Any
 
 from uncertainty_depth.errors import ModelError
 
-LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+QUANTILE_LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 """Of the raw sigmas' quantiles. Between the first and the last are 98 % of the pixels."""
 
 
@@ -22,7 +22,7 @@ class FittedData:
         frames: number of frames.
         pixels: number of pixels.
         depth_range_m: quantiles of the ground truth at 1 and 99 %.
-        sigma_quantiles_m: quantiles of raw sigma at `LEVELS`.
+        sigma_quantiles_m: quantiles of raw sigma at `QUANTILE_LEVELS`.
         camera: [min, max] of `focal_length_per_width` and `aspect`; None where none is known.
     """
 
@@ -63,9 +63,9 @@ class FittedData:
                 f"calibration was fitted to {values!r}; expected sources, frames, pixels, "
                 "depth_range_m, sigma_quantiles_m and camera"
             ) from error
-        if len(fitted.depth_range_m) != 2 or len(fitted.sigma_quantiles_m) != len(LEVELS):
+        if len(fitted.depth_range_m) != 2 or len(fitted.sigma_quantiles_m) != len(QUANTILE_LEVELS):
             raise ModelError(
                 f"calibration has {len(fitted.depth_range_m)} depths and "
-                f"{len(fitted.sigma_quantiles_m)} quantiles; expected 2 and {len(LEVELS)}"
+                f"{len(fitted.sigma_quantiles_m)} quantiles; expected 2 and {len(QUANTILE_LEVELS)}"
             )
         return fitted

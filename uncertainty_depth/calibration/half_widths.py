@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.errors import ModelError
-from uncertainty_depth.metrics.distributions import HALF_WIDTHS, LEVELS
+from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS, HALF_WIDTHS
 from uncertainty_depth.metrics.merci import error_ratio
 
 KEY = "half_widths"
@@ -34,16 +34,16 @@ class HalfWidths:
     def __post_init__(self) -> None:
         """Check the numbers; raises `ModelError` where they are no half widths."""
         values = np.array(self.at_levels)
-        is_valid = values.shape == LEVELS.shape and np.isfinite(values).all()
+        is_valid = values.shape == CONFIDENCE_LEVELS.shape and np.isfinite(values).all()
         if not is_valid or values[0] < 0 or (np.diff(values) < 0).any():
             raise ModelError(
-                f"calibration has {KEY} = {list(self.at_levels)}; expected {len(LEVELS)} finite "
-                "numbers of at least 0, none below the one before"
+                f"calibration has {KEY} = {list(self.at_levels)}; expected "
+                f"{len(CONFIDENCE_LEVELS)} finite numbers of at least 0, none below the one before"
             )
 
     def at(self, coverage: float) -> float:
         """Return the half width in sigmas of the interval at `coverage`, 0.01 to 0.99."""
-        return float(np.interp(coverage, LEVELS, self.at_levels))
+        return float(np.interp(coverage, CONFIDENCE_LEVELS, self.at_levels))
 
 
 BY_DISTRIBUTION = {
@@ -64,7 +64,7 @@ def measured_half_widths(
         sigma: (N,) standard deviations, metres.
     """
     ratios = np.sort(error_ratio(error.astype(np.float64), sigma.astype(np.float64)))
-    orders = np.ceil(LEVELS * len(ratios)).astype(int)
+    orders = np.ceil(CONFIDENCE_LEVELS * len(ratios)).astype(int)
     at_levels: NDArray[np.float64] = ratios[orders - 1]
     return at_levels
 

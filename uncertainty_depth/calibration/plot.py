@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from uncertainty_depth.calibration.run import Calibration
-from uncertainty_depth.metrics.distributions import LEVELS
+from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS
 
 STYLES: dict[str, dict[str, Any]] = {
     "before": {"color": "#D55E00", "linestyle": "--"},
@@ -39,9 +39,15 @@ def _plot_reliability(axes: Axes, calibration: Calibration) -> None:
     for index, (name, style) in enumerate(STYLES.items()):
         mean = coverage[:, index].mean(axis=0)
         label = f"{name}, AUCE {both_scores[index]['auce']:.3f}"
-        axes.plot(100 * LEVELS, 100 * mean, linewidth=2, label=label, **style)
+        axes.plot(100 * CONFIDENCE_LEVELS, 100 * mean, linewidth=2, label=label, **style)
         if len(coverage) > 1:
-            axes.plot(100 * LEVELS, 100 * coverage[:, index].T, linewidth=0.7, alpha=0.6, **style)
+            axes.plot(
+                100 * CONFIDENCE_LEVELS,
+                100 * coverage[:, index].T,
+                linewidth=0.7,
+                alpha=0.6,
+                **style,
+            )
     axes.set_title("Reliability on frames not used", fontsize=10)
     axes.set(
         xlabel=f"confidence level p (%), {calibration.distribution} intervals",

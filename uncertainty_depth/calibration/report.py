@@ -21,7 +21,7 @@ from uncertainty_depth.options import to_mapping
 
 
 @dataclass(frozen=True)
-class Context:
+class Provenance:
     """Where a calibration comes from.
 
     Attributes:
@@ -37,12 +37,12 @@ class Context:
     notes: tuple[str, ...] = ()
 
 
-def record(calibration: Calibration, context: Context) -> dict[str, Any]:
+def record(calibration: Calibration, provenance: Provenance) -> dict[str, Any]:
     """Return what `model.json` keeps beside the map: what it was fitted to, and what it does."""
     before, after = calibration.scores()
     half_widths = calibration.half_widths()
     content = {
-        **{name: context.model[name] for name in RECORDED if name in context.model},
+        **{name: provenance.model[name] for name in RECORDED if name in provenance.model},
         "distribution": calibration.distribution,
         "fitted_to": calibration.fitted.to_mapping(),
         "not_used": strict_json.plain({"before": before, "after": after}),
@@ -52,14 +52,14 @@ def record(calibration: Calibration, context: Context) -> dict[str, Any]:
     return content
 
 
-def as_mapping(calibration: Calibration, context: Context) -> dict[str, Any]:
+def as_mapping(calibration: Calibration, provenance: Provenance) -> dict[str, Any]:
     """Return everything as plain values: where it comes from, the map, and all scores."""
     before, after = calibration.scores()
     return {
-        "sources": context.sources,
-        "model": context.model,
-        "config": to_mapping(context.config),
-        "notes": list(context.notes),
+        "sources": provenance.sources,
+        "model": provenance.model,
+        "config": to_mapping(provenance.config),
+        "notes": list(provenance.notes),
         "map": calibration.choice.sigma_map.to_mapping(),
         "distribution": calibration.distribution,
         "fitted_to": calibration.fitted.to_mapping(),
@@ -80,7 +80,7 @@ def _trial_mapping(trial: Trial) -> dict[str, Any]:
     }
 
 
-def write(calibration: Calibration, folder: Path, context: Context) -> None:
+def write(calibration: Calibration, folder: Path, provenance: Provenance) -> None:
     """Write `calibration.json` and `calibration.png`, each whole or not at all."""
-    strict_json.write(folder / "calibration.json", as_mapping(calibration, context))
+    strict_json.write(folder / "calibration.json", as_mapping(calibration, provenance))
     atomic.write_bytes(folder / "calibration.png", encoded(plot(calibration), 110))

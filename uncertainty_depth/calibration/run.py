@@ -28,7 +28,7 @@ from uncertainty_depth.errors import CalibrationError, SourceError
 from uncertainty_depth.evaluation.evaluate import DepthPredictor
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.metrics import coverage
-from uncertainty_depth.metrics.distributions import LEVELS
+from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS
 
 MIN_SPREAD = 0.05  # standard deviation of calibrated sigma over its mean
 logger = logging.getLogger(__name__)
@@ -204,7 +204,7 @@ def _trial_of_one(samples: list[Sample], left_out: Sample, config: CalibrationCo
 def _trial(sample: Sample, sigma_map: SigmaMap, distribution: str) -> Trial:
     raw, error = sigma_and_error([sample])
     reliability = [
-        coverage(error, sigma, LEVELS, distribution=distribution)
+        coverage(error, sigma, CONFIDENCE_LEVELS, distribution=distribution)
         for sigma in (raw, sigma_map(raw))
     ]
     return Trial(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from uncertainty_depth.calibration.fitted_data import LEVELS, FittedData
+from uncertainty_depth.calibration.fitted_data import QUANTILE_LEVELS, FittedData
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.data.source import Source
 from uncertainty_depth.errors import SourceError
@@ -199,7 +199,7 @@ def fitted_data(samples: Sequence[Sample]) -> FittedData:
         sum(len(sample.frames) for sample in samples),
         sum(sample.pixels for sample in samples),
         _quantiles(truth, (0.01, 0.99)),
-        _quantiles(sigma, LEVELS),
+        _quantiles(sigma, QUANTILE_LEVELS),
         camera_ranges(cameras),
     )
 

@@ -22,7 +22,7 @@ from uncertainty_depth.predictions.config import PredictionTopics
 from uncertainty_depth.shipped_model import model_path
 
 if TYPE_CHECKING:
-    from uncertainty_depth.calibration.report import Context
+    from uncertainty_depth.calibration.report import Provenance
     from uncertainty_depth.calibration.run import Calibration
     from uncertainty_depth.data.source import Source
     from uncertainty_depth.inference.predictor import Predictor
@@ -42,15 +42,15 @@ def calibrate(arguments: argparse.Namespace) -> None:
     _check(arguments)
     predictor, sources = _opened(arguments)
     with deferred_interrupt() as interrupt:
-        calibration, context = _fit(arguments, sources, predictor)
+        calibration, provenance = _fit(arguments, sources, predictor)
         print(table(calibration))
         if arguments.output:
-            report.write(calibration, arguments.output, context)
+            report.write(calibration, arguments.output, provenance)
     if interrupt.requested:
         logger.warning("the model folder is left as it was")
         raise KeyboardInterrupt
     if not arguments.dry_run:
-        _keep(arguments, predictor, calibration, context)
+        _keep(arguments, predictor, calibration, provenance)
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -93,8 +93,8 @@ def _opened(arguments: argparse.Namespace) -> tuple[Predictor, list[Source]]:
 
 def _fit(
     arguments: argparse.Namespace, sources: Sequence[Source], predictor: Predictor
-) -> tuple[Calibration, Context]:
-    from uncertainty_depth.calibration.report import Context
+) -> tuple[Calibration, Provenance]:
+    from uncertainty_depth.calibration.report import Provenance
     from uncertainty_depth.calibration.run import calibrate
     from uncertainty_depth.data.source import trained_on
     from uncertainty_depth.metrics.distributions import distribution_of
@@ -111,17 +111,17 @@ def _fit(
     if interrupt.requested:
         losses.append("interrupted: only the first frames were read")
     warn(losses)
-    context = Context(
+    provenance = Provenance(
         tuple(arguments.source), predictor.describe(), config, tuple([*overlaps, *losses])
     )
-    return calibration, context
+    return calibration, provenance
 
 
 def _keep(
     arguments: argparse.Namespace,
     predictor: Predictor,
     calibration: Calibration,
-    context: Context,
+    provenance: Provenance,
 ) -> None:
     """Save the map to the model folder, unless it is worse than raw sigma."""
     from uncertainty_depth.calibration import report
@@ -131,11 +131,11 @@ def _keep(
     if not arguments.force:
         check(calibration)
     if not arguments.output:
-        report.write(calibration, arguments.model, context)
+        report.write(calibration, arguments.model, provenance)
     set_calibration(
         arguments.model,
         predictor.calibration_key,
         calibration.choice.sigma_map,
-        report.record(calibration, context),
+        report.record(calibration, provenance),
     )
     print(f"calibration of {predictor.method} written to {arguments.model}")

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.experiments import anchor_figures, anchor_methods, figures, tables
-from uncertainty_depth.experiments.anchor_methods import METHODS, Settings
+from uncertainty_depth.experiments.anchor_methods import METHOD_TITLES, Settings
 from uncertainty_depth.experiments.anchor_problems import (
     PROBLEMS,
     QUICK_PROBLEMS,
@@ -31,7 +31,7 @@ from uncertainty_depth.experiments.anchor_problems import (
 )
 from uncertainty_depth.experiments.runner import resume
 
-TITLES = {"anchor": "anchor (BLR)", **METHODS}
+TITLES = {"anchor": "anchor (BLR)", **METHOD_TITLES}
 ANCHOR_REPETITIONS = 500
 FACTOR = 1.96
 COSTLY_FRACTION = 3

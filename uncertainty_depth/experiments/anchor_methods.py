@@ -30,7 +30,7 @@ from uncertainty_depth.training.adversarial import with_adversarial_examples
 
 HIDDEN = (128, 64, 32)
 SLOPE = 0.01
-METHODS = {
+METHOD_TITLES = {
     "bernoulli": "Bernoulli dropout (BD)",
     "concrete": "concrete dropout (CD)",
     "variational": "variational dropout (VD)",
@@ -114,7 +114,7 @@ def make_objective(
     For the adversarial ensemble it is averaged over the examples and their adversarial ones.
 
     Args:
-        method: key of `METHODS`.
+        method: key of `METHOD_TITLES`.
         settings: has the adversarial step.
         noise: standard deviation of the targets.
         size: training points N.
@@ -156,7 +156,7 @@ def predict(
     """Train one model of the method per repetition and predict.
 
     Args:
-        method: key of `METHODS`.
+        method: key of `METHOD_TITLES`.
         settings: of training and sampling.
         x: (N, dimension) training inputs.
         y: (R, N) training targets of each repetition.

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS
 from uncertainty_depth.experiments.completion_models import ENSEMBLE, MC_DROPOUT
 from uncertainty_depth.experiments.figures import COLORS, panels
-from uncertainty_depth.metrics.distributions import LEVELS
+from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS
 from uncertainty_depth.metrics.sparsification import GUSTAFSSON
 from uncertainty_depth.records import DepthPrediction, Frame
 
 Scores = Mapping[str, Any]
-METHODS = {ENSEMBLE: ("ensemble", COLORS[0]), MC_DROPOUT: ("MC-dropout", COLORS[1])}
+METHOD_STYLES = {ENSEMBLE: ("ensemble", COLORS[0]), MC_DROPOUT: ("MC-dropout", COLORS[1])}
 SMOOTH = 98
 """Percentile at the upper end of a map's colours."""
 METRICS = {"ause": "AUSE", "auce": "AUCE", "rmse": "RMSE (m)"}
@@ -77,7 +77,7 @@ def metrics_figure(shifted: Mapping[str, Scores]) -> Figure:
     figure, axes = panels(len(shifted), len(METRICS), 3.4, 2.6)
     for row, (name, of_methods) in zip(axes, shifted.items(), strict=True):
         for panel, (key, title) in zip(row, METRICS.items(), strict=True):
-            for method, (label, color) in METHODS.items():
+            for method, (label, color) in METHOD_STYLES.items():
                 _draw_metric(panel, of_methods[method], key, label, color)
             panel.set(xscale="log", xlabel="M", ylabel=title, title=name)
             sizes = [int(size) for size in of_methods[ENSEMBLE]]
@@ -102,7 +102,7 @@ def curves_figure(
     figure, axes = panels(len(shifted), len(sizes), 2.6, 2.4, sharex=True, sharey="row")
     for row, (name, of_methods) in zip(axes, shifted.items(), strict=True):
         for panel, size in zip(row, sizes, strict=True):
-            for method, (label, color) in METHODS.items():
+            for method, (label, color) in METHOD_STYLES.items():
                 draw(panel, of_methods[method][size], label, color)
             panel.set_title(f"{name}, M = {size}", fontsize=9)
         row[0].set_ylabel(title)
@@ -129,5 +129,7 @@ def _draw_calibration(panel: Axes, sets: Sequence[Scores], label: str, color: st
     """Draw coverage against the level for every set (figures 7, 26 and 27)."""
     for number, one in enumerate(sets):
         covered = one["covered"]
-        panel.plot(LEVELS, covered, color=color, alpha=0.5, label=None if number else label)
+        panel.plot(
+            CONFIDENCE_LEVELS, covered, color=color, alpha=0.5, label=None if number else label
+        )
     panel.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle="--")

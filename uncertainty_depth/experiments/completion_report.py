@@ -22,7 +22,7 @@ TITLES = {ENSEMBLE: "ensemble", MC_DROPOUT: "MC-dropout"}
 METRICS = {"AUSE": "ause", "constant sigma": "constant", "AUCE": "auce", "RMSE (m)": "rmse"}
 UNKNOWN = "–"
 LEVEL = 89
-"""Index of 90 % in `LEVELS`: above it sigma is too large, below too small."""
+"""Index of 90 % in `CONFIDENCE_LEVELS`: above it sigma is too large, below too small."""
 LITERATURE = (
     ("200", "sparse-to-dense, 48,000 images", "", ".230", "", ".044", "", ""),
     ("500", "OMNI-DC", "", ".112", "", ".014", "", ""),

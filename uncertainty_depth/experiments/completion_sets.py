@@ -22,7 +22,7 @@ from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import coverage, sparsification
 from uncertainty_depth.metrics.calibration import area_of_miscoverage
 from uncertainty_depth.metrics.depth import scorable
-from uncertainty_depth.metrics.distributions import LEVELS
+from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS
 from uncertainty_depth.records import Frame, SampleRange
 
 MIN_DEPTH_M = 0.1
@@ -128,7 +128,7 @@ def scores(
     curves = sparsification(depth_m, sigma_m, truth_m, variant="gustafsson")
     constant = sparsification(depth_m, np.ones_like(sigma_m), truth_m, variant="gustafsson")
     error = np.abs(np.subtract(depth_m, truth_m, dtype=np.float64))
-    covered = np.asarray(coverage(error, sigma_m, LEVELS))
+    covered = np.asarray(coverage(error, sigma_m, CONFIDENCE_LEVELS))
     return {
         "ause": curves.ause,
         "constant": constant.ause,

@@ -29,7 +29,7 @@ SIZED = {
     "NLL (Laplace)": "nll_laplace",
 }
 METRICS = {**AUSE, **SIZED, **N_MERCI, "Spearman": "spearman", **AURG}
-BASELINES = {
+BASELINE_KEYS = {
     "– constant sigma": "constant",
     "– sigma = depth": "proportional_to_depth",
     "– sigma = depth x noise": "proportional_to_depth_noisy",
@@ -60,7 +60,7 @@ def main_table(scores: Scores, seconds: Mapping[str, Mapping[str, float]]) -> Ta
         depth.append(over_seeds([score["greatest_depth_m"] for score in scores[name]]))
         times = [f"{seconds[name]['seconds']:.4f}", f"{seconds[name]['of_one_pass']:.2f}"]
         rows.append([row.title, str(len(flat)), *depth, *_metrics(flat, "uncertainty"), *times])
-        for title, key in BASELINES.items():
+        for title, key in BASELINE_KEYS.items():
             cells = _metrics(flat, f"baselines.{key}")
             rows.append([title, "", *[""] * len(depth), *cells, "", ""])
     return header, rows

@@ -27,7 +27,13 @@ from uncertainty_depth import strict_json
 from uncertainty_depth.experiments import figures, toy_cubic_report
 from uncertainty_depth.experiments.runner import resume
 from uncertainty_depth.experiments.stacked import StackedMLP, bootstrap_indices, train
-from uncertainty_depth.experiments.toy_cubic_report import ALPHAS, BIAS, GRID, METHODS, READINGS
+from uncertainty_depth.experiments.toy_cubic_report import (
+    ALPHAS,
+    BIAS,
+    GRID,
+    METHOD_TITLES,
+    READINGS,
+)
 from uncertainty_depth.metrics import n_merci_curve
 
 BIASES = (10.0, 20.0, 40.0, 80.0)
@@ -217,7 +223,7 @@ def _errors(
         columns = np.flatnonzero(np.isin(GRID, x))
         if name == "training":
             columns = len(GRID) + np.arange(len(x))
-        for method in METHODS:
+        for method in METHOD_TITLES:
             members = training_set.predictions[method][:, columns].astype(np.float64)
             yield name, np.abs(members.mean(0) - x**3), members.std(0), method
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from uncertainty_depth import atomic
 from uncertainty_depth.experiments import figures, tables
 
-METHODS = {
+METHOD_TITLES = {
     "multi_inits": "Multi Inits",
     "bagging": "Bagging",
     "mc_dropout": "MC-dropout",
@@ -76,7 +76,7 @@ def comparison(curves: Curves) -> Table:
         "published within",
     ]
     rows = []
-    for method, title in METHODS.items():
+    for method, title in METHOD_TITLES.items():
         published = PUBLISHED.get(method)
         for reading in READINGS:
             values = at_alpha(curves[Case(BIAS, POINTS, method, reading)])
@@ -104,12 +104,12 @@ def _range_around(value: float, limits: NDArray[Any]) -> str:
 
 def variations(curves: Curves) -> Table:
     """Return header and rows of the median for every bias, evaluation points and reading."""
-    header = ["bias", "error taken", "reading", *METHODS.values()]
+    header = ["bias", "error taken", "reading", *METHOD_TITLES.values()]
     rows = []
     for case in curves:
-        if case.method != next(iter(METHODS)):
+        if case.method != next(iter(METHOD_TITLES)):
             continue
-        values = [at_alpha(curves[case._replace(method=method)]) for method in METHODS]
+        values = [at_alpha(curves[case._replace(method=method)]) for method in METHOD_TITLES]
         rows.append([case.bias, case.points, case.reading, *map(tables.spread, values)])
     return header, rows
 
@@ -134,7 +134,7 @@ def jumps(curves: Curves, in_doubt: Curves) -> Table:
             rise = at_alpha(values, after) - at_alpha(values, before)
             cells.append(f"{(rise > 0).sum()} of {len(rise)}")
         share = f"{np.median(in_doubt[case]):.0%}".replace("%", " %")
-        rows.append([case.points, METHODS[case.method], *cells, share])
+        rows.append([case.points, METHOD_TITLES[case.method], *cells, share])
     return header, rows
 
 
@@ -166,7 +166,7 @@ def plot_fit(
     """Plot figure 1 of the paper: data, mean and two sigma of each method on one training set."""
     figure, axes = figures.panels(2, 2, sharex=True, sharey=True)
     for axis, (method, title), color in zip(
-        axes.flat, METHODS.items(), figures.COLORS, strict=False
+        axes.flat, METHOD_TITLES.items(), figures.COLORS, strict=False
     ):
         members = predictions[method][:, : len(GRID)]
         mean = members.mean(0)
@@ -197,7 +197,7 @@ def plot_curves(curves: Curves) -> Figure:
 
 
 def _plot_reading(axis: Axes, curves: Curves, reading: str) -> None:
-    for (method, title), color in zip(METHODS.items(), figures.COLORS, strict=False):
+    for (method, title), color in zip(METHOD_TITLES.items(), figures.COLORS, strict=False):
         figures.band(axis, ALPHAS, curves[Case(BIAS, POINTS, method, reading)], color, title)
         if method in PUBLISHED:
             axis.plot(

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from uncertainty_depth.metrics import checks, distributions
 from uncertainty_depth.metrics.arrays import Floats, Integers, average_ranks, inner
-from uncertainty_depth.metrics.distributions import LEVEL_STEP, LEVELS, Distribution
+from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS, LEVEL_STEP, Distribution
 from uncertainty_depth.metrics.merci import error_ratio
 
 
@@ -64,13 +64,13 @@ def auce(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> 
         >>> round(auce(error=[1.0, 2.0], sigma=[0.0, 0.0]), 2)  # covers nothing
         0.49
     """
-    fractions = np.asarray(coverage(error, sigma, LEVELS, distribution))
+    fractions = np.asarray(coverage(error, sigma, CONFIDENCE_LEVELS, distribution))
     return area_of_miscoverage(fractions)
 
 
 def area_of_miscoverage(fractions: Floats) -> float:
-    """Return AUCE from the fractions covered at `LEVELS`."""
-    gaps = np.abs(LEVELS - fractions)
+    """Return AUCE from the fractions covered at `CONFIDENCE_LEVELS`."""
+    gaps = np.abs(CONFIDENCE_LEVELS - fractions)
     return float(gaps.sum() - (gaps[0] + gaps[-1]) / 2) * LEVEL_STEP
 
 

@@ -20,7 +20,6 @@ from uncertainty_depth.metrics.arrays import (
 from uncertainty_depth.metrics.baselines import CANDIDATES, noisy_depth
 from uncertainty_depth.metrics.depth import depth_means
 from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, HALF_WIDTHS
-from uncertainty_depth.metrics.frame import STATISTICS, Frame
 from uncertainty_depth.metrics.merci import (
     MerciTerms,
     error_ratio,
@@ -34,6 +33,7 @@ from uncertainty_depth.metrics.proper_scores import (
     mean_interval_score,
     score_sums,
 )
+from uncertainty_depth.metrics.sorted_pixels import STATISTICS, SortedPixels
 from uncertainty_depth.metrics.sparsification import POGGI, Ranking, poggi_areas
 
 SHOWN_LEVELS = (68, 95)
@@ -59,7 +59,7 @@ class Candidate:
         spearman: rank correlation with the error.
     """
 
-    def __init__(self, frame: Frame, sigma: Floats, is_fitted: bool) -> None:
+    def __init__(self, frame: SortedPixels, sigma: Floats, is_fitted: bool) -> None:
         self.frame = frame
         self.sigma = sigma
         self.is_fitted = is_fitted
@@ -157,7 +157,7 @@ class ConstantCandidate:
         frame: the pixels.
     """
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: SortedPixels) -> None:
         self.frame = frame
 
     def metrics(self) -> dict[str, Any]:
@@ -199,7 +199,7 @@ class ConstantCandidate:
         return dict(zip(names, values.tolist(), strict=True))
 
 
-def candidates(frame: Frame) -> Iterator[tuple[str, Candidate | ConstantCandidate]]:
+def candidates(frame: SortedPixels) -> Iterator[tuple[str, Candidate | ConstantCandidate]]:
     """Yield the predicted sigma and the baselines by name, each computed on demand."""
     for name in CANDIDATES:
         if name == "method":
@@ -214,7 +214,7 @@ def candidates(frame: Frame) -> Iterator[tuple[str, Candidate | ConstantCandidat
 
 
 def frame_metrics(
-    frame: Frame, by_candidate: dict[str, dict[str, Any]], scored_fraction: float
+    frame: SortedPixels, by_candidate: dict[str, dict[str, Any]], scored_fraction: float
 ) -> dict[str, Any]:
     """Return the nested mapping of `OnlineMetrics.compute` for one frame alone."""
     baselines = dict(by_candidate)
@@ -249,7 +249,7 @@ def size_metrics(covered: dict[str, Floats], nll: dict[str, float]) -> dict[str,
     """Return the metrics of the size of sigma.
 
     Args:
-        covered: by distribution, the fractions covered at `LEVELS`.
+        covered: by distribution, the fractions covered at `CONFIDENCE_LEVELS`.
         nll: by distribution.
     """
     metrics: dict[str, float] = {}
@@ -287,7 +287,7 @@ def score_metrics(
 def no_metrics(scored_fraction: float) -> dict[str, Any]:
     """Return the nested mapping for no pixel at all: NaN, but for the counts."""
     pixel = np.ones(1)
-    frame = Frame(pixel, pixel, pixel, alpha=1.0)
+    frame = SortedPixels(pixel, pixel, pixel, alpha=1.0)
     by_candidate = {name: candidate.metrics() for name, candidate in candidates(frame)}
     blank = _blank(frame_metrics(frame, by_candidate, math.nan))
     return {**blank, "pixels": 0, "scored_fraction": scored_fraction, "depth": depth_means({}, 0)}

@@ -16,7 +16,7 @@ from uncertainty_depth.metrics.arrays import Floats, Integers
 from uncertainty_depth.metrics.baselines import CANDIDATES
 from uncertainty_depth.metrics.bins import EMPTY, Bins
 from uncertainty_depth.metrics.candidate import Candidate
-from uncertainty_depth.metrics.frame import STATISTICS, Frame
+from uncertainty_depth.metrics.sorted_pixels import STATISTICS, SortedPixels
 from uncertainty_depth.metrics.state import (
     CANDIDATE_SUMS,
     DEPTH_SUMS,
@@ -49,7 +49,7 @@ class ErrorBins(NamedTuple):
     inaccurate: Integers
 
 
-def fold_errors(state: State, frame: Frame) -> ErrorBins:
+def fold_errors(state: State, frame: SortedPixels) -> ErrorBins:
     """Add the sums and histograms of the depth errors."""
     tables = state.tables
     tables["depth_sums"] += [frame.depth_sums[name] for name in DEPTH_SUMS]
@@ -118,7 +118,7 @@ def _fold_ratio(
 
 
 def _fold_intervals(
-    state: State, frame: Frame, error_index: Integers, ratio_index: Integers
+    state: State, frame: SortedPixels, error_index: Integers, ratio_index: Integers
 ) -> None:
     tables = state.tables
     place = state.intervals.index(frame.ground_truth)

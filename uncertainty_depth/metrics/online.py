@@ -23,7 +23,7 @@ from uncertainty_depth.metrics.arrays import Floats, as_floats
 from uncertainty_depth.metrics.candidate import Candidate, candidates, frame_metrics
 from uncertainty_depth.metrics.depth import pixels_with_ground_truth, predicted_pixels
 from uncertainty_depth.metrics.fold import fold_areas, fold_candidate, fold_errors
-from uncertainty_depth.metrics.frame import Frame
+from uncertainty_depth.metrics.sorted_pixels import SortedPixels
 from uncertainty_depth.metrics.state import (
     State,
     from_arrays,
@@ -118,7 +118,7 @@ class OnlineMetrics:
         if not len(depth):
             self._state.tables["counts"][2] += known_pixels
             return None
-        frame = Frame(depth, sigma, ground_truth, self.config.alpha)
+        frame = SortedPixels(depth, sigma, ground_truth, self.config.alpha)
         with held_interrupt():
             return self._fold(frame, known_pixels)
 
@@ -180,7 +180,7 @@ class OnlineMetrics:
         metrics._state = state
         return metrics
 
-    def _fold(self, frame: Frame, known_pixels: int) -> dict[str, Any]:
+    def _fold(self, frame: SortedPixels, known_pixels: int) -> dict[str, Any]:
         """Score a frame and add it to the tables, which agree only once all of it is done.
 
         One candidate at a time, so that the arrays of the others take no memory.

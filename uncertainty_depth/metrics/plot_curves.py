@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from uncertainty_depth.metrics.arrays import Floats, Integers
-from uncertainty_depth.metrics.distributions import LEVELS
+from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS
 from uncertainty_depth.metrics.interval_bins import grouped
 from uncertainty_depth.metrics.intervals import ENOUGH_PIXELS
 from uncertainty_depth.metrics.merci import ALPHAS, normalised, order_number
@@ -61,7 +61,7 @@ def curves(state: State, alpha: float) -> dict[str, Any]:
 
 def _reliability(scored: dict[str, Candidate], distribution: str) -> dict[str, Any]:
     covered = {name: candidate.covered[distribution] for name, candidate in scored.items()}
-    return {"levels": LEVELS, **covered}
+    return {"levels": CONFIDENCE_LEVELS, **covered}
 
 
 def _n_merci(scored: dict[str, Candidate], errors: PooledErrors) -> dict[str, Any]:

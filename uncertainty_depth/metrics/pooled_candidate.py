@@ -13,9 +13,9 @@ from uncertainty_depth.metrics.bins import first_bin_sums, remaining_with_ties
 from uncertainty_depth.metrics.calibration import correlation_of_counts
 from uncertainty_depth.metrics.candidate import candidate_nll
 from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, HALF_WIDTHS
-from uncertainty_depth.metrics.frame import STATISTICS
 from uncertainty_depth.metrics.merci import normalised, order_number, rescaled_mean
 from uncertainty_depth.metrics.proper_scores import ScoreSums, binned_score_sums
+from uncertainty_depth.metrics.sorted_pixels import STATISTICS
 from uncertainty_depth.metrics.sparsification import POGGI, statistic
 from uncertainty_depth.metrics.state import (
     CANDIDATE_SUMS,

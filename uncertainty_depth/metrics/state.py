@@ -18,8 +18,7 @@ from uncertainty_depth.errors import SourceError
 from uncertainty_depth.metrics.arrays import Integers
 from uncertainty_depth.metrics.baselines import CANDIDATES
 from uncertainty_depth.metrics.bins import EMPTY, Bins, Window, join_single_values
-from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, LEVELS
-from uncertainty_depth.metrics.frame import STATISTICS
+from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS, DISTRIBUTIONS
 from uncertainty_depth.metrics.interval_bins import (
     NONE_SEEN,
     IntervalBins,
@@ -28,6 +27,7 @@ from uncertainty_depth.metrics.interval_bins import (
     widest,
 )
 from uncertainty_depth.metrics.proper_scores import ScoreSums
+from uncertainty_depth.metrics.sorted_pixels import STATISTICS
 from uncertainty_depth.options import from_mapping, to_mapping
 
 FORMAT = 4
@@ -123,7 +123,7 @@ def _candidate_layout(candidate: str) -> Layout:
         "joint_span": ((1, 2), NONE_SEEN),
     }
     if candidate == "method":
-        tables["covered"] = ((len(DISTRIBUTIONS), len(LEVELS)), 0)
+        tables["covered"] = ((len(DISTRIBUTIONS), len(CONFIDENCE_LEVELS)), 0)
         tables["scores"] = ((len(DISTRIBUTIONS), len(ScoreSums._fields)), 0.0)
     return {f"{candidate}.{name}": table for name, table in tables.items()}
 

@@ -74,7 +74,7 @@ class Crew:
         self.model = model
         self.threads = threads
         self.waiting = list(numbers)
-        self.running: dict[int, Worker] = {}
+        self.running: dict[int, MemberProcess] = {}
         self.failed: dict[int, str] = {}
 
     def start(self, most: int) -> bool:
@@ -85,7 +85,7 @@ class Crew:
             self.waiting.remove(number)
             slot = min(set(range(most)) - {worker.slot for worker in self.running.values()})
             with _interrupts_held_back():
-                self.running[number] = Worker(self.model, number, slot, self.threads)
+                self.running[number] = MemberProcess(self.model, number, slot, self.threads)
         return bool(self.running)
 
     def _can_begin(self, number: int) -> bool:
@@ -136,7 +136,7 @@ def raise_failures(failed: Mapping[int, str], not_begun: int = 0) -> None:
     raise TrainingError(f"{first}{also}; --resume trains the missing networks")
 
 
-class Worker:
+class MemberProcess:
     """Parent's side of a process that trains one network."""
 
     def __init__(self, model: ModelRun, number: int, slot: int, threads: int) -> None:

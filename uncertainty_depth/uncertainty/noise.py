@@ -24,7 +24,7 @@ from uncertainty_depth.config import RawPredictorConfig
 CPU = torch.device("cpu")
 KEY_MODULUS = 2**64
 SEED_MODULUS = 2**63
-LEVELS = 2**16
+UNIFORM_LEVELS = 2**16
 """Of a uniform number."""
 PERMUTATIONS = 2**10
 """That units choose from, each in M rotations: with them a stratum is equally likely for all."""
@@ -127,7 +127,7 @@ def keep_mask(stream: Stream, shape: Sequence[int], rate: float) -> Tensor:
         return (1.0 - uniform if isinstance(stream, Mirrored) else uniform).ge_(rate)
     count = math.prod(shape)
     words = np.asarray(plain.random_raw(-(-count // 4))).view(np.uint16)[:count]
-    mask = (~words if isinstance(stream, Mirrored) else words) >= round(rate * LEVELS)
+    mask = (~words if isinstance(stream, Mirrored) else words) >= round(rate * UNIFORM_LEVELS)
     return torch.from_numpy(mask.view(np.uint8)).view(*shape)
 
 
@@ -166,7 +166,7 @@ class StratifiedStreams:
 
     def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
         """Return (m, h, w, C) masks, of a rate to 2^-16."""
-        whole, rest = divmod(round(rate * LEVELS) * self.samples, LEVELS)
+        whole, rest = divmod(round(rate * UNIFORM_LEVELS) * self.samples, UNIFORM_LEVELS)
         strata, within = self._draw(shape)
         return (strata >= whole + (within < rest).to(strata.dtype)).view(torch.uint8)
 
@@ -174,13 +174,13 @@ class StratifiedStreams:
         """Return (m, h, w, C) float32 samples of N(0, 1), one from each stratum."""
         strata, within = self._draw(shape)
         if strata.device.type != "cpu":
-            uniform = (strata + (within + 0.5) / LEVELS) / self.samples
+            uniform = (strata + (within + 0.5) / UNIFORM_LEVELS) / self.samples
             return torch.special.ndtri(uniform)
-        level = (strata.int() * LEVELS + within) // self.samples
+        level = (strata.int() * UNIFORM_LEVELS + within) // self.samples
         return torch.take(_normal_quantiles(), level.long())
 
     def _draw(self, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Return strata pi(m), (m, h, w, C), and r within them in `LEVELS`, (h, w, C)."""
+        """Return strata pi(m), (m, h, w, C), and r within them in `UNIFORM_LEVELS`, (h, w, C)."""
         map_shape = (*shape[1:], shape[0])
         if isinstance(self.stream, torch.Generator):
             return self._draw_on_gpu(map_shape, self.stream)
@@ -199,7 +199,7 @@ class StratifiedStreams:
         options: dict[str, Any] = {"generator": stream, "device": stream.device}
         order = torch.rand((self.samples, *shape), **options).argsort(0)
         strata = torch.stack([order[number] for number in self.numbers])
-        return strata, torch.randint(LEVELS, tuple(shape), **options)
+        return strata, torch.randint(UNIFORM_LEVELS, tuple(shape), **options)
 
 
 @dataclass(frozen=True)
@@ -227,6 +227,6 @@ def _permutations(samples: int) -> NDArray[np.int16]:
 
 @lru_cache(maxsize=1)
 def _normal_quantiles() -> Tensor:
-    """Return the quantiles of N(0, 1) in the middle of each of `LEVELS`."""
-    middle = (torch.arange(LEVELS, dtype=torch.float64) + 0.5) / LEVELS
+    """Return the quantiles of N(0, 1) in the middle of each of `UNIFORM_LEVELS`."""
+    middle = (torch.arange(UNIFORM_LEVELS, dtype=torch.float64) + 0.5) / UNIFORM_LEVELS
     return torch.special.ndtri(middle).float()

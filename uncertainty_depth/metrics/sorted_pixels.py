@@ -13,7 +13,7 @@ from uncertainty_depth.metrics.sparsification import POGGI, sorted_oracle, stati
 STATISTICS = POGGI.errors
 
 
-class Frame:
+class SortedPixels:
     """The valid pixels of one frame, at least one, in ascending order of their absolute error.
 
     Attributes:
