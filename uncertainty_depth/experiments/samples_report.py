@@ -11,9 +11,11 @@ import numpy as np
 
 from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.experiments import figures
+from uncertainty_depth.experiments.samples_drives import ALL_MEMBERS
 from uncertainty_depth.experiments.tables import markdown
 
-BASE = "independent 64"
+BASES = ("independent 64", ALL_MEMBERS)
+"""What others are compared with; a piece has one of them."""
 COLUMNS = {
     "n_merci": "n-MeRCI",
     "n_merci_withdrawn": "withdrawn",
@@ -23,12 +25,18 @@ COLUMNS = {
     "auce": "AUCE",
     "mae": "MAE, m",
 }
+WITHOUT_SPREAD = ("one pass", "distilled student")
 PANELS = {
     "relative_error": "relative error of sigma against many",
     "depth_error": "error of depth against many, in sigmas",
     "ause_rmse": "AUSE rmse (m)",
 }
-PARTS = (("shipped", "total"), ("shipped", "spread"), ("nyu", "spread"))
+PARTS = (
+    ("shipped", "total"),
+    ("shipped", "spread"),
+    ("shipped on NYU", "total"),
+    ("nyu", "spread"),
+)
 
 
 def write(output: Path, results: dict[str, list[Any]], speeds: Sequence[str]) -> None:
@@ -36,20 +44,17 @@ def write(output: Path, results: dict[str, list[Any]], speeds: Sequence[str]) ->
 
     Args:
         output: folder.
-        results: of each network and of the drives, what `samples.score` returns, piece by piece.
-        speeds: of the drives' pieces.
+        results: of each network and of the drives, what `samples_scores.score` returns, piece by
+            piece; the drives' pieces go speed by speed.
+        speeds: of the drives.
     """
     sections = []
     for network, part in PARTS:
         if network in results:
             sections.append(f"{network}, {part}\n\n{_table(results[network], part)}")
-    for speed in dict.fromkeys(speeds):
-        pieces = [
-            piece
-            for piece, piece_speed in zip(results["drives"], speeds, strict=True)
-            if piece_speed == speed
-        ]
-        sections.append(f"drives, {speed}, spread\n\n{_table(pieces, 'spread')}")
+    for name in ("drives", "snapshots"):
+        for number, pieces in enumerate(_by_speed(results.get(name, []), len(speeds))):
+            sections.append(f"{name}, {speeds[number]}, spread\n\n{_table(pieces, 'spread')}")
     atomic.write_text(output / "table.md", "\n".join(sections))
     strict_json.write(output / "summary.json", results)
     figure, axes = figures.panels(1, len(PANELS))
@@ -59,12 +64,20 @@ def write(output: Path, results: dict[str, list[Any]], speeds: Sequence[str]) ->
     figures.save(figure, output / "samples.png")
 
 
+def _by_speed(pieces: list[Any], speeds: int) -> list[list[Any]]:
+    """Return the pieces of each speed; nothing without pieces."""
+    of_one = len(pieces) // speeds
+    return [pieces[start : start + of_one] for start in range(0, len(pieces), max(of_one, 1))]
+
+
 def _table(pieces: list[Any], part: str) -> str:
-    """Return a row per way: cost, agreement, and differences of scores to 64 samples."""
+    """Return a row per way: cost, agreement, and differences of scores to those of `BASES`."""
     header = ["way", "CPU ms", "passes", "depth off", "sigma off", "correlation"]
     one = _median_ms(pieces, "one pass")
     rows = []
     for way in pieces[0]:
+        if part == "spread" and way in WITHOUT_SPREAD:
+            continue
         cost = _median_ms(pieces, way)
         rows.append(
             [
@@ -91,14 +104,15 @@ def _mean(pieces: list[Any], way: str, part: str, key: str) -> float:
 def _difference(pieces: list[Any], way: str, part: str, key: str) -> str:
     """Return the mean over the seeds; but for the base, its paired difference, 2 standard errors.
 
-    A way without a spread has no such score.
+    An n-MeRCI that does not exist is left out.
     """
     values = _values(pieces, way, part, key)
     if not np.isfinite(values).all():
         return "–"
-    if way == BASE or len(values) < 2:
+    (base,) = (name for name in BASES if name in pieces[0])
+    if way == base or len(values) < 2:
         return f"{values.mean():.4f}"
-    difference = values - _values(pieces, BASE, part, key)
+    difference = values - _values(pieces, base, part, key)
     interval = 2 * difference.std(ddof=1) / np.sqrt(len(difference))
     return f"{values.mean():.4f} ({difference.mean():+.4f} ± {interval:.4f})"
 
@@ -118,7 +132,7 @@ def _plot(axis: Any, pieces: list[Any], key: str, label: str) -> None:
         cost = [_median_ms(pieces, way) / one for way in ways]
         for part, style in (("total", "-o"), ("spread", "--s")):
             values = [_mean(pieces, way, part, key) for way in ways]
-            if family == "one pass" and part == "spread":
+            if family in WITHOUT_SPREAD and part == "spread":
                 continue
             axis.plot(
                 cost,

@@ -1,9 +1,12 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Ways to a dropout network's sigma without many samples: propagated variance, and memory."""
+"""Ways to a sigma: samples of dropout, and what needs fewer passes of the network a frame."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import cycle
 from typing import Any
 
 import torch
@@ -11,12 +14,20 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.experiments.samples_frames import Scene
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.encoder import resize_maps
-from uncertainty_depth.uncertainty import McDropout
+from uncertainty_depth.uncertainty import Deterministic, Ensemble, Estimator, McDropout
 from uncertainty_depth.uncertainty.mc_dropout import seeded
 from uncertainty_depth.uncertainty.moments import Estimate
 
+Way = Callable[[Scene], Estimate]
+COUNTS = {
+    "independent": (1, 2, 4, 8, 16, 32, 64),
+    "antithetic": (2, 4, 8, 16),
+    "stratified": (2, 4, 8, 16, 32),
+}
+REFERENCE_SEED = 10_000
 WEIGHT = 1 / 8
 """Of the newest frame in a memory: as noisy as the mean of 15 frames."""
 
@@ -92,29 +103,26 @@ class Memory:
     """One sample a frame, its spread averaged over the frames of a drive with falling weights.
 
     Args:
-        network: prepared for inference.
-        seed: of the noise.
-        is_centred: measure each sample from the frame's own pass without dropout, which is the
-            depth, too; otherwise from the mean of the frames before.
+        sample: makes the sample of a frame.
+        centre: makes the depth from which samples are measured, and which is the depth; None
+            measures from the mean of the samples before.
     """
 
-    def __init__(self, network: DepthNetwork, seed: int, is_centred: bool) -> None:
-        self._network = network
-        self._estimator = McDropout(network)
-        self._config = PredictorConfig(samples=1, seed=seed, sampling="independent")
-        self._is_centred = is_centred
+    def __init__(self, sample: Way, centre: Way | None = None) -> None:
+        self._sample = sample
+        self._centre = centre
         self._mean = torch.zeros(())
         self._variance = torch.zeros(())
         self._frames = 0
 
     @torch.inference_mode()
-    def estimate(self, image: Tensor, stamp_ns: int) -> Estimate:
+    def __call__(self, scene: Scene) -> Estimate:
         """Return the maps of the next frame of the drive."""
-        sample = self._estimator.estimate(image, stamp_ns, self._config)
+        sample = self._sample(scene)
         self._frames += 1
         weight = max(WEIGHT, 1 / self._frames)
-        if self._is_centred:
-            depth_m = self._network(image).depth_m[0, 0]
+        if self._centre is not None:
+            depth_m = self._centre(scene).depth_m
             squares = (sample.depth_m - depth_m).square()
             self._variance = self._variance + weight * (squares - self._variance)
             return Estimate(depth_m, self._variance, sample.aleatoric)
@@ -122,3 +130,52 @@ class Memory:
         self._mean = self._mean + weight * step
         self._variance = (1 - weight) * (self._variance + weight * step.square())
         return Estimate(sample.depth_m, self._variance, sample.aleatoric)
+
+
+class RoundRobin:
+    """One member of an ensemble a frame, in turn."""
+
+    def __init__(self, members: Sequence[DepthNetwork]) -> None:
+        self._turns = cycle([one_pass(network) for network in members])
+
+    def __call__(self, scene: Scene) -> Estimate:
+        """Return the maps of the next frame by the next member."""
+        return next(self._turns)(scene)
+
+
+def one_pass(network: DepthNetwork) -> Way:
+    """Return the way of one pass without noise."""
+    return partial(_estimate, Deterministic(network), PredictorConfig())
+
+
+def all_members(members: Sequence[DepthNetwork]) -> Way:
+    """Return the way of one pass of each member."""
+    return partial(_estimate, Ensemble(members), PredictorConfig(samples=len(members)))
+
+
+def sampled(network: DepthNetwork, samples: int, seed: int, sampling: str) -> Way:
+    """Return the way of so many samples of dropout."""
+    config = PredictorConfig(samples=samples, seed=seed, sampling=sampling)
+    return partial(_estimate, McDropout(network), config)
+
+
+def many(network: DepthNetwork, samples: int) -> Way:
+    """Return the reference: many samples of noise that no other way has."""
+    return sampled(network, samples, REFERENCE_SEED, "independent")
+
+
+def ways_of(network: DepthNetwork, seed: int) -> dict[str, Way]:
+    """Return every way to a frame's sigma by its name; all use the same network."""
+    propagated = Propagated(network)
+    ways: dict[str, Way] = {
+        "one pass": one_pass(network),
+        "propagated": lambda scene: propagated.estimate(scene.pixels),
+    }
+    for sampling, counts in COUNTS.items():
+        for count in counts:
+            ways[f"{sampling} {count}"] = sampled(network, count, seed, sampling)
+    return ways
+
+
+def _estimate(estimator: Estimator, config: PredictorConfig, scene: Scene) -> Estimate:
+    return estimator.estimate(scene.pixels, scene.frame.stamp_ns, config)

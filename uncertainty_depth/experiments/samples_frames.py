@@ -1,0 +1,75 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Networks and frames of `samples`, and the size of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.data.source import open_source
+from uncertainty_depth.inference.deployment import prepare
+from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.network.encoder import image_tensor, resize_image
+from uncertainty_depth.records import Frame
+
+CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Size of a run: scored frames, samples of the reference, frames before a drive's scores."""
+
+    frames: int = 12
+    reference: int = 256
+    before: int = 16
+
+
+class Scene(NamedTuple):
+    """A frame, and the image as the network takes it."""
+
+    frame: Frame
+    pixels: Tensor
+
+
+def load_network(folder: Path) -> DepthNetwork:
+    """Return the last member of a model, prepared for the CPU in float32."""
+    model = read(folder)
+    return prepare(model.load(model.members[-1]), CPU, "fp32")
+
+
+def load_members(folder: Path) -> list[DepthNetwork]:
+    """Return all members of a model, prepared for the CPU in float32; a shared encoder is one."""
+    model = read(folder)
+    return [prepare(network, CPU, "fp32") for network in model.load_all(model.members)]
+
+
+def worlds(number: int, frames: int, rate_hz: float) -> str:
+    """Return the source of so many frames in each of so many worlds that no model saw."""
+    size = f"worlds={max(number, 1)},frames={frames},rate={rate_hz}"
+    return f"synthetic:{size},seed=20000,test_objects=true,dense=true"
+
+
+def scenes(network: DepthNetwork, source: str, number: int) -> list[Scene]:
+    """Return so many frames of a source, evenly spread."""
+    opened = open_source(source, SourceConfig())
+    step = max(len(opened) // number, 1)
+    found: list[Scene] = []
+    for index, record in enumerate(opened):
+        if index % step == 0 and isinstance(record, Frame) and len(found) < number:
+            image = resize_image(record.image, network.config.input_size)
+            found.append(Scene(record, image_tensor(image[None])))
+    return found
+
+
+def drives(network: DepthNetwork, source: str, frames: int) -> Iterator[list[Scene]]:
+    """Yield the frames of each world."""
+    of_all = scenes(network, source, 10**9)
+    for start in range(0, len(of_all), frames):
+        yield of_all[start : start + frames]
