@@ -19,7 +19,7 @@ from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.evaluation.bootstrap import Bootstrap, Interval
 from uncertainty_depth.evaluation.merging import SavedReport, check_same_config
 from uncertainty_depth.evaluation.summary import HIGHER_IS_BETTER
-from uncertainty_depth.metrics.sparsification import POGGI
+from uncertainty_depth.metrics.sparsification_variants import POGGI
 
 Floats = NDArray[np.float64]
 Frame = tuple[int, int]

@@ -23,7 +23,7 @@ from uncertainty_depth.evaluation.units import Units
 from uncertainty_depth.metrics.calibration import area_of_miscoverage
 from uncertainty_depth.metrics.depth import A1_FACTOR
 from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, HALF_WIDTHS
-from uncertainty_depth.metrics.sparsification import POGGI
+from uncertainty_depth.metrics.sparsification_variants import POGGI
 
 Floats = NDArray[np.float64]
 

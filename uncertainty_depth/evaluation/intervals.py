@@ -18,7 +18,7 @@ from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.evaluation.unit_sums import SCORES
 from uncertainty_depth.metrics.depth import PER_KM
 from uncertainty_depth.metrics.proper_scores import NOMINAL_WIDTHS
-from uncertainty_depth.metrics.sparsification import POGGI
+from uncertainty_depth.metrics.sparsification_variants import POGGI
 
 Floats = NDArray[np.float64]
 Rows = Callable[[], Floats]

@@ -15,7 +15,7 @@ from uncertainty_depth.evaluation.bootstrap import FEW_BLOCKS_SPREAD, Interval
 from uncertainty_depth.evaluation.estimates import Estimates
 from uncertainty_depth.evaluation.frame_pixels import INTERVAL_LEVELS
 from uncertainty_depth.evaluation.model_facts import median_depth_of
-from uncertainty_depth.metrics.sparsification import POGGI
+from uncertainty_depth.metrics.sparsification_variants import POGGI
 
 Floats = NDArray[np.float64]
 GREEN = "green"

@@ -25,7 +25,7 @@ from uncertainty_depth.metrics.calibration import log_sum, power_sum
 from uncertainty_depth.metrics.depth import A1_FACTOR, PER_KM
 from uncertainty_depth.metrics.distributions import GAUSSIAN, LAPLACE
 from uncertainty_depth.metrics.merci import error_ratio
-from uncertainty_depth.metrics.sparsification import POGGI
+from uncertainty_depth.metrics.sparsification_variants import POGGI
 
 DEPTH_BINS = LogBins(0.05, 250.0, math.log(A1_FACTOR) / 8)
 CELL_BINS = LogBins(0.1, 120.0, math.log(A1_FACTOR) / 2)

@@ -19,7 +19,7 @@ from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS
 from uncertainty_depth.experiments.completion_models import ENSEMBLE, MC_DROPOUT
 from uncertainty_depth.experiments.figures import COLORS, panels
 from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS
-from uncertainty_depth.metrics.sparsification import GUSTAFSSON
+from uncertainty_depth.metrics.sparsification_variants import GUSTAFSSON
 from uncertainty_depth.records import DepthPrediction, Frame
 
 Scores = Mapping[str, Any]

@@ -33,8 +33,10 @@ from uncertainty_depth.metrics.proper_scores import (
     mean_interval_score,
     score_sums,
 )
+from uncertainty_depth.metrics.removal_curves import Ranking
 from uncertainty_depth.metrics.sorted_pixels import STATISTICS, SortedPixels
-from uncertainty_depth.metrics.sparsification import POGGI, Ranking, poggi_areas
+from uncertainty_depth.metrics.sparsification import poggi_areas
+from uncertainty_depth.metrics.sparsification_variants import POGGI
 
 SHOWN_LEVELS = (68, 95)
 """Confidence levels, per cent, whose coverage is a metric of its own."""

@@ -10,13 +10,9 @@ from numpy.typing import ArrayLike
 
 from uncertainty_depth.metrics import checks
 from uncertainty_depth.metrics.arrays import Floats, Integers
-from uncertainty_depth.metrics.sparsification import (
-    VARIANTS,
-    Sparsification,
-    curves,
-    oracle_curve,
-    removal_curve,
-)
+from uncertainty_depth.metrics.removal_curves import oracle_curve, removal_curve
+from uncertainty_depth.metrics.sparsification import Sparsification, curves
+from uncertainty_depth.metrics.sparsification_variants import VARIANTS
 
 BLOCK = 1 << 16
 """Rows at a time: what they make stays in the cache."""

@@ -27,12 +27,9 @@ from uncertainty_depth.metrics.classification import (
     mean_iou,
     most_likely,
 )
-from uncertainty_depth.metrics.sparsification import (
-    GUSTAFSSON,
-    Sparsification,
-    curves,
-    remaining_numbers,
-)
+from uncertainty_depth.metrics.removal_curves import remaining_numbers
+from uncertainty_depth.metrics.sparsification import Sparsification, curves
+from uncertainty_depth.metrics.sparsification_variants import GUSTAFSSON
 
 RANKS = Bins(-40, 3, 7)
 """Of entropies, up to ln C < 8 nats, and of Brier scores, up to 2."""

@@ -14,8 +14,8 @@ from uncertainty_depth.metrics.interval_bins import grouped
 from uncertainty_depth.metrics.intervals import ENOUGH_PIXELS
 from uncertainty_depth.metrics.merci import ALPHAS, normalised, order_number
 from uncertainty_depth.metrics.pooled import Candidate, PooledErrors, candidates
-from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.sparsification import curves as closed_curves
+from uncertainty_depth.metrics.sparsification_variants import POGGI
 from uncertainty_depth.metrics.state import State
 
 PLOTTED = 60

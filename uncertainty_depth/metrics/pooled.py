@@ -27,7 +27,8 @@ from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, HALF_WIDTHS
 from uncertainty_depth.metrics.merci import normalised, order_number
 from uncertainty_depth.metrics.pooled_candidate import PooledCandidate
 from uncertainty_depth.metrics.proper_scores import ScoreSums, binned_score_sums
-from uncertainty_depth.metrics.sparsification import POGGI, poggi_areas
+from uncertainty_depth.metrics.sparsification import poggi_areas
+from uncertainty_depth.metrics.sparsification_variants import POGGI
 from uncertainty_depth.metrics.state import (
     DEPTH_SUMS,
     ERROR,

@@ -15,8 +15,9 @@ from uncertainty_depth.metrics.candidate import candidate_nll
 from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, HALF_WIDTHS
 from uncertainty_depth.metrics.merci import normalised, order_number, rescaled_mean
 from uncertainty_depth.metrics.proper_scores import ScoreSums, binned_score_sums
+from uncertainty_depth.metrics.removal_curves import statistic
 from uncertainty_depth.metrics.sorted_pixels import STATISTICS
-from uncertainty_depth.metrics.sparsification import POGGI, statistic
+from uncertainty_depth.metrics.sparsification_variants import POGGI
 from uncertainty_depth.metrics.state import (
     CANDIDATE_SUMS,
     JOINT_ERROR,

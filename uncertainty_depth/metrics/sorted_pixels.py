@@ -8,7 +8,8 @@ import numpy as np
 from uncertainty_depth.metrics.arrays import Floats, average_ranks, sorted_order, sorted_values
 from uncertainty_depth.metrics.depth import PixelErrors, depth_sums, exact_depth_errors
 from uncertainty_depth.metrics.merci import order_number
-from uncertainty_depth.metrics.sparsification import POGGI, sorted_oracle, statistic_values
+from uncertainty_depth.metrics.removal_curves import sorted_oracle, statistic_values
+from uncertainty_depth.metrics.sparsification_variants import POGGI
 
 STATISTICS = POGGI.errors
 
