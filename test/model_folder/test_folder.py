@@ -8,6 +8,7 @@ import pickle
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from transformers import AutoBackbone, ResNetConfig
 
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.errors import ModelError
@@ -124,7 +125,8 @@ def test_the_training_record_can_be_brought_up_to_date(model):
 
 
 def test_a_backbone_from_a_folder_is_not_needed_to_read(tmp_path):
-    network().encoder.backbone.save_pretrained(tmp_path / "backbone")
+    resnet = ResNetConfig(hidden_sizes=[8, 8, 8, 8], depths=[1] * 4, layer_type="basic")
+    AutoBackbone.from_config(resnet).save_pretrained(tmp_path / "backbone")
     made = Hourglass(NetworkConfig(backbone=str(tmp_path / "backbone"), decoder_width=16)).eval()
     path = write(tmp_path / "model", [made])
     for file in (tmp_path / "backbone").iterdir():

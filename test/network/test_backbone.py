@@ -18,7 +18,7 @@ from transformers import (
 
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.errors import ModelError
-from uncertainty_depth.network import backbone as module
+from uncertainty_depth.network import transformers_backbone as module
 from uncertainty_depth.network.backbone import (
     PRESETS,
     backbone_from_mapping,
@@ -201,6 +201,8 @@ def test_weights_of_something_else_are_refused(tmp_path):
         {"model_type": "no_such_model"},
         {"model_type": "bert"},
         {"model_type": "resnet", "hidden_sizes": "many"},
+        {"model_type": "resnet", "hidden_sizes": [8, 8, 8, 10**15]},
+        {"model_type": "resnet", "hidden_sizes": [8, 8, 8, 10**30]},
     ],
 )
 def test_an_invalid_mapping_is_refused(values):

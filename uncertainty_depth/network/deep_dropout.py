@@ -10,22 +10,17 @@ every sample has a pass of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from torch import Tensor, nn
 
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.decoder import Decoder, Dropout
 from uncertainty_depth.network.encoder import Encoder, TransformersModel
+from uncertainty_depth.network.resnet import Maps
 
 LATE_STAGES = 3
 """Stages of the encoder with dropout: all but the first."""
-
-
-class Maps(NamedTuple):
-    """What a backbone returns: feature maps, finest first."""
-
-    feature_maps: tuple[Tensor, ...]
 
 
 class FirstStage(nn.Module):

@@ -19,8 +19,8 @@ IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
 TransformersModel = Any
-"""A model of transformers. torch types its submodules as `Tensor | Module`, which nothing can be
-called on, so they are typed here, once, as Any."""
+"""A model of transformers, or a `ResNet`. torch types its submodules as `Tensor | Module`, which
+nothing can be called on, so they are typed here, once, as Any."""
 
 
 def resize_image(image: NDArray[np.uint8], size: Sequence[int]) -> NDArray[np.uint8]:
@@ -73,7 +73,7 @@ class Encoder(nn.Module):
     """A backbone behind the normalisation of its images.
 
     Args:
-        backbone: a transformers backbone: (B, 3, h, w) to `.feature_maps`, finest first.
+        backbone: (B, 3, h, w) to `.feature_maps`, finest first.
         mean: mean of each channel of the training images, in [0, 1].
         std: standard deviation of each channel.
         patch: pixels that height and width must be a multiple of; by default the backbone's patch

@@ -56,7 +56,7 @@ class SparseEncoder(Encoder):
     everywhere: the image alone.
 
     Args:
-        backbone: a ResNet of transformers.
+        backbone: a ResNet.
         depth_range: min and max depth, metres; sparse depth is scaled to [0, 1] in its logarithm.
         fills: give the network interpolated depth instead of sparse depth, and return
             `SparseFeatures`, for a `ResidualDecoder`.

@@ -6,11 +6,15 @@ It encodes patches of the image at three scales, the whole image, and its field 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor, nn
-from transformers import PretrainedConfig
 
 from uncertainty_depth.network.encoder import TransformersModel, resize_maps
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
 
 
 def working_size(config: PretrainedConfig) -> int:

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from torch import Tensor
-from transformers import PretrainedConfig
 
 from uncertainty_depth.network.encoder import TransformersModel
 from uncertainty_depth.pretrained.depth_pro import DepthProBackbone, working_size
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
 
 MIN_DEPTH_M = 1e-3
 DPT_MAX_DEPTH_M = 80.0

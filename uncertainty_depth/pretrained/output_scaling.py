@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
-from transformers import PretrainedConfig
 
 from uncertainty_depth.pretrained.families import DEPTH_PRO_MAX_DEPTH_M, metric_range
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
 
 HALF = 0.5
 

@@ -8,8 +8,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from transformers.utils import cached_file
-
 from uncertainty_depth.network.encoder import IMAGENET_MEAN, IMAGENET_STD
 
 logger = logging.getLogger(__name__)
@@ -27,6 +25,8 @@ def read_preprocessing(name: str) -> dict[str, Any]:
 
     Empty, with a warning, where there are none.
     """
+    from transformers.utils import cached_file
+
     for local_files_only in (True, False):
         try:
             path = str(cached_file(name, FILE, local_files_only=local_files_only))

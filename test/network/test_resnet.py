@@ -1,0 +1,96 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The ResNet against that of transformers, and that nothing else of transformers is needed."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+import transformers
+
+from uncertainty_depth.network.backbone import backbone_from_mapping, backbone_mapping
+from uncertainty_depth.network.resnet import ResNet, ResNetConfig, read_config
+
+CONFIGS = [
+    ResNetConfig("basic", (1, 2, 1, 1), (8, 8, 12, 16), embedding_size=8),
+    ResNetConfig("bottleneck", (1, 1, 2, 1), (8, 16, 32, 64), embedding_size=8),
+    ResNetConfig(
+        "bottleneck",
+        (1, 1, 1, 1),
+        (8, 16, 32, 64),
+        embedding_size=8,
+        downsample_in_first_stage=True,
+        downsample_in_bottleneck=True,
+    ),
+]
+
+
+def reference(config):
+    values = {**config.to_dict(), "out_features": ["stage1", "stage2", "stage3", "stage4"]}
+    return transformers.AutoBackbone.from_config(transformers.AutoConfig.for_model(**values))
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_it_takes_the_weights_of_transformers_and_gives_the_same_maps(config):
+    theirs = reference(config)
+    ours = ResNet(config)
+    ours.load_state_dict(theirs.state_dict())
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    assert ours.channels == list(theirs.channels)
+    pixels = torch.randn(2, 3, 70, 90, generator=torch.Generator().manual_seed(1))
+    for is_training in (True, False):
+        maps = ours.train(is_training)(pixels).feature_maps
+        expected = theirs.train(is_training)(pixels).feature_maps
+        pairs = zip(maps, expected, strict=True)
+        assert all(torch.equal(ours_map, their_map) for ours_map, their_map in pairs)
+
+
+def test_a_seed_gives_the_weights_that_transformers_draws():
+    """Of the version that the recorded trainings began with; others may draw in another order."""
+    if transformers.__version__.partition(".")[0] != "5":
+        pytest.skip(f"transformers is {transformers.__version__}; this holds for 5")
+    torch.manual_seed(3)
+    expected = [*reference(CONFIGS[0]).state_dict().values(), torch.rand(1)]
+    torch.manual_seed(3)
+    found = [*ResNet(CONFIGS[0]).state_dict().values(), torch.rand(1)]
+    pairs = zip(found, expected, strict=True)
+    assert all(torch.equal(ours, theirs) for ours, theirs in pairs)
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_it_is_made_again_from_its_mapping_and_from_that_of_transformers(config):
+    theirs = reference(config)
+    for backbone in (ResNet(config), theirs):
+        again = backbone_from_mapping(backbone_mapping(backbone))
+        assert isinstance(again, ResNet)
+        assert again.config == config
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"model_type": "convnext"},
+        {"hidden_act": "gelu"},
+        {"layer_type": "none"},
+        {"depths": [1, 1, 1]},
+        {"depths": [1, 1, 1, 0]},
+        {"hidden_sizes": [8, 8, 8, 8.0]},
+        {"embedding_size": True},
+        {"downsample_in_bottleneck": 1},
+    ],
+)
+def test_whatever_else_is_left_to_transformers(values):
+    assert read_config({**CONFIGS[0].to_dict(), **values}) is None
+
+
+def test_the_shipped_model_predicts_without_transformers():
+    code = """
+import sys
+import numpy as np
+from uncertainty_depth import Predictor
+Predictor("demo").predict(np.zeros((128, 160, 3), np.uint8))
+unused = {"transformers", "matplotlib", "scipy", "pandas", "sympy", "torch._dynamo", "rclpy"}
+sys.exit(" ".join(unused & set(sys.modules)) or None)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
