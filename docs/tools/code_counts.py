@@ -74,6 +74,7 @@ def count_habits(trees: Any) -> Counter[str]:
     counts: Counter[str] = Counter()
     for node in (node for tree in trees for node in ast.walk(tree)):
         counts["tuple assignments"] += _is_tuple_assignment(node)
+        counts["unpacked comprehensions"] += _is_unpacked_comprehension(node)
         counts["comprehensions"] += isinstance(node, COMPREHENSIONS)
         counts["nested comprehensions"] += _is_nested_comprehension(node)
         counts["lambdas"] += isinstance(node, ast.Lambda)
@@ -118,6 +119,13 @@ def _is_tuple_assignment(node: ast.AST) -> bool:
         and isinstance(node.targets[0], ast.Tuple)
         and isinstance(node.value, ast.Tuple)
     )
+
+
+def _is_unpacked_comprehension(node: ast.AST) -> bool:
+    """Return whether a comprehension is unpacked into several names."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Tuple):
+        return False
+    return isinstance(node.value, COMPREHENSIONS)
 
 
 def _is_nested_comprehension(node: ast.AST) -> bool:

@@ -59,14 +59,12 @@ def run(output: Path) -> Iterator[str]:
     )
     counts = live_run(source, MODEL, output / "live")
     evaluate_offline(source, output / "offline")
-    live, offline = (
-        json.loads((output / name / "summary.json").read_text()) for name in ("live", "offline")
-    )
+    live = json.loads((output / "live" / "summary.json").read_text())
+    offline = json.loads((output / "offline" / "summary.json").read_text())
     yield from account(counts, source.topics.image, live)
     yield from side_by_side(live, offline)
     yield from ["", *sentences(offline["verdict"]), ""]
-    pages = [output / name / "report.html" for name in ("live", "offline")]
-    yield f"reports: {pages[0]}, {pages[1]}"
+    yield f"reports: {output / 'live' / 'report.html'}, {output / 'offline' / 'report.html'}"
 
 
 def make_bag(bag: Path) -> Path:

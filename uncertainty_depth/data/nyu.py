@@ -94,14 +94,16 @@ class NyuSource:
 def ground_truth(depth_mm: NDArray[np.uint16]) -> NDArray[np.float32]:
     """Return (H, W) float32 metres in the scaled evaluation crop; NaN outside and for depth 0."""
     height, width = depth_mm.shape
-    rows, columns = (
-        slice(round(part.start * size / reference), round(part.stop * size / reference))
-        for part, size, reference in zip(_CROP, (height, width), _SIZE[::-1], strict=True)
-    )
+    rows = _scaled(_CROP[0], height, _SIZE[1])
+    columns = _scaled(_CROP[1], width, _SIZE[0])
     depth_m = np.full(depth_mm.shape, np.nan, dtype=np.float32)
     inside = depth_mm[rows, columns]
     depth_m[rows, columns] = np.where(inside > 0, inside / np.float32(1000), np.float32(np.nan))
     return depth_m
+
+
+def _scaled(part: slice, size: int, reference: int) -> slice:
+    return slice(round(part.start * size / reference), round(part.stop * size / reference))
 
 
 def _read_split(folder: Path, split: str) -> list[str]:

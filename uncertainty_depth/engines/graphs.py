@@ -171,5 +171,5 @@ def _export(
 
 def output_of(maps: Sequence[Any]) -> NetworkOutput:
     """Return the maps that an engine computed as those of a network."""
-    depth, *scale = (torch.from_numpy(values) for values in maps)
-    return NetworkOutput(depth, scale[0] if scale else None)
+    tensors = [torch.from_numpy(values) for values in maps]
+    return NetworkOutput(tensors[0], tensors[1] if len(tensors) > 1 else None)

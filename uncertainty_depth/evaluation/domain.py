@@ -157,7 +157,8 @@ def _camera_factor(here: Sequence[float], trained: Sequence[float]) -> float:
 
 
 def _span(limits: Sequence[float]) -> str:
-    low, high = (f"{value:.2f}" for value in limits)
+    low = f"{limits[0]:.2f}"
+    high = f"{limits[-1]:.2f}"
     return low if low == high else f"{low} to {high}"
 
 

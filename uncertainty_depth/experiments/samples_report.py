@@ -109,7 +109,7 @@ def _difference(pieces: list[Any], way: str, part: str, key: str) -> str:
     values = _values(pieces, way, part, key)
     if not np.isfinite(values).all():
         return "–"
-    (base,) = (name for name in BASES if name in pieces[0])
+    base = next(name for name in BASES if name in pieces[0])
     if way == base or len(values) < 2:
         return f"{values.mean():.4f}"
     difference = values - _values(pieces, base, part, key)

@@ -124,7 +124,8 @@ def image_coordinates(
     in_front = depth > 1e-3  # a NaN is not in front
     points = points[in_front]
     depth = depth[in_front]
-    x, y = (points @ row[:3] + row[3] for row in to_camera[:2])
+    x = points @ to_camera[0, :3] + to_camera[0, 3]
+    y = points @ to_camera[1, :3] + to_camera[1, 3]
     columns, rows = camera.ray_pixels(x / depth, y / depth)
     inside = (
         (columns >= -0.5)
@@ -133,8 +134,11 @@ def image_coordinates(
         & (rows < camera.height - 0.5)
         & np.isfinite(depth)
     )
-    columns, rows = (np.floor(values[inside] + 0.5).astype(np.intp) for values in (columns, rows))
-    return columns, rows, depth[inside]
+    return _nearest_pixel(columns[inside]), _nearest_pixel(rows[inside]), depth[inside]
+
+
+def _nearest_pixel(coordinates: NDArray[np.float64]) -> NDArray[np.intp]:
+    return np.floor(coordinates + 0.5).astype(np.intp)
 
 
 def project(

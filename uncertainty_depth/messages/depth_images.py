@@ -100,9 +100,8 @@ def as_ground_truth(depth_m: NDArray[np.float32], shape: tuple[int, int]) -> NDA
     """
     _check_aspect(depth_m.shape, shape)
     if depth_m.shape != shape:
-        rows, columns = (
-            _nearest(there, here) for there, here in zip(depth_m.shape, shape, strict=True)
-        )
+        rows = _nearest(depth_m.shape[0], shape[0])
+        columns = _nearest(depth_m.shape[1], shape[1])
         depth_m = depth_m[rows[:, None], columns]
     with np.errstate(invalid="ignore"):
         valid = np.isfinite(depth_m) & (depth_m > 0)

@@ -108,12 +108,10 @@ def interval_curves(state: State, alpha: float, size: int = 1) -> dict[str, Any]
     """
     tables = state.tables
     starts = np.arange(0, state.intervals.number, size)
-    pixels, error_sum, sigma_sum = (
-        np.add.reduceat(tables[f"interval.{name}"], starts) for name in ("count", "error", "sigma")
-    )
+    pixels = np.add.reduceat(tables["interval.count"], starts)
     with np.errstate(invalid="ignore"):
-        mae = error_sum / pixels
-        sigma = sigma_sum / pixels
+        mae = np.add.reduceat(tables["interval.error"], starts) / pixels
+        sigma = np.add.reduceat(tables["interval.sigma"], starts) / pixels
     numbers = np.array([order_number(alpha, int(count)) for count in pixels])
     max_error, max_error_width = _order_statistics(state, "error", numbers, size)
     factor, factor_width = _order_statistics(state, "ratio", numbers, size)

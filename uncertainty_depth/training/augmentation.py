@@ -26,9 +26,8 @@ def augment(images: Tensor, depth_m: Tensor, generator: torch.Generator) -> tupl
         generator: source of all randomness, on the CPU.
     """
     flipped = upload(torch.rand(len(images), 1, 1, 1, generator=generator) < 0.5, images.device)
-    images, depth_m = (
-        torch.where(flipped, values.flip(-1), values) for values in (images, depth_m)
-    )
+    images = torch.where(flipped, images.flip(-1), images)
+    depth_m = torch.where(flipped, depth_m.flip(-1), depth_m)
     images, depth_m = zoom(images, depth_m, generator)
     return change_light(images, generator), depth_m
 
