@@ -14,6 +14,9 @@ import uncertainty_depth
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+UNWRAPPED = re.compile(r" *\|| *!\[|#|    ")
+"""Tables, images, headings and indented code cannot be wrapped."""
 LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
 SOURCE = "synthetic:worlds=1,frames=2,width=64,height=48"
 ROOMS = ("metrics", "geometry", "calibration", "evaluation", "messages")
@@ -38,6 +41,13 @@ def test_links_lead_somewhere(page):
     links = LINK.findall(page.read_text(encoding="utf-8"))
     missing = [link for link in links if not (page.parent / link).exists()]
     assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_prose_is_at_most_99_columns_wide(page):
+    text = CODE.sub("", page.read_text(encoding="utf-8"))
+    wide = [line for line in text.splitlines() if len(line) > 99 and not UNWRAPPED.match(line)]
+    assert not wide
 
 
 def test_docstring_examples_run():
