@@ -112,19 +112,19 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _exchange(one: Path, other: Path) -> None:
+def _exchange(first: Path, second: Path) -> None:
     """Swap two folders in one step; where the file system cannot, in two."""
     libc = ctypes.CDLL(None, use_errno=True)
-    paths = (os.fsencode(one), os.fsencode(other))
+    paths = (os.fsencode(first), os.fsencode(second))
     if not libc.renameat2(AT_FDCWD, paths[0], AT_FDCWD, paths[1], RENAME_EXCHANGE):
         return
     number = ctypes.get_errno()
     if number not in NO_EXCHANGE:
-        raise OSError(number, os.strerror(number), str(other))
-    aside = _sibling(other)
-    other.rename(aside)
-    one.rename(other)
-    aside.rename(one)
+        raise OSError(number, os.strerror(number), str(second))
+    aside = _sibling(second)
+    second.rename(aside)
+    first.rename(second)
+    aside.rename(first)
 
 
 def _return_others(old: Path, new: Path, owned: Sequence[str]) -> None:

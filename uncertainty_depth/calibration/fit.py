@@ -58,7 +58,7 @@ def candidates(sigma: Floats, error: Floats, distribution: str) -> dict[str, Sig
         scale = affine(0.0, size(sigma, error, distribution), "scale")
         for shape in (scale, *_shapes_towards(scale, shapes, sigma, error, size, distribution)):
             maps.append(shape.named(f"{shape.name}{size_name}"))
-    return {one.name: one for one in maps}
+    return {candidate.name: candidate for candidate in maps}
 
 
 def _check(sigma: Floats, error: Floats) -> None:

@@ -169,16 +169,16 @@ def frames_since_change(octaves: Floats) -> int:
     Args:
         octaves: (N,) log2 of the factor that each frame needs, the oldest first.
     """
-    most = len(octaves) - MIN_BEFORE
+    max_recent = len(octaves) - MIN_BEFORE
     distances = {}
     recent = MIN_RECENT
-    while recent <= most:
+    while recent <= max_recent:
         distances[recent] = standardised_distance(octaves, recent)
         recent *= 2
     if not distances or max(distances.values()) < CHANGE_THRESHOLD:
         return len(octaves)
     best = max(distances, key=lambda recent: distances[recent])
-    near = range(max(best // 2, 2), min(2 * best, most) + 1)
+    near = range(max(best // 2, 2), min(2 * best, max_recent) + 1)
     return max(near, key=lambda recent: standardised_distance(octaves, recent))
 
 

@@ -35,10 +35,10 @@ def _plot_reliability(axes: Axes, calibration: Calibration) -> None:
     """Plot the mean over the trials, and each of several trials as a thin line."""
     axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8, label="calibrated")
     coverage = np.stack([trial.reliability for trial in calibration.trials])
-    both_scores = calibration.scores()
+    scores = calibration.scores()
     for index, (name, style) in enumerate(STYLES.items()):
         mean = coverage[:, index].mean(axis=0)
-        label = f"{name}, AUCE {both_scores[index]['auce']:.3f}"
+        label = f"{name}, AUCE {scores[index]['auce']:.3f}"
         axes.plot(100 * CONFIDENCE_LEVELS, 100 * mean, linewidth=2, label=label, **style)
         if len(coverage) > 1:
             axes.plot(

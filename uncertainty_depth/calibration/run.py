@@ -144,18 +144,20 @@ def calibrate(
     samples = _collect_all(sources, predictor, config, progress)
     distribution = config.distribution or "gaussian"
     if len(samples) > 1:
-        used = samples
+        fitting_samples = samples
         choice = choose(samples, distribution)
         trials = [_trial_of_one(samples, sample, config) for sample in samples]
     else:
         first, last = samples[0].split(config.report_fraction)
-        used = [first]
+        fitting_samples = [first]
         choice = choose(first.blocks(config.blocks), distribution)
         trials = [_trial(last, choice.sigma_map, distribution)]
     raw_m = all_pixels(samples)[1]
     _warn_if_constant(choice.sigma_map(raw_m))
     raw_range_m = float(np.quantile(raw_m, 0.99))
-    return Calibration(choice, tuple(trials), fitted_data(used), distribution, raw_range_m)
+    return Calibration(
+        choice, tuple(trials), fitted_data(fitting_samples), distribution, raw_range_m
+    )
 
 
 def _collect_all(

@@ -60,11 +60,11 @@ def scores_of_sigma(
     }
 
 
-def mean_scores(several: Sequence[Mapping[str, float]]) -> Scores:
+def mean_scores(score_sets: Sequence[Mapping[str, float]]) -> Scores:
     """Return the mean of each score; of miscoverage, too, so that opposite signs do not cancel."""
     means = {}
-    for name in several[0]:
-        means[name] = float(np.mean([one[name] for one in several]))
+    for name in score_sets[0]:
+        means[name] = float(np.mean([score_set[name] for score_set in score_sets]))
     return means
 
 

@@ -67,14 +67,14 @@ def check_strength(
         model: its folder.
     """
     for name, value in strength.items():
-        then = fitted.get(name, value)
-        if then != value:
-            now = _text(value)
-            before = _text(then)
+        fitted_value = fitted.get(name, value)
+        if fitted_value != value:
+            value_text = _text(value)
+            fitted_text = _text(fitted_value)
             raise ConfigError(
-                f"{name} is {now}, but the calibration of {method} in {model} was fitted at "
-                f"{before}, and sigma depends on it; expected {name} {before}, calibrated false, "
-                f"or `uncertainty-depth calibrate` with {name} {now}"
+                f"{name} is {value_text}, but the calibration of {method} in {model} was fitted "
+                f"at {fitted_text}, and sigma depends on it; expected {name} {fitted_text}, "
+                f"calibrated false, or `uncertainty-depth calibrate` with {name} {value_text}"
             )
     if (
         fitted

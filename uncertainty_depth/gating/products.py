@@ -85,8 +85,8 @@ class SigmaProducts:
     @property
     def confident_points(self) -> NDArray[np.void]:
         """The trusted ones of `points`, (N,)."""
-        every = (slice(None, None, self._config.point_stride),) * 2
-        is_trusted = self.is_confident[every] & np.isfinite(self._depth_m[every])
+        subsampling = (slice(None, None, self._config.point_stride),) * 2
+        is_trusted = self.is_confident[subsampling] & np.isfinite(self._depth_m[subsampling])
         return selected(self.points, np.flatnonzero(is_trusted))
 
     @property

@@ -64,7 +64,7 @@ def _square_roots(pose: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     return roots
 
 
-def _is_close(one: NDArray[np.floating], other: NDArray[np.floating]) -> bool:
-    turn = np.abs(one[:3, :3] - other[:3, :3]).max()
-    shift = np.abs(one[:3, 3] - other[:3, 3]).max()
+def _is_close(first: NDArray[np.floating], second: NDArray[np.floating]) -> bool:
+    turn = np.abs(first[:3, :3] - second[:3, :3]).max()
+    shift = np.abs(first[:3, 3] - second[:3, 3]).max()
     return bool(turn < np.deg2rad(1) and shift < 0.01)

@@ -54,13 +54,13 @@ def organised_points(
         image: (H, W, 3) uint8 RGB.
         stride: rows and columns from one point to the next.
     """
-    every = (slice(None, None, stride), slice(None, None, stride))
-    depth = np.ascontiguousarray(depth_m[every])
-    sigma = np.ascontiguousarray(sigma_m[every])
+    subsampling = (slice(None, None, stride), slice(None, None, stride))
+    depth = np.ascontiguousarray(depth_m[subsampling])
+    sigma = np.ascontiguousarray(sigma_m[subsampling])
     finite = np.where(np.isinf(depth), np.float32(np.nan), depth)
     with np.errstate(divide="ignore", invalid="ignore"):
         confidence_ratio = depth / sigma
-    colors = [] if image is None else [_packed(image[every])]
+    colors = [] if image is None else [_packed(image[subsampling])]
     planes = [*_coordinates(finite, _rays(camera, stride)), *colors, sigma, confidence_ratio]
     return _interleaved(planes, POINT_TYPE if image is None else COLORED_POINT_TYPE)
 

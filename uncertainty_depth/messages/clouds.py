@@ -91,12 +91,12 @@ def _axes(message: Any) -> list[Any]:
     return axes
 
 
-def _check_size(message: Any, needed: int) -> None:
-    if message.point_step < needed:
+def _check_size(message: Any, min_step: int) -> None:
+    if message.point_step < min_step:
         raise MessageError(
             "cloud_wrong_size",
             f"a point cloud has point_step {message.point_step}; "
-            f"expected at least {needed} for x, y, z",
+            f"expected at least {min_step} for x, y, z",
         )
     if message.row_step < message.width * message.point_step:
         expected = f"at least width {message.width} times point_step {message.point_step}"

@@ -112,9 +112,9 @@ def as_ground_truth(depth_m: NDArray[np.float32], shape: tuple[int, int]) -> NDA
     return np.where(valid, depth_m, np.float32(np.nan))
 
 
-def _nearest(there: int, here: int) -> NDArray[np.intp]:
-    """Return the index of `there` source pixels in which each of `here` pixels' centres lies."""
-    return ((2 * np.arange(here) + 1) * there) // (2 * here)
+def _nearest(source_size: int, target_size: int) -> NDArray[np.intp]:
+    """Return the index of the source pixel that contains the centre of each target pixel."""
+    return ((2 * np.arange(target_size) + 1) * source_size) // (2 * target_size)
 
 
 def has_aspect(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:

@@ -150,8 +150,8 @@ def cv_bridge_to_rgb(message: Any) -> NDArray[np.uint8]:
 
 
 def _unconvertible(message: Any, error: Exception) -> MessageError:
-    what = f"a {message.width}x{message.height} {message.encoding} image"
-    return MessageError("image_undecodable", f"{what} cannot be converted to RGB: {error}")
+    image = f"a {message.width}x{message.height} {message.encoding} image"
+    return MessageError("image_undecodable", f"{image} cannot be converted to RGB: {error}")
 
 
 @cache

@@ -52,8 +52,8 @@ class Bins:
         """Return the bin in `coarser`, of fewer bits, that contains each of these bins."""
         shift = self.bits - coarser.bits
         # One sum moves to the first octave of `wanted` and makes the shift count from 1.
-        counted = index + (((self.low - coarser.low) << self.bits) + (1 << shift) - 1)
-        return clipped(counted >> shift, coarser.number)
+        shifted = index + (((self.low - coarser.low) << self.bits) + (1 << shift) - 1)
+        return clipped(shifted >> shift, coarser.number)
 
     def coarse_counts(self, counts: Integers, coarser: Bins) -> Integers:
         """Return the counts in the bins of `coarser`, of fewer bits."""

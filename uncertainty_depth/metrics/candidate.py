@@ -38,7 +38,7 @@ from uncertainty_depth.metrics.sorted_pixels import STATISTICS, SortedPixels
 from uncertainty_depth.metrics.sparsification import poggi_areas
 from uncertainty_depth.metrics.sparsification_variants import POGGI
 
-SHOWN_LEVELS = (68, 95)
+COVERAGE_LEVELS = (68, 95)
 """Confidence levels, per cent, whose coverage is a metric of its own."""
 
 
@@ -123,11 +123,13 @@ class Candidate:
         return dict(zip(names, values.tolist(), strict=True))
 
     def _withdrawn_terms(self) -> MerciTerms:
-        rest = slice(self.frame.covered)
+        smallest = slice(self.frame.covered)
         number = self.frame.covered_of_rest
-        factor = order_statistic(self.ratio[rest], number)
+        factor = order_statistic(self.ratio[smallest], number)
         error = self.frame.error
-        return MerciTerms(factor, self.sigma[rest].mean(), error[rest].mean(), error[number - 1])
+        return MerciTerms(
+            factor, self.sigma[smallest].mean(), error[smallest].mean(), error[number - 1]
+        )
 
     def metrics(self) -> dict[str, Any]:
         """Return the mapping under "uncertainty"; pooled metrics of one frame are its own."""
@@ -258,7 +260,7 @@ def size_metrics(covered: dict[str, Floats], nll: dict[str, float]) -> dict[str,
     for name, fractions in covered.items():
         suffix = "" if name == "gaussian" else f"_{name}"
         metrics[f"auce{suffix}"] = calibration.area_of_miscoverage(fractions)
-        for percent in SHOWN_LEVELS:
+        for percent in COVERAGE_LEVELS:
             metrics[f"coverage_{percent}{suffix}"] = float(fractions[percent - 1])
         metrics[f"nll{suffix}"] = nll[name]
     return metrics

@@ -88,8 +88,8 @@ def flat_maps(
     Raises:
         ValueError: the shapes differ, or an argument is no array of numbers.
     """
-    named = {"depth": depth, "sigma": sigma, "ground_truth": ground_truth}
-    arrays = {name: checks.numbers_of(name, values) for name, values in named.items()}
+    maps = {"depth": depth, "sigma": sigma, "ground_truth": ground_truth}
+    arrays = {name: checks.numbers_of(name, values) for name, values in maps.items()}
     for name, values in arrays.items():
         if values.shape != arrays["depth"].shape:
             raise ValueError(
@@ -186,7 +186,7 @@ def depth_means(sums: dict[str, float], pixels: int) -> dict[str, float]:
         return dict.fromkeys(DEPTH_ERRORS, math.nan)
     mean = {name: value / pixels for name, value in sums.items()}
     variance = mean["squared_log"] - mean["log"] ** 2 if math.isfinite(mean["log"]) else math.inf
-    named = {
+    errors = {
         **mean,
         "rmse": math.sqrt(mean["squared"]),
         "rmse_log": math.sqrt(mean["squared_log"]),
@@ -194,7 +194,7 @@ def depth_means(sums: dict[str, float], pixels: int) -> dict[str, float]:
         "imae": PER_KM * mean["inverse"],
         "irmse": PER_KM * math.sqrt(mean["squared_inverse"]),
     }
-    return {name: named[name] for name in DEPTH_ERRORS}
+    return {name: errors[name] for name in DEPTH_ERRORS}
 
 
 def depth_errors(depth: ArrayLike, ground_truth: ArrayLike) -> dict[str, float]:

@@ -81,11 +81,14 @@ class Distribution:
 
 GAUSSIAN = Distribution("gaussian", 2, 1 / 2, math.log(2 * math.pi) / 2)
 LAPLACE = Distribution("laplace", 1, math.sqrt(2), math.log(2) / 2)
-DISTRIBUTIONS = {one.name: one for one in (GAUSSIAN, LAPLACE)}
+DISTRIBUTIONS = {distribution.name: distribution for distribution in (GAUSSIAN, LAPLACE)}
 LEVEL_STEP = 0.01
 CONFIDENCE_LEVELS: Floats = np.arange(1, 100) / 100
 """Confidence levels of the reliability curve: 0.01 ... 0.99."""
-HALF_WIDTHS = {name: one.half_widths(CONFIDENCE_LEVELS) for name, one in DISTRIBUTIONS.items()}
+HALF_WIDTHS = {
+    name: distribution.half_widths(CONFIDENCE_LEVELS)
+    for name, distribution in DISTRIBUTIONS.items()
+}
 NORMAL_STEPS = 512
 """Nodes of the table in each unit: a third-order step from the nearest is exact to 1e-13."""
 NORMAL_LIMIT = 9.0

@@ -31,7 +31,7 @@ MIN_CELLS = 32
 MAX_CELLS = 4096
 OCTAVES = 6
 """Values this many octaves below the largest are not told apart."""
-NONE_SEEN = -1
+EMPTY_SPAN = -1
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ class Intervals:
         _check_limits(config)
         first = np.floor(config.min_depth / config.depth_bin_width)
         number = np.floor(config.max_depth / config.depth_bin_width) - first + 1
-        most = CELLS // MIN_CELLS
-        if not number <= most:
+        max_number = CELLS // MIN_CELLS
+        if not number <= max_number:
             raise ConfigError(
                 f"depth_bin_width is {config.depth_bin_width}; expected at least "
-                f"{_fitting(config, most)} for depths from min_depth, {config.min_depth}, to "
-                f"max_depth, {config.max_depth}: the state holds {most} intervals"
+                f"{_fitting(config, max_number)} for depths from min_depth, {config.min_depth}, "
+                f"to max_depth, {config.max_depth}: the state holds {max_number} intervals"
             )
         cells = min(CELLS // int(number), MAX_CELLS)
         return cls(config.depth_bin_width, int(first), int(number), cells)
@@ -96,9 +96,11 @@ def _check_limits(config: EvaluationConfig) -> None:
         raise ConfigError(f"depth_bin_width is {config.depth_bin_width}; expected more than 0")
 
 
-def _fitting(config: EvaluationConfig, most: int) -> float:
+def _fitting(config: EvaluationConfig, max_number: int) -> float:
     """Return an interval width with which these depths fit, two digits, rounded up."""
-    min_width = (config.max_depth - config.min_depth) / (most - 2)  # two intervals may be cut
+    min_width = (config.max_depth - config.min_depth) / (
+        max_number - 2
+    )  # two intervals may be cut
     unit = 10.0 ** (math.floor(math.log10(min_width)) - 1)
     return float(f"{math.ceil(min_width / unit) * unit:.2g}")
 
@@ -141,7 +143,7 @@ class IntervalBins:
         """Return the table, (K, cells), for wider spans; unchanged rows are not rewritten."""
         steps = self.shift(wider) - self.shift(span)
         moved = (steps > 0) | (self.base(wider) != self.base(span))
-        changed = np.flatnonzero(moved & (span[:, 1] != NONE_SEEN))
+        changed = np.flatnonzero(moved & (span[:, 1] != EMPTY_SPAN))
         if not len(changed):
             return table
         column = np.arange(self.cells) + self.base(span)[changed, None]
@@ -183,26 +185,26 @@ def grouped(
     """Return the rows and spans of each `size` neighbouring intervals put together."""
     missing = -len(table) % size
     table = np.pad(table, ((0, missing), (0, 0)))
-    span = np.pad(span, ((0, missing), (0, 0)), constant_values=NONE_SEEN)
-    low = np.where(span[:, 0] == NONE_SEEN, np.iinfo(np.int64).max, span[:, 0])
+    span = np.pad(span, ((0, missing), (0, 0)), constant_values=EMPTY_SPAN)
+    low = np.where(span[:, 0] == EMPTY_SPAN, np.iinfo(np.int64).max, span[:, 0])
     low = low.reshape(-1, size).min(axis=1)
     high = span[:, 1].reshape(-1, size).max(axis=1)
-    together = np.stack((np.where(high == NONE_SEEN, NONE_SEEN, low), high), axis=1)
+    together = np.stack((np.where(high == EMPTY_SPAN, EMPTY_SPAN, low), high), axis=1)
     aligned = bins.widened(table, span, np.repeat(together, size, axis=0))
     return aligned.reshape(len(together), size, -1).sum(axis=1), together
 
 
 def widest(first: Integers, second: Integers) -> Integers:
-    """Return the spans, (K, 2), that contain both; NONE_SEEN marks an empty one."""
-    low = np.where(first[:, 0] == NONE_SEEN, second[:, 0], first[:, 0])
-    low = np.where(second[:, 0] == NONE_SEEN, low, np.minimum(low, second[:, 0]))
+    """Return the spans, (K, 2), that contain both; EMPTY_SPAN marks an empty one."""
+    low = np.where(first[:, 0] == EMPTY_SPAN, second[:, 0], first[:, 0])
+    low = np.where(second[:, 0] == EMPTY_SPAN, low, np.minimum(low, second[:, 0]))
     return np.stack((low, np.maximum(first[:, 1], second[:, 1])), axis=1)
 
 
 def spans_of(index: Integers, place: Integers, number: int) -> Integers:
     """Return the lowest and the highest bin of each interval's pixels, (number, 2)."""
     low = np.full(number, np.iinfo(np.int64).max)
-    high = np.full(number, NONE_SEEN, dtype=np.int64)
+    high = np.full(number, EMPTY_SPAN, dtype=np.int64)
     np.minimum.at(low, place, index)
     np.maximum.at(high, place, index)
-    return np.stack((np.where(high == NONE_SEEN, NONE_SEEN, low), high), axis=1)
+    return np.stack((np.where(high == EMPTY_SPAN, EMPTY_SPAN, low), high), axis=1)

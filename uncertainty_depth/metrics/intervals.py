@@ -48,8 +48,8 @@ class DepthIntervals:
 
         NaN where there is none.
         """
-        counted = self.n_merci[(self.pixels >= self.enough) & ~np.isnan(self.n_merci)]
-        return float(counted.mean()) if counted.size else math.nan
+        values = self.n_merci[(self.pixels >= self.enough) & ~np.isnan(self.n_merci)]
+        return float(values.mean()) if values.size else math.nan
 
     @property
     def intervals_with_enough(self) -> int:

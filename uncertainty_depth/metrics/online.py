@@ -32,7 +32,7 @@ from uncertainty_depth.metrics.state import (
     to_arrays,
 )
 
-KEPT_BYTES = 24 << 20
+HEAP_RESERVE_BYTES = 24 << 20
 """glibc returns freed memory beyond twice the largest block it was ever asked to free. It would
 do so after every frame, and page faults would take a third of the time: one block of this size,
 never touched, makes it keep what a frame needs."""
@@ -59,7 +59,7 @@ class OnlineMetrics:
         checks.fraction("alpha", config.alpha)
         self.config = config
         self._state = State(config)
-        np.empty(KEPT_BYTES, dtype=np.uint8)  # freed at once: see KEPT_BYTES
+        np.empty(HEAP_RESERVE_BYTES, dtype=np.uint8)  # freed at once: see HEAP_RESERVE_BYTES
 
     @property
     def pixels(self) -> int:
@@ -129,10 +129,10 @@ class OnlineMetrics:
             ValueError: the other one scores something else.
         """
         for name in ("min_depth", "max_depth", "depth_bin_width"):
-            mine = getattr(self.config, name)
-            theirs = getattr(other.config, name)
-            if mine != theirs:
-                raise ValueError(f"other has {name} {theirs}; expected {mine}, as here")
+            value = getattr(self.config, name)
+            other_value = getattr(other.config, name)
+            if value != other_value:
+                raise ValueError(f"other has {name} {other_value}; expected {value}, as here")
         self._state.merge(other._state)
 
     def compute(self) -> dict[str, Any]:

@@ -120,10 +120,12 @@ class OnlineClassification:
             ValueError: it has another number of classes or bins.
         """
         for name in ("confusion", "reliability"):
-            mine = self._tables[name].shape
-            theirs = other._tables[name].shape
-            if mine != theirs:
-                raise ValueError(f"other has a {name} table of {theirs}; expected {mine}, as here")
+            shape = self._tables[name].shape
+            other_shape = other._tables[name].shape
+            if shape != other_shape:
+                raise ValueError(
+                    f"other has a {name} table of {other_shape}; expected {shape}, as here"
+                )
         self._add(other._tables)
 
     def compute(self) -> dict[str, float]:

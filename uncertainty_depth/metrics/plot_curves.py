@@ -80,8 +80,8 @@ def _sparsification(
 ) -> dict[str, Any]:
     row = POGGI.errors.index(name)
     of_candidates = {
-        candidate: closed_curves(POGGI, name, one.removal[row], errors.oracles[row])
-        for candidate, one in scored.items()
+        candidate: closed_curves(POGGI, name, metrics.removal[row], errors.oracles[row])
+        for candidate, metrics in scored.items()
     }
     method = of_candidates["method"]
     return {

@@ -67,9 +67,9 @@ class PooledCandidate:
     def _withdrawn(self, alpha: float) -> float:
         errors = self.errors
         remaining = order_number(alpha, errors.pixels)
-        kept = np.array([remaining])
+        remaining_numbers = np.array([remaining])
         number = np.array([order_number(alpha, remaining)])
-        limit = errors.order_statistics(kept).item()
+        limit = errors.order_statistics(remaining_numbers).item()
         above = withdrawn_counts(
             self.joint, self.sigma_limits, JOINT_ERROR.edges, errors.pixels - remaining, limit,
             RATIO[self.name].edges,
@@ -77,8 +77,12 @@ class PooledCandidate:
         counts = self.tables["ratio.count"]
         remaining_counts = np.maximum.accumulate(np.maximum(np.cumsum(counts) - above, 0.0))
         factor = self.ratios(number, np.diff(remaining_counts, prepend=0.0))
-        sigma_sum = first_bin_sums(errors.coarse_counts, self.tables["error.sigma"], kept)
-        error_sum = first_bin_sums(errors.coarse_counts, errors.tables["error.absolute"], kept)
+        sigma_sum = first_bin_sums(
+            errors.coarse_counts, self.tables["error.sigma"], remaining_numbers
+        )
+        error_sum = first_bin_sums(
+            errors.coarse_counts, errors.tables["error.absolute"], remaining_numbers
+        )
         mean_sigma = sigma_sum.item() / remaining
         mae = error_sum.item() / remaining
         return float(normalised(factor, mean_sigma, mae, errors.order_statistics(number))[0])

@@ -20,7 +20,7 @@ from uncertainty_depth.metrics.baselines import CANDIDATES
 from uncertainty_depth.metrics.bins import EMPTY, Bins, Window, join_single_values
 from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS, DISTRIBUTIONS
 from uncertainty_depth.metrics.interval_bins import (
-    NONE_SEEN,
+    EMPTY_SPAN,
     IntervalBins,
     Intervals,
     spans_of,
@@ -100,7 +100,7 @@ def _interval_layout(intervals: Intervals) -> Layout:
     }
     for name in INTERVAL_BINS:
         tables[f"interval.{name}_bins"] = ((intervals.number, intervals.cells), 0)
-        tables[f"interval.{name}_span"] = ((intervals.number, 2), NONE_SEEN)
+        tables[f"interval.{name}_span"] = ((intervals.number, 2), EMPTY_SPAN)
     return tables
 
 
@@ -120,7 +120,7 @@ def _candidate_layout(candidate: str) -> Layout:
         "ratio.greatest": ((1,), -np.inf),
         "error.sigma": ((ERROR_SUMS.number,), 0.0),
         "joint": ((JOINT_SIGMA[candidate].rows, JOINT_ERROR.number), 0),
-        "joint_span": ((1, 2), NONE_SEEN),
+        "joint_span": ((1, 2), EMPTY_SPAN),
     }
     if candidate == "method":
         tables["covered"] = ((len(DISTRIBUTIONS), len(CONFIDENCE_LEVELS)), 0)
@@ -173,7 +173,7 @@ class State:
             return
         wider = widest(spans, span[None])
         window = JOINT_SIGMA[candidate]
-        is_filled = spans[0, 1] != NONE_SEEN
+        is_filled = spans[0, 1] != EMPTY_SPAN
         if is_filled and window.shift(spans[0]) != window.shift(wider[0]):
             table = self.tables[f"{candidate}.joint"]
             self.tables[f"{candidate}.joint"] = window.widened(table, spans[0], wider[0])
@@ -201,7 +201,7 @@ class State:
         for first, second in ((self, aligned), (aligned, self)):
             for candidate in RANKED:
                 span = second.tables[f"{candidate}.joint_span"][0]
-                if span[1] != NONE_SEEN:
+                if span[1] != EMPTY_SPAN:
                     first.widen_joint(candidate, span)
             for name in INTERVAL_BINS:
                 spans = second.tables[f"interval.{name}_span"]
