@@ -96,17 +96,10 @@ def test_a_process_that_dies_leaves_the_others_at_work(
     monkeypatch.syspath_prepend(HERE)
     import broken_losses
 
-    def with_broken(network, training):
-        first, second, last = make_plan(network, training)
-        broken = [
-            replace(member, objective=replace(member.objective, loss=loss))
-            for member, loss in ((first, broken_losses.killed), (second, broken_losses.refused))
-        ]
-        return [*broken, last]
-
+    plan = broken_losses.plan_with({0: broken_losses.killed, 1: broken_losses.refused})
     folder = tmp_path / "model"
     with monkeypatch.context() as patch, caplog.at_level(logging.INFO):
-        patch.setattr(run, "make_plan", with_broken)
+        patch.setattr(run, "make_plan", plan)
         with pytest.raises(
             TrainingError,
             match=r"member_0\d was not trained: .*; see .*member_0\d.log "

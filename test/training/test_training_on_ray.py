@@ -18,7 +18,6 @@ from uncertainty_depth.cli.main import main
 from uncertainty_depth.errors import TrainingError
 from uncertainty_depth.fleet.ray_cluster import cluster_at
 from uncertainty_depth.training import run
-from uncertainty_depth.training.plan import make_plan
 from uncertainty_depth.training.run import train
 
 HERE = Path(__file__).parent
@@ -110,9 +109,8 @@ def test_a_network_that_fails_leaves_the_others_to_be_trained(
     import broken_losses
 
     def with_broken(network, training):
-        first, second, third = make_plan(network, training)
-        broken = replace(second.objective, loss=broken_losses.refused)
-        return [first, replace(second, objective=broken), replace(third, targets=print)]
+        plan = broken_losses.plan_with({1: broken_losses.refused})(network, training)
+        return [*plan[:2], replace(plan[2], targets=print)]
 
     folder = tmp_path / "model"
     sentence = (
