@@ -123,15 +123,10 @@ def table(curves: dict[str, Curve]) -> tuple[list[str], list[list[str]]]:
         if name != "relative" and np.isfinite(difference[0]):
             bounds = np.nanpercentile(difference[1:], (2.5, 97.5))
             text = f"{difference[0]:+.2f} ({bounds[0]:+.2f} to {bounds[1]:+.2f})"
-        rows.append(
-            [name, f"{_danger_at(curve, 0.5):.1%}", f"{value:.2f} ({low:.2f} to {high:.2f})", text]
-        )
+        dangerous = np.interp(0.5, curve.given_away_m[0], curve.dangerous[0])
+        interval = f"{value:.2f} ({low:.2f} to {high:.2f})"
+        rows.append([name, f"{dangerous:.1%}", interval, text])
     return header, rows
-
-
-def _danger_at(curve: Curve, given_away_m: float) -> float:
-    """Return the fraction of dangerous frames at a mean distance given away."""
-    return float(np.interp(given_away_m, curve.given_away_m[0], curve.dangerous[0]))
 
 
 def plot(curves: dict[str, Curve], path: Path) -> None:

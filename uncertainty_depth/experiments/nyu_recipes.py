@@ -68,6 +68,8 @@ def questions(settings: Settings) -> list[Question]:
         *_about_snapshots(snapshots),
         *_about_dropout(),
         *_about_the_head(),
+        *_about_the_training(),
+        *_about_the_parts(),
         *_about_members(members),
         _about_calibration(),
     ]
@@ -175,6 +177,12 @@ def _about_the_head() -> list[Question]:
         Question("passes with the Laplace head, total", {**single, **spreads, **both}),
         Question("weight of the snapshots' spread beside the Laplace head", _weights(0)),
         Question("weight of the dropout passes' spread beside the Laplace head", _weights(-1)),
+    ]
+
+
+def _about_the_training() -> list[Question]:
+    """Return the questions about the length of the training, and the encoder."""
+    return [
         Question(
             "length of the training, no head",
             _of_both({"usual": "multi_epochs", "3 times as long": "multi_epochs_long"}),
@@ -191,11 +199,14 @@ def _about_the_head() -> list[Question]:
             "encoder, Laplace head, 3 times as long, total",
             _of_both({"tiny (default)": LONG, "resnet10": f"{RESNET}_long"}),
         ),
-        *[
-            Question(f"part of sigma, {name}", _parts(variant, first))
-            for name, variant, first in PARTS_OF
-        ],
     ]
+
+
+def _about_the_parts() -> list[Question]:
+    questions = []
+    for name, variant, first in PARTS_OF:
+        questions.append(Question(f"part of sigma, {name}", _parts(variant, first)))
+    return questions
 
 
 LONG = "multi_epochs_laplace_long"
