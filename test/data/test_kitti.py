@@ -130,13 +130,13 @@ def test_an_image_that_cannot_be_read_or_sees_no_point_is_counted(drive):
     [
         (".", None, "no such KITTI drive"),
         ("image_02/data", None, r"is no KITTI drive: it has no image_02/data/\*.png"),
-        ("image_02/timestamps.txt", None, "no such KITTI time stamps"),
+        ("image_02/timestamps.txt", None, "no such KITTI timestamps"),
         (
             "image_02/timestamps.txt",
             "2011-09-26 13:02:25.9\n",
-            "has 1 lines that do not give every image",
+            "has 1 lines; expected the time of every image",
         ),
-        ("image_02/timestamps.txt", "yesterday\n" * 4, "do not give every image"),
+        ("image_02/timestamps.txt", "yesterday\n" * 4, "expected the time of every image"),
         ("../calib_cam_to_cam.txt", None, "no such KITTI calibration file"),
         (
             "../calib_cam_to_cam.txt",

@@ -91,6 +91,6 @@ def _refuse_options_of_recorded(arguments: argparse.Namespace) -> None:
     for name, value in to_mapping(from_arguments(PredictionConfig, arguments)).items():
         if value != defaults[name]:
             raise ConfigError(
-                f"{name} is {value!r} and the model is {arguments.model}; it is of recorded "
-                f"predictions: expected --depth-topic instead of --model, or no {name}"
+                f"{name} is {value!r}, an option of recorded predictions, but --model is "
+                f"{arguments.model}; expected --depth-topic instead of --model, or no {name}"
             )

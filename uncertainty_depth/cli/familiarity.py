@@ -40,8 +40,8 @@ def familiarity(arguments: argparse.Namespace) -> None:
     indices, held_out = split(len(frames), training.validation_fraction, training.seed)
     score = add_familiarity(arguments.model, frames, indices, held_out, training.device)
     print(
-        f"{arguments.model} knows {len(indices)} frames of {notation}; 99 % of the "
-        f"{len(held_out)} held out are within a distance of {score.threshold:.1f}"
+        f"familiarity of {arguments.model} fitted to {len(indices)} frames of {notation}; 99 % of "
+        f"the {len(held_out)} held-out frames are within a distance of {score.threshold:.1f}"
     )
 
 

@@ -56,7 +56,7 @@ def evaluate_fleet(arguments: argparse.Namespace) -> None:
 
     requirements = requirements_of(from_arguments(RequirementConfig, arguments))
     if arguments.write_bag:
-        raise ConfigError("write_bag is of one source; expected none for several")
+        raise ConfigError("write_bag takes one source; expected one, or no --write-bag")
     for source in arguments.source:
         check_model(argparse.Namespace(**{**vars(arguments), "source": source}))
     options = strict_json.plain(_recorded_options(arguments))

@@ -200,14 +200,14 @@ def _calibration(
 def _stamps(path: Path, names: list[str]) -> list[int]:
     """Return nanoseconds since 1970 of each frame: the line of `timestamps.txt` of its number."""
     if not path.exists():
-        raise SourceError(f"no such KITTI time stamps: {path}")
+        raise SourceError(f"no such KITTI timestamps: {path}")
     lines = path.read_text().splitlines()
     try:
         return [_nanoseconds(lines[int(name)]) for name in names]
     except (IndexError, ValueError) as error:
         raise SourceError(
-            f"{path} has {len(lines)} lines that do not give every image 0000000000.png ... "
-            f"its time: {error}"
+            f"{path} has {len(lines)} lines; expected the time of every image, on line N + 1 "
+            f"for image N: {error}"
         ) from error
 
 
