@@ -1,6 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Propagated variance and memory against what they are of, on small networks."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,7 @@ import torch
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.experiments import samples_report
 from uncertainty_depth.experiments.samples_drives import dropout_ways, member_ways
-from uncertainty_depth.experiments.samples_frames import Scene
+from uncertainty_depth.experiments.samples_frames import Scene, mean_network
 from uncertainty_depth.experiments.samples_scores import score
 from uncertainty_depth.experiments.samples_ways import (
     Memory,
@@ -20,6 +22,7 @@ from uncertainty_depth.experiments.samples_ways import (
     ways_of,
 )
 from uncertainty_depth.inference.deployment import prepare
+from uncertainty_depth.model_folder import writing
 from uncertainty_depth.network.encoder import image_tensor
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import Frame
@@ -81,12 +84,13 @@ def test_the_memory_of_a_robot_that_stands_still_nears_the_spread_of_many(networ
 
 def test_members_take_turns_and_their_memory_nears_the_spread_of_all(network):
     members = []
-    for seed in range(4):
+    for seed in range(5):
         torch.manual_seed(seed)
         made = Hourglass(network.config)
         members.append(prepare(made, torch.device("cpu"), "fp32"))
+    centre = members.pop()
     before = [scene_of(IMAGE, stamp_ns) for stamp_ns in range(1, 40)]
-    ways = member_ways(members, before)
+    ways = member_ways(members, centre, before)
     now = scene_of(IMAGE, 40)
     depths = torch.stack([one_pass(member)(now).depth_m for member in members])
     every = ways["all members"](now)
@@ -96,9 +100,27 @@ def test_members_take_turns_and_their_memory_nears_the_spread_of_all(network):
     expected = float(every.epistemic.mean())
     assert float(memory.epistemic.mean()) == pytest.approx(expected, rel=0.3)
     centred = ways["memory, centred"](now)
-    torch.testing.assert_close(centred.depth_m, depths[3])
-    about_the_last = (depths[:3] - depths[3]).square().mean(0)
-    assert float(centred.epistemic.mean()) == pytest.approx(float(about_the_last.mean()), rel=0.3)
+    centre_m = one_pass(centre)(now).depth_m
+    torch.testing.assert_close(centred.depth_m, centre_m)
+    about_the_centre = float((depths - centre_m).square().mean())
+    assert float(centred.epistemic.mean()) == pytest.approx(about_the_centre, rel=0.3)
+
+
+def test_the_mean_of_snapshots_on_either_side_of_a_network_is_that_network(tmp_path):
+    torch.manual_seed(0)
+    middle = Hourglass(NetworkConfig(backbone="tiny", decoder_width=16))
+    writing.create(tmp_path, middle, {})
+    sides = {"epoch_1": 0.9, "epoch_2": 1.1}  # of every weight and every running mean and variance
+    for name, factor in sides.items():
+        member = copy.deepcopy(middle)
+        for value in (*member.parameters(), *member.buffers()):
+            if value.is_floating_point():
+                value.data *= factor
+        writing.write_member(tmp_path, name, member)
+    writing.set_members(tmp_path, list(sides), "multi_epochs")
+    expected = one_pass(prepare(middle, torch.device("cpu"), "fp32"))(scene_of(IMAGE, 1)).depth_m
+    found = one_pass(mean_network(tmp_path))(scene_of(IMAGE, 1)).depth_m
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_table_shows_paired_differences_and_no_score_of_what_has_no_spread(tmp_path):

@@ -14,6 +14,7 @@ from uncertainty_depth.experiments.samples_frames import (
     drives,
     load_members,
     load_network,
+    mean_network,
     worlds,
 )
 from uncertainty_depth.experiments.samples_scores import Scoring
@@ -55,10 +56,10 @@ def score_dropout(piece: str, settings: Settings) -> dict[str, Any]:
 
 
 def score_members(folder: Path, piece: str, settings: Settings) -> dict[str, Any]:
-    """Score memories of an ensemble's members on drives; `piece` begins with their speed."""
+    """Score memories of a training's snapshots on drives; `piece` begins with their speed."""
     members = load_members(folder)
     speed = piece.split(", ")[0]
-    end_ways = partial(member_ways, members)
+    end_ways = partial(member_ways, members, mean_network(folder))
     return _score(members[-1], speed, settings, all_members(members), end_ways)
 
 
@@ -72,13 +73,14 @@ def dropout_ways(network: DepthNetwork, seed: int, before: Sequence[Scene]) -> d
     return ways
 
 
-def member_ways(members: Sequence[DepthNetwork], before: Sequence[Scene]) -> dict[str, Way]:
-    """Return the same of an ensemble; the centre is its last member, the others take turns."""
-    centre = one_pass(members[-1])
+def member_ways(
+    members: Sequence[DepthNetwork], mean: DepthNetwork, before: Sequence[Scene]
+) -> dict[str, Way]:
+    """Return the same of members that take turns; the centre is the network of mean weights."""
     return {
-        "one pass": centre,
+        "one pass": one_pass(members[-1]),
         MEMORY: _driven(Memory(RoundRobin(members)), before),
-        CENTRED: _driven(Memory(RoundRobin(members[:-1]), centre), before),
+        CENTRED: _driven(Memory(RoundRobin(members), one_pass(mean)), before),
         ALL_MEMBERS: all_members(members),
     }
 

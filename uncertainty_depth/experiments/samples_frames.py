@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor
+from torch.optim.swa_utils import AveragedModel
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.data.source import open_source
@@ -48,6 +49,19 @@ def load_members(folder: Path) -> list[DepthNetwork]:
     """Return all members of a model, prepared for the CPU in float32; a shared encoder is one."""
     model = read(folder)
     return [prepare(network, CPU, "fp32") for network in model.load_all(model.members)]
+
+
+def mean_network(folder: Path) -> DepthNetwork:
+    """Return the network of the members' mean weights, prepared for the CPU in float32.
+
+    Stochastic weight averaging (Izmailov et al. 2018): for snapshots of one training only.
+    """
+    model = read(folder)
+    networks = model.load_all(model.members)
+    mean = AveragedModel(networks[0], use_buffers=True)
+    for network in networks:
+        mean.update_parameters(network)
+    return prepare(cast(DepthNetwork, mean.module), CPU, "fp32")
 
 
 def worlds(number: int, frames: int, rate_hz: float) -> str:
