@@ -154,7 +154,10 @@ def test_a_prediction_is_never_its_own_ground_truth(bag, tmp_path):
 def test_options_of_recorded_predictions_are_refused_with_a_model(bag, tmp_path, capsys):
     arguments = ["evaluate", str(bag), "--model", "demo", "--output", str(tmp_path / "report")]
     assert main([*arguments, "--align", "median"]) == 1
-    assert "align is 'median' and the model is demo" in capsys.readouterr().err
+    assert (
+        "align is 'median', an option of recorded predictions, but --model is demo"
+        in capsys.readouterr().err
+    )
 
 
 def test_stamps_that_differ_are_counted_on_both_sides(write_camera):
