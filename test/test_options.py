@@ -108,3 +108,18 @@ def test_usual_names_of_methods_mean_those_of_the_papers(alias, method):
 def test_files_of_earlier_versions_with_former_option_names_are_read(kind, former, current, value):
     assert from_mapping(kind, {former: value}) == kind(**{current: value})
     assert current_names({former: value, "other": 1}, kind) == {current: value, "other": 1}
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu", "cuda", "cuda:0", "cuda:12"])
+def test_a_device_may_have_a_number(device):
+    parser = argparse.ArgumentParser()
+    add_arguments(parser, config.PredictorConfig)
+    arguments = parser.parse_args(["--device", device])
+    assert from_arguments(config.PredictorConfig, arguments).device == device
+    assert "{auto,cpu,cuda,cuda:N}" in parser.format_help()
+
+
+@pytest.mark.parametrize("device", ["cuda:N", "cuda:", "cuda:-1", "cpu:1", "gpu", "", "cuda:1:2"])
+def test_other_devices_are_refused(device):
+    with pytest.raises(ConfigError, match="expected one of 'auto', 'cpu', 'cuda', 'cuda:N'"):
+        from_mapping(config.PredictorConfig, {"device": device})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
@@ -19,6 +19,8 @@ from uncertainty_depth.errors import ConfigError
 ConfigT = TypeVar("ConfigT")
 FIXED = "fixed while the node is configured"
 """Said of a `read_only` option of a node."""
+NUMBERED = ":N"
+"""End of a choice that stands for `:0`, `:1`, ..."""
 
 
 def option(
@@ -41,7 +43,7 @@ def option(
         help: one line, shown by `--help` and as the description of the ROS parameter.
         minimum: smallest value allowed, of each element of a tuple.
         maximum: largest value allowed, of each element of a tuple.
-        choices: the only values allowed.
+        choices: the only values allowed; one that ends in `:N` allows any number there.
         aliases: other spellings of choices on the command line, each with the choice it means.
         read_only: fixed while a node is configured.
         former_name: name in files written by earlier versions.
@@ -90,13 +92,23 @@ def _check_element(field: dataclasses.Field[Any], value: Any, expected: type) ->
     choices = field.metadata["choices"]
     minimum = field.metadata["minimum"]
     maximum = field.metadata["maximum"]
-    if choices is not None and value not in choices:
+    if choices is not None and not _is_choice(value, choices):
         expected_values = ", ".join(repr(choice) for choice in choices)
         raise ConfigError(f"{field.name} is {value!r}; expected one of {expected_values}")
     if minimum is not None and not value >= minimum:
         raise ConfigError(f"{field.name} is {value!r}; expected at least {minimum}")
     if maximum is not None and not value <= maximum:
         raise ConfigError(f"{field.name} is {value!r}; expected at most {maximum}")
+
+
+def _is_choice(value: Any, choices: Collection[Any]) -> bool:
+    """Return whether a value is one of the choices, `cuda:0` being one where `cuda:N` is."""
+    name, _, number = str(value).rpartition(":")
+    if number.isdecimal():
+        value = name + NUMBERED
+    elif str(value).endswith(NUMBERED):
+        return False
+    return value in choices
 
 
 def from_mapping(config_class: type[ConfigT], values: Mapping[str, Any]) -> ConfigT:
@@ -169,7 +181,10 @@ def add_arguments(parser: argparse.ArgumentParser, config_class: type) -> None:
             group.add_argument(*flags, type=scalar, nargs="*", metavar=metavar, **shared)
         elif _choices(field):
             choices = [*_choices(field), *field.metadata["aliases"]]
-            group.add_argument(*flags, choices=choices, **shared)
+            if any(choice.endswith(NUMBERED) for choice in choices):  # checked with the config
+                group.add_argument(*flags, metavar=f"{{{','.join(choices)}}}", **shared)
+            else:
+                group.add_argument(*flags, choices=choices, **shared)
         else:
             group.add_argument(*flags, type=scalar, metavar=metavar, **shared)
 

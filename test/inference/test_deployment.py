@@ -11,7 +11,12 @@ import torch
 
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.inference.deployment import choose_device, prepare
+from uncertainty_depth.inference.deployment import (
+    check_precision,
+    choose_device,
+    has_bfloat16,
+    prepare,
+)
 from uncertainty_depth.network.encoder import image_tensor, resize_image
 from uncertainty_depth.network.hourglass import Hourglass
 
@@ -59,13 +64,39 @@ def test_without_a_gpu_the_cpu_is_chosen_and_logged(name, monkeypatch, caplog):
     assert f"the network runs on the CPU, threads: {torch.get_num_threads()}" in caplog.text
 
 
-@pytest.mark.parametrize("name", ["auto", "cuda"])
-def test_a_gpu_is_chosen_and_logged(name, monkeypatch, caplog):
+@pytest.fixture
+def two_gpus(monkeypatch):
+    """Pretend that there are two GPUs, of which only the second computes in bfloat16."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Test GPU")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"GPU {device.index or 0}")
+    monkeypatch.setattr(
+        torch.cuda, "get_device_capability", lambda device: (8, 6) if device.index else (7, 5)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "device"), [("auto", "cuda"), ("cuda", "cuda"), ("cuda:0", "cuda:0"), ("cuda:1",) * 2]
+)
+def test_a_gpu_is_chosen_and_logged(name, device, two_gpus, caplog):
     with caplog.at_level(logging.INFO):
-        assert choose_device(name) == torch.device("cuda")
-    assert "the network runs on the GPU, Test GPU" in caplog.text
+        assert choose_device(name) == torch.device(device)
+    assert f"the network runs on the GPU, GPU {device.partition(':')[2] or 0}" in caplog.text
+
+
+def test_a_gpu_that_is_not_there_is_an_error(two_gpus):
+    expected = r"^device is 'cuda:2', but torch finds CUDA devices up to 'cuda:1'"
+    with pytest.raises(ConfigError, match=expected):
+        choose_device("cuda:2")
+
+
+def test_bf16_is_for_gpus_that_have_it(two_gpus):
+    check_precision(torch.device("cuda:1"), "bf16")
+    check_precision(torch.device("cuda:0"), "fp16")
+    with pytest.raises(ConfigError, match="'bf16', which GPU 0 does not have; expected 'fp16'"):
+        check_precision(torch.device("cuda:0"), "bf16")
+    assert has_bfloat16(torch.device("cuda:1"))
+    assert not has_bfloat16(torch.device("cuda"))
 
 
 def test_cuda_where_there_is_none_is_an_error(monkeypatch):

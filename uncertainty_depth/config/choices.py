@@ -27,7 +27,7 @@ METHOD_ALIASES = {"deep_ensemble": "multi_inits", "snapshot_ensemble": "multi_ep
 """Usual names of methods that the papers of this package call otherwise."""
 SAMPLINGS = ("stratified", "antithetic", "independent")
 COMPONENTS = ("total", "epistemic", "aleatoric")
-DEVICES = ("auto", "cpu", "cuda")
+DEVICES = ("auto", "cpu", "cuda", "cuda:N")
 PRECISIONS = ("auto", "fp32", "fp16", "bf16")
 ENGINES = ("torch", "openvino", "onnxruntime", "auto")
 LOSSES = ("l1", "berhu", "log_l1", "nll")

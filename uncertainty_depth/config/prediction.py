@@ -75,7 +75,7 @@ class RawPredictorConfig:
     )
     device: str = option(
         "auto",
-        "device of the network; auto uses the GPU if there is one",
+        "device of the network, cuda:1 for the second GPU; auto uses the GPU if there is one",
         choices=DEVICES,
         read_only=True,
     )

@@ -202,7 +202,9 @@ class TrainingConfig:
         maximum=1024,
     )
     device: str = option(
-        "auto", "device to train on; auto uses the GPU if there is one", choices=DEVICES
+        "auto",
+        "device to train on, cuda:1 for the second GPU; auto uses every GPU there is",
+        choices=DEVICES,
     )
     max_frames: int = option(
         0,

@@ -89,12 +89,10 @@ def _candidates(method: str, config: RawPredictorConfig) -> list[Choice]:
         return candidates
     for name in ENGINES[1:]:
         has_precision = name == "openvino" or precision in ("auto", "fp32")
-        if is_installed(name) and has_precision and (name, config.device) != _NO_CUDA:
+        has_device = name != "openvino" or not config.device.startswith("cuda")
+        if is_installed(name) and has_precision and has_device:
             candidates.append(Choice(name, precision))
     return candidates
-
-
-_NO_CUDA = ("openvino", "cuda")
 
 
 def _has_fast_bf16() -> bool:

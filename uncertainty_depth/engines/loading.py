@@ -11,7 +11,7 @@ from uncertainty_depth.config import TRAINING_FREE_METHODS
 from uncertainty_depth.engines.engine_network import EngineNetwork
 from uncertainty_depth.engines.runtimes import Compiled, Engine, make_engine
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.inference.deployment import choose_device, prepare
+from uncertainty_depth.inference.deployment import check_precision, choose_device, prepare
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.uncertainty import ESTIMATORS, Estimator
@@ -52,7 +52,7 @@ def load(model: ModelFolder, method: str, engine: str, precision: str, device: s
         method: a name of `ESTIMATORS`.
         engine: torch, openvino or onnxruntime.
         precision: auto takes the engine's own.
-        device: auto, cpu or cuda.
+        device: auto, cpu, cuda or cuda:0, cuda:1, ...
 
     Raises:
         ConfigError: the engine is not installed, cannot run the method, or has no such device or
@@ -62,6 +62,7 @@ def load(model: ModelFolder, method: str, engine: str, precision: str, device: s
     if engine == "torch":
         chosen_device = choose_device(device)
         precision = "fp32" if precision == "auto" else precision
+        check_precision(chosen_device, precision)
 
         def place(network: DepthNetwork) -> DepthNetwork:
             return prepare(network, chosen_device, precision)

@@ -110,11 +110,16 @@ class OnnxRuntime:
         available = onnxruntime.get_available_providers()
         preferred = PROVIDERS[-1:] if device == "cpu" else PROVIDERS
         self._providers = [name for name in preferred if name in available]
-        if device == "cuda" and self._providers == [PROVIDERS[-1]]:
+        if device.startswith("cuda") and self._providers == [PROVIDERS[-1]]:
             raise ConfigError(
-                "device is 'cuda', but this ONNX Runtime has no CUDA; "
+                f"device is {device!r}, but this ONNX Runtime has no CUDA; "
                 "run: python -m pip install onnxruntime-gpu"
             )
+        number = device.partition(":")[2] or "0"
+        gpu_options = {"device_id": number}
+        self._provider_options = [
+            {} if name == PROVIDERS[-1] else gpu_options for name in self._providers
+        ]
         self._options = onnxruntime.SessionOptions()
         self._options.intra_op_num_threads = threads
         self._options.log_severity_level = 3
@@ -129,7 +134,9 @@ class OnnxRuntime:
         """See `Engine`; names the provider that accepted the graph."""
         import onnxruntime
 
-        session = onnxruntime.InferenceSession(graph.onnx, self._options, self._providers)
+        session = onnxruntime.InferenceSession(
+            graph.onnx, self._options, self._providers, self._provider_options
+        )
         self._describe(session.get_providers()[0])
 
         def run(arrays: Arrays) -> list[NDArray[np.float32]]:
@@ -173,9 +180,10 @@ def make_engine(name: str, precision: str, device: str) -> Engine:
     threads = _threads()
     if name == "onnxruntime":
         return OnnxRuntime(precision, threads, device)
-    if device == "cuda":
+    if device.startswith("cuda"):
         raise ConfigError(
-            "device is 'cuda', which engine 'openvino' does not have; expected 'cpu' or 'auto'"
+            f"device is {device!r}, which engine 'openvino' does not have; "
+            "expected 'cpu' or 'auto'"
         )
     return OpenVino(precision, threads)
 

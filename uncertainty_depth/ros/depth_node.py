@@ -60,7 +60,8 @@ def device_memory_mib() -> int:
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available():
         return 0
-    return torch.cuda.memory_reserved() // MIB
+    reserved = map(torch.cuda.memory_reserved, range(torch.cuda.device_count()))
+    return sum(reserved) // MIB
 
 
 def description_of(predictor: Predictor, config: DepthNodeConfig) -> dict[str, Any]:

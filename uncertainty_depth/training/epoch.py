@@ -34,7 +34,7 @@ def train_epoch(
     """Train on each frame of `indices` once, in random order, and return the mean loss.
 
     All randomness of the epoch comes from `training.seed` and `epoch`, so a resumed training draws
-    the same numbers.
+    the same numbers. No step waits for a GPU, so the next batch is read while it computes.
 
     Raises:
         ConfigError: the loss is no longer finite.

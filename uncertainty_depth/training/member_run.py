@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from uncertainty_depth.inference.deployment import has_bfloat16
 from uncertainty_depth.model_folder import writing
 from uncertainty_depth.training import checkpoint, schedule
 from uncertainty_depth.training.curves import CURVES, write_plot, write_table
 from uncertainty_depth.training.epoch import batches_per_epoch, train_epoch, validate
 from uncertainty_depth.training.initial_weights import initial_network
 from uncertainty_depth.training.model_run import ModelRun
-from uncertainty_depth.training.objective import has_bfloat16
 
 logger = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from uncertainty_depth.inference.deployment import has_bfloat16
 from uncertainty_depth.training.adversarial import with_adversarial_examples
 from uncertainty_depth.training.losses import Loss
 
@@ -69,11 +70,3 @@ def autocast(device: torch.device) -> torch.autocast:
     bfloat16 needs no loss scaling; losses are computed in float32.
     """
     return torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16(device))
-
-
-def has_bfloat16(device: torch.device) -> bool:
-    """Return whether bfloat16 is faster here: on a GPU, or a CPU with AVX-512 BF16.
-
-    On such a CPU a training step took half the time.
-    """
-    return device.type == "cuda" or getattr(torch.cpu, "_is_avx512_bf16_supported", bool)()

@@ -35,7 +35,8 @@ CONTEXT = multiprocessing.get_context(
 
 def processes_for(model: ModelRun, numbers: Sequence[int], requested: int) -> int:
     """Return how many of these members to train in parallel; `requested` = 0 means one per GPU."""
-    gpus = torch.cuda.device_count() if model.device.type == "cuda" else 1
+    has_all_gpus = model.device.type == "cuda" and model.device.index is None
+    gpus = torch.cuda.device_count() if has_all_gpus else 1
     return min(requested or gpus, sum(model.plan[number].targets is None for number in numbers))
 
 

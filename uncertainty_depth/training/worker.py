@@ -49,7 +49,7 @@ def work(model: ModelRun, number: int, slot: int, threads: int, parent: Connecti
     # tqdm's own lock is a semaphore, which a process that is ended would leave behind.
     tqdm.set_lock(RLock())
     torch.set_num_threads(threads)
-    if model.device.type == "cuda":
+    if model.device.type == "cuda" and model.device.index is None:
         torch.cuda.set_device(slot % torch.cuda.device_count())
     try:
         with_frames = replace(model, frames=TrainingFrames.mapped(model.folder))
