@@ -24,7 +24,7 @@ def test_every_row_has_both_times():
     expected = {"AUSE and AURG, poggi, three errors", "Spearman", "all online metrics"}
     if importlib.util.find_spec("sklearn"):
         expected |= {"Brier score", "ECE, two classes"}
-    assert expected <= {row.what for row in rows}
+    assert expected <= {row.label for row in rows}
     for row in rows:
         assert row.pixels == 3000
         assert row.ours_ms.minimum > 0

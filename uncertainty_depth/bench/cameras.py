@@ -97,6 +97,8 @@ def _ways(predictor: Predictor, cameras: int) -> Calls:
         Observation(rng.integers(0, 256, (*SIZE, 3), np.uint8), stamp) for stamp in range(cameras)
     ]
     return {
-        "one by one": lambda: [predictor.predict_batch([one]) for one in observations],
+        "one by one": lambda: [
+            predictor.predict_batch([observation]) for observation in observations
+        ],
         "batch": lambda: predictor.predict_batch(observations),
     }

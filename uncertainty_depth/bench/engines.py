@@ -45,7 +45,7 @@ Runs = dict[str, Callable[[], object]]
 class Row(NamedTuple):
     """CPU milliseconds, and their ratio to the plain pass of the same round."""
 
-    what: str
+    label: str
     milliseconds: Spread
     ratio: Spread
 

@@ -26,7 +26,7 @@ TOGETHER = (AUSE, LOOP, CALIBRATION, LIKELIHOOD)
 class Case(NamedTuple):
     """One of our functions and its peer, on the same pixels."""
 
-    what: str
+    label: str
     ours: Callable[[], Any]
     peer: str
     theirs: Callable[[], Any]

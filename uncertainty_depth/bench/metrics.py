@@ -31,7 +31,7 @@ class Row(NamedTuple):
     """One of our functions and its peer: CPU milliseconds, and the peer's over ours."""
 
     pixels: int
-    what: str
+    label: str
     ours_ms: Spread
     peer: str
     peer_ms: Spread
@@ -69,7 +69,7 @@ def table(rows: list[Row]) -> str:
     """Return the rows as a Markdown table."""
     head = ("ours", "peer", "pixels", "ours, CPU ms", "peer, CPU ms", "peer / ours")
     cells = [
-        (row.what, row.peer, f"{row.pixels:,}", row.ours_ms, row.peer_ms, row.ratio)
+        (row.label, row.peer, f"{row.pixels:,}", row.ours_ms, row.peer_ms, row.ratio)
         for row in rows
     ]
     return f"{markdown(head, cells, text_columns=2)}\n\n{load()}"
@@ -78,20 +78,22 @@ def table(rows: list[Row]) -> str:
 def _row(pixels: int, case: Case) -> Row:
     rounds = max(2, min(30, 3_000_000 // pixels))
     calls = {"ours": case.ours, "theirs": case.theirs}
-    description = f"{case.what}, {pixels:,} pixels"
+    description = f"{case.label}, {pixels:,} pixels"
     seconds = alternate(calls, rounds, time.process_time, description=description)
     ours = seconds["ours"]
     theirs = seconds["theirs"]
     ratio = Spread.of(theirs / ours)
-    return Row(pixels, case.what, Spread.of(1e3 * ours), case.peer, Spread.of(1e3 * theirs), ratio)
+    return Row(
+        pixels, case.label, Spread.of(1e3 * ours), case.peer, Spread.of(1e3 * theirs), ratio
+    )
 
 
 def _online(pixels: int) -> Callable[[], None]:
     """Return a call that accumulates all pixels frame by frame, per-image metrics included."""
-    whole = draw(pixels, seed=0)
+    arrays = draw(pixels, seed=0)
     frames = []
     for start in range(0, pixels, FRAME):
-        frames.append([values[start : start + FRAME] for values in whole])
+        frames.append([values[start : start + FRAME] for values in arrays])
     metrics = OnlineMetrics()
 
     def update_all() -> None:

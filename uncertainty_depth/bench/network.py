@@ -99,9 +99,9 @@ def _multi_epochs(network: DepthNetwork, image: torch.Tensor, config: PredictorC
     size = image.shape[-2:]
     return {
         "multi_epochs": lambda: estimator.estimate(image, STAMP_NS, config),
-        "multi_epochs naive": lambda: _stacked([one(image).depth_m for one in networks]),
+        "multi_epochs naive": lambda: _stacked([member(image).depth_m for member in networks]),
         "multi_epochs shared": lambda: network.encode(image),
-        "multi_epochs rest": lambda: [one.decode(features, size) for one in networks],
+        "multi_epochs rest": lambda: [member.decode(features, size) for member in networks],
     }
 
 
@@ -117,14 +117,14 @@ def _finish(call: Callable[[], object], device: torch.device) -> None:
 
 
 def _row(method: str, seconds: Seconds) -> Row:
-    measured = seconds[method]
-    naive = seconds[f"{method} naive"]
-    floor = seconds[f"{method} shared"] + seconds[f"{method} rest"]
+    sampling_s = seconds[method]
+    naive_s = seconds[f"{method} naive"]
+    floor_s = seconds[f"{method} shared"] + seconds[f"{method} rest"]
     return Row(
         method,
-        milliseconds=Spread.of(1e3 * measured),
-        naive_ms=Spread.of(1e3 * naive),
-        floor_ms=Spread.of(1e3 * floor),
-        of_naive=Spread.of(measured / naive),
-        of_floor=Spread.of(measured / floor),
+        milliseconds=Spread.of(1e3 * sampling_s),
+        naive_ms=Spread.of(1e3 * naive_s),
+        floor_ms=Spread.of(1e3 * floor_s),
+        of_naive=Spread.of(sampling_s / naive_s),
+        of_floor=Spread.of(sampling_s / floor_s),
     )

@@ -91,14 +91,14 @@ def _seconds(call: Callable[[], object]) -> float:
 def table(name: str, rounds: list[Round]) -> str:
     """Return times and ratios of the rounds as Markdown."""
     rows = [(f"{part.replace('_', ' ')}, s", _spread(rounds, attrgetter(part))) for part in _PARTS]
-    ratio = _spread(rounds, lambda one: one.overlapped / one.in_sequence)
-    floor = _spread(rounds, lambda one: one.slowest_part / one.in_sequence)
+    ratio = _spread(rounds, lambda timing: timing.overlapped / timing.in_sequence)
+    floor = _spread(rounds, lambda timing: timing.slowest_part / timing.in_sequence)
     rows += [("overlapped / in sequence", ratio), ("floor: slowest part / in sequence", floor)]
     return markdown((f"evaluate {name}", "median (min to max)"), rows) + f"\n\n{load()}"
 
 
 def _spread(rounds: list[Round], value: Callable[[Round], float]) -> Spread:
-    return Spread.of([value(one) for one in rounds])
+    return Spread.of([value(timing) for timing in rounds])
 
 
 _PARTS = ("reading", "predicting", "scoring", "in_sequence", "overlapped")

@@ -56,13 +56,13 @@ def _one_pass(source: Source) -> tuple[int, float, float]:
     for record in source:
         if not isinstance(record, Frame):
             continue
-        read = time.process_time()
+        read_at_s = time.process_time()
         prediction = _prediction(record, random)
-        predicted = time.process_time()
+        predicted_at_s = time.process_time()
         truth_m = record.ground_truth_m
         evaluation.add(record.name, record.stamp_ns, prediction, truth_m, record.image)
-        predicting_s += predicted - read
-        scoring_s += time.process_time() - predicted
+        predicting_s += predicted_at_s - read_at_s
+        scoring_s += time.process_time() - predicted_at_s
     whole_s = time.process_time() - start
     return evaluation.evaluated, whole_s - predicting_s - scoring_s, scoring_s
 

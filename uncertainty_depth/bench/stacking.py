@@ -65,7 +65,7 @@ class Stacked:
     """The same networks as one, every weight stacked."""
 
     def __init__(self, networks: Sequence[nn.Module]) -> None:
-        self.one = copy.deepcopy(networks[0]).to("meta")
+        self.template = copy.deepcopy(networks[0]).to("meta")
         self.weights, self.buffers = stack_module_state(list(networks))
         self.optimizer = make_optimizer(self.weights.values())
 
@@ -84,7 +84,9 @@ class Stacked:
         images: Tensor,
         depth_m: Tensor,
     ) -> Tensor:
-        return _loss(functional_call(self.one, (weights, buffers), (images,)).depth_m, depth_m)
+        return _loss(
+            functional_call(self.template, (weights, buffers), (images,)).depth_m, depth_m
+        )
 
 
 def _loss(depth_m: Tensor, truth_m: Tensor) -> Tensor:

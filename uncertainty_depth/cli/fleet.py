@@ -67,17 +67,21 @@ def evaluate_fleet(arguments: argparse.Namespace) -> None:
     with deferred_interrupt() as interrupt:
         _run(waiting, arguments, interrupt)
     if interrupt.requested:
-        done = sum(job.is_done for job in jobs)
+        scored_count = sum(job.is_done for job in jobs)
         logger.warning(
-            "%d of %d sources are scored; run the same command again to continue", done, len(jobs)
+            "%d of %d sources are scored; run the same command again to continue",
+            scored_count,
+            len(jobs),
         )
         raise KeyboardInterrupt
     scores, failures = _report(jobs, arguments, requirements)
     check_requirements(scores, arguments.junit)
     if failures:
         first = failures[:MAX_NAMED_FAILURES]
-        named = "; ".join(f"{job.source}: {job.outcome()['sentence']}" for job in first)
-        raise SourceError(f"{len(failures)} of {len(jobs)} sources could not be scored: {named}")
+        sentences = "; ".join(f"{job.source}: {job.outcome()['sentence']}" for job in first)
+        raise SourceError(
+            f"{len(failures)} of {len(jobs)} sources could not be scored: {sentences}"
+        )
 
 
 def evaluate_one(options: Mapping[str, Any], source: str, folder: Path) -> None:
@@ -133,14 +137,16 @@ def _report(
     from uncertainty_depth.fleet import table
 
     output: Path = arguments.output
-    done = [job for job in jobs if job.outcome()["state"] == DONE]
-    failures = [job for job in jobs if job not in done]
+    scored_jobs = [job for job in jobs if job.outcome()["state"] == DONE]
+    failures = [job for job in jobs if job not in scored_jobs]
     rows = table.rows_of(jobs, output)
     table.write(rows, output / "sources.csv")
     print("\n".join(table.lines(rows)))
-    if not done:
+    if not scored_jobs:
         raise SourceError(f"none of {len(jobs)} sources could be scored: see {output}/sources.csv")
-    evaluation, context = merge((read_report(job.folder) for job in done), MAX_MERGED_FRAMES)
+    evaluation, context = merge(
+        (read_report(job.folder) for job in scored_jobs), MAX_MERGED_FRAMES
+    )
     notes = [f"not scored: {job.source}: {job.outcome()['sentence']}" for job in failures]
     context = replace(
         context,
@@ -151,7 +157,7 @@ def _report(
     )
     page = report.write(evaluation, output, context)
     scores = report.summarize(evaluation, context)
-    print(f"\n{len(done)} sources scored, {len(failures)} failed")
+    print(f"\n{len(scored_jobs)} sources scored, {len(failures)} failed")
     _print_scores(scores, context.model)
     print(f"report: {page}")
     return scores, failures

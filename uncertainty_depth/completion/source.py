@@ -109,14 +109,15 @@ class CompletionSource:
         )
 
 
-def _why(frame: Frame, given: int) -> str:
+def _why(frame: Frame, input_pixels: int) -> str:
     """Return why a frame has nothing to score."""
-    if not given:
+    if not input_pixels:
         return (
             f"frame {frame.name} has no known depth, to give to the model or to score; expected "
             "LiDAR points in view of the camera, or ground truth"
         )
     return (
-        f"frame {frame.name} has {given} pixels of known depth, and the model is given them all: "
-        "none is left to score; expected denser ground truth, or a model that takes fewer"
+        f"frame {frame.name} has {input_pixels} pixels of known depth, and the model is given "
+        "them all: none is left to score; expected denser ground truth, or a model that takes "
+        "fewer"
     )

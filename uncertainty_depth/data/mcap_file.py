@@ -116,13 +116,15 @@ class McapFile:
     def _connect(
         self, schemas: dict[int, str], channels: dict[int, Channel], counts: dict[int, int]
     ) -> None:
-        most = self.path.stat().st_size  # whatever the index claims
+        max_count = self.path.stat().st_size  # whatever the index claims
         for key, channel in channels.items():
             qos = parse_qos(channel.metadata.get("offered_qos_profiles", ""))
             extension = ConnectionExtRosbag2(channel.message_encoding, qos)
             name = schemas.get(channel.schema_id, "")
             self.connections.append(
-                McapConnection(key, channel.topic, name, min(counts.get(key, 0), most), extension)
+                McapConnection(
+                    key, channel.topic, name, min(counts.get(key, 0), max_count), extension
+                )
             )
 
     def _indexed(self, channels: Collection[int]) -> Iterator[Message]:

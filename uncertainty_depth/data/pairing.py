@@ -26,7 +26,7 @@ class Outcome(NamedTuple):
 class _Cloud:
     stamp_ns: int
     item: Any
-    used: bool = False
+    is_paired: bool = False
 
 
 class Pairer:
@@ -124,14 +124,14 @@ class Pairer:
         if apart_ns is None or abs(apart_ns) > self._tolerance_ns:
             nearest = None
         elif nearest is not None:
-            nearest.used = True
+            nearest.is_paired = True
         self.counts["unmatched" if nearest is None else "paired"] += 1
         while self._clouds and self._clouds[0].stamp_ns < stamp_ns - self._tolerance_ns:
             self._forget_cloud()  # too old for every later reference
         return Outcome(stamp_ns, item, nearest and nearest.item, apart_ns)
 
     def _forget_cloud(self) -> None:
-        self.counts["clouds_unmatched"] += not self._clouds.popleft().used
+        self.counts["clouds_unmatched"] += not self._clouds.popleft().is_paired
 
 
 class NearestClouds:

@@ -51,9 +51,9 @@ class StorageFiles:
             self.makers = [partial(rosbag2.Reader, path)]
             return
         self.makers = [_maker(path / name) for name in listed]
-        if others := [file.name for file in files if file.name not in listed]:
+        if unlisted := [file.name for file in files if file.name not in listed]:
             self.notes.append(
-                f"{', '.join(others)}: not read, for {path / METADATA} does not list it"
+                f"{', '.join(unlisted)}: not read, for {path / METADATA} does not list it"
             )
 
 

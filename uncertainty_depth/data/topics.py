@@ -109,7 +109,7 @@ class TopicChooser:
                 f"lidar_topic names {len(lidars)} LiDARs and lidar_to_camera is one pose; "
                 "expected x y z qx qy qz qw of each, or their poses on /tf_static"
             )
-        info = config.camera_info_topic or self._camera_info(image, needed=bool(lidars))
+        info = config.camera_info_topic or self._camera_info(image, is_required=bool(lidars))
         if info:
             self._check(info, CAMERA_INFO, "camera_info_topic")
         return Topics(image, info, lidars, depth_image)
@@ -180,10 +180,10 @@ class TopicChooser:
                 "their uncertainty; a prediction is no ground truth: expected the cloud of a LiDAR"
             )
 
-    def _camera_info(self, image: str, needed: bool) -> str:
+    def _camera_info(self, image: str, is_required: bool) -> str:
         """Return the camera info in the namespace of the image, without its transport's suffix."""
         candidates = self._of(CAMERA_INFO)
-        if not candidates and not needed:
+        if not candidates and not is_required:
             return ""
         namespace, slash, _ = without_transport(image).rpartition("/")
         sibling = f"{namespace}{slash}camera_info"
@@ -208,14 +208,14 @@ class TopicChooser:
             if topic.message_type in types and topic.count
         )
 
-    def _only(self, candidates: list[str], what: str, flag: str) -> str:
+    def _only(self, candidates: list[str], role: str, flag: str) -> str:
         if not candidates:
             raise SourceError(
-                f"{self._bag} has no messages on any {what} topic; it has {_listed(self._topics)}"
+                f"{self._bag} has no messages on any {role} topic; it has {_listed(self._topics)}"
             )
         if len(candidates) > 1:
             raise SourceError(
-                f"{self._bag} has {len(candidates)} {what} topics, {', '.join(candidates)}; "
+                f"{self._bag} has {len(candidates)} {role} topics, {', '.join(candidates)}; "
                 f"choose one with {flag}"
             )
         return candidates[0]

@@ -111,7 +111,7 @@ class _Branches(nn.Module):
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         remaining = iter(tensors)
-        leaves = [next(remaining) if isinstance(one, Tensor) else one for one in self.leaves]
+        leaves = [next(remaining) if isinstance(leaf, Tensor) else leaf for leaf in self.leaves]
         shared = pytree.tree_unflatten(leaves, self.structure)
         width, height = self.network.config.input_size
         if self.dropouts:

@@ -60,14 +60,14 @@ def load(model: ModelFolder, method: str, engine: str, precision: str, device: s
         ModelError: the model cannot be run with the method.
     """
     if engine == "torch":
-        chosen_device = choose_device(device)
+        torch_device = choose_device(device)
         precision = "fp32" if precision == "auto" else precision
-        check_precision(chosen_device, precision)
+        check_precision(torch_device, precision)
 
         def place(network: DepthNetwork) -> DepthNetwork:
-            return prepare(network, chosen_device, precision)
+            return prepare(network, torch_device, precision)
 
-        return Loaded(ESTIMATORS[method].load(model, place), engine, precision, chosen_device)
+        return Loaded(ESTIMATORS[method].load(model, place), engine, precision, torch_device)
     check_method(method, engine)
     compiler = make_engine(engine, precision, device)
     encoders: dict[int, Compiled] = {}

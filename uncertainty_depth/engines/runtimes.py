@@ -149,8 +149,8 @@ class OnnxRuntime:
 
 def is_installed(name: str) -> bool:
     """Return whether an engine, "torch", "openvino" or "onnxruntime", can be used."""
-    needed = ("torch",) if name == "torch" else (name, "onnx")
-    return all(importlib.util.find_spec(library) is not None for library in needed)
+    libraries = ("torch",) if name == "torch" else (name, "onnx")
+    return all(importlib.util.find_spec(library) is not None for library in libraries)
 
 
 def require(name: str) -> None:

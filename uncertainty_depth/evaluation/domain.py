@@ -68,10 +68,16 @@ def calibration_notes(
         )
     camera = part_of(fitted, "camera")
     for name, label in CAMERA_NAMES.items():
-        here = getattr(cameras, name)
-        trained = limits_of(camera.get(name))
-        if here and trained and _camera_factor(here, trained) > CALIBRATED_CAMERA_FACTOR:
-            notes.append(f"{label} is {_span(here)}, and {_span(trained)} in {origin}")
+        data_range = getattr(cameras, name)
+        training_range = limits_of(camera.get(name))
+        if (
+            data_range
+            and training_range
+            and _camera_factor(data_range, training_range) > CALIBRATED_CAMERA_FACTOR
+        ):
+            notes.append(
+                f"{label} is {_span(data_range)}, and {_span(training_range)} in {origin}"
+            )
     return notes
 
 
@@ -131,13 +137,13 @@ def _depth_range_check(estimates: Estimates, depth_range: Sequence[float] | None
 
 
 def _camera_check(
-    label: str, here: Sequence[float] | None, trained: Sequence[float] | None
+    label: str, data_range: Sequence[float] | None, training_range: Sequence[float] | None
 ) -> Check:
-    if not trained:
+    if not training_range:
         return Check(label, GREY, f"the {label} of the training is not known")
-    if not here:
+    if not data_range:
         return Check(label, GREY, f"the {label} of these data is not known")
-    factor = _camera_factor(here, trained)
+    factor = _camera_factor(data_range, training_range)
     if factor <= SAME_FACTOR:
         color = GREEN
         word = "as in"
@@ -147,13 +153,13 @@ def _camera_check(
     else:
         color = GREY
         word = "a little unlike"
-    text = f"{label} is {_span(here)}, {word} the training data, {_span(trained)}"
-    return Check(label, color, text, float(here[0]))
+    text = f"{label} is {_span(data_range)}, {word} the training data, {_span(training_range)}"
+    return Check(label, color, text, float(data_range[0]))
 
 
-def _camera_factor(here: Sequence[float], trained: Sequence[float]) -> float:
+def _camera_factor(data_range: Sequence[float], training_range: Sequence[float]) -> float:
     """Return by which factor the range of these data reaches beyond that of the training."""
-    return max(trained[0] / here[0], here[1] / trained[1])
+    return max(training_range[0] / data_range[0], data_range[1] / training_range[1])
 
 
 def _span(limits: Sequence[float]) -> str:

@@ -112,5 +112,5 @@ class Examples:
             return near if error > max(worst.error for worst in near) else None
         if len(self._worst) < self._number // 2:
             return []
-        least_bad = min(self._worst, key=lambda worst: worst.error, default=None)
-        return [least_bad] if least_bad and error > least_bad.error else None
+        lowest = min(self._worst, key=lambda worst: worst.error, default=None)
+        return [lowest] if lowest and error > lowest.error else None

@@ -157,8 +157,8 @@ def _no_worse(
 
     The baseline has seen the ground truth, so sigma need not beat it.
     """
-    few = scale * max(abs(float(fitted[0])), 1.0)
-    difference = estimates.interval(method - fitted, few)
+    baseline_scale = scale * max(abs(float(fitted[0])), 1.0)
+    difference = estimates.interval(method - fitted, baseline_scale)
     if difference.high < tolerance:
         color = GREEN
         word = "is as good as" if difference.high >= 0 else "beats"

@@ -58,13 +58,13 @@ def read_report(folder: Path) -> SavedReport:
 def check_same_config(first: SavedReport, report: SavedReport) -> None:
     """Raise `ConfigError` if a report was scored with other options than the first."""
     for name in (item.name for item in fields(EvaluationConfig)):
-        one = getattr(first.evaluation.config, name)
-        other = getattr(report.evaluation.config, name)
-        if one != other and name not in NOT_COMPARED:
+        first_value = getattr(first.evaluation.config, name)
+        value = getattr(report.evaluation.config, name)
+        if first_value != value and name not in NOT_COMPARED:
             option = f"--{name.replace('_', '-')}"
             raise ConfigError(
-                f"{report.folder} was scored with {name} {other}, {first.folder} with {one}; "
-                f"expected the same: evaluate one of them again with {option}"
+                f"{report.folder} was scored with {name} {value}, {first.folder} with "
+                f"{first_value}; expected the same: evaluate one of them again with {option}"
             )
 
 

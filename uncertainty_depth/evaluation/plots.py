@@ -47,12 +47,12 @@ def figures(curves: dict[str, Any], law: str = "gaussian") -> dict[str, Figure]:
     """Return all plots by file name; empty without a pixel."""
     if not curves["pixels"]:
         return {}
-    named = {
+    sparsification_figures = {
         f"sparsification_{statistic}": sparsification_figure(curves, statistic)
         for statistic in curves["sparsification"]
     }
     return {
-        **named,
+        **sparsification_figures,
         "n_merci": n_merci_figure(curves),
         "reliability": reliability_figure(curves, law),
         "depth_intervals": intervals_figure(curves),

@@ -72,11 +72,11 @@ def headline_rows(law: str) -> tuple[str, ...]:
 
 def other_rows(law: str) -> tuple[str, ...]:
     """Return the metrics not in the headline, those of the given law first."""
-    rest = [name for name in UNCERTAINTY_ROWS if name not in headline_rows(law)]
-    own = [name for name in rest if name.endswith("_laplace") == (law == "laplace")]
+    other_names = [name for name in UNCERTAINTY_ROWS if name not in headline_rows(law)]
+    own = [name for name in other_names if name.endswith("_laplace") == (law == "laplace")]
     sized = ("coverage", "nll", "auce", "crps", "interval_score", "mpiw")
     first = [name for name in own if name.startswith(sized)]
-    return (*first, *(name for name in rest if name not in first))
+    return (*first, *(name for name in other_names if name not in first))
 
 
 def row(summary: Mapping[str, Any], key: str) -> tuple[float, dict[str, float]]:

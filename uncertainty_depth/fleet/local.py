@@ -63,7 +63,7 @@ def run(
                 announced = True
                 _signal(running, signal.SIGINT)
             wait([process.sentinel for process in running], POLL_S)
-            for process in [one for one in running if not one.is_alive()]:
+            for process in [process for process in running if not process.is_alive()]:
                 job = running.pop(process)
                 process.join()
                 code = process.exitcode or 0

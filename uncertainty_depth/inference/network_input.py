@@ -36,13 +36,13 @@ def network_input(
             unit, or the model takes none.
     """
     size = model.network.input_size
-    images = [resize_image(one.image, size) for one in observations]
+    images = [resize_image(observation.image, size) for observation in observations]
     pixels = image_tensor(np.stack(images), device)
-    if all(one.sparse_m is None for one in observations):
+    if all(observation.sparse_m is None for observation in observations):
         return pixels
     sparse = [
-        _sparse_tensor(one, model, device) / float(factor)
-        for one, factor in zip(observations, factors, strict=True)
+        _sparse_tensor(observation, model, device) / float(factor)
+        for observation, factor in zip(observations, factors, strict=True)
     ]
     return torch.cat([pixels, torch.cat(sparse)], dim=1)
 

@@ -133,9 +133,12 @@ class Predictor:
             return []
         settings = self._settings
         config = settings.config
-        factors = [self._lens.factor(one.camera, config.rescale_depth) for one in observations]
+        factors = [
+            self._lens.factor(observation.camera, config.rescale_depth)
+            for observation in observations
+        ]
         pixels = network_input(observations, factors, self.model, self.device)
-        stamps_ns = [one.stamp_ns for one in observations]
+        stamps_ns = [observation.stamp_ns for observation in observations]
         estimates: list[Estimate] = []
         at_once = len(observations) if self._loaded.engine == "torch" else 1
         for start in range(0, len(observations), at_once):
@@ -148,8 +151,10 @@ class Predictor:
         maps = download(tensors if features is None else [*tensors, features])
         scores = self._gauge.scores(None if features is None else maps.pop(), len(observations))
         return [
-            _at_image(one.image, both, factor, score, settings, widen)
-            for one, factor, both, score in zip(observations, factors, maps, scores, strict=True)
+            _at_image(observation.image, depth_and_sigma, factor, score, settings, widen)
+            for observation, factor, depth_and_sigma, score in zip(
+                observations, factors, maps, scores, strict=True
+            )
         ]
 
     @property

@@ -245,10 +245,10 @@ def _read_fitted_data(folder: Path, calibration: dict[str, Any]) -> dict[str, Fi
 def _read_half_widths(folder: Path, calibration: dict[str, Any]) -> dict[str, HalfWidths]:
     """Return the measured half widths of intervals; earlier versions did not record them."""
     try:
-        measured = {method: from_record(values) for method, values in calibration.items()}
+        half_widths = {method: from_record(values) for method, values in calibration.items()}
     except ModelError as error:
         raise ModelError(f"{folder / 'model.json'} cannot be used: {error}") from error
-    return {method: widths for method, widths in measured.items() if widths is not None}
+    return {method: widths for method, widths in half_widths.items() if widths is not None}
 
 
 def with_prefix(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

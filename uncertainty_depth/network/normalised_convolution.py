@@ -67,7 +67,10 @@ def beside(fine: Confident, coarse: Confident) -> Confident:
     size = fine.values.shape[-2:]
     pairs = zip(fine, coarse, strict=True)
     return Confident(
-        *[torch.cat([one, functional.interpolate(other, size)], dim=1) for one, other in pairs]
+        *[
+            torch.cat([first, functional.interpolate(second, size)], dim=1)
+            for first, second in pairs
+        ]
     )
 
 

@@ -19,9 +19,9 @@ def sparse_channel(image: Tensor) -> Tensor:
 
 def log_position(depth_m: Tensor, low: float, high: float) -> Tensor:
     """Return the position of metres in the logarithm of the range, in [0, 1]; 0 for unknown."""
-    known = depth_m > 0
-    metres = torch.where(known, depth_m, low).clamp(low, high)
-    return torch.log(metres / low) / math.log(high / low) * known
+    is_known = depth_m > 0
+    metres = torch.where(is_known, depth_m, low).clamp(low, high)
+    return torch.log(metres / low) / math.log(high / low) * is_known
 
 
 def fill(sparse_m: Tensor) -> Tensor:
@@ -52,9 +52,9 @@ def _halved(values: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
 
     Cells at an odd edge reach over it, where nothing is known.
     """
-    both = torch.cat([values * valid, valid], dim=1)
+    products = torch.cat([values * valid, valid], dim=1)
     height, width = values.shape[-2:]
-    even = functional.pad(both, (0, width % 2, 0, height % 2))  # OpenVINO crashes on ceil_mode
+    even = functional.pad(products, (0, width % 2, 0, height % 2))  # OpenVINO crashes on ceil_mode
     sums = functional.avg_pool2d(even, 2)
     total, weight = sums.split(1, dim=1)
     mean = torch.where(weight > 0, total / weight.clamp_min(1e-6), 0.0)

@@ -147,8 +147,8 @@ def calibrate(
     """
     law = config.distribution or "gaussian"
     if len(samples) > 1:
-        used = list(samples)
-        parts = used
+        fitting_samples = list(samples)
+        parts = fitting_samples
         trials = []
         for sample in samples:
             others = [other for other in samples if other is not sample]
@@ -156,13 +156,18 @@ def calibrate(
             trials.append(_trial(sample, others, choose(blocks, has_unit, law), has_unit, law))
     else:
         first, last = samples[0].split(config.report_fraction)
-        used = [first]
+        fitting_samples = [first]
         parts = first.blocks(config.blocks)
-        trials = [_trial(last, used, choose(parts, has_unit, law), has_unit, law)]
+        trials = [_trial(last, fitting_samples, choose(parts, has_unit, law), has_unit, law)]
     held_out = held_out_scores(parts, has_unit, law)
-    selection = fit_maps(used, has_unit, law)[best(held_out, has_unit)]
+    selection = fit_maps(fitting_samples, has_unit, law)[best(held_out, has_unit)]
     return MapCalibration(
-        selection, reference_of(has_unit), held_out, tuple(trials), fitted_data(used), law
+        selection,
+        reference_of(has_unit),
+        held_out,
+        tuple(trials),
+        fitted_data(fitting_samples),
+        law,
     )
 
 
@@ -220,8 +225,8 @@ def fit_maps(samples: Sequence[Sample], has_unit: bool, law: str) -> Maps:
         fitted = candidates(uncertainty + offset, error / depth**power, law)
         for sigma_map in fitted.values():
             if sigma_map.name != IDENTITY.name or (has_unit and power == 0):
-                one = ConfidenceMap(sigma_map, power, offset)
-                maps[one.name] = one
+                confidence_map = ConfidenceMap(sigma_map, power, offset)
+                maps[confidence_map.name] = confidence_map
     if not has_unit:
         size = likelihood_scale(np.ones_like(error), error, law)
         maps["constant"] = ConfidenceMap(affine(size, FLAT * size, "constant"), 0, offset)
@@ -238,7 +243,12 @@ def held_out_scores(parts: Sequence[Sample], has_unit: bool, law: str) -> dict[s
     folds = []
     for left_out in parts:
         maps = fit_maps([part for part in parts if part is not left_out], has_unit, law)
-        folds.append({map_name: map_scores(left_out, one, law) for map_name, one in maps.items()})
+        folds.append(
+            {
+                map_name: map_scores(left_out, confidence_map, law)
+                for map_name, confidence_map in maps.items()
+            }
+        )
     return mean_over_folds(folds)
 
 
@@ -259,9 +269,9 @@ def map_scores(sample: Sample, confidence_map: ConfidenceMap, law: str) -> Score
 
 
 def _trial(
-    sample: Sample, used: Sequence[Sample], selection: str, has_unit: bool, law: str
+    sample: Sample, fitting_samples: Sequence[Sample], selection: str, has_unit: bool, law: str
 ) -> Trial:
-    maps = fit_maps(used, has_unit, law)
+    maps = fit_maps(fitting_samples, has_unit, law)
     return Trial(
         sample.name,
         maps[selection],

@@ -76,15 +76,17 @@ def start_nodes(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Any
         if is_one_process:
             raise ValueError("one_process is true, but cameras is empty; expected their names")
         return [OpaqueFunction(function=start_node, args=[node]) for node in nodes]
-    shared = [node for node in nodes if is_one_process and CAMERAS in names_of(node.config_type)]
-    apart = [node for node in nodes if node not in shared]
+    for_all_cameras = [
+        node for node in nodes if is_one_process and CAMERAS in names_of(node.config_type)
+    ]
+    per_camera = [node for node in nodes if node not in for_all_cameras]
     started: list[Any] = [
-        OpaqueFunction(function=start_node, args=[node, cameras]) for node in shared
+        OpaqueFunction(function=start_node, args=[node, cameras]) for node in for_all_cameras
     ]
     for camera in cameras:
         arguments = arguments_of_camera(camera, context.launch_configurations)
         settings = [SetLaunchConfiguration(name, value) for name, value in arguments.items()]
-        start = [OpaqueFunction(function=start_node, args=[node]) for node in apart]
+        start = [OpaqueFunction(function=start_node, args=[node]) for node in per_camera]
         started.append(GroupAction([PushRosNamespace(camera), *settings, *start]))
     return started
 

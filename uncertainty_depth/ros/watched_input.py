@@ -138,7 +138,7 @@ class WatchedInput:
 
     def _subscribe(self) -> None:
         self._losses = LossCounter()
-        self._counted = 0
+        self._counted_losses = 0
         events = SubscriptionEventCallbacks(
             message_lost=self._on_lost, incompatible_qos=lambda _: self.adapt()
         )
@@ -159,8 +159,8 @@ class WatchedInput:
         self._count_losses()
 
     def _count_losses(self) -> None:
-        number = self._losses.total - self._counted
+        number = self._losses.total - self._counted_losses
         if number:
             self.lost += number
-            self._counted += number
+            self._counted_losses += number
             self._health.count("lost_in_transport", number)

@@ -216,10 +216,10 @@ def _corridor(rng: Random) -> Plan:
     width = rng.uniform(2.1, 3.2)
     length = rng.uniform(8.0, 16.0)
     along = np.arange(1.0, length - 1.0, 0.8)
-    there = np.stack([np.full_like(along, width / 2 + 0.3), along], axis=1)
-    back = np.stack([np.full_like(along, width / 2 - 0.3), along], axis=1)[::-1]
+    way_out = np.stack([np.full_like(along, width / 2 + 0.3), along], axis=1)
+    way_back = np.stack([np.full_like(along, width / 2 - 0.3), along], axis=1)[::-1]
     room = Room(0, 0, width, length, rng.uniform(2.2, 3.0))
-    return Plan([room], [], smooth_loop(np.concatenate([there, back])))
+    return Plan([room], [], smooth_loop(np.concatenate([way_out, way_back])))
 
 
 def _divided(rng: Random) -> Plan:

@@ -239,10 +239,12 @@ def scan(
     ranges = hits.t
     returned: NDArray[np.bool_] = np.ones(len(ranges), bool)
     if noise > 0:
-        lost = noise * (LOSS + 0.3 * np.exp(-12 * cosine) + 0.1 * (hits.t / LIDAR_RANGE[1]) ** 4)
+        loss_probability = noise * (
+            LOSS + 0.3 * np.exp(-12 * cosine) + 0.1 * (hits.t / LIDAR_RANGE[1]) ** 4
+        )
         ranges = hits.t + np.float32(noise * RANGE_NOISE) * rng.standard_normal(
             len(hits.t), np.float32
         )
-        returned = rng.random(len(lost)) >= lost
+        returned = rng.random(len(loss_probability)) >= loss_probability
     points = np.concatenate([rays * ranges, (reflectance * cosine)[None]])
     return points[:, returned].T.astype(np.float32)

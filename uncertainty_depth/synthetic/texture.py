@@ -43,8 +43,8 @@ def pulse(x: Floats, width: Floats, duty: float) -> Floats:
     width = np.maximum(width, np.float32(1e-3))
 
     def integral(at: Floats) -> Floats:
-        whole = np.floor(at)
-        return whole * np.float32(duty) + np.minimum(at - whole, np.float32(duty))
+        periods = np.floor(at)
+        return periods * np.float32(duty) + np.minimum(at - periods, np.float32(duty))
 
     half = width * np.float32(0.5)
     return (integral(x + half) - integral(x - half)) / width

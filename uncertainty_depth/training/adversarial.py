@@ -37,8 +37,8 @@ def adversarial_examples(
 def with_adversarial_examples(objective: Objective, step: Tensor | float) -> Objective:
     """Return the mean of the objective on inputs and on adversarial examples (algorithm 1)."""
 
-    def both(network: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor:
+    def mean_objective(network: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor:
         moved = adversarial_examples(network, objective, inputs, targets, step)
         return (objective(network, inputs, targets) + objective(network, moved, targets)) / 2
 
-    return both
+    return mean_objective

@@ -50,8 +50,8 @@ def add_familiarity(
     """
     model = read(folder)
     network = model.load(model.members[-1]).to(choose_device(device))
-    used = indices[:: -(-len(indices) // MAX_FRAMES)]
-    familiarity = fit(_features(network, frames, used), _features(network, frames, held_out))
+    selection = indices[:: -(-len(indices) // MAX_FRAMES)]
+    familiarity = fit(_features(network, frames, selection), _features(network, frames, held_out))
     file.write(model.path, familiarity)
     return familiarity
 

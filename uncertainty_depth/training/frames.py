@@ -142,9 +142,13 @@ def read_frames(
     return frames
 
 
-def evenly_spread(count: int, most: int) -> set[int] | None:
-    """Return the indices of at most `most` of `count` frames, evenly spaced; None for all."""
-    return None if most == 0 or most >= count else {index * count // most for index in range(most)}
+def evenly_spread(count: int, max_count: int) -> set[int] | None:
+    """Return the indices of at most `max_count` of `count` frames, evenly spaced; None for all."""
+    return (
+        None
+        if max_count == 0 or max_count >= count
+        else {index * count // max_count for index in range(max_count)}
+    )
 
 
 def _report(source: Source, frames: TrainingFrames) -> None:

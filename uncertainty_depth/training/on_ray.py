@@ -56,13 +56,13 @@ def train_on_ray(model: ModelRun, numbers: Sequence[int], ray: Any) -> None:
     logger.info("%d networks are trained on Ray; %s", len(numbers), where)
     model.frames.save(model.folder)
     device = torch.device("cuda" if gpus else "cpu")
-    sent = replace(model, frames=TrainingFrames(), device=device)
+    task_model = replace(model, frames=TrainingFrames(), device=device)
     task = ray.remote(num_cpus=threads, num_gpus=int(gpus), max_retries=RETRIES)(train_member)
     running: dict[Any, int] = {}
     try:
         for number in numbers:
             before = [] if model.plan[number].targets is None else list(running)
-            running[task.remote(sent, number, threads, os.getcwd(), *before)] = number
+            running[task.remote(task_model, number, threads, os.getcwd(), *before)] = number
         failed = _awaited(model, dict(running), ray)
     finally:
         for reference in running:

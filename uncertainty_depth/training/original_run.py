@@ -73,13 +73,13 @@ def read(folder: Path) -> OriginalRun:
         ) from error
 
 
-def refuse_other_options(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None:
+def refuse_other_options(original: dict[str, Any], options: dict[str, Any], folder: Path) -> None:
     """Raise `ConfigError` for the first option that differs from the original run."""
-    for name in sorted((before.keys() | now.keys()) - FREE):
-        then = before.get(name)
-        value = now.get(name)
-        if value != then:
+    for name in sorted((original.keys() | options.keys()) - FREE):
+        original_value = original.get(name)
+        value = options.get(name)
+        if value != original_value:
             raise ConfigError(
-                f"{name} is {value!r} but the training in {folder} was started with {then!r}; "
-                "expected the same options to resume it"
+                f"{name} is {value!r} but the training in {folder} was started with "
+                f"{original_value!r}; expected the same options to resume it"
             )

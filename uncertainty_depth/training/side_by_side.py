@@ -78,13 +78,13 @@ class Crew:
         self.running: dict[int, MemberProcess] = {}
         self.failed: dict[int, str] = {}
 
-    def start(self, most: int) -> bool:
-        """Start processes for waiting members, up to `most`; return whether any is running."""
+    def start(self, max_running: int) -> bool:
+        """Start processes up to `max_running` for waiting members; return whether any runs."""
         for number in [number for number in self.waiting if self._can_begin(number)][
-            : most - len(self.running)
+            : max_running - len(self.running)
         ]:
             self.waiting.remove(number)
-            slot = min(set(range(most)) - {worker.slot for worker in self.running.values()})
+            slot = min(set(range(max_running)) - {worker.slot for worker in self.running.values()})
             with _interrupts_held_back():
                 self.running[number] = MemberProcess(self.model, number, slot, self.threads)
         return bool(self.running)

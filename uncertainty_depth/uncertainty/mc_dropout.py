@@ -64,8 +64,8 @@ class StochasticPasses(Estimator):
         network = self.networks[0]
         dropouts = self.dropouts(config)
         trunk = network.trunk(images)
-        every = range(config.samples)
-        numbers = every if samples is None else samples.numbers(config.samples)
+        all_numbers = range(config.samples)
+        numbers = all_numbers if samples is None else samples.numbers(config.samples)
         estimates = []
         for index, stamp_ns in enumerate(stamps_ns):
             moments = Moments()

@@ -53,13 +53,13 @@ def download(values: Sequence[Tensor]) -> list[NDArray[np.float32]]:
     """
     device = values[0].device
     if device.type != "cuda":
-        return [one.numpy() for one in values]
-    together = torch.cat([one.flatten() for one in values])
+        return [value.numpy() for value in values]
+    together = torch.cat([value.flatten() for value in values])
     pinned = torch.empty(together.shape, pin_memory=True)
     pinned.copy_(together, non_blocking=True)
     torch.cuda.current_stream(device).synchronize()
-    parts = pinned.split([one.numel() for one in values])
-    return [part.view(one.shape).numpy() for part, one in zip(parts, values, strict=True)]
+    parts = pinned.split([value.numel() for value in values])
+    return [part.view(value.shape).numpy() for part, value in zip(parts, values, strict=True)]
 
 
 @dataclass

@@ -190,8 +190,9 @@ class StratifiedStreams:
         first = (row & (PERMUTATIONS - 1)).astype(np.intp) * (2 * self.samples) + rotation
         table = _permutations(self.samples)
         strata = np.empty((len(self.numbers), len(first)), np.int16)
-        for number, one in zip(self.numbers, strata, strict=True):
-            table[number:].take(first, out=one, mode="wrap")  # all are inside: no check is faster
+        for number, row_strata in zip(self.numbers, strata, strict=True):
+            # All indices are inside; "wrap" is faster than a check.
+            table[number:].take(first, out=row_strata, mode="wrap")
         offsets = torch.from_numpy(within.astype(np.int32)).view(*map_shape)
         return torch.from_numpy(strata).view(-1, *map_shape), offsets
 

@@ -151,10 +151,10 @@ def _call(node: Node, name: str, calls: int) -> list[float]:
 
 
 def _latency_ms(call: Callable[[], Any]) -> float:
-    answered = threading.Event()
+    response_event = threading.Event()
     start_s = time.monotonic()
-    call().add_done_callback(lambda _: answered.set())
-    if not answered.wait(ANSWER_S):
+    call().add_done_callback(lambda _: response_event.set())
+    if not response_event.wait(ANSWER_S):
         raise UncertaintyDepthError(f"a service did not answer within {ANSWER_S:.0f} s")
     return 1e3 * (time.monotonic() - start_s)
 

@@ -200,11 +200,11 @@ class BagPublisher:
     def _on_result(self, data: bytes) -> None:
         self._last_result_ns = header_stamp_ns(data)
 
-    def _wait(self, done: Callable[[], bool], seconds: float) -> bool:
+    def _wait(self, is_done: Callable[[], bool], seconds: float) -> bool:
         deadline = time.monotonic() + seconds
-        while not done() and time.monotonic() < deadline:
+        while not is_done() and time.monotonic() < deadline:
             self._spin(0.05)
-        return done()
+        return is_done()
 
     def finish_round(self) -> None:
         """Wait until reliable subscribers have everything, and reset the pace for a next round."""
