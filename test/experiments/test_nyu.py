@@ -230,7 +230,7 @@ def test_the_trend_of_n_merci_with_depth_is_a_rank_correlation():
     }
     assert nyu_tables._rank_correlation(intervals, "plain") == pytest.approx(1.0)
     assert nyu_tables._rank_correlation(intervals, "mae_kept") == pytest.approx(3 / 10**0.5)
-    assert nyu_tables._mean_kept(intervals) == pytest.approx(2.0)
+    assert nyu_tables._mean_mae(intervals) == pytest.approx(2.0)
     falling = {**intervals, "plain": [0.0, 3.0, 2.5, 2.0, 1.0]}
     assert nyu_tables._rank_correlation(falling, "plain") == pytest.approx(-1.0)
     assert np.isnan(nyu_tables._rank_correlation({**intervals, "enough": 300}, "plain"))

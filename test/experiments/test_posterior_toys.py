@@ -278,7 +278,7 @@ def test_the_plots_show_what_the_papers_figures_show(toy):
     problem = toy.make_problem()
     chains = ["sgld-64", "sghmc-64", "sgld-256", "sghmc-256"]
     methods = [*posterior_toys.methods(problem, Schedule()), *chains]
-    shown = dict(posterior_report.shown_together(methods))
+    shown = dict(posterior_report.distance_plots(methods))
     assert shown["kl"] == ["ensemble", "mc_dropout", *chains]
     assert shown["kl_sgd"] == ["ensemble-sgd", "mc_dropout-sgd", *chains]
     assert shown["kl_sgdm"] == ["ensemble-sgdm", "mc_dropout-sgdm", *chains]

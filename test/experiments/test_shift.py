@@ -33,7 +33,9 @@ def frames(level: float, unfamiliarity: float | None = 0.5) -> dict[str, list[fl
     }
 
 
-def test_a_report_has_means_over_kinds_and_tells_corrupted_from_clean(tmp_path: Path) -> None:
+def test_a_report_has_means_over_corruptions_and_tells_corrupted_from_clean(
+    tmp_path: Path,
+) -> None:
     conditions = {
         "clean": frames(1.0),
         "elsewhere": frames(9.0),
@@ -111,7 +113,7 @@ def test_an_ensemble_is_joined_from_the_best_network_of_each_seed(tmp_path: Path
 def test_a_run_scores_the_shipped_model_and_goes_on_where_it_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = replace(shift.QUICK, frames=2, kinds=("night",), severities=(5,))
+    small = replace(shift.QUICK, frames=2, corruptions=("night",), severities=(5,))
     monkeypatch.setattr(shift, "QUICK", small)
     monkeypatch.setattr(shift_methods, "OF_ONE_NETWORK", {"head alone": "deterministic"})
     monkeypatch.delenv("UNCERTAINTY_DEPTH_DATA", raising=False)

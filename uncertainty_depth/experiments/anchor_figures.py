@@ -106,9 +106,9 @@ def maps(results: Results, problem: RegressionProblem, titles: Mapping[str, str]
         for axis, quantity in zip(row, QUANTITIES, strict=True):
             values = np.array(results[problem.name, method][quantity]).reshape(MAP_GRID, MAP_GRID)
             is_coverage = quantity == "coverage"
-            shown = values if is_coverage else np.log10(np.maximum(values, 1e-6))
+            color_values = values if is_coverage else np.log10(np.maximum(values, 1e-6))
             image = axis.imshow(
-                shown,
+                color_values,
                 origin="lower",
                 extent=limits,
                 vmin=0 if is_coverage else -2,

@@ -16,7 +16,7 @@ from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.data.source import Source, open_source
 from uncertainty_depth.experiments.completion_models import (
-    GIVEN_FRACTION,
+    INPUT_FRACTION,
     TEST_WORLDS,
     Settings,
     rendered,
@@ -46,7 +46,7 @@ def test_sources(folder: Path, settings: Settings) -> dict[str, Source]:
 
     Of rendered worlds and NYU 5 % of the network's pixels are given at random.
     """
-    input_pixels = GIVEN_FRACTION * float(np.prod(settings.shifted.input_size))
+    input_pixels = INPUT_FRACTION * float(np.prod(settings.shifted.input_size))
     worlds = rendered(settings.test_worlds, TEST_WORLDS)
     images = nyu(folder, "test", settings.shifted_test)
     sources: dict[str, Source] = {

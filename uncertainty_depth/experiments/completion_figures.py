@@ -118,8 +118,8 @@ def _draw_sparsification(panel: Axes, sets: Sequence[Scores], label: str, color:
 
 def _draw_error(panel: Axes, sets: Sequence[Scores], label: str, color: str) -> None:
     """Draw the sparsification error of every set (figures 24 and 25)."""
-    for number, one in enumerate(sets):
-        error = np.subtract(one["sparsification"], one["oracle"])
+    for number, scores in enumerate(sets):
+        error = np.subtract(scores["sparsification"], scores["oracle"])
         panel.plot(
             GUSTAFSSON.fractions, error, color=color, alpha=0.5, label=None if number else label
         )
@@ -127,8 +127,8 @@ def _draw_error(panel: Axes, sets: Sequence[Scores], label: str, color: str) -> 
 
 def _draw_calibration(panel: Axes, sets: Sequence[Scores], label: str, color: str) -> None:
     """Draw coverage against the level for every set (figures 7, 26 and 27)."""
-    for number, one in enumerate(sets):
-        covered = one["covered"]
+    for number, scores in enumerate(sets):
+        covered = scores["covered"]
         panel.plot(
             CONFIDENCE_LEVELS, covered, color=color, alpha=0.5, label=None if number else label
         )

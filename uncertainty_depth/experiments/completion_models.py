@@ -25,7 +25,7 @@ from uncertainty_depth.training.run import train
 TRAINING_WORLDS = 70_000
 """Seed of the worlds that the networks of part (b) are trained on."""
 TEST_WORLDS = 71_000
-GIVEN_FRACTION = 0.05
+INPUT_FRACTION = 0.05
 """Of the network's pixels, as in Gustafsson et al. 2020, section 4.2."""
 ENSEMBLE = "ensemble"
 MC_DROPOUT = "mc_dropout"
@@ -85,7 +85,7 @@ class Settings:
 
 
 def _sparse(size: tuple[int, int]) -> str:
-    return f"random:{round(GIVEN_FRACTION * size[0] * size[1])}"
+    return f"random:{round(INPUT_FRACTION * size[0] * size[1])}"
 
 
 FULL = Settings(
@@ -157,7 +157,7 @@ QUICK = replace(
 )
 
 
-class Kept:
+class CachedSource:
     """The frames of a source, read once, when they are needed. A `Source`."""
 
     def __init__(self, source: Source) -> None:
@@ -178,10 +178,10 @@ class Kept:
         return iter(self._records)
 
 
-def rendered(worlds: int, seed: int) -> Kept:
+def rendered(worlds: int, seed: int) -> CachedSource:
     """Return one frame of each varied world: rooms, homes and streets, with dense depth."""
     options = f"worlds={worlds},frames=1,seed={seed},scenes=varied,dense=true"
-    return Kept(open_source(f"synthetic:{options},width=160,height=120", SourceConfig()))
+    return CachedSource(open_source(f"synthetic:{options},width=160,height=120", SourceConfig()))
 
 
 def shifted_trainings(settings: Settings) -> dict[str, tuple[NetworkConfig, TrainingConfig]]:

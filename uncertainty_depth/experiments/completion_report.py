@@ -85,7 +85,7 @@ def nyu_table(completed: Mapping[str, Sequence[Scores]]) -> Table:
         samples, network = name.split()
         of_network = [
             *_means(seeds, "summary", "depth", ERRORS),
-            tables.mean_and_deviation([one["pooled"]["ause"] for one in seeds]),
+            tables.mean_and_deviation([scores["pooled"]["ause"] for scores in seeds]),
             *_ause_rmse(seeds),
         ]
         row = [samples, network, f"{seeds[0]['parameters']:,}", *of_network]
@@ -99,21 +99,21 @@ def nyu_table(completed: Mapping[str, Sequence[Scores]]) -> Table:
 
 
 def _literature(samples: str) -> Iterator[list[str]]:
-    for known, *cells in LITERATURE:
-        if known == samples:
-            yield [known, *[cell or UNKNOWN for cell in cells], UNKNOWN, UNKNOWN]
+    for pixels, *cells in LITERATURE:
+        if pixels == samples:
+            yield [pixels, *[cell or UNKNOWN for cell in cells], UNKNOWN, UNKNOWN]
 
 
 def _ause_rmse(seeds: Sequence[Scores]) -> list[str]:
-    uncertainty = [one["summary"]["uncertainty"] for one in seeds]
+    uncertainty = [scores["summary"]["uncertainty"] for scores in seeds]
     return [
-        tables.mean_and_deviation([one["ause"]["rmse"] for one in uncertainty]),
-        tables.mean_and_deviation([one["auce"] for one in uncertainty]),
+        tables.mean_and_deviation([scores["ause"]["rmse"] for scores in uncertainty]),
+        tables.mean_and_deviation([scores["auce"] for scores in uncertainty]),
     ]
 
 
 def _means(seeds: Sequence[Scores], part: str, group: str, names: Sequence[str]) -> list[str]:
-    errors = [one[part][group] if group else one[part] for one in seeds]
+    errors = [scores[part][group] if group else scores[part] for scores in seeds]
     columns = [list(map(itemgetter(name), errors)) for name in names]
     return list(map(tables.mean_and_deviation, columns))
 
@@ -126,7 +126,7 @@ def shifted_table(shifted: Mapping[str, Scores]) -> Table:
             for size, sets in of_methods[method].items():
                 columns = [list(map(itemgetter(key), sets)) for key in METRICS.values()]
                 cells = list(map(_over_sets, columns))
-                covered = [one["covered"][LEVEL] for one in sets]
+                covered = [scores["covered"][LEVEL] for scores in sets]
                 rows.append([name, title, size, str(len(sets)), *cells, _over_sets(covered)])
         plain = f"{of_methods['interpolation']['rmse']:.3f}"
         rows.append([name, "linear interpolation", *[UNKNOWN] * 5, plain, UNKNOWN])
@@ -160,4 +160,4 @@ def claims(shifted: Mapping[str, Scores]) -> Iterator[str]:
 
 
 def _mean(by_size: Scores, size: str, key: str = "ause") -> float:
-    return float(np.mean([one[key] for one in by_size[size]]))
+    return float(np.mean([scores[key] for scores in by_size[size]]))

@@ -55,7 +55,7 @@ class Settings:
     kept: float = 0.5
 
 
-def weights(view: View, kept: float, rng: np.random.Generator) -> Mapping[str, Floats]:
+def weights(view: View, fraction: float, rng: np.random.Generator) -> Mapping[str, Floats]:
     """Return the weight of each pixel, (P,), of each way to fuse."""
     shuffled_m = rng.permutation(view.sigma_m)
     error_m = np.abs(view.depth_m - view.truth_m)
@@ -64,15 +64,15 @@ def weights(view: View, kept: float, rng: np.random.Generator) -> Mapping[str, F
         "1 / z^2": view.depth_m**-2,
         "1 / sigma^2": view.sigma_m**-2,
         "1 / sigma^2, sigma shuffled": shuffled_m**-2,
-        "gated by sigma": _keep_smallest(view.sigma_m, kept),
-        "gated by range": _keep_smallest(view.depth_m, kept),
+        "gated by sigma": _keep_smallest(view.sigma_m, fraction),
+        "gated by range": _keep_smallest(view.depth_m, fraction),
         "oracle: 1 / error^2": (error_m + ERROR_FLOOR_M) ** -2,
     }
 
 
-def _keep_smallest(values: Floats, kept: float) -> Floats:
+def _keep_smallest(values: Floats, fraction: float) -> Floats:
     """Return 1 for this fraction of the smallest values, 0 for the others."""
-    return (values <= np.quantile(values, kept)).astype(np.float64)
+    return (values <= np.quantile(values, fraction)).astype(np.float64)
 
 
 def score_world(

@@ -72,9 +72,9 @@ class HeightMap:
     def add(self, measurement: Measurement) -> None:
         """Fuse a frame."""
         area = self._area
-        used = measurement.weight > 0
-        points = measurement.view.world_points(measurement.depth_m)[used]
-        weights = measurement.weight[used]
+        is_weighted = measurement.weight > 0
+        points = measurement.view.world_points(measurement.depth_m)[is_weighted]
+        weights = measurement.weight[is_weighted]
         columns = np.floor((points[:, :2] - area.low) / area.cell_m).astype(np.intp)
         inside = ((columns >= 0) & (columns < area.shape)).all(axis=1)
         inside &= (points[:, 2] < area.height_m) & (points[:, 2] > self.FLOOR_M)

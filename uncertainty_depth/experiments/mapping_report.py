@@ -47,9 +47,9 @@ def sums(grid: str, truth: Floats, maps: Mapping[str, Floats]) -> dict[str, Any]
         false = []
         missed = []
         for threshold in THRESHOLDS[grid]:
-            called = _is_obstacle(grid, values[valid], threshold)
-            false.append(int((called & ~is_obstacle).sum()))
-            missed.append(int((~called & is_obstacle).sum()))
+            is_predicted = _is_obstacle(grid, values[valid], threshold)
+            false.append(int((is_predicted & ~is_obstacle).sum()))
+            missed.append(int((~is_predicted & is_obstacle).sum()))
         result[way] = {
             "cells": int(valid.sum()),
             "obstacles": int(is_obstacle.sum()),

@@ -42,11 +42,11 @@ def interval_figure(scores: Scores) -> figures.Figure:
     """
     figure, panels = figures.panels(1, 3, width=5.0, height=4.6)
     for name, style in _lines():
-        intervals = [one["intervals"] for one in scores[name]]
+        intervals = [entry["intervals"] for entry in scores[name]]
         middle = np.convolve(intervals[0]["edges"], [0.5, 0.5], "valid")
         enough = np.array(intervals[0]["pixels"]) >= intervals[0]["enough"]
         for axes, key in zip(panels.flat, ("mae_kept", *READINGS), strict=True):
-            mean = np.mean([_floats(one[key]) for one in intervals], axis=0)
+            mean = np.mean([_floats(entry[key]) for entry in intervals], axis=0)
             axes.plot(middle, np.where(enough, mean, np.nan), **style)
     for axes, label in zip(panels.flat, ("MAE of 95 % (m)", *READINGS.values()), strict=True):
         axes.set(xlabel="true depth (m)", ylabel=label, ylim=(0, None))
@@ -64,10 +64,12 @@ def alpha_figure(scores: Scores) -> figures.Figure:
     figure, panels = figures.panels(1, 2, width=5.5, height=4.6)
     for axes, (reading, label) in zip(panels.flat, READINGS.items(), strict=True):
         for name, style in _lines():
-            _alpha_line(axes, [one["n_merci"] for one in scores[name]], reading, "method", style)
+            _alpha_line(
+                axes, [entry["n_merci"] for entry in scores[name]], reading, "method", style
+            )
         _alpha_line(
             axes,
-            [one["n_merci"] for one in scores["multi_epochs"]],
+            [entry["n_merci"] for entry in scores["multi_epochs"]],
             reading,
             "proportional_to_depth",
             DEPTH_LINE,
@@ -104,11 +106,14 @@ def sparsification_figure(scores: Scores) -> figures.Figure:
     for axes, (statistic, label) in zip(panels.flat, STATISTICS.items(), strict=True):
         for name, style in _lines():
             _sparsification_line(
-                axes, [one["sparsification"][statistic] for one in scores[name]], "method", style
+                axes,
+                [entry["sparsification"][statistic] for entry in scores[name]],
+                "method",
+                style,
             )
         _sparsification_line(
             axes,
-            [one["sparsification"][statistic] for one in scores["multi_epochs"]],
+            [entry["sparsification"][statistic] for entry in scores["multi_epochs"]],
             "proportional_to_depth",
             DEPTH_LINE,
         )
@@ -192,9 +197,9 @@ def _at_95(prediction: DepthPrediction, truth_m: NDArray[np.float32]) -> str:
         prediction.depth_m, prediction.sigma_m, truth_m, CONFIG.min_depth, CONFIG.max_depth
     )
     error = np.abs(depth - truth)
-    kept = smallest_errors(error, order_number(CONFIG.alpha, len(error)))
+    selection = smallest_errors(error, order_number(CONFIG.alpha, len(error)))
     merci = n_merci(error, sigma, CONFIG.alpha)
-    return f"n-MeRCI {merci:.2f}, MAE {error[kept].mean():.2f} m of 95 %"
+    return f"n-MeRCI {merci:.2f}, MAE {error[selection].mean():.2f} m of 95 %"
 
 
 def _map(axes: Axes, values: NDArray[np.float32], maximum: float, colors: str, title: str) -> None:

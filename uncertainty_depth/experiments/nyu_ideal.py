@@ -56,9 +56,9 @@ def ideal(output: Path, splits: Splits, settings: Settings, seeds: int) -> Ideal
         }
 
     def compute(name: str) -> dict[str, Any]:
-        every = range(0, len(frames()), settings.search_every)
+        indices = range(0, len(frames()), settings.search_every)
         networks = load_networks(output / "models" / model_name(VARIANT, names[name]))
-        return score_random_truth(Passes(networks), RECIPES, select(frames(), every))
+        return score_random_truth(Passes(networks), RECIPES, select(frames(), indices))
 
     results = resume(output / "results", names, pieces, compute, "nyu: ideal")
     return {title: list(map(itemgetter(title), results)) for title in RECIPES}

@@ -236,12 +236,14 @@ def train_models(
         for variant, seed in progress:
             progress.set_postfix_str(model_name(variant, seed))
             network, training = options(variant, seed, settings)
-            read = source
+            training_source = source
             if variant == PRETRAINING:
-                read = open_source(settings.worlds, SourceConfig())
+                training_source = open_source(settings.worlds, SourceConfig())
             elif variant == PRETRAINED:
                 training = replace(training, from_model=str(folder / model_name(PRETRAINING, 0)))
-            train(read, folder / model_name(variant, seed), network, training, resume=True)
+            train(
+                training_source, folder / model_name(variant, seed), network, training, resume=True
+            )
 
 
 def prediction(row: Row) -> PredictorConfig:

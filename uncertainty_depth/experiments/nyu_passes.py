@@ -64,9 +64,9 @@ class Passes:
         predicted variance (Gustafsson et al. 2020, appendix A).
         """
         members = list(self._networks) if recipe.order == "served" else sorted(self._networks)
-        used = members[recipe.first : recipe.stop]
+        selection = members[recipe.first : recipe.stop]
         samples = torch.cat(
-            [self._samples(member, number, recipe) for number, member in enumerate(used)]
+            [self._samples(member, number, recipe) for number, member in enumerate(selection)]
         )
         depths = samples[:, 0]
         depth = depths.mean(0)
@@ -101,8 +101,8 @@ class Passes:
         raw = network.decoder.branches(self._trunk(member), dropouts)
         output = network.to_metres(raw, size)
         variance = network.variance(output)
-        both = [output.depth_m, torch.zeros_like(output.depth_m) if variance is None else variance]
-        return torch.cat(both, dim=1)
+        maps = [output.depth_m, torch.zeros_like(output.depth_m) if variance is None else variance]
+        return torch.cat(maps, dim=1)
 
     def _trunk(self, member: str) -> Any:
         key = ("trunk", member)

@@ -127,7 +127,9 @@ def winner(questions: Sequence[Question], scores: RecipeScores) -> Winner:
                 test = mean_judgement(scores[recipe.key], "test")
                 seeds = len(scores[recipe.key])
                 candidates.append(Winner(question.title, answer, seeds, held_out, test))
-    return min(candidates, key=lambda one: rank(one.held_out["mean AUSE"], one.held_out["AUCE"]))
+    return min(
+        candidates, key=lambda winner: rank(winner.held_out["mean AUSE"], winner.held_out["AUCE"])
+    )
 
 
 def mean_judgement(scores: Sequence[Mapping[str, Any]], part: str) -> dict[str, float]:

@@ -168,13 +168,13 @@ def _about_the_head() -> list[Question]:
         "snapshots": Recipe("multi_epochs_laplace"),
         "8 dropout passes": dropout("multi_epochs_laplace"),
     }
-    both = {"snapshots x 8 passes": Recipe("multi_epochs_laplace", passes=8)}
+    snapshot_passes = {"snapshots x 8 passes": Recipe("multi_epochs_laplace", passes=8)}
     return [
         Question(
             "head, all snapshots, total",
             {head: Recipe(variant) for head, variant in heads.items()},
         ),
-        Question("passes with the Laplace head, total", {**single, **spreads, **both}),
+        Question("passes with the Laplace head, total", {**single, **spreads, **snapshot_passes}),
         Question("weight of the snapshots' spread beside the Laplace head", _weights(0)),
         Question("weight of the dropout passes' spread beside the Laplace head", _weights(-1)),
     ]

@@ -185,8 +185,8 @@ def some_pixels(
     depth: NDArray[np.float32], sigma: NDArray[np.float32], truth: NDArray[np.float32], seed: int
 ) -> NDArray[np.float32]:
     """Return depth, sigma and truth of as many random pixels as a calibration uses, (3, n)."""
-    known = valid_pixels(depth, sigma, truth, CALIBRATION.min_depth, CALIBRATION.max_depth)
-    pixels = np.stack(known).astype(np.float32)
+    valid = valid_pixels(depth, sigma, truth, CALIBRATION.min_depth, CALIBRATION.max_depth)
+    pixels = np.stack(valid).astype(np.float32)
     shuffled = np.random.default_rng(seed).permutation(pixels, axis=1)
     return shuffled[:, : CALIBRATION.pixels_per_frame]
 

@@ -72,7 +72,7 @@ def _metrics(flat: Sequence[Mapping[str, float]], prefix: str) -> list[str]:
 
 def metric_over_seeds(flat: Sequence[Mapping[str, float]], key: str) -> str:
     """Return a metric's mean and deviation over the seeds; see `over_seeds`."""
-    return over_seeds([one[key] for one in flat])
+    return over_seeds([seed[key] for seed in flat])
 
 
 def over_seeds(values: Sequence[float | None]) -> str:
@@ -147,30 +147,32 @@ def interval_table(scores: Scores) -> Table:
     rows = []
     for name, of_seeds in scores.items():
         intervals = [score["intervals"] for score in of_seeds]
-        plain = over_seeds([one["mean_plain"] for one in intervals])
-        withdrawn = over_seeds([one["mean_withdrawn"] for one in intervals])
-        kept = over_seeds([_mean_kept(one) for one in intervals])
+        plain = over_seeds([interval["mean_plain"] for interval in intervals])
+        withdrawn = over_seeds([interval["mean_withdrawn"] for interval in intervals])
+        mae = over_seeds([_mean_mae(interval) for interval in intervals])
         number = intervals[0]["intervals_with_enough"]
         enough = f"{number} of {len(intervals[0]['pixels'])}"
         trends = []
         for metric in ("plain", "mae_kept"):
-            trends.append(over_seeds([_rank_correlation(one, metric) for one in intervals]))
-        rows.append([ROWS[name].title, kept, plain, withdrawn, enough, *trends])
+            trends.append(
+                over_seeds([_rank_correlation(interval, metric) for interval in intervals])
+            )
+        rows.append([ROWS[name].title, mae, plain, withdrawn, enough, *trends])
     return header, rows
 
 
-def _mean_kept(intervals: Mapping[str, Any]) -> float:
-    kept = np.array(intervals["mae_kept"], dtype=float)
-    return float(np.nanmean(kept[np.array(intervals["pixels"]) >= intervals["enough"]]))
+def _mean_mae(intervals: Mapping[str, Any]) -> float:
+    mae = np.array(intervals["mae_kept"], dtype=float)
+    return float(np.nanmean(mae[np.array(intervals["pixels"]) >= intervals["enough"]]))
 
 
 def _rank_correlation(intervals: Mapping[str, Any], metric: str) -> float:
     """Return Spearman's rank correlation of a metric with depth; NaN for one interval."""
     values = np.array(intervals[metric], dtype=float)
-    chosen = (np.array(intervals["pixels"]) >= intervals["enough"]) & np.isfinite(values)
-    if chosen.sum() < 2:
+    is_scored = (np.array(intervals["pixels"]) >= intervals["enough"]) & np.isfinite(values)
+    if is_scored.sum() < 2:
         return math.nan
-    return float(spearmanr(np.flatnonzero(chosen), values[chosen]).statistic)
+    return float(spearmanr(np.flatnonzero(is_scored), values[is_scored]).statistic)
 
 
 def ranking(scores: Scores) -> list[tuple[str, int, float]]:
@@ -183,7 +185,7 @@ def ranking(scores: Scores) -> list[tuple[str, int, float]]:
     for name in ROWS:
         flat = [flatten(score["summary"]) for score in scores[name]]
         ratios = [order_ratio(seed) for seed in flat]
-        seed, value = middle_seed([math.inf if math.isnan(one) else one for one in ratios])
+        seed, value = middle_seed([math.inf if math.isnan(order) else order for order in ratios])
         sort_key = rank(value, flat[seed]["uncertainty.auce"])
         ranked.append((sort_key, (name, seed, value)))
     return [entry for _, entry in sorted(ranked, key=lambda row: row[0])]

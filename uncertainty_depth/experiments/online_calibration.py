@@ -161,10 +161,10 @@ def table(summaries: Sequence[Mapping[str, Any]]) -> str:
         "corrected, from then on",
     ]
     rows = []
-    for number, found in enumerate(summaries):
-        before = [f"{found[name]:.1%}" for name in list(found)[1:5]]
-        after = [f"{found[name]:.1%}" for name in list(found)[6:]]
-        rows.append([number, *before, found["frames_until_covered"], *after])
+    for number, values in enumerate(summaries):
+        before = [f"{values[name]:.1%}" for name in list(values)[1:5]]
+        after = [f"{values[name]:.1%}" for name in list(values)[6:]]
+        rows.append([number, *before, values["frames_until_covered"], *after])
     return tables.markdown(header, rows)
 
 
@@ -177,9 +177,9 @@ def plot(rows: Sequence[Mapping[str, float]], path: Path) -> None:
     factor.plot([row["factor"] for row in rows], color=figures.COLORS[1])
     factor.set_ylabel("corrected / own sigma")
     factor.set_xlabel(f"frame, at {RATE_HZ:g} Hz")
-    for one in (coverage, factor):
-        one.axvline(change, color="black", linewidth=1)
-        one.grid(alpha=0.3)
+    for panel in (coverage, factor):
+        panel.axvline(change, color="black", linewidth=1)
+        panel.grid(alpha=0.3)
     coverage.text(change + 2, 0.03, "night", transform=coverage.get_xaxis_transform())
     figures.save(figure, path)
 

@@ -67,13 +67,13 @@ def report(
             "distances": distances,
         },
     )
-    for name, methods in shown_together(distances):
-        shown = {method: distances[method] for method in methods}
-        figures.save(plot_distances(shown, names, mixed["floor"]), output / f"{name}.png")
+    for name, methods in distance_plots(distances):
+        selection = {method: distances[method] for method in methods}
+        figures.save(plot_distances(selection, names, mixed["floor"]), output / f"{name}.png")
     figures.save(plot_examples(compared.examples, draw), output / "examples.png")
 
 
-def shown_together(methods: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+def distance_plots(methods: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
     """Yield the name of each plot of distances, and the methods in it.
 
     The paper's figure 5, figures 10 and 11 (other optimizers; 12 is in the latter, whose chains
@@ -92,9 +92,9 @@ def shown_together(methods: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
 
 def plot_examples(examples: Mapping[str, Sequence[Any]], draw: Draw) -> figures.Figure:
     """Plot predictions of the first repetitions, a row for each method (figures 14 to 21)."""
-    shown = dict(shown_together(examples))["kl"]
-    figure, axes = figures.panels(len(shown), EXAMPLES, 2.2, 1.9, sharex=True, sharey=True)
-    for row, method, color in zip(axes, shown, figures.COLORS, strict=False):
+    methods = dict(distance_plots(examples))["kl"]
+    figure, axes = figures.panels(len(methods), EXAMPLES, 2.2, 1.9, sharex=True, sharey=True)
+    for row, method, color in zip(axes, methods, figures.COLORS, strict=False):
         for axis, prediction in zip(row, examples.get(method, ()), strict=False):
             draw(axis, prediction, color)
         row[0].set_ylabel(method)

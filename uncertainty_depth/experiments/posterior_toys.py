@@ -118,7 +118,7 @@ def compare(
                 cell = of_method.setdefault(int(count), {})
                 _add_distances(cell, problem, truth, predictions)
                 if int(count) == example_count:
-                    arrays = [np.array(one, dtype=float) for one in predictions]
+                    arrays = [np.array(prediction, dtype=float) for prediction in predictions]
                     compared.examples.setdefault(method, []).extend(arrays)
     return compared
 

@@ -66,10 +66,14 @@ def plot_examples(examples: Mapping[str, Example]) -> figures.Figure:
     for row, (domain, example) in zip(axes, examples.items(), strict=True):
         row[0].imshow(example.image)
         for axis, classes in zip(row[1:3], (example.labels, example.classes), strict=True):
-            known = np.ma.masked_equal(classes, VOID)
-            axis.imshow(known, cmap="tab20", vmin=0, vmax=19, interpolation="nearest")
-        shown = row[3].imshow(example.entropy, cmap="cividis", vmin=0, vmax=np.log(len(CLASSES)))
-        figure.colorbar(shown, ax=row[3], shrink=0.7)
+            classes_without_void = np.ma.masked_equal(classes, VOID)
+            axis.imshow(
+                classes_without_void, cmap="tab20", vmin=0, vmax=19, interpolation="nearest"
+            )
+        entropy_image = row[3].imshow(
+            example.entropy, cmap="cividis", vmin=0, vmax=np.log(len(CLASSES))
+        )
+        figure.colorbar(entropy_image, ax=row[3], shrink=0.7)
         for axis, title in zip(row, ("", ": labels", ": ensemble", ": entropy"), strict=True):
             axis.set_title(f"{domain}{title}", fontsize=9)
             axis.set(xticks=[], yticks=[])

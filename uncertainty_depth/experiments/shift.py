@@ -46,12 +46,12 @@ class Settings:
 
     Attributes:
         frames: scored of each source, evenly spread.
-        kinds: of corruption.
+        corruptions: by name.
         severities: of each.
     """
 
     frames: int = 20
-    kinds: tuple[str, ...] = CORRUPTIONS
+    corruptions: tuple[str, ...] = CORRUPTIONS
     severities: tuple[int, ...] = SEVERITIES
 
 
@@ -86,7 +86,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
         )
         of_domain = results.setdefault(method.domain, {})
         of_domain[method.name] = dict(zip(conditions, pieces, strict=True))
-    shift_report.write(output, results, settings.kinds, settings.severities)
+    shift_report.write(output, results, settings.corruptions, settings.severities)
 
 
 def _settings(method: Method) -> dict[str, Any]:
@@ -99,9 +99,9 @@ def _settings(method: Method) -> dict[str, Any]:
 
 def _conditions(settings: Settings) -> dict[str, Corruption | None]:
     conditions: dict[str, Corruption | None] = {CLEAN: None, ELSEWHERE: None}
-    for kind in settings.kinds:
+    for corruption in settings.corruptions:
         for severity in settings.severities:
-            conditions[f"{kind}_{severity}"] = Corruption(kind, severity)
+            conditions[f"{corruption}_{severity}"] = Corruption(corruption, severity)
     return conditions
 
 
@@ -139,11 +139,11 @@ class _Scorer:
 def score(predictor: Predictor, frame: Frame) -> dict[str, float | None]:
     """Return the scores of one frame: error, AUSE, coverage, mean sigma and unfamiliarity."""
     prediction = predictor.predict(frame.image, frame.stamp_ns, frame.camera)
-    every = np.s_[::THINNED, ::THINNED]
+    subsampling = np.s_[::THINNED, ::THINNED]
     depth, sigma, truth = valid_pixels(
-        prediction.depth_m[every],
-        prediction.sigma_m[every],
-        frame.ground_truth_m[every],
+        prediction.depth_m[subsampling],
+        prediction.sigma_m[subsampling],
+        frame.ground_truth_m[subsampling],
         MIN_DEPTH_M,
         MAX_DEPTH_M,
     )
@@ -161,11 +161,11 @@ def score(predictor: Predictor, frame: Frame) -> dict[str, float | None]:
 def _spread(source: Source, number: int) -> list[Frame]:
     """Return so many frames of a source, evenly spread."""
     step = max(len(source) // number, 1)
-    chosen: list[Frame] = []
+    selection: list[Frame] = []
     for index, record in enumerate(source):
-        if index % step == 0 and isinstance(record, Frame) and len(chosen) < number:
-            chosen.append(record)
-    return chosen
+        if index % step == 0 and isinstance(record, Frame) and len(selection) < number:
+            selection.append(record)
+    return selection
 
 
 class _Frames:

@@ -32,7 +32,9 @@ OF_FRAMES = ("mae", "ause", "coverage_95")
 RESAMPLINGS = 2000
 
 
-def write(output: Path, results: Results, kinds: Sequence[str], severities: Sequence[int]) -> None:
+def write(
+    output: Path, results: Results, corruptions: Sequence[str], severities: Sequence[int]
+) -> None:
     """Write table.md, table.csv, summary.json and shift.png."""
     clean: dict[str, dict[str, float]] = {}
     corrupted: dict[str, Any] = {}
@@ -42,19 +44,21 @@ def write(output: Path, results: Results, kinds: Sequence[str], severities: Sequ
             title = _title(domain, name)
             domains.setdefault(domain, []).append(title)
             clean[title] = _means(conditions["clean"])
-            corrupted[title] = _scores_by_kind(conditions, kinds, severities)
+            corrupted[title] = _scores_by_corruption(conditions, corruptions, severities)
     content = {"severities": list(severities), "clean": clean, "corrupted": corrupted}
     strict_json.write(output / "summary.json", content)
-    means = {title: _mean_over_kinds(by_kind) for title, by_kind in corrupted.items()}
+    means = {
+        title: _mean_over_corruptions(by_corruption) for title, by_corruption in corrupted.items()
+    }
     header = ["method", "score", "clean", *map(str, severities)]
     rows = _by_severity(means, clean)
     parts = [
-        f"Means over {len(kinds)} corruptions, by severity:\n",
+        f"Means over {len(corruptions)} corruptions, by severity:\n",
         tables.markdown(header, rows),
         f"By corruption, at severity {severities[len(severities) // 2]}:\n",
-        tables.markdown(["method", "score", *kinds], _by_kind(corrupted, severities)),
+        tables.markdown(["method", "score", *corruptions], _by_corruption(corrupted, severities)),
         *_elsewhere(results),
-        *_against_dropout(results, header, kinds, severities),
+        *_against_dropout(results, header, corruptions, severities),
     ]
     atomic.write_text(output / "table.md", "\n".join(parts))
     tables.write_table(output / "table.csv", header, rows)
@@ -80,14 +84,14 @@ def _elsewhere(results: Results) -> list[str]:
 
 
 def _against_dropout(
-    results: Results, header: Sequence[str], kinds: Sequence[str], severities: Sequence[int]
+    results: Results, header: Sequence[str], corruptions: Sequence[str], severities: Sequence[int]
 ) -> list[str]:
     """Return a table for each domain with dropout: the other methods minus it."""
     parts = []
     growth = f"{severities[-1]} against clean"
     for domain, methods in results.items():
         if DROPOUT in methods:
-            rows = _differences(methods, kinds, severities)
+            rows = _differences(methods, corruptions, severities)
             parts += [
                 f"{domain}: minus {DROPOUT}, frame by frame, 95 % interval over frames:\n",
                 tables.markdown([*header, growth], rows),
@@ -104,18 +108,20 @@ def _by_severity(means: Mapping[str, Any], clean: Mapping[str, Any]) -> list[lis
     return rows
 
 
-def _by_kind(corrupted: Mapping[str, Any], severities: Sequence[int]) -> list[list[str]]:
+def _by_corruption(corrupted: Mapping[str, Any], severities: Sequence[int]) -> list[list[str]]:
     middle = len(severities) // 2
     rows = []
-    for method, by_kind in corrupted.items():
+    for method, by_corruption in corrupted.items():
         for key, title in SCORES.items():
-            cells = [_cell(by_kind[kind][middle][key]) for kind in by_kind]
+            cells = [_cell(by_corruption[corruption][middle][key]) for corruption in by_corruption]
             rows.append([method, title, *cells])
     return rows
 
 
 def _differences(
-    methods: Mapping[str, Mapping[str, Frames]], kinds: Sequence[str], severities: Sequence[int]
+    methods: Mapping[str, Mapping[str, Frames]],
+    corruptions: Sequence[str],
+    severities: Sequence[int],
 ) -> list[list[str]]:
     """Return rows of each method minus MC-dropout: what falls is better but for coverage.
 
@@ -123,7 +129,7 @@ def _differences(
     """
     levels = [["clean"]]
     for severity in severities:
-        levels.append([f"{kind}_{severity}" for kind in kinds])
+        levels.append([f"{corruption}_{severity}" for corruption in corruptions])
     rows = []
     for name, method in methods.items():
         if name == DROPOUT:
@@ -147,8 +153,8 @@ def _mean_of_frames(
 
 def _interval(values: NDArray[np.float64]) -> str:
     """Return the mean and its 95 % interval by bootstrap over the frames."""
-    chosen = np.random.default_rng(0).integers(len(values), size=(RESAMPLINGS, len(values)))
-    low, high = np.quantile(values[chosen].mean(axis=1), (0.025, 0.975))
+    resamples = np.random.default_rng(0).integers(len(values), size=(RESAMPLINGS, len(values)))
+    low, high = np.quantile(values[resamples].mean(axis=1), (0.025, 0.975))
     return f"{values.mean():+.3f} ({low:+.3f} to {high:+.3f})"
 
 
@@ -156,14 +162,14 @@ def _means(frames: Frames) -> dict[str, float]:
     return {key: float(np.nanmean(_floats(frames[key]))) for key in OF_FRAMES}
 
 
-def _scores_by_kind(
-    conditions: Mapping[str, Frames], kinds: Sequence[str], severities: Sequence[int]
+def _scores_by_corruption(
+    conditions: Mapping[str, Frames], corruptions: Sequence[str], severities: Sequence[int]
 ) -> dict[str, list[dict[str, float]]]:
     """Return the scores of each corruption at each severity."""
     scores = {}
-    for kind in kinds:
-        scores[kind] = [
-            _scores(conditions["clean"], conditions[f"{kind}_{severity}"])
+    for corruption in corruptions:
+        scores[corruption] = [
+            _scores(conditions["clean"], conditions[f"{corruption}_{severity}"])
             for severity in severities
         ]
     return scores
@@ -188,11 +194,13 @@ def _floats(values: Sequence[float | None]) -> NDArray[np.float64]:
     return np.array(values, dtype=np.float64)
 
 
-def _mean_over_kinds(by_kind: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, Any]:
-    """Return each score by severity, the mean over the kinds."""
+def _mean_over_corruptions(
+    by_corruption: Mapping[str, Sequence[Mapping[str, float]]],
+) -> dict[str, Any]:
+    """Return each score by severity, the mean over the corruptions."""
     means = {}
     for key in SCORES:
-        scores = [list(map(itemgetter(key), rows)) for rows in by_kind.values()]
+        scores = [list(map(itemgetter(key), rows)) for rows in by_corruption.values()]
         means[key] = np.mean(scores, axis=0).tolist()
     return means
 

@@ -79,8 +79,8 @@ class PairedMLP(StackedMLP):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return mean and log variance (M, N, 2) for (N, in) or (M, N, in)."""
-        both = inputs if inputs.dim() == 2 else inputs.repeat(2, 1, 1)
-        return super().forward(both).view(2, self.members, -1).movedim(0, -1)
+        pair_inputs = inputs if inputs.dim() == 2 else inputs.repeat(2, 1, 1)
+        return super().forward(pair_inputs).view(2, self.members, -1).movedim(0, -1)
 
     def per_member(self, values: Tensor) -> Tensor:
         """Return (M,) values in the shape that the parameters broadcast with."""

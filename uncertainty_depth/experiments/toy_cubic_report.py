@@ -133,8 +133,8 @@ def jumps(curves: Curves, in_doubt: Curves) -> Table:
             values = curves[case._replace(reading=reading)]
             rise = at_alpha(values, after) - at_alpha(values, before)
             cells.append(f"{(rise > 0).sum()} of {len(rise)}")
-        share = f"{np.median(in_doubt[case]):.0%}".replace("%", " %")
-        rows.append([case.points, METHOD_TITLES[case.method], *cells, share])
+        fraction = f"{np.median(in_doubt[case]):.0%}".replace("%", " %")
+        rows.append([case.points, METHOD_TITLES[case.method], *cells, fraction])
     return header, rows
 
 

@@ -140,10 +140,10 @@ def interpretations(problem: Problem, schedule: Schedule) -> dict[str, NDArray[n
     """
     direct = replace(problem, loss=squared_error)
     predictions = {}
-    for name, one in {"direct regression": direct, "maximum likelihood": problem}.items():
+    for name, variant in {"direct regression": direct, "maximum likelihood": problem}.items():
         torch.manual_seed(0)
         network = problem.make(1, None)
-        fit(one, network, 0.0, schedule.ensemble_epochs, 0)
+        fit(variant, network, 0.0, schedule.ensemble_epochs, 0)
         predictions[name] = predictive(outputs(network.eval(), problem.at))
     predictions["direct regression"][1] = 0.0
     return predictions
