@@ -23,7 +23,7 @@ def strike():
     )
 
 
-def test_the_first_only_raises_a_flag_and_the_handler_comes_back():
+def test_the_first_ctrl_c_sets_a_flag_and_the_handler_is_restored():
     done = run("""
 with deferred_interrupt() as interrupt:
     strike()
@@ -36,7 +36,7 @@ except KeyboardInterrupt:
     assert done.stdout.split("\n")[:2] == ["True", "as before"], done.stderr
 
 
-def test_the_second_aborts_also_across_contexts():
+def test_a_second_ctrl_c_aborts_in_nested_contexts():
     done = run("""
 with deferred_interrupt() as outer:
     with deferred_interrupt() as inner:
@@ -77,7 +77,7 @@ print(interrupt.requested)
 
 
 @pytest.mark.parametrize("context", [deferred_interrupt, held_interrupt])
-def test_threads_go_without(context):
+def test_threads_keep_the_signal_handler(context):
     entered = []
 
     def enter():

@@ -70,7 +70,7 @@ def test_flags_reach_the_config():
         ({"precision": "fp8"}, ["precision", "fp8", "bf16"]),
     ],
 )
-def test_what_is_wrong_is_named(values, words):
+def test_invalid_values_are_named(values, words):
     with pytest.raises(ConfigError) as caught:
         from_mapping(config.PredictorConfig, values)
     assert all(word in str(caught.value) for word in words)

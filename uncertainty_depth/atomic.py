@@ -46,13 +46,13 @@ def replacing(path: Path | str) -> Iterator[Path]:
 
 
 def write_bytes(path: Path | str, content: bytes) -> None:
-    """Replace the file by one with this content; missing folders are created."""
+    """Write bytes to a file atomically; missing parent folders are created."""
     with replacing(path) as temporary:
         temporary.write_bytes(content)
 
 
 def write_text(path: Path | str, text: str) -> None:
-    """Replace the file by one with this text, UTF-8; missing folders are created."""
+    """Write UTF-8 text to a file atomically; missing parent folders are created."""
     write_bytes(path, text.encode())
 
 
@@ -87,7 +87,7 @@ def replacing_folder(folder: Path | str, owned: Sequence[str] = ()) -> Iterator[
 
 
 def check_folder(folder: Path | str) -> None:
-    """Raise `OSError` unless `replacing_folder` can take its place; nothing is left behind."""
+    """Raise `OSError` unless `replacing_folder` can replace this folder; changes nothing."""
     folder = Path(folder).absolute()
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))

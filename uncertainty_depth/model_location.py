@@ -13,4 +13,4 @@ def check_location(folder: Path) -> None:
     if not folder.is_dir():
         raise ModelError(f"model folder {folder} does not exist")
     if not (folder / "model.json").is_file():
-        raise ModelError(f"{folder} is no model folder: it has no model.json")
+        raise ModelError(f"{folder} is not a model folder: it has no model.json")

@@ -94,7 +94,7 @@ class DepthPrediction:
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """What a prediction is made from.
+    """Input of a prediction: an image, its stamp and camera, and sparse depth if any.
 
     Attributes:
         image: (H, W, 3) uint8, RGB, any size.

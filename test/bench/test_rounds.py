@@ -28,7 +28,7 @@ def test_calls_take_turns_and_the_first_rounds_do_not_count() -> None:
     np.testing.assert_array_equal(seconds["b"], [3.0, 3.0, 3.0])
 
 
-def test_a_spread_is_printed_with_its_ends() -> None:
+def test_a_spread_is_printed_with_min_and_max() -> None:
     spread = Spread.of([3.0, 1.0, 2.0, 10.0])
     assert spread == (1.0, 2.5, 10.0)
     assert str(spread) == "2.50 (1.00 to 10.00)"

@@ -55,7 +55,7 @@ def test_without_taking_the_correction_back_the_loop_goes_wrong(
     assert abs(run_of["coverage"][320:].mean() - 0.95) > 0.04
 
 
-def test_off_publishes_the_model_s_own() -> None:
+def test_without_online_calibration_sigma_is_unchanged() -> None:
     run_of = run(3, replace(ON, use_online_calibration=False))
     assert (run_of["factor"] == 1).all()
     assert np.array_equal(run_of["coverage"], run_of["own_coverage"])

@@ -44,12 +44,12 @@ def test_options_choose_the_benchmarks(ran, options, expected, capsys):
         assert f"## {bench.BENCHMARKS[name].title}\n\ntable of {name}\n" in printed
 
 
-def test_all_of_them_leave_out_what_needs_ros(ran, capsys):
+def test_bench_all_skips_ros_benchmarks_without_ros(ran, capsys):
     assert main(["bench", "--all"]) == 0
     assert ran == list(bench.BENCHMARKS)
     assert "not measured: rclpy is missing" in capsys.readouterr().out
 
 
-def test_one_that_needs_ros_is_refused_without_it(ran, capsys):
+def test_a_ros_benchmark_is_refused_without_ros(ran, capsys):
     assert main(["bench", "--services"]) != 0
     assert "rclpy is missing" in capsys.readouterr().err

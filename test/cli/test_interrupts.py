@@ -56,7 +56,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def test_a_second_one_aborts_a_process_and_leaves_the_earlier_report(tmp_path):
+def test_a_second_interrupt_aborts_and_leaves_the_earlier_report(tmp_path):
     report = tmp_path / "report"
     report.mkdir()
     (report / "summary.json").write_text("earlier")
@@ -68,7 +68,7 @@ def test_a_second_one_aborts_a_process_and_leaves_the_earlier_report(tmp_path):
     assert (report / "summary.json").read_text() == "earlier"
 
 
-def test_one_while_the_report_is_written_does_not_cost_the_report(strike, tmp_path):
+def test_an_interrupt_while_writing_does_not_lose_the_report(strike, tmp_path):
     done = strike(evaluate(tmp_path / "report"), RENDER, call=1)
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "report" / "summary.json").read_text())["notes"] == []

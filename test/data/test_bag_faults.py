@@ -50,7 +50,7 @@ def test_a_missing_bag_is_one_sentence(tmp_path):
         (
             "notes.txt",
             b"hello",
-            "is no bag: expected a rosbag2 folder, or a file that ends in .mcap, .db3, .bag",
+            "is not a bag: expected a rosbag2 folder, or a file that ends in .mcap, .db3, .bag",
         ),
         (
             "other.mcap",
@@ -70,7 +70,7 @@ def test_files_that_are_no_bag_are_one_sentence(tmp_path, name, content, sentenc
 
 
 def test_folders_that_are_no_bag_are_one_sentence(tmp_path, write_bag):
-    with pytest.raises(SourceError, match=r"is no bag: it has no metadata.yaml and no file"):
+    with pytest.raises(SourceError, match=r"is not a bag: it has no metadata.yaml and no file"):
         BagSource(tmp_path, CONFIG)
     bag = write_bag()
     (bag / "metadata.yaml").write_text("rosbag2_bagfile_information: {version: 99}")

@@ -129,7 +129,7 @@ def test_an_image_that_cannot_be_read_or_sees_no_point_is_counted(drive):
     ("path", "content", "sentence"),
     [
         (".", None, "no such KITTI drive"),
-        ("image_02/data", None, r"is no KITTI drive: it has no image_02/data/\*.png"),
+        ("image_02/data", None, r"is not a KITTI drive: it has no image_02/data/\*.png"),
         ("image_02/timestamps.txt", None, "no such KITTI timestamps"),
         (
             "image_02/timestamps.txt",

@@ -89,7 +89,7 @@ def test_files_that_are_missing_or_damaged_are_counted(folder):
 @pytest.mark.parametrize(
     ("missing", "sentence"),
     [
-        ("rgb", "is no NYU folder: it has no rgb/"),
+        ("rgb", "is not an NYU folder: it has no rgb/"),
         ("depth", "has no depth/"),
         ("train.txt", "has no train.txt that lists the train images"),
     ],

@@ -33,7 +33,7 @@ def test_a_bag_whose_name_has_a_colon_is_a_bag(write_bag):
         "",
     ],
 )
-def test_what_does_not_exist_is_one_sentence(notation):
+def test_a_missing_source_raises_source_error(notation):
     with pytest.raises(SourceError):
         open_source(notation, CONFIG)
 

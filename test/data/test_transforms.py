@@ -100,7 +100,7 @@ def test_messages_are_poses_of_the_child_in_the_parent_and_later_ones_replace_ea
     ],
     ids=["zero", "overflow", "nan", "tiny"],
 )
-def test_a_transform_that_is_none_is_left_out_and_said_and_the_others_count(parameters):
+def test_an_invalid_transform_is_reported_and_the_others_are_used(parameters):
     tree = TransformTree()
     sound = stamped("base", "lidar", (1, 0, 0, 0, 0, 0, 1))
     (sentence,) = tree.add_message(

@@ -22,5 +22,5 @@ def test_the_bars_have_the_colors_of_the_images():
     np.testing.assert_array_equal(image[-1, 0], MISSING_RGB)
 
 
-def test_other_ranges_have_other_numbers():
+def test_different_ranges_have_different_tick_labels():
     assert (color_scales(8.0, 2.0) != color_scales(9.0, 2.0)).any()

@@ -82,7 +82,7 @@ def test_the_three_parts_run_at_the_same_time():
 
 
 @pytest.mark.parametrize("part", ["reading", "predicting", "scoring"])
-def test_what_a_part_raises_is_raised(part):
+def test_an_exception_in_any_stage_propagates(part):
     class Reading(Source):
         def __iter__(self):
             for record in super().__iter__():

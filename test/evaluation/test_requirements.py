@@ -125,7 +125,7 @@ def test_a_file_comes_before_what_is_given_one_by_one(tmp_path):
     [
         ("auce: 0.1", "expected a list of requirements"),
         ("- [auce]", "expected a list of requirements"),
-        ("- 'auce", "is no YAML"),
+        ("- 'auce", "is not valid YAML"),
         ("", "expected a list of requirements"),
         (None, "cannot be read: No such file"),
     ],

@@ -178,7 +178,7 @@ def test_the_first_frames_are_those_of_the_source(nyu_like):
     assert first.notes == []
 
 
-def test_where_the_data_lie(monkeypatch, tmp_path):
+def test_a_missing_data_folder_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("UNCERTAINTY_DEPTH_DATA", str(tmp_path))
     with pytest.raises(SourceError, match=r"no such folder of NYU Depth v2: .*nyuv2; expected"):
         NYU.find(None)

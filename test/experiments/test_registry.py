@@ -9,7 +9,7 @@ from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.experiments.registry import EXPERIMENTS, Experiment
 
 
-def test_every_name_leads_to_a_run(tmp_path, monkeypatch):
+def test_every_registered_experiment_can_be_run(tmp_path, monkeypatch):
     for name, experiment in EXPERIMENTS.items():
         module = __import__(f"uncertainty_depth.experiments.{experiment.module}", fromlist=["run"])
         called = []

@@ -220,7 +220,7 @@ def test_missing_data_are_named(
             "has the label 12; expected a class from 0 to 10, or 11",
         ),
         (np.zeros((24, 32), np.uint8), r"is uint8 \(24, 32\); expected uint8 \(48, 64\)"),
-        (None, "is missing or no image"),
+        (None, "is missing or not an image"),
     ],
 )
 def test_damaged_labels_are_named(tmp_path: Path, label: np.ndarray | None, sentence: str) -> None:

@@ -174,7 +174,7 @@ def test_a_model_without_it_says_nothing(folder: Path, tmp_path: Path) -> None:
     assert Predictor(copy, PredictorConfig(device="cpu")).predict(noisy()).unfamiliarity is None
 
 
-def test_that_of_another_network_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_the_familiarity_of_another_network_is_refused(folder: Path, tmp_path: Path) -> None:
     copy = export_half(folder, tmp_path / "half")
     file.write(copy, Familiarity(np.zeros(3, np.float32), np.eye(3, dtype=np.float32), 1.0))
     with pytest.raises(ModelError, match="the model's familiarity 3"):

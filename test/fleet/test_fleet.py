@@ -108,12 +108,12 @@ def test_other_options_are_refused_in_one_sentence(scored, sources, capsys):
     _, output = scored
     assert evaluate(sources, output, "--max-depth", "5") == 1
     sentence = capsys.readouterr().err
-    assert "was begun with max_depth None, now it is 5.0" in sentence
+    assert "was started with max_depth None, now it is 5.0" in sentence
     assert sentence.count("\n") == 1
 
 
-def test_what_cannot_be_begun_is_told(sources, tmp_path):
-    with pytest.raises(ConfigError, match="is given twice"):
+def test_duplicate_sources_and_existing_reports_are_refused(sources, tmp_path):
+    with pytest.raises(ConfigError, match="is listed twice"):
         open_fleet(tmp_path, [sources[0], sources[0]], {}, False)
     (tmp_path / "summary.json").write_text("{}")
     with pytest.raises(SourceError, match="holds a report already"):

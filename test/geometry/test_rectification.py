@@ -153,7 +153,7 @@ def test_a_polynomial_that_folds_back_shows_nothing_from_beyond_its_turn():
         ("equidistant", [-1 / 3, 0, 0, 0], np.tan(1.0)),
     ],
 )
-def test_how_far_aside_a_lens_sees(model, coefficients, limit):
+def test_the_max_radius_of_a_distortion(model, coefficients, limit):
     assert Distortion(model, np.array(coefficients, float)).max_radius == pytest.approx(limit)
 
 

@@ -218,7 +218,7 @@ def test_a_batch_of_training_is_waited_for_nowhere(sparse_input, fake_cuda):
     assert set(traffic.counts) == {"upload"}
 
 
-def test_what_is_forbidden_is_seen(fake_cuda):
+def test_mixing_devices_raises_an_error(fake_cuda):
     with fake_cuda() as traffic:
         values = torch.empty(3).to(CUDA)
         values.cpu()

@@ -46,7 +46,7 @@ def test_how_a_prediction_was_made_is_read_back(unfamiliarity: float | None) -> 
     ("key", "text"),
     [("unfamiliarity", "nan"), ("unfamiliarity", "-1"), ("widened_by", "0.5"), ("widened_by", "")],
 )
-def test_an_unfamiliarity_that_is_none_is_refused(key: str, text: str) -> None:
+def test_an_invalid_unfamiliarity_is_refused(key: str, text: str) -> None:
     with pytest.raises(MessageError, match="widened_by"):
         read_info(info_values(INFO) | {key: text})
 
@@ -78,7 +78,7 @@ def test_a_missing_value_is_named(key: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"factor": 1}', "[" * 5000])
-def test_a_correction_that_is_none_is_refused(text: str) -> None:
+def test_an_invalid_correction_is_refused(text: str) -> None:
     with pytest.raises(MessageError):
         read_estimate(0, {"sigma": "raw", "correction": text})
     with pytest.raises(MessageError):

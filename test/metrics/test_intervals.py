@@ -59,7 +59,7 @@ def test_the_mean_is_over_intervals_with_enough_pixels(make_pixels):
     assert result.mean_n_merci == pytest.approx(result.n_merci[counted].mean())
 
 
-def test_nothing_and_wrong_arguments():
+def test_empty_input_gives_nan_and_wrong_arguments_raise():
     empty = by_depth([], [], [])
     assert len(empty.pixels) == 0
     assert math.isnan(empty.mean_n_merci)

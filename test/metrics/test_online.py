@@ -717,7 +717,7 @@ def test_damaged_files_are_named(pixels, tmp_path):
     content = path.read_bytes()
     for damaged in (b"", content[: len(content) // 2], b"hello"):
         path.write_bytes(damaged)
-        with pytest.raises(SourceError, match="is no complete metrics state"):
+        with pytest.raises(SourceError, match="is not a complete metrics state"):
             OnlineMetrics.load(path)
     np.savez(path, header=np.array('{"format": 5, "config": {}}'))
     with pytest.raises(
@@ -728,10 +728,10 @@ def test_damaged_files_are_named(pixels, tmp_path):
     with pytest.raises(SourceError, match="has format 1; expected 4: an older version wrote it"):
         OnlineMetrics.load(path)
     np.savez(path, header=np.array([{"an": "object"}], dtype=object))
-    with pytest.raises(SourceError, match="is no complete metrics state"):
+    with pytest.raises(SourceError, match="is not a complete metrics state"):
         OnlineMetrics.load(path)
     np.savez(path, header=np.array('{"format": 4, "config": {}}'), counts=np.zeros(2))
-    with pytest.raises(SourceError, match="is no complete metrics state"):
+    with pytest.raises(SourceError, match="is not a complete metrics state"):
         OnlineMetrics.load(path)
 
 
@@ -770,7 +770,7 @@ def test_an_option_of_another_version_is_a_source_error(tmp_path):
         members = dict(file)
     for config in ('{"colour": 1}', '{"min_depth": 9.0, "max_depth": 1.0}', '{"alpha": 2.0}', "3"):
         np.savez(path, **{**members, "header": np.array(f'{{"format": 4, "config": {config}}}')})
-        with pytest.raises(SourceError, match="is no complete metrics state"):
+        with pytest.raises(SourceError, match="is not a complete metrics state"):
             OnlineMetrics.load(path)
 
 

@@ -63,7 +63,7 @@ def test_a_certain_claim_scores_its_error(law):
     assert math.isnan(mpiw(nothing, 0.9, law))
 
 
-def test_a_level_that_is_none_is_refused():
+def test_a_level_outside_0_to_1_is_refused():
     with pytest.raises(ValueError, match="level is 95; expected a number strictly between 0 and"):
         interval_score([1.0], [1.0], 95)
 

@@ -188,7 +188,7 @@ def test_a_folder_that_is_missing(tmp_path):
 
 
 def test_a_folder_without_model_json(tmp_path):
-    assert refused(tmp_path) == f"{tmp_path} is no model folder: it has no model.json"
+    assert refused(tmp_path) == f"{tmp_path} is not a model folder: it has no model.json"
 
 
 @pytest.mark.parametrize("text", ["", "{", "\x00\xff", '{"format": 1'])
@@ -243,7 +243,7 @@ def test_json_that_does_not_fit(model, changes, sentence):
 @pytest.mark.parametrize(
     "values", [{}, {"model_type": "none"}, {"model_type": "resnet", "hidden_sizes": "many"}]
 )
-def test_a_backbone_of_no_use(model, values):
+def test_an_invalid_backbone_config_is_refused(model, values):
     edit(model, backbone=values)
     assert "transformers cannot use the backbone config" in refused(model, "a")
 

@@ -122,7 +122,7 @@ def test_the_scale_gives_no_gradient_to_the_depth_channel():
     assert raw.grad[:, 1].abs().min() > 0
 
 
-def test_a_few_steps_fit_a_target():
+def test_the_network_fits_a_target_in_a_few_steps():
     network = make(decoder_width=32).train()
     optimizer = torch.optim.AdamW(network.parameters(), lr=3e-3)
     image = torch.rand(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))

@@ -60,7 +60,7 @@ def test_a_pretrained_first_convolution_keeps_its_weights():
     assert torch.equal(encoder.backbone.embedder.embedder.image.convolution.weight, first)
 
 
-def test_it_is_built_again_from_its_config_alone(image):
+def test_the_network_is_rebuilt_from_its_config_alone(image):
     network = make()
     again = make_network(network.config, backbone_from_mapping(network.backbone_config)).eval()
     again.load_state_dict(network.state_dict())

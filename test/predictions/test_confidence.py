@@ -41,7 +41,7 @@ def test_the_uncertainty_rises_as_documented(name):
     assert (np.diff(uncertainty) > 0).all()
 
 
-def test_a_value_that_is_not_finite_is_none():
+def test_a_value_that_is_not_finite_becomes_nan():
     uncertainty = read("confidence_0_1", [0.5, np.nan, np.inf])
     np.testing.assert_array_equal(uncertainty, [[0.5, np.nan, np.nan]])
 

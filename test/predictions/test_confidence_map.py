@@ -113,19 +113,21 @@ def test_a_damaged_file_is_one_sentence(key, value, tmp_path):
     path = tmp_path / "map.json"
     saved().write(path)
     path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
-    with pytest.raises(ConfigError, match=r"is no such map.*expected the file that `calibrate"):
+    with pytest.raises(
+        ConfigError, match=r"is not a valid map.*expected the file that `calibrate"
+    ):
         read_map(path)
 
 
 def test_json_of_something_else_is_told_what_it_lacks(tmp_path):
     path = tmp_path / "summary.json"
     path.write_text("{}")
-    with pytest.raises(ConfigError, match=r"is no such map \(it has no 'format'\)"):
+    with pytest.raises(ConfigError, match=r"is not a valid map \(it has no 'format'\)"):
         read_map(path)
 
 
 @pytest.mark.parametrize("content", ["", "[1]", None])
-def test_a_file_that_is_none_is_one_sentence(content, tmp_path):
+def test_an_invalid_map_file_is_refused_in_one_sentence(content, tmp_path):
     path = tmp_path / "map.json"
     if content is not None:
         path.write_text(content)

@@ -321,7 +321,7 @@ def test_the_command_needs_no_model_and_says_what_has_no_unit(bag, tmp_path, cap
         ),
     ],
 )
-def test_what_cannot_be_is_one_sentence(options, words, bag, tmp_path, capsys):
+def test_contradictory_options_are_refused_in_one_sentence(options, words, bag, tmp_path, capsys):
     code, _ = command(bag, tmp_path, *options)
     assert code == 1
     (line,) = [
@@ -338,7 +338,7 @@ def test_what_cannot_be_is_one_sentence(options, words, bag, tmp_path, capsys):
         ("predictions:{folder},per_metre=0", "expected a positive number"),
     ],
 )
-def test_a_folder_that_is_none_says_what_is_expected(notation, words, tmp_path, capsys):
+def test_a_missing_folder_is_refused_with_the_expected_layout(notation, words, tmp_path, capsys):
     code, _ = command(notation.format(folder=tmp_path), tmp_path)
     assert code == 1
     assert words in capsys.readouterr().err

@@ -112,7 +112,7 @@ def test_an_encoder_has_to_be_trained(tmp_path):
 
 
 @pytest.mark.parametrize("options", [{"head": "laplace"}, {"dropout_type": "concrete"}])
-def test_what_only_training_can_fill_is_refused(options, saved, tmp_path):
+def test_options_that_need_training_are_refused(options, saved, tmp_path):
     with pytest.raises(ConfigError, match="which need training; expected 'none' and 'bernoulli'"):
         wrap(tmp_path / "model", replace(PLAIN, backbone=str(saved("glpn")), **options))
 
@@ -125,7 +125,7 @@ def test_a_folder_with_a_model_is_left_alone(saved, tmp_path):
     assert (tmp_path / "model" / "model.json").read_bytes() == before
 
 
-def test_the_commands(saved, tmp_path, capsys):
+def test_a_wrapped_model_is_described_by_info(saved, tmp_path, capsys):
     folder = saved("depth_anything_metric")
     assert (
         main(

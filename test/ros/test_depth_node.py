@@ -576,7 +576,7 @@ def test_samples_that_the_component_cannot_do_with_are_refused(graph, tiny_model
     assert "component is 'epistemic', which mc_dropout with samples 1" in result.reason
 
 
-def test_more_than_any_machine_has_is_refused(graph, start):
+def test_an_excessive_queue_size_is_refused(graph, start):
     node = start()
     assert not graph.set_parameters(NODE, queue_size=2**31).successful
     assert node.config.queue_size == 1

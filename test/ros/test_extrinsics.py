@@ -178,7 +178,7 @@ def test_a_missing_transform_skips_the_frame(tf2, make):
     assert caught.value.reason == "no_extrinsics"
 
 
-def test_a_listener_that_is_closed_leaves_nothing_with_the_node(tf2):
+def test_closing_a_tf_listener_destroys_its_subscriptions(tf2):
     node = []
     for _ in range(3):
         create_extrinsics(node, options(), False).close()

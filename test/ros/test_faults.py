@@ -131,7 +131,9 @@ def test_a_clock_that_jumps_back_stands_still_or_runs_fast(graph, start, make):
     graph.until(lambda: health(node).dropped() == {"stale": 1}, "the stale image counted")
 
 
-def test_a_fast_camera_fills_neither_memory_nor_the_executor(graph, start, make, monkeypatch):
+def test_a_200_hz_camera_neither_grows_memory_nor_blocks_the_executor(
+    graph, start, make, monkeypatch
+):
     """As at 200 Hz: images come far faster than the network works."""
     node = start(max_frame_age=0.0)
     images = graph.publisher(Image, "image", 10)

@@ -464,7 +464,7 @@ def test_unfamiliarity_is_scored_live_as_it_is_offline(order, make, tmp_path):
     assert again.unfamiliarity == offline.unfamiliarity
 
 
-def test_a_word_that_does_not_come_holds_back_few_frames(make):
+def test_a_missing_prediction_info_delays_few_frames(make):
     evaluation = LiveEvaluation(
         EvaluatorNodeConfig(), FixedExtrinsics(IDENTITY), is_described=lambda: True
     )

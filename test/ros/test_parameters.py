@@ -150,7 +150,7 @@ def test_changes_of_one_request_arrive_together(graph):
     assert [(config.samples, config.chunk, config.seed) for config in node.applied] == [(4, 2, 9)]
 
 
-def test_the_node_may_refuse(graph):
+def test_the_node_can_reject_a_parameter_change(graph):
     node = graph.start(ParametersNode)
     node.refused = "seed"
     result = graph.set_parameters(NODE, seed=1, samples=2)
@@ -158,7 +158,7 @@ def test_the_node_may_refuse(graph):
     assert (node.parameters.config.samples, node.get_parameter("samples").value) == (8, 8)
 
 
-def test_any_exception_is_a_refusal(graph):
+def test_any_exception_rejects_the_parameter_change(graph):
     node = graph.start(ParametersNode)
     result = graph.set_parameters(NODE, seed=13, samples=2)
     assert (result.successful, result.reason) == (False, "MemoryError: no room")
@@ -187,7 +187,7 @@ def failing(error):
     return apply
 
 
-def test_other_parameters_are_none_of_its_business(graph):
+def test_use_sim_time_does_not_affect_the_config(graph):
     node = graph.start(ParametersNode)
     assert not graph.set_parameters(
         NODE, use_sim_time="yes", seed=3

@@ -165,7 +165,7 @@ def test_images_wait_for_their_results(graph, bag, listeners, monkeypatch):
     assert (result.unanswered, result.sent["/camera/image"]) == (0, FRAMES)
 
 
-def test_an_image_nobody_answers_is_counted_and_the_bag_goes_on(bag, listeners):
+def test_an_image_without_a_result_is_counted_and_playback_continues(bag, listeners):
     result = played(bag, wait_for_result="/depth/image_rect", result_timeout=0.1)
     assert (result.unanswered, result.sent["/camera/image"]) == (FRAMES, FRAMES)
 
@@ -325,7 +325,7 @@ def image_bytes():
         ("", "sensor_msgs/msg/Image", "no topic of such a name"),
         ("/t\u00fcr", "sensor_msgs/msg/Image", "no topic of such a name"),
         ("/antigravity", "antigravity/msg/Image", "not installed"),
-        ("/service", "std_srvs/srv/Trigger", "no message type"),
+        ("/service", "std_srvs/srv/Trigger", "not a message type"),
     ],
 )
 def test_a_topic_that_ros_2_cannot_have_is_left_out_with_its_reason(

@@ -31,13 +31,13 @@ def test_sentence_names_what_to_do(without_rclpy):
 
 
 @pytest.mark.parametrize("node", [node_main.depth_node, node_main.evaluator_node])
-def test_nodes_say_so_and_exit_1(node, without_rclpy, capsys):
+def test_nodes_without_rclpy_exit_1_with_one_sentence(node, without_rclpy, capsys):
     assert node([]) == 1
     lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1
     assert "uncertainty_depth[ros]" in lines[0]
 
 
-def test_play_says_so_and_exits_1(without_rclpy, capsys, tmp_path):
+def test_play_without_rclpy_exits_1_with_one_sentence(without_rclpy, capsys, tmp_path):
     assert main(["play", str(tmp_path)]) == 1
     assert "uncertainty_depth[ros]" in capsys.readouterr().err

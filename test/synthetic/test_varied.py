@@ -41,7 +41,7 @@ def test_cameras_and_depths_vary(frames: list[Frame]) -> None:
         assert (frame.camera.height, frame.camera.width) == frame.ground_truth_m.shape
 
 
-def test_they_are_the_same_each_time_whatever_is_read_before(frames: list[Frame]) -> None:
+def test_varied_worlds_do_not_depend_on_the_frames_read_before(frames: list[Frame]) -> None:
     world = World(CONFIG, 9)
     view = world.view(0)
     np.testing.assert_array_equal(world.photograph(0, view), frames[9].image)
@@ -88,12 +88,12 @@ def test_the_suns_shadows_are_where_its_rays_are_stopped() -> None:
     assert (is_lit == is_reached).mean() > 0.9
 
 
-def test_a_bag_of_them_is_refused(tmp_path) -> None:
+def test_a_bag_of_varied_worlds_is_refused(tmp_path) -> None:
     with pytest.raises(ConfigError, match="scenes is 'varied'"):
         synthesize(tmp_path / "bag", CONFIG, progress=False)
 
 
-def test_a_model_trained_on_them_has_seen_rooms_of_the_same_seed() -> None:
+def test_a_model_trained_on_varied_worlds_has_seen_rooms_of_the_same_seed() -> None:
     training = {"source": "synthetic:worlds=4,frames=1,seed=5,scenes=varied"}
     assert trained_on("model", training, ["synthetic:worlds=4,frames=1,seed=5"])
     assert not trained_on("model", training, ["synthetic:worlds=4,frames=1,seed=6"])

@@ -19,7 +19,7 @@ def squared_error(network, inputs, targets):
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10_000))
-def test_they_raise_the_loss_of_every_member(seed):
+def test_adversarial_examples_raise_the_loss_of_every_member(seed):
     torch.manual_seed(seed)
     network = StackedMLP(3, (2, 16, 1))
     x = torch.randn(3, 32, 2)

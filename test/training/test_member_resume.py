@@ -125,7 +125,7 @@ def test_killed_in_the_second_network_it_goes_on_there(
     assert content(train(source, tmp_path / "killed", network, training, resume=True)) == whole
 
 
-def test_each_goes_on_from_its_own_checkpoint(
+def test_each_member_resumes_from_its_own_checkpoint(
     small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, network, training = small

@@ -115,7 +115,7 @@ def test_snapshots_differ(
 
 
 @pytest.mark.parametrize("head", ["none", "laplace", "gaussian"])
-def test_it_learns(
+def test_training_beats_the_best_constant(
     head: str, more_frames, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
 ) -> None:
     """Depth is a function of brightness: the error must fall well below the best constant's."""
@@ -382,8 +382,8 @@ def test_a_training_that_ended_too_early_is_reported(
     with caplog.at_level(logging.WARNING):
         train(source, tmp_path / "model", network, dataclasses.replace(training, epochs=1))
     assert (
-        "the validation error had not stopped improving by epoch 1, the last; a new training with "
-        "more --epochs would help" in caplog.messages
+        "the validation error was still improving at epoch 1, the last; train again with more "
+        "--epochs" in caplog.messages
     )
 
 

@@ -137,6 +137,6 @@ def test_a_report_that_cannot_be_read_is_one_sentence(report):
         (["synthetic:worlds=1,frames=1"], "there is no --model to show"),
     ],
 )
-def test_what_is_missing_is_named(arguments, sentence, tmp_path, capsys):
+def test_missing_arguments_are_named(arguments, sentence, tmp_path, capsys):
     assert main(["view", *arguments, "--save", str(tmp_path / "x.rrd")]) == 1
     assert sentence in capsys.readouterr().err

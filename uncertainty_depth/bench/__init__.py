@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What is measured.
+    """One benchmark.
 
     Attributes:
         title: heading of its tables.

@@ -41,7 +41,7 @@ METRICS = {
 
 
 class Outcome(NamedTuple):
-    """What became of the frames of one way.
+    """Results of the frames predicted in one way.
 
     Attributes:
         over: fraction of the frames that took longer than the budget.
@@ -81,7 +81,7 @@ def run(source: str = SOURCE, rounds: int = ROUNDS) -> Comparison:
 
 @contextmanager
 def busy_process() -> Iterator[None]:
-    """Run a process that never rests."""
+    """Run a process that keeps one core busy."""
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         yield

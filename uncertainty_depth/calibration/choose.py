@@ -14,7 +14,7 @@ from uncertainty_depth.calibration.sigma_map import SigmaMap
 
 @dataclass(frozen=True)
 class Choice:
-    """The map that was chosen, and what it was chosen by.
+    """The selected map, and the scores that it was selected by.
 
     Attributes:
         sigma_map: the chosen map, fitted to all parts.

@@ -15,7 +15,7 @@ QUANTILE_LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 @dataclass(frozen=True)
 class FittedData:
-    """What a map was fitted to.
+    """Description of the data that a map was fitted to.
 
     Attributes:
         sources: their names.

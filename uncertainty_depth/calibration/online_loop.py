@@ -48,7 +48,7 @@ class LoopRow(NamedTuple):
 
 
 class OnlineLoop:
-    """Both ends of the online calibration: the evaluator's estimate and what the depth node does.
+    """Both ends of the online calibration: the evaluator's estimate, the node's correction.
 
     The estimator gets the sigma as published and the correction that was in force, as the
     evaluator node does, and takes the correction back.

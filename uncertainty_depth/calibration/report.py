@@ -38,7 +38,7 @@ class Provenance:
 
 
 def record(calibration: Calibration, provenance: Provenance) -> dict[str, Any]:
-    """Return what `model.json` keeps beside the map: what it was fitted to, and what it does."""
+    """Return the record for `model.json` beside the map: the fitted data, and the scores."""
     before, after = calibration.scores()
     half_widths = calibration.half_widths()
     content = {

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Frames with a map that was neither fitted nor chosen on them.
+    """Held-out frames, and a map that was neither fitted nor selected on them.
 
     Attributes:
         name: of the frames.
@@ -61,7 +61,7 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """A fitted map, what it was chosen by, and what it does to frames not used.
+    """A fitted map, the scores it was selected by, and its scores on held-out frames.
 
     Trials are never pooled: each has its own map, and sequences covered too much and too little
     would cancel.
@@ -176,7 +176,9 @@ def _collect_all(
                 if not (interrupt.requested and samples):
                     raise
             if interrupt.requested:
-                logger.warning("interrupted: fitting to what has been read; Ctrl-C again aborts")
+                logger.warning(
+                    "interrupted: fitting to the frames read so far; Ctrl-C again aborts"
+                )
                 break
     return samples
 

@@ -124,10 +124,10 @@ class Records(Protocol[RecordT_co]):
     name: str
 
     def __len__(self) -> int:
-        """Return how many are expected."""
+        """Return the expected number of records."""
 
     def __iter__(self) -> Iterator[RecordT_co | Skipped]:
-        """Yield each once."""
+        """Yield each record once."""
 
 
 def evenly_spread(

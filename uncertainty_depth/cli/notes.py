@@ -23,6 +23,6 @@ def end_notes(evaluation: Evaluation, frames: int) -> list[str]:
     """Return a note on each reason that frames were skipped for, and on a run Ctrl-C ended."""
     notes = [f"first {reason}: {text}" for reason, text in evaluation.first_skips.items()]
     if evaluation.interrupted:
-        logger.warning("interrupted: writing what has been scored; Ctrl-C again aborts")
+        logger.warning("interrupted: reporting on the frames scored so far; Ctrl-C again aborts")
         notes.append(f"interrupted: only the first frames of about {frames} were read")
     return notes

@@ -110,7 +110,7 @@ class CompletionSource:
 
 
 def _why(frame: Frame, input_pixels: int) -> str:
-    """Return why a frame has nothing to score."""
+    """Return the reason why a frame has no pixel to score."""
     if not input_pixels:
         return (
             f"frame {frame.name} has no known depth, to give to the model or to score; expected "

@@ -52,7 +52,7 @@ class KittiDrive:
             raise SourceError(f"no such KITTI drive: {folder}")
         self.names = [file.stem for file in sorted((folder / "image_02" / "data").glob("*.png"))]
         if not self.names:
-            raise SourceError(f"{folder} is no KITTI drive: it has no image_02/data/*.png")
+            raise SourceError(f"{folder} is not a KITTI drive: it has no image_02/data/*.png")
         self.stamps_ns = _stamps(folder / "image_02" / "timestamps.txt", self.names)
         projection = _calibration(folder.parent / "calib_cam_to_cam.txt", "P_rect_02", (3, 4))
         self.lidar_to_camera = lidar_to_camera(folder.parent, projection)
@@ -159,7 +159,7 @@ class KittiSource:
             name,
             Scan(points, drive.lidar_to_camera),
         )
-        return in_view(frame, f"no LiDAR point falls into frame {name} of {drive.folder}")
+        return in_view(frame, f"no LiDAR point projects into frame {name} of {drive.folder}")
 
 
 def lidar_to_camera(calibration: Path, projection: NDArray[np.float64]) -> NDArray[np.float64]:

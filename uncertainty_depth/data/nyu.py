@@ -55,7 +55,7 @@ class NyuSource:
             raise SourceError(f"no such NYU folder: {folder}")
         for part in ("rgb", "depth"):
             if not (folder / part).is_dir():
-                raise SourceError(f"{folder} is no NYU folder: it has no {part}/")
+                raise SourceError(f"{folder} is not an NYU folder: it has no {part}/")
         splits = [split] if split else SPLITS
         self._names = sorted(chain.from_iterable(_read_split(folder, name) for name in splits))
 

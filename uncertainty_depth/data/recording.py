@@ -80,7 +80,7 @@ class Recording:
             yield OpenRecording(readers, self)
 
     def note(self, sentence: str) -> None:
-        """Keep a sentence about a loss, once."""
+        """Add a note on lost data, unless it was added before."""
         if sentence not in self.notes:
             self.notes.append(sentence)
 

@@ -38,7 +38,7 @@ class StorageFiles:
         if not (path / METADATA).exists():
             if not files:
                 raise SourceError(
-                    f"{path} is no bag: it has no {METADATA} and no file that ends in "
+                    f"{path} is not a bag: it has no {METADATA} and no file that ends in "
                     f"{', '.join(SUFFIXES)}"
                 )
             self.makers = [_maker(file) for file in files]
@@ -83,7 +83,7 @@ def _is_storage(path: Path) -> bool:
 def _maker(path: Path) -> Callable[[], Any]:
     if path.suffix not in SUFFIXES:
         raise SourceError(
-            f"{path} is no bag: expected a rosbag2 folder, or a file that ends in "
+            f"{path} is not a bag: expected a rosbag2 folder, or a file that ends in "
             f"{', '.join(SUFFIXES)}"
         )
     if path.suffix == ".mcap":

@@ -31,7 +31,7 @@ REPETITIONS = 3
 
 
 class Choice(NamedTuple):
-    """What runs a model: a name of `ENGINES`, and the precision."""
+    """An engine, a name of `ENGINES`, and its precision."""
 
     engine: str
     precision: str

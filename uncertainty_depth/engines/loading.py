@@ -38,7 +38,7 @@ class Loaded(NamedTuple):
 
     @property
     def description(self) -> str:
-        """What runs the network, for a person; complete once it has run."""
+        """Readable name of engine, device and precision; complete after the first run."""
         if self.compiler is not None:
             return self.compiler.description
         return f"torch {torch.__version__} on {self.device} in {self.precision}"

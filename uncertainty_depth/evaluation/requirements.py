@@ -193,7 +193,7 @@ def _texts_of(path: Path) -> list[str]:
         raise ConfigError(f"require_file {path} cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(
-            f"require_file {path} is no YAML: {str(error).splitlines()[0]}"
+            f"require_file {path} is not valid YAML: {str(error).splitlines()[0]}"
         ) from error
     if not isinstance(content, list) or not all(isinstance(text, str) for text in content):
         raise ConfigError(

@@ -149,8 +149,8 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray], OnlineMetrics
 
 def _damaged(path: Path, error: Exception) -> SourceError:
     return SourceError(
-        f"{path} is no complete state of an evaluation ({error}); expected another folder, or a "
-        "new run with overwrite"
+        f"{path} is not a complete state of an evaluation ({error}); expected another folder, or "
+        "a new run with overwrite"
     )
 
 

@@ -92,7 +92,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
 def examples(
     model: Path, sources: Mapping[str, Source]
 ) -> dict[str, tuple[Frame, DepthPrediction]]:
-    """Return the first frame of each test set, and what all members together predict of it."""
+    """Return the first frame of each test set, and the prediction of the ensemble."""
     predictor = load(model, 1)
     predicted = {}
     for name, source in sources.items():

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""How much free space must a robot give away to drive safely by a predicted depth?
+"""Free distance that a robot must give away to drive safely by a predicted depth.
 
 For each frame the distance to the nearest obstacle in the robot's corridor is estimated from the
 lower bound of the predicted depth: depth - m (constant), depth (1 - m) (relative), depth - m

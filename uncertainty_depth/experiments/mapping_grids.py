@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """The depth of one frame as one way to fuse it sees it.
+    """Depth of one frame, and the weight of each pixel in one way to fuse.
 
     Attributes:
         view: the frame, for its rays and pose.

@@ -79,7 +79,7 @@ def compute(
 
 
 class Comparison(NamedTuple):
-    """What all pieces gave.
+    """Results of all pieces.
 
     Attributes:
         distances: from the reference.

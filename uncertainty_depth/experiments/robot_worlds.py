@@ -29,7 +29,7 @@ FIRST_SEED = 40_000
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What the robot saw in one frame, and what the model made of it; P pixels, row by row.
+    """One frame: its true depth and pose, and the model's prediction; P pixels, row by row.
 
     Attributes:
         camera: of the image, pinhole.

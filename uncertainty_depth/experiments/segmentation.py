@@ -114,7 +114,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
 
 
 def compare(output: Path, members: int, settings: Settings, data: Path | None = None) -> None:
-    """Do `run` with settings of one's own."""
+    """Run the experiment with these settings."""
     folder = CAMVID.find(data)
     names = _train_all(output, members, settings.training, folder)
     scores = {domain: _score_all(output, domain, names, settings, folder) for domain in DOMAINS}
@@ -128,7 +128,7 @@ def compare(output: Path, members: int, settings: Settings, data: Path | None = 
 def _example(
     domain: str, networks: Sequence[DeepLab], settings: Settings, folder: Path
 ) -> segmentation_report.Example:
-    """Return an image of a domain, and what all members together say of it."""
+    """Return an image of a domain, and the prediction of the ensemble."""
     frames = read(folder, "test", DOMAINS[domain], settings.training.size, 1)
     pixels = image_tensor(frames.images)
     probabilities = np.mean([_probabilities(network, pixels) for network in networks], axis=0)

@@ -109,7 +109,7 @@ def _read_pair(path: Path, label_path: Path) -> tuple[NDArray[np.uint8], NDArray
 def _decode(path: Path, flags: int) -> NDArray[np.uint8]:
     pixels: Any = cv2.imread(str(path), flags)
     if pixels is None:
-        raise SourceError(f"{path} is missing or no image")
+        raise SourceError(f"{path} is missing or not an image")
     return pixels
 
 

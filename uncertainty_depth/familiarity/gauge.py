@@ -33,7 +33,7 @@ MEANING = (
 
 @dataclass(frozen=True, eq=False)
 class Familiarity:
-    """A Gaussian of the training's features, and what distance is usual.
+    """A Gaussian of the training features, and the threshold of familiar distances.
 
     Attributes:
         mean: (D,) of the training's features.

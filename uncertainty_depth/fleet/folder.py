@@ -95,7 +95,7 @@ def open_fleet(
     """
     for source in sources:
         if sources.count(source) > 1:
-            raise ConfigError(f"the source {source} is given twice; expected each once")
+            raise ConfigError(f"the source {source} is listed twice; expected each source once")
     path = folder / FLEET_FILE
     if overwrite:
         path.unlink(missing_ok=True)
@@ -116,8 +116,8 @@ def _check_options(path: Path, options: Mapping[str, Any]) -> None:
     for name in sorted(saved.keys() | options.keys()):
         if saved.get(name) != options.get(name):
             raise ConfigError(
-                f"{path.parent} was begun with {name} {saved.get(name)!r}, now it is "
-                f"{options.get(name)!r}; expected the same to go on, another folder, or overwrite"
+                f"{path.parent} was started with {name} {saved.get(name)!r}, now it is "
+                f"{options.get(name)!r}; expected the same value, another folder, or overwrite"
             )
 
 

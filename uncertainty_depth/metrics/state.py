@@ -265,7 +265,7 @@ def load_state(path: str | os.PathLike) -> tuple[State, EvaluationConfig]:
     # Whatever the parsers of zip, deflate, npy and JSON raise at damaged bytes.
     except Exception as error:
         raise SourceError(
-            f"{path} is no complete metrics state ({error}); expected a file written by "
+            f"{path} is not a complete metrics state ({error}); expected a file written by "
             "OnlineMetrics.save"
         ) from error
 

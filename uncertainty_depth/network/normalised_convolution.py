@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Normalised convolutions: values with a confidence, and what they say of their neighbours.
+"""Normalised convolutions: averages of values, weighted by their confidence.
 
 Knutsson and Westin 1993; as layers that pass confidence on, Eldesokey et al. 2019, "Confidence
 propagation through CNNs for guided sparse depth regression". Every output is a mean of the values
@@ -22,7 +22,7 @@ CELL = 4
 
 
 class Confident(NamedTuple):
-    """(B, C, h, w) values, and how far each is to be trusted, 0 for not at all."""
+    """(B, C, h, w) values and their confidence, 0 where unknown."""
 
     values: Tensor
     confidence: Tensor

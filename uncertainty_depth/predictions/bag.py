@@ -161,7 +161,9 @@ class PredictionFrames(BagFrames[PredictedFrame]):
         self._check.update(registered, ground_truth_m, camera, scan)
         name = frame_name(time_ns)
         if np.isnan(ground_truth_m).all():
-            raise MessageError("no_lidar_point_in_view", "no LiDAR point falls into the depth")
+            raise MessageError(
+                "no_lidar_point_in_view", "no LiDAR point projects into the depth image"
+            )
         frame = PredictedFrame(time_ns, depth, confidence, camera, ground_truth_m, name)
         return frame if report_image is None else replace(frame, **report_image._asdict())
 

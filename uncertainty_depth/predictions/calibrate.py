@@ -49,7 +49,7 @@ Maps = dict[str, ConfidenceMap]
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Frames with a map that was neither fitted nor chosen on them.
+    """Held-out frames, and a map that was neither fitted nor selected on them.
 
     Attributes:
         name: of the frames.
@@ -70,7 +70,7 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class MapCalibration:
-    """A fitted map, what it was chosen by, and what it does to frames not used.
+    """A fitted map, the scores it was selected by, and its scores on held-out frames.
 
     Attributes:
         confidence_map: fitted to all parts.

@@ -104,7 +104,7 @@ def read_map(path: str | Path) -> SavedMap:
     except (KeyError, TypeError, ValueError, AttributeError, ModelError) as error:
         fault = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         raise ConfigError(
-            f"sigma_map {str(path)!r} is no such map ({fault}); expected the file that "
+            f"sigma_map {str(path)!r} is not a valid map ({fault}); expected the file that "
             "`calibrate ... --depth-topic T --output map.json` writes"
         ) from error
     return saved

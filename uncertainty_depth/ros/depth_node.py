@@ -224,7 +224,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         """Check a new config against the model, which is reloaded only for another method."""
         current = self._predictor
         if current is None:
-            raise ConfigError("the node has no model")
+            raise ConfigError("no model is loaded; configure the node first")
         is_same_method = (new.method or current.model.method) == current.method
         predictor = current if is_same_method else load_or_free(new)
         predictor.check(new)

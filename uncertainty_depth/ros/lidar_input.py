@@ -105,7 +105,7 @@ class LidarInput:
     ) -> NDArray[np.float32]:
         cloud = self._cloud
         if cloud is None:
-            raise MessageError("no_cloud", f"no cloud has come on {self.watched.name}")
+            raise MessageError("no_cloud", f"no cloud received on {self.watched.name}")
         age_s = abs(stamp_ns(header) - stamp_ns(cloud.header)) / SECOND_NS
         if age_s > config.max_cloud_age:
             raise MessageError(

@@ -101,7 +101,9 @@ class MapGroundTruth:
         )
         self.check.update(None, ground_truth_m, camera, scan)
         if np.isnan(ground_truth_m).all():
-            raise MessageError("no_lidar_point_in_view", f"no LiDAR point falls into frame {name}")
+            raise MessageError(
+                "no_lidar_point_in_view", f"no LiDAR point projects into frame {name}"
+            )
         return self._without_input(ground_truth_m, depth, name, scan, camera)
 
     def _without_input(

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What the diagnostics say of a run of the evaluator node."""
+"""Diagnostics of a run of the evaluator node."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def is_out_of_memory(error: Exception) -> bool:
 
 
 def within_memory(predictor: Predictor, predict: Callable[[], Result]) -> Result:
-    """Return what `predict` does; where memory runs out, halve `chunk` and try again.
+    """Return the result of `predict`; where memory runs out, halve `chunk` and retry.
 
     `chunk` is the number of samples computed at a time: it does not change the result. The
     predictor keeps the lower one until its options are set anew.

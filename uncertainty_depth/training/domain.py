@@ -23,7 +23,7 @@ KEYS = ("camera", "median_depth_m")
 
 
 def domain(frames: TrainingFrames, indices: Sequence[int]) -> dict[str, Any]:
-    """Return what `model.json` keeps of the training data, as plain values.
+    """Return the description of the training data for `model.json`, as plain values.
 
     Args:
         frames: training and validation frames.

@@ -63,7 +63,7 @@ def try_to_add(
     held_out: Sequence[int],
     device: str,
 ) -> None:
-    """Add the familiarity to a trained model, or log why it cannot be had."""
+    """Add the familiarity to a trained model, or log why it cannot be computed."""
     try:
         add_familiarity(folder, frames, indices, held_out, device)
     except (SourceError, ModelError) as error:

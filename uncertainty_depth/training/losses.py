@@ -126,7 +126,7 @@ def _mean(values: Tensor, valid: Tensor) -> Tensor:
 def _required(scale_m: Tensor | None) -> Tensor:
     if scale_m is None:
         raise ConfigError(
-            "the likelihood loss got no scale from the network; expected a network with head "
+            "the network outputs no scale for the likelihood loss; expected a network with head "
             "'laplace' or 'gaussian'"
         )
     return scale_m

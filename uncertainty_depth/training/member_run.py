@@ -76,8 +76,8 @@ class MemberRun:
         checkpoint.close(self.checkpoint, self.history)
         if schedule.plateau(self.errors, self.training.patience) is None:
             logger.warning(
-                "%sthe validation error had not stopped improving by epoch %d, the last; a new "
-                "training with more --epochs would help",
+                "%sthe validation error was still improving at epoch %d, the last; train again "
+                "with more --epochs",
                 self.label,
                 len(self.errors),
             )

@@ -31,7 +31,7 @@ MAX_WARNINGS = 1000
 
 
 class Outcome(NamedTuple):
-    """What a task tells: why its network is not trained, empty if it is, and its warnings."""
+    """Result of a task: why it failed, empty if it did not, and its warnings."""
 
     failure: str
     warnings: list[str]
@@ -109,7 +109,7 @@ def train_member(
 
 
 def _threads(ray: Any, members: int) -> int:
-    """Return an equal share of the cluster's cores for each member, at most those of a node."""
+    """Return the threads per member: an equal part of all cores, at most those of a node."""
     cores = [node["Resources"].get("CPU", 0) for node in ray.nodes() if node["Alive"]]
     return int(max(min(sum(cores) // members, max(cores)), 1))
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Read what `model.json` tells of the run that --resume continues; imports no torch."""
+"""Read the record of the run that --resume continues; imports no torch."""
 
 from __future__ import annotations
 

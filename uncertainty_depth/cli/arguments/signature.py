@@ -35,7 +35,7 @@ def at_least_one(text: str) -> int:
 def positive_float(text: str) -> float:
     """Return a finite number above 0."""
     if not 0 < (number := float(text)) < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is no number above 0")
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
     return number
 
 

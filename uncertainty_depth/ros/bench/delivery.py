@@ -45,7 +45,7 @@ SLACK_S = 30.0
 
 
 class Delivery(NamedTuple):
-    """What arrived of the images sent over one kind of transport.
+    """Images sent and received over one type of transport.
 
     `latencies_ms` holds one value per image received, from its stamp to the callback.
     """
@@ -76,7 +76,7 @@ def measure(transports: str, is_reliable: bool, images: int = IMAGES) -> Deliver
 
 
 def send(images: int) -> int:
-    """Publish `images` images at `RATE_HZ` once somebody subscribes, and return how many."""
+    """Publish `images` images at `RATE_HZ` once there is a subscriber; return their number."""
     with own_node("camera") as node:
         publisher = node.create_publisher(Image, IMAGE_TOPIC, OUTPUT_QOS)
         end = node.create_publisher(Empty, END_TOPIC, LATCHED_QOS)
@@ -84,7 +84,7 @@ def send(images: int) -> int:
         while not (publisher.get_subscription_count() and end.get_subscription_count()):
             if time.monotonic() > deadline_s:
                 raise UncertaintyDepthError(
-                    f"nobody subscribed to {IMAGE_TOPIC} within {MATCH_TIMEOUT_S:.0f} s"
+                    f"no subscriber on {IMAGE_TOPIC} within {MATCH_TIMEOUT_S:.0f} s"
                 )
             time.sleep(0.01)
         pixels = np.random.default_rng(0).integers(0, 256, (HEIGHT, WIDTH, 3), np.uint8)
@@ -101,7 +101,7 @@ def send(images: int) -> int:
 
 
 def receive(is_reliable: bool, timeout_s: float) -> list[float]:
-    """Return the latency in ms of every image that came before the end was told."""
+    """Return the latency in ms of every image received before the end marker."""
     latencies_ms: list[float] = []
     is_over = threading.Event()
     with own_node("depth") as node:

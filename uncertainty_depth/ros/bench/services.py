@@ -47,7 +47,7 @@ REQUESTS: dict[str, tuple[Any, Any]] = {
 
 
 class Answers(NamedTuple):
-    """What was measured.
+    """Latencies of the services.
 
     Attributes:
         latencies_ms: of each call, by service.
@@ -142,7 +142,7 @@ def _call(node: Node, name: str, calls: int) -> list[float]:
     service_type, request = REQUESTS[name]
     client: Any = node.create_client(service_type, f"/depth_node/{name}")
     if not client.wait_for_service(ANSWER_S):
-        raise UncertaintyDepthError(f"/depth_node/{name} is not offered")
+        raise UncertaintyDepthError(f"/depth_node/{name} is not available")
     latencies_ms = []
     for pause_s in np.random.default_rng(0).uniform(0.0, MAX_PAUSE_S, calls):
         time.sleep(pause_s)

@@ -22,7 +22,7 @@ def message_class(name: str) -> type:
     """
     match = MESSAGE_TYPE.fullmatch(name)
     if match is None:
-        raise ImportError(f"{name!r} is no message type; expected package/msg/Name")
+        raise ImportError(f"{name!r} is not a message type; expected package/msg/Name")
     package, message = match.groups()
     if not _is_generated(package, message):
         raise ImportError(

@@ -85,7 +85,9 @@ def _watch(
             for name, process in processes.items():
                 resources = resources_of(process.pid)
                 if resources is None:
-                    raise SoakError("the system has no /proc to read what processes hold from")
+                    raise SoakError(
+                        "this system has no /proc to read memory and threads from; expected Linux"
+                    )
                 samples[name].append(resources)
                 rows.writerow((f"{time.monotonic() - start_s:.0f}", name, *resources))
     return samples
