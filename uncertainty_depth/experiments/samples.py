@@ -31,6 +31,7 @@ from uncertainty_depth.experiments.samples_frames import (
 )
 from uncertainty_depth.experiments.samples_scores import score
 from uncertainty_depth.experiments.samples_ways import many, one_pass, ways_of
+from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.shipped_model import SHIPPED_MODEL
 
 NYU_MODEL = "multi_epochs-0"
@@ -68,16 +69,18 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
     results: dict[str, list[Any]] = {}
     for name, setup in _setups(output / "models", settings, data).items():
         pieces = [f"{name} {seed}" for seed in range(seeds)]
-        options = {**vars(settings), **{key: str(value) for key, value in setup._asdict().items()}}
+        options = _options(settings, setup.model, setup.student) | {"source": setup.source}
         results[name] = resume(folder, pieces, options, _Scorer(setup, settings), name)
     drives = [f"{speed}, {seed}" for speed, seed in product(RATES_HZ, range(seeds))]
     of_dropout = partial(score_dropout, settings=settings)
-    results["drives"] = resume(folder, drives, vars(settings), of_dropout, "drives")
+    options = _options(settings, SHIPPED_MODEL)
+    results["drives"] = resume(folder, drives, options, of_dropout, "drives")
     snapshots = _existing(output / "models" / SNAPSHOTS)
     if snapshots is not None:
         drives = [f"{speed}, snapshots" for speed in RATES_HZ]
         of_members = partial(score_members, snapshots, settings=settings)
-        results["snapshots"] = resume(folder, drives, vars(settings), of_members, "snapshots")
+        options = _options(settings, snapshots)
+        results["snapshots"] = resume(folder, drives, options, of_members, "snapshots")
     samples_report.write(output, results, list(RATES_HZ))
 
 
@@ -94,6 +97,12 @@ def _setups(models: Path, settings: Settings, data: Path | None) -> dict[str, Se
     if nyu_model is not None:
         setups["nyu"] = Setup(nyu_model, source)
     return setups
+
+
+def _options(settings: Settings, *models: Path | None) -> dict[str, Any]:
+    """Return what results depend on: the size of the run, and how the models were trained."""
+    trainings = [None if model is None else read(model).training for model in models]
+    return {**vars(settings), "trainings": trainings}
 
 
 def _existing(folder: Path) -> Path | None:
