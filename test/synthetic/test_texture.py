@@ -14,8 +14,8 @@ from uncertainty_depth.synthetic.texture import (
     Dots,
     Material,
     Mottled,
-    Picture,
     Plain,
+    Poster,
     Stripes,
     noise,
     pulse,
@@ -88,7 +88,7 @@ def test_noise_is_smooth_and_periodic():
         Plain((0.2, 0.4, 0.6)),
         Blocks(0.3, 0.1, 0.01, 0.5, 0.4, WHITE, BLACK),
         Mottled(0.02, 3.0, BLACK, WHITE),
-        Picture((0.6, 0.4), 3, (WHITE, BLACK, (0.9, 0.1, 0.1)), BLACK),
+        Poster((0.6, 0.4), 3, (WHITE, BLACK, (0.9, 0.1, 0.1)), BLACK),
     ],
 )
 def test_albedo_stays_physical(texture):

@@ -172,7 +172,7 @@ def test_an_option_changes_what_is_trained_for_its_methods_alone(
                 one.name,
                 one.network,
                 one.objective,
-                schedule.kept_epochs([3, 2, 1, 2, 2, 2, 2, 2, 2], one.training),
+                schedule.saved_epochs([3, 2, 1, 2, 2, 2, 2, 2, 2], one.training),
             )
             for one in members
         ]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from uncertainty_depth.config import TrainingConfig
 from uncertainty_depth.training import schedule
-from uncertainty_depth.training.schedule import is_finished, kept_epochs, member_name, plateau
+from uncertainty_depth.training.schedule import is_finished, member_name, plateau, saved_epochs
 
 ERRORS = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=40)
 
@@ -42,13 +42,13 @@ def test_snapshots_follow_the_plateau_and_then_training_ends() -> None:
     training = TrainingConfig(epochs=40, snapshots=3, patience=2)
     seen = run([5, 4, 3, 3, 3, 2, 1, 9, 9], training)
     assert len(seen) == 8
-    assert kept_epochs(seen, training) == [5, 6, 7]
+    assert saved_epochs(seen, training) == [5, 6, 7]
     assert member_name(7, training, "best") == "epoch_0008"
 
 
 def test_without_a_plateau_the_last_epochs_are_kept() -> None:
     training = TrainingConfig(epochs=6, snapshots=4, patience=2)
-    assert kept_epochs(run([9, 8, 7, 6, 5, 4, 3], training), training) == [2, 3, 4, 5]
+    assert saved_epochs(run([9, 8, 7, 6, 5, 4, 3], training), training) == [2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("method", ["mc_dropout", "deterministic"])
@@ -56,7 +56,7 @@ def test_other_methods_keep_the_best_epoch_and_stop_when_patience_runs_out(metho
     training = TrainingConfig(method=method, patience=2)
     seen = run([5, 3, 4, 2, 2, 3, 0], training)
     assert len(seen) == 6
-    assert kept_epochs(seen, training) == [3]
+    assert saved_epochs(seen, training) == [3]
     assert member_name(3, training, "best") == "best"
 
 
@@ -72,7 +72,7 @@ def test_multi_epochs_always_ends_with_all_snapshots_of_consecutive_epochs(
 ) -> None:
     training = TrainingConfig(epochs=epochs, snapshots=snapshots, patience=patience)
     seen = run((errors * 40)[:epochs], training)
-    kept = kept_epochs(seen, training)
+    kept = saved_epochs(seen, training)
     assert len(kept) == min(snapshots, epochs)
     assert kept == list(range(kept[0], len(seen)))
     reached = plateau(seen, patience)

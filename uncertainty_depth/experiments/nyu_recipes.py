@@ -89,7 +89,9 @@ def _about_snapshots(snapshots: int) -> list[Question]:
         "1e-3 (default)": "multi_epochs",
         "3e-3": "multi_epochs_rate3e-3",
     }
-    activations = _of_both({"leaky ReLU (default)": "multi_epochs", "ReLU": "multi_epochs_relu"})
+    activations = _snapshots_and_passes(
+        {"leaky ReLU (default)": "multi_epochs", "ReLU": "multi_epochs_relu"}
+    )
     spaces = {}
     for space in ("metres", "log"):
         for name, recipe in _in_space(space).items():
@@ -185,19 +187,21 @@ def _about_the_training() -> list[Question]:
     return [
         Question(
             "length of the training, no head",
-            _of_both({"usual": "multi_epochs", "3 times as long": "multi_epochs_long"}),
+            _snapshots_and_passes(
+                {"usual": "multi_epochs", "3 times as long": "multi_epochs_long"}
+            ),
         ),
         Question(
             "length of the training, Laplace head, total",
-            _of_both({"usual": "multi_epochs_laplace", "3 times as long": LONG}),
+            _snapshots_and_passes({"usual": "multi_epochs_laplace", "3 times as long": LONG}),
         ),
         Question(
             "encoder, Laplace head, total",
-            _of_both({"tiny (default)": "multi_epochs_laplace", "resnet10": RESNET}),
+            _snapshots_and_passes({"tiny (default)": "multi_epochs_laplace", "resnet10": RESNET}),
         ),
         Question(
             "encoder, Laplace head, 3 times as long, total",
-            _of_both({"tiny (default)": LONG, "resnet10": f"{RESNET}_long"}),
+            _snapshots_and_passes({"tiny (default)": LONG, "resnet10": f"{RESNET}_long"}),
         ),
     ]
 
@@ -213,7 +217,7 @@ LONG = "multi_epochs_laplace_long"
 RESNET = "multi_epochs_laplace_resnet10"
 
 
-def _of_both(variants: dict[str, str]) -> dict[str, Recipe]:
+def _snapshots_and_passes(variants: dict[str, str]) -> dict[str, Recipe]:
     """Return snapshots and dropout passes of each training."""
     snapshots = {f"{name}, snapshots": Recipe(variant) for name, variant in variants.items()}
     passes = {f"{name}, dropout": dropout(variant) for name, variant in variants.items()}

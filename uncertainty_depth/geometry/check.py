@@ -25,7 +25,7 @@ MEDIAN_DEPTH = (0.05, 500.0)  # metres; a median outside is in another unit
 MAX_BASELINE = 20.0  # metres between LiDAR and camera
 MIN_FRACTION_IN_VIEW = 0.002
 MIN_ROW_DENSITY = 0.15  # of rings: below it only gross mistakes are told
-GIVEN = "lidar_to_camera"
+CONFIGURED_POSE = "lidar_to_camera"
 UPSIDE_DOWN = "the image rotated by 180 degrees"
 
 
@@ -45,7 +45,7 @@ class GeometryCheck:
         self._row_densities: list[float] = []
         self._medians_m: list[float] = []
         self._fractions_in_view: dict[str, list[float]] = {}
-        self._edges: dict[str, EdgeFit] = {GIVEN: EdgeFit()}
+        self._edges: dict[str, EdgeFit] = {CONFIGURED_POSE: EdgeFit()}
 
     def update(
         self,
@@ -80,7 +80,7 @@ class GeometryCheck:
         if camera is not None and scan is not None:
             self._focal_length = float(camera.intrinsics[0, 0])
             self._baseline_m = float(np.linalg.norm(scan.lidar_to_camera[:3, 3]))
-            self._count_in_view(GIVEN, scan, scan.lidar_to_camera, camera)
+            self._count_in_view(CONFIGURED_POSE, scan, scan.lidar_to_camera, camera)
         if image is not None:
             self._compare_edges(image, ground_truth_m, camera, scan)
         self._looked_at += 1
@@ -96,7 +96,7 @@ class GeometryCheck:
     ) -> None:
         self._factor = reduction(image.shape[1])
         self._row_densities.append(row_density(ground_truth_m))
-        edges = self._edges[GIVEN]
+        edges = self._edges[CONFIGURED_POSE]
         edges.add(alignment(image, ground_truth_m, ROTATIONS))
         fit = edges.fit()
         if fit is not None and fit.score >= SIGNIFICANT:
@@ -128,7 +128,7 @@ class GeometryCheck:
     @property
     def fraction_in_view(self) -> float:
         """The fraction of a cloud's points that fall into the image; NaN without clouds."""
-        fractions = self._fractions_in_view.get(GIVEN)
+        fractions = self._fractions_in_view.get(CONFIGURED_POSE)
         return float(np.mean(fractions)) if fractions else math.nan
 
     def warnings(self) -> list[str]:
@@ -137,7 +137,7 @@ class GeometryCheck:
 
     def summary(self) -> dict[str, Any]:
         """Return the warnings and their numbers, as in `summary.json`."""
-        fit = self._edges[GIVEN].fit()
+        fit = self._edges[CONFIGURED_POSE].fit()
         return {
             "description": self.description(),
             "median_depth_m": self.median_depth_m,
@@ -152,7 +152,7 @@ class GeometryCheck:
         parts = [f"median depth {self.median_depth_m:.3g} m"]
         if not math.isnan(self.fraction_in_view):
             parts.append(f"{self.fraction_in_view:.1%} of the points in view")
-        fit = self._edges[GIVEN].fit()
+        fit = self._edges[CONFIGURED_POSE].fit()
         if fit is None:
             parts.append("too few depth edges to compare with the image")
         elif fit.score >= SIGNIFICANT:
@@ -189,27 +189,29 @@ class GeometryCheck:
             return []
         sentence = f"only {self.fraction_in_view:.2%} of the LiDAR's points fall into the image"
         others = dict(self._fractions_in_view)
-        others.pop(GIVEN)
+        others.pop(CONFIGURED_POSE)
         if not others:
             return [sentence]
         name = max(others, key=lambda other: np.mean(others[other]))
         return [f"{sentence}; {name} would put {np.mean(others[name]):.1%} there"]
 
     def _edge_warnings(self) -> list[str]:
-        own = self._edges[GIVEN].fit()
+        own = self._edges[CONFIGURED_POSE].fit()
         score = 0.0 if own is None else own.score  # without edges in view nothing fits
         scores = {}
         for name, edges in self._edges.items():
-            if name != GIVEN and (fit := edges.fit()) is not None:
+            if name != CONFIGURED_POSE and (fit := edges.fit()) is not None:
                 scores[name] = fit.score
-        name = max(scores, key=lambda other: scores[other], default=GIVEN)
-        if name != GIVEN and scores[name] > max(SIGNIFICANT, score + MARGIN):
+        name = max(scores, key=lambda other: scores[other], default=CONFIGURED_POSE)
+        if name != CONFIGURED_POSE and scores[name] > max(SIGNIFICANT, score + MARGIN):
             frames = self._edges[name].frames
             return [
                 f"camera and depth do not fit together: {name} fits clearly better (edges align "
                 f"by {scores[name]:.1f} deviations against {score:.1f}, {frames} frames)"
             ]
-        return [] if own is None else self._shift_warnings(own, self._edges[GIVEN].frames)
+        return (
+            [] if own is None else self._shift_warnings(own, self._edges[CONFIGURED_POSE].frames)
+        )
 
     def _shift_warnings(self, fit: Fit, frames: int) -> list[str]:
         if not fit.contradicts_pose or np.median(self._row_densities) < MIN_ROW_DENSITY:

@@ -15,8 +15,8 @@ from uncertainty_depth.synthetic.texture import (
     Dots,
     Material,
     Mottled,
-    Picture,
     Plain,
+    Poster,
     Stripes,
     Texture,
 )
@@ -252,14 +252,14 @@ def furniture(rng: Random) -> Material:
     return material(rng, _draw(rng, makers, [4, 2, 2, 2, 1]), dirt=0.06)
 
 
-def picture(rng: Random, size: tuple[float, float]) -> Material:
+def poster(rng: Random, size: tuple[float, float]) -> Material:
     """Draw a poster of `size` metres."""
     colours = tuple(vivid(rng) if rng.random() < 0.6 else paint(rng) for _ in range(5))
     if rng.random() < 0.6:
         frame = scaled((1.0, 1.0, 1.0), rng.choice([0.03, 0.5, 0.9]))
     else:
         frame = wood(rng)
-    return Material(Picture(size, int(rng.integers(1 << 30)), colours, frame), dirt=0.0)
+    return Material(Poster(size, int(rng.integers(1 << 30)), colours, frame), dirt=0.0)
 
 
 def glowing(colour: Colour, emission: float) -> Material:

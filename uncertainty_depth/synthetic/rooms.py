@@ -179,7 +179,7 @@ def _poster(rng: Random, wall: Wall, along: float) -> list[Solid]:
     width = rng.uniform(0.4, 1.3)
     height = rng.uniform(0.4, 1.1)
     z = rng.uniform(1.4, 1.7)
-    look = materials.picture(rng, (width, height))
+    look = materials.poster(rng, (width, height))
     return [wall.slab(along, z, width, height, 0.02, look, "picture")]
 
 

@@ -202,7 +202,7 @@ class Mottled:
 
 
 @dataclass(frozen=True)
-class Picture:
+class Poster:
     """A framed poster of `size` metres: bars, discs and a horizon, drawn from a seed.
 
     u and v are measured from its middle.

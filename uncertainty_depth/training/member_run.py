@@ -71,7 +71,7 @@ class MemberRun:
             self.model.folder,
             self.curves,
             self.history,
-            schedule.kept_epochs(self.errors, self.training),
+            schedule.saved_epochs(self.errors, self.training),
         )
         checkpoint.close(self.checkpoint, self.history)
         if schedule.plateau(self.errors, self.training.patience) is None:

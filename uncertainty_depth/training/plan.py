@@ -221,7 +221,7 @@ def served(plan: Sequence[Member], histories: Sequence[Sequence[dict[str, float]
     weights: dict[str, tuple[bool, float]] = {}
     for member, history in zip(plan, histories, strict=False):
         errors = schedule.validation_errors(history)
-        for epoch in schedule.kept_epochs(errors, member.training):
+        for epoch in schedule.saved_epochs(errors, member.training):
             weights[schedule.member_name(epoch, member.training, member.name)] = (
                 not member.helps,
                 -errors[epoch],

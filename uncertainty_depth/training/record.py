@@ -102,7 +102,7 @@ def _result(member: Member, history: Sequence[dict[str, float]]) -> dict[str, An
     return {
         "seed": member.training.seed,
         "epochs": len(history),
-        "kept_epochs": [epoch + 1 for epoch in schedule.kept_epochs(errors, member.training)],
+        "kept_epochs": [epoch + 1 for epoch in schedule.saved_epochs(errors, member.training)],
         "stopped_improving_at_epoch": schedule.plateau(errors, member.training.patience),
         "last_epoch": history[-1],
     }

@@ -64,7 +64,7 @@ def is_finished(errors: Sequence[float], training: TrainingConfig) -> bool:
     return plateau(errors, training.patience) is not None
 
 
-def kept_epochs(errors: Sequence[float], training: TrainingConfig) -> list[int]:
+def saved_epochs(errors: Sequence[float], training: TrainingConfig) -> list[int]:
     """Return the epochs, counted from 0, whose weights are in the model.
 
     Without snapshots that is the best epoch, which replaces earlier ones.

@@ -85,7 +85,7 @@ class Crew:
         ]:
             self.waiting.remove(number)
             slot = min(set(range(max_running)) - {worker.slot for worker in self.running.values()})
-            with _interrupts_held_back():
+            with _blocked_interrupts():
                 self.running[number] = MemberProcess(self.model, number, slot, self.threads)
         return bool(self.running)
 
@@ -189,7 +189,7 @@ def _log(record: logging.LogRecord) -> None:
 
 
 @contextmanager
-def _interrupts_held_back() -> Iterator[None]:
+def _blocked_interrupts() -> Iterator[None]:
     """Block SIGINT for processes started in this context.
 
     A terminal sends Ctrl-C to every process; the parent gets it and ends the others.
