@@ -43,6 +43,7 @@ test: $(TEST)
 lint: $(LINT)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/flake8 uncertainty_depth launch test docs
 
 types: $(LINT)
 	$(VENV)/bin/mypy uncertainty_depth

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from uncertainty_depth import bench
@@ -22,7 +24,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return f"table of {name}"
 
     for name, benchmark in list(bench.BENCHMARKS.items()):
-        fake = bench.Benchmark(benchmark.title, "", lambda name=name: run(name))  # type: ignore[misc]
+        fake = bench.Benchmark(benchmark.title, "", partial(run, name))
         monkeypatch.setitem(bench.BENCHMARKS, name, fake)
     return names
 

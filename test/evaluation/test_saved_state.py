@@ -96,7 +96,7 @@ def test_a_damaged_or_missing_state_is_reported(tmp_path):
     whole = (folder / saved_state.STATE_FILE).read_bytes()
     for length in (0, 100, len(whole) // 2, len(whole) - 10):
         (folder / saved_state.STATE_FILE).write_bytes(whole[:length])
-        with pytest.raises(SourceError, match="no complete state"):
+        with pytest.raises(SourceError, match="not a complete state"):
             saved_state.load(folder, CONFIG)
     (folder / saved_state.STATE_FILE).write_bytes(whole)
     (folder / "frames.csv").write_text("frame")
