@@ -20,7 +20,7 @@ from std_msgs.msg import Float64, String
 
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
 from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.errors import ConfigError, ModelError
+from uncertainty_depth.errors import ConfigError, ModelError, UncertaintyDepthError
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.messages.images import decode_image
@@ -664,6 +664,25 @@ def test_names_follow_namespace_and_remaps(graph, start, make):
 def test_no_model_is_one_sentence(graph):
     with pytest.raises(ConfigError, match="the parameter model is empty; expected a model folder"):
         graph.start(DepthNode)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"model": "no/such/folder"},
+        {"samples": -1},
+        {"cameras": "front front"},
+        {"qos_overrides__/image__subscription__reliability": "perfect"},
+    ],
+)
+def test_a_node_that_fails_to_start_leaves_nothing_in_the_graph(graph, wrong):
+    with pytest.raises(UncertaintyDepthError) as failure:
+        graph.start(DepthNode, **wrong)
+    assert failure.traceback  # holds the node, as a program does that catches the error
+    graph.until(
+        lambda: graph.node.get_node_names() == [graph.node.get_name()], "graph without the node"
+    )
+    assert graph.node.count_publishers("depth/image_rect") == 0
 
 
 def test_the_shipped_model_has_a_name(graph):

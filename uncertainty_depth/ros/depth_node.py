@@ -24,7 +24,7 @@ from uncertainty_depth.ros.camera_frame import CameraFrame, deactivated
 from uncertainty_depth.ros.camera_names import check_names
 from uncertainty_depth.ros.camera_pipeline import CameraPipeline
 from uncertainty_depth.ros.managed_node import ManagedNode
-from uncertainty_depth.ros.teardown import take_down
+from uncertainty_depth.ros.teardown import destroyed_on_failure, take_down
 from uncertainty_depth.ros.within_memory import free_memory
 from uncertainty_depth.ros.worker import Worker
 from uncertainty_depth.shipped_model import model_path
@@ -101,14 +101,18 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         self._worker: Worker[None] | None = None
         self._batches = Batches()
         self._in_hand: tuple[CameraPipeline, ...] = ()
-        names = check_names(self.config.cameras) or [""]
-        self.cameras = tuple(CameraPipeline(self, name, self._facts, self._wake) for name in names)
+        with destroyed_on_failure(self):
+            self.cameras = self._create_cameras()
         self.autostart()
 
     @staticmethod
     def create_executor(context: Context | None = None) -> Executor:
         """Return an executor for this node."""
         return SingleThreadedExecutor(context=context)
+
+    def _create_cameras(self) -> tuple[CameraPipeline, ...]:
+        names = check_names(self.config.cameras) or [""]
+        return tuple(CameraPipeline(self, name, self._facts, self._wake) for name in names)
 
     def _configure(self) -> None:
         """Load the model and run it once.

@@ -14,6 +14,7 @@ from std_srvs.srv import SetBool
 
 from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
 from uncertainty_depth.ros.parameters import NodeParameters, fixed_names
+from uncertainty_depth.ros.teardown import destroyed_on_failure
 
 ConfigT = TypeVar("ConfigT", bound=Any)
 UNCONFIGURED = "unconfigured"
@@ -49,7 +50,8 @@ class ManagedNode(LifecycleNode, Generic[ConfigT]):
         self.state = UNCONFIGURED
         self.failure: Exception | None = None
         self._logs_failures = True
-        self._options = NodeParameters(self, config_type, self._prepare_change)
+        with destroyed_on_failure(self):
+            self._options = NodeParameters(self, config_type, self._prepare_change)
         self.create_service(SetBool, "~/enable", self._on_enable)
         # private, but no distribution has a public way; the executor asks the service each time
         service = self._service_change_state
@@ -63,6 +65,8 @@ class ManagedNode(LifecycleNode, Generic[ConfigT]):
     def autostart(self) -> None:
         """Configure and activate where the parameter `autostart` asks for it.
 
+        A node for which this fails is destroyed.
+
         Raises:
             Exception: what a transition raised, e.g. ConfigError or ModelError.
         """
@@ -73,11 +77,10 @@ class ManagedNode(LifecycleNode, Generic[ConfigT]):
             )
             return
         self._logs_failures = False  # raised, the failure is told by whoever starts the node
-        try:
+        with destroyed_on_failure(self):
             self._trigger(self.trigger_configure)
             self._trigger(self.trigger_activate)
-        finally:
-            self._logs_failures = True
+        self._logs_failures = True
 
     def standing(self) -> tuple[bytes, str] | None:
         """Return diagnostic level and message of a node that is not active; None if it is."""

@@ -29,7 +29,7 @@ from uncertainty_depth.ros.map_camera import MapCamera
 from uncertainty_depth.ros.messages import age_s
 from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
 from uncertainty_depth.ros.sigma_node_outputs import SigmaNodeOutputs
-from uncertainty_depth.ros.teardown import take_down
+from uncertainty_depth.ros.teardown import destroyed_on_failure, take_down
 from uncertainty_depth.ros.watched_input import WatchedInput
 from uncertainty_depth.ros.worker import Worker
 
@@ -70,7 +70,8 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         self._camera = MapCamera()
         self._outputs = SigmaNodeOutputs(self)
         self._qos = SubscriptionQos(self)
-        self._qos.declare((DEPTH, CONFIDENCE), sensor_qos(PAIRS_WAITING, True))
+        with destroyed_on_failure(self):
+            self._qos.declare((DEPTH, CONFIDENCE), sensor_qos(PAIRS_WAITING, True))
         self._interpreter: Interpreter | None = None
         self._worker: Worker[Pair] | None = None
         self._pairs = ExactPairs(PAIRS_WAITING)

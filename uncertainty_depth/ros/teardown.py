@@ -6,7 +6,12 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
 
 STEP_S = 1.5
 THREADS = ("worker", "teardown")
@@ -25,3 +30,16 @@ def exit_if_stuck(code: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+@contextmanager
+def destroyed_on_failure(node: Node) -> Iterator[None]:
+    """Destroy a node that cannot be constructed: whoever holds the exception holds the node.
+
+    It would stay in the graph, with publishers that others wait for.
+    """
+    try:
+        yield
+    except Exception:
+        take_down(node.destroy_node)
+        raise
