@@ -158,8 +158,9 @@ def test_merged_unfamiliarity_is_that_of_all_frames(evaluate_moments, tmp_path):
     scores = np.random.default_rng(3).uniform(0.5, 1.2, 8)
     whole = Unfamiliarity()
     reports = []
-    for name, part in (("a", scores[:3]), ("b", scores[3:]), ("recorded", [None])):
-        evaluation = evaluate_moments(frames=2)
+    parts = {"a": scores[:3], "b": scores[3:], "recorded": [None]}
+    for seed, (name, part) in enumerate(parts.items()):
+        evaluation = evaluate_moments(frames=2, seed=seed)
         for score in part:
             evaluation.unfamiliarity.add(score)
             whole.add(score)
@@ -180,13 +181,41 @@ def test_merge_writes_a_report_that_can_be_merged_again(
     folders, evaluate_moments, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(report, "draw", lambda *_: Images({}))
-    report.write(evaluate_moments(frames=5, seed=1), tmp_path / "b", CONTEXT, images=False)
+    for name, seed in (("b", 1), ("c", 2)):
+        report.write(evaluate_moments(frames=5, seed=seed), tmp_path / name, CONTEXT, images=False)
     good = str(folders / "good")
     output = tmp_path / "merged"
     requirement = ["--require", f"frames.evaluated>={FRAMES + 5}"]
     assert main(["merge", good, str(tmp_path / "b"), "--output", str(output), *requirement]) == 0
-    evaluation, _ = merge([read_report(output), read_report(tmp_path / "b")])
+    evaluation, _ = merge([read_report(output), read_report(tmp_path / "c")])
     assert evaluation.evaluated == FRAMES + 10
+
+
+def test_a_copied_recording_is_counted_once(folders, tmp_path, caplog):
+    shutil.copytree(folders / "good", tmp_path / "copy")
+    evaluation, context = merge([*reports_of(folders, "good"), read_report(tmp_path / "copy")])
+    (good,) = reports_of(folders, "good")
+    assert evaluation.evaluated == FRAMES
+    assert evaluation.metrics.compute() == good.evaluation.metrics.compute()
+    assert (
+        context.notes[0] == "drive has the stamps and scores of drive: a copy, not counted again"
+    )
+    assert context.notes[0] in caplog.text
+
+
+def test_a_clip_that_overlaps_is_told(folders, evaluate_moments, tmp_path):
+    """The first frames of a drive are the same whatever their number."""
+    report.write(evaluate_moments(frames=FRAMES + 6), tmp_path / "more", CONTEXT, images=False)
+    evaluation, context = merge([*reports_of(folders, "good"), read_report(tmp_path / "more")])
+    assert evaluation.evaluated == 2 * FRAMES + 6
+    assert f"{FRAMES} of {FRAMES + 6} frames of drive have the stamps" in context.notes[0]
+
+
+def test_equal_stamps_of_other_recordings_are_no_copies(folders, evaluate_moments, tmp_path):
+    report.write(evaluate_moments(frames=FRAMES, seed=5), tmp_path / "b", CONTEXT, images=False)
+    evaluation, context = merge([*reports_of(folders, "good"), read_report(tmp_path / "b")])
+    assert evaluation.evaluated == 2 * FRAMES
+    assert context.notes == ()
 
 
 def test_reports_of_other_models_do_not_merge(folders, evaluate_moments, tmp_path):

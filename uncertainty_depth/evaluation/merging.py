@@ -14,6 +14,7 @@ from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.evaluation import saved_state
 from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.evaluation.repeated_frames import RepeatedFrames
 from uncertainty_depth.evaluation.report import Context
 
 NOT_COMPARED = ("example_frames",)
@@ -74,17 +75,19 @@ def merge(
     """Return the evaluation of all frames of all reports, and where they come from.
 
     Sums are added in the order of the reports: the same reports in the same order give the same
-    bits. One report is held at a time.
+    bits. One report is held at a time. A copied or converted recording is counted once.
 
     Args:
         reports: at least one.
-        max_frames: rows of frames that are copied at most; None copies all.
+        max_frames: rows of frames that are copied at most, and looked up in other reports; None
+            copies all.
 
     Raises:
         ConfigError: they were scored with other options, or are of other models.
     """
     merged = None
     parts: list[_Part] = []
+    repeated_frames = RepeatedFrames()
     for report in reports:
         if merged is None:
             first = report
@@ -95,12 +98,15 @@ def merge(
                 f"{report.folder} is of another model than {first.folder}; expected reports of "
                 "one model: `compare` compares models"
             )
+        source = str(report.summary["source"])
         copied = max_frames is None or merged.evaluated < max_frames
-        merged.merge(report.evaluation, str(report.summary["source"]), with_frames=copied)
+        if copied and repeated_frames.is_copy(report.evaluation.table.rows().dicts(), source):
+            continue
+        merged.merge(report.evaluation, source, with_frames=copied)
         parts.append(_Part.of(report))
     if merged is None:
         raise ConfigError("there is no report to merge; expected at least one")
-    notes = _by_source({part.source: part.notes for part in parts})
+    notes = [*repeated_frames.notes, *_by_source({part.source: part.notes for part in parts})]
     if max_frames is not None and merged.evaluated > max_frames:
         notes.append(
             "frames.csv ends before the last sources; their own reports hold their frames"
