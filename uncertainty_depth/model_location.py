@@ -9,7 +9,7 @@ from uncertainty_depth.errors import ModelError
 
 
 def check_location(folder: Path) -> None:
-    """Raise `ModelError` where there is no model folder at this path."""
+    """Raise `ModelError` unless the path is a model folder."""
     if not folder.is_dir():
         raise ModelError(f"model folder {folder} does not exist")
     if not (folder / "model.json").is_file():

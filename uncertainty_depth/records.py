@@ -35,7 +35,7 @@ class Frame:
         ground_truth_m: (H, W) float32, metres along the optical axis, NaN where nothing is known.
             Sparse for LiDAR.
         name: what a person calls this frame (file stem, or the stamp in seconds).
-        scan: what the ground truth was projected from; None where it is no LiDAR's.
+        scan: what the ground truth was projected from; None without a LiDAR.
         sparse_m: (H, W) float32, the known depth that a model may use, metres, NaN where unknown;
             no pixel of it has ground truth. None where the image is all that a model may use.
     """

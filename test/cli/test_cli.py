@@ -163,6 +163,14 @@ def test_every_command_has_a_signature():
     assert COMMANDS.keys() == SIGNATURES.keys()
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_output_has_its_usual_short_form(command, capsys):
+    with pytest.raises(SystemExit):
+        build_parser(COMMANDS).parse_args([command, "--help"])
+    text = capsys.readouterr().out
+    assert (" -o" in text) == ("--output" in text)
+
+
 def test_an_unknown_option_names_itself(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["evaluate", "bag", "--modle", "m"])

@@ -42,7 +42,7 @@ def test_an_unknown_metric_is_reported_before_anything_is_scored(tmp_path, capsy
     output = tmp_path / "report"
     assert main([*EVALUATE, "--output", str(output), "--require", "ause.rsme<=0.2"]) == 1
     sentence = capsys.readouterr().err
-    assert "there is no metric 'ause.rsme'" in sentence
+    assert "unknown metric 'ause.rsme'" in sentence
     assert "ause.rmse" in sentence
     assert sentence.count("\n") == 1
     assert not output.exists()

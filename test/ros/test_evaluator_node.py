@@ -454,7 +454,7 @@ def test_diagnostics_hold_the_verdict_and_the_requirements_of_the_report(
     require = ["scored_fraction>=0.1", "frames.evaluated>=4"]
     node = start("-p", "require:=['ause.rmse<=0']", output=str(tmp_path / "report"))
     refused = graph.set_parameters(NODE, require=["aus<=0.2"])
-    assert "there is no metric 'aus'" in refused.reason
+    assert "unknown metric 'aus'" in refused.reason
     assert graph.set_parameters(NODE, require=require).successful
     feeder = Feeder(graph, make)
     for index in range(3):

@@ -134,7 +134,7 @@ def test_a_report_that_cannot_be_read_is_one_sentence(report):
     [
         ([], "expected a source"),
         (["bag", "--live"], "expected a source"),
-        (["synthetic:worlds=1,frames=1"], "there is no --model to show"),
+        (["synthetic:worlds=1,frames=1"], "--model is missing"),
     ],
 )
 def test_missing_arguments_are_named(arguments, sentence, tmp_path, capsys):

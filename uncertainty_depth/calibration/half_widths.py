@@ -32,7 +32,7 @@ class HalfWidths:
     at_levels: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Check the numbers; raises `ModelError` where they are no half widths."""
+        """Check the numbers; raises `ModelError` unless they are half widths."""
         values = np.array(self.at_levels)
         is_valid = values.shape == CONFIDENCE_LEVELS.shape and np.isfinite(values).all()
         if not is_valid or values[0] < 0 or (np.diff(values) < 0).any():
@@ -73,7 +73,7 @@ def from_record(record: Mapping[str, Any]) -> HalfWidths | None:
     """Return the half widths in a calibration's record; None where an earlier version wrote it.
 
     Raises:
-        ModelError: they are no half widths.
+        ModelError: they are not half widths.
     """
     values: Sequence[float] | None = record.get(KEY)
     if values is None:

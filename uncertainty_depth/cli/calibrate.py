@@ -59,7 +59,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
     if not arguments.source:
         raise ConfigError(
-            f"there is no source to calibrate {arguments.model} on; expected MODEL SOURCE, or "
+            f"the source to calibrate {arguments.model} on is missing; expected MODEL SOURCE, or "
             "--depth-topic of what is recorded in a bag"
         )
     shipped = model_path(arguments.model)

@@ -90,9 +90,7 @@ def _confidence_type(meaning: PredictionConfig) -> str:
 def _check(arguments: argparse.Namespace) -> None:
     meaning = from_arguments(PredictionConfig, arguments)
     if not (arguments.output or arguments.dry_run):
-        raise ConfigError(
-            "there is no --output for the map; expected --output map.json, or --dry-run"
-        )
+        raise ConfigError("--output is missing; expected --output map.json, or --dry-run")
     if arguments.output and arguments.output.is_dir():
         raise ConfigError(f"output {arguments.output} is a folder; expected a file, e.g. map.json")
     if meaning.align != "none":

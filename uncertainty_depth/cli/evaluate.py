@@ -78,7 +78,7 @@ def check_model(arguments: argparse.Namespace) -> None:
         check_recorded(arguments)
     elif not arguments.model:
         raise ConfigError(
-            "there is no --model to score; expected --model (demo, varied: shipped ones), or "
+            "--model is missing; expected --model (demo, varied: shipped ones), or "
             "--depth-topic and --confidence-topic of what is recorded in the bag"
         )
     else:

@@ -79,7 +79,7 @@ def _frames(arguments: argparse.Namespace, evaluation: Evaluation) -> Iterator[V
         return sources.recorded_frames(recorded, Interpreter(meaning, limits), evaluation)
     if not arguments.model:
         raise ConfigError(
-            "there is no --model to show; expected --model (demo, varied: shipped ones), or a "
+            "--model is missing; expected --model (demo, varied: shipped ones), or a "
             "report, predictions:DIR, or --depth-topic and --confidence-topic of the bag"
         )
     return _predicted_frames(arguments, options, evaluation)

@@ -39,7 +39,7 @@ class Corruption:
     """One type of corruption at a severity of 1 to 5.
 
     Raises:
-        ConfigError: there is no such corruption or severity.
+        ConfigError: the corruption or severity is unknown.
     """
 
     name: str
@@ -86,7 +86,7 @@ def parse(text: str) -> Corruption:
     """Return the corruption of a notation like `fog:3`.
 
     Raises:
-        ConfigError: the text is no such notation.
+        ConfigError: the text does not match the notation.
     """
     name, colon, severity = text.partition(":")
     if not colon or not severity.isdecimal():

@@ -84,7 +84,7 @@ class LidarGroundTruth:
     unmatched_reason = "no_lidar_within_max_time_difference"
 
     def __init__(self, config: SourceConfig, lidars: int = 1) -> None:
-        """Raises `ConfigError` where `lidar_to_camera` is no transforms, or `fixed_frame` too."""
+        """Raises `ConfigError` for wrong transforms, or transforms beside `fixed_frame`."""
         self._config = config
         option = config.lidar_to_camera
         refuse_pose_and_fixed_frame(config)
@@ -122,7 +122,7 @@ class LidarGroundTruth:
         `lidar` counts from 0.
 
         Raises:
-            MessageError: there is none.
+            MessageError: the transform is not known.
         """
         if self.fixed_poses is not None:
             return self.fixed_poses[lidar]

@@ -64,7 +64,7 @@ class KittiDrive:
         """Return the rectified image, (H, W, 3) uint8 RGB, and its camera.
 
         Raises:
-            MessageError: for a file that is no image.
+            MessageError: for a file that is not an image.
         """
         path = self.folder / "image_02" / "data" / f"{self.names[index]}.png"
         image = cv2.imread(str(path), cv2.IMREAD_COLOR)
@@ -117,7 +117,7 @@ class KittiSource:
     """The frames of one drive. A `Source`."""
 
     def __init__(self, folder: Path, config: SourceConfig) -> None:
-        """Raises `SourceError` where `folder` is no KITTI raw drive."""
+        """Raises `SourceError` unless `folder` is a KITTI raw drive."""
         self.name = f"kitti:{folder}"
         self.notes: list[str] = []
         self._drive = KittiDrive(folder, config.distorted_images)

@@ -66,7 +66,7 @@ class McapFile:
         self._has_unchecked_data = False
 
     def __enter__(self) -> McapFile:
-        """Raises `McapError` where the file is no MCAP."""
+        """Raises `McapError` unless the file is an MCAP."""
         if not self.connections:
             self._learn()
         return self

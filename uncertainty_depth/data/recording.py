@@ -55,7 +55,7 @@ class Recording:
     """
 
     def __init__(self, path: Path) -> None:
-        """Raises `SourceError` where `path` does not exist or is no bag."""
+        """Raises `SourceError` where `path` does not exist or is not a bag."""
         if not path.exists():
             raise SourceError(f"no such bag: {path}")
         self.path = path

@@ -28,7 +28,7 @@ class StorageFiles:
     """
 
     def __init__(self, path: Path) -> None:
-        """Raises `SourceError` where `path` is no bag."""
+        """Raises `SourceError` unless `path` is a bag."""
         self.notes: list[str] = []
         self.makers: list[Callable[[], Any]]
         if not path.is_dir():

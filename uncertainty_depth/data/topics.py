@@ -177,7 +177,7 @@ class TopicChooser:
         if self._is_predicted(lidar):
             raise SourceError(
                 f"lidar_topic {lidar!r} in {self._bag} holds points of predicted depth, with "
-                "their uncertainty; a prediction is no ground truth: expected the cloud of a LiDAR"
+                "their uncertainty, not ground truth; expected the cloud of a LiDAR"
             )
 
     def _camera_info(self, image: str, is_required: bool) -> str:

@@ -43,7 +43,7 @@ def export(folder: Path | str, output: Path, method: str = "") -> list[Path]:
 
     Raises:
         ConfigError: the package `onnx` is not installed, or no graph serves the method.
-        ModelError: the folder is no model, or cannot be run with the method.
+        ModelError: the folder is not a model, or cannot be run with the method.
     """
     require_onnx()
     model = read(folder)

@@ -42,7 +42,7 @@ def read_report(folder: Path) -> SavedReport:
     """Return the report in a folder.
 
     Raises:
-        SourceError: there is none, it is damaged, or of another format.
+        SourceError: the report is missing, damaged or of another format.
     """
     path = folder / "summary.json"
     try:
@@ -105,7 +105,7 @@ def merge(
         merged.merge(report.evaluation, source, with_frames=copied)
         parts.append(_Part.of(report))
     if merged is None:
-        raise ConfigError("there is no report to merge; expected at least one")
+        raise ConfigError("no report to merge; expected at least one")
     notes = [*repeated_frames.notes, *_by_source({part.source: part.notes for part in parts})]
     if max_frames is not None and merged.evaluated > max_frames:
         notes.append(

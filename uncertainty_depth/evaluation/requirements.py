@@ -94,7 +94,7 @@ def parse(text: str) -> Requirement:
     """Return the requirement of a text such as `auce<=0.05`.
 
     Raises:
-        ConfigError: it is none, or there is no such metric.
+        ConfigError: a requirement cannot be parsed, or names an unknown metric.
     """
     match = PATTERN.fullmatch(text)
     limit = _number(match["limit"]) if match else math.nan
@@ -162,7 +162,7 @@ def _resolved(name: str, text: str) -> str:
             return prefix + full
     near = _near(name, [_short(metric) for metric in names])
     hint = f"near are {', '.join(near)}" if near else "docs/metrics.md lists them"
-    raise ConfigError(f"there is no metric {name!r}, which {text!r} requires; {hint}")
+    raise ConfigError(f"unknown metric {name!r} in {text!r}; {hint}")
 
 
 def _near(name: str, names: Sequence[str]) -> list[str]:

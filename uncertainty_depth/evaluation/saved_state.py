@@ -97,7 +97,7 @@ def load(folder: Path, config: EvaluationConfig) -> SavedState:
         config: of the resumed run; only `example_frames` may differ.
 
     Raises:
-        SourceError: there is no such state, it is damaged, or of another format.
+        SourceError: the state is missing, damaged or of another format.
         ConfigError: it was scored with other options.
     """
     path = folder / STATE_FILE
@@ -118,7 +118,7 @@ def read(folder: Path) -> SavedState:
     """Return the evaluation that `save` wrote, to be read only: nothing in `folder` changes.
 
     Raises:
-        SourceError: there is no such state, it is damaged, or of another format.
+        SourceError: the state is missing, damaged or of another format.
     """
     path = folder / STATE_FILE
     header, arrays, metrics = _read(path)

@@ -35,7 +35,7 @@ class DataSet:
         """Return the folder, or if None the default one.
 
         Raises:
-            SourceError: the folder is None and the environment names none, or there is no such.
+            SourceError: no folder is named, here or in the environment, or it is missing.
         """
         folder = self.default_folder() if folder is None else folder
         expected = f"expected --data DIR with {self.contents}"

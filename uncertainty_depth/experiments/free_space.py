@@ -52,7 +52,7 @@ class Settings:
         frames: per world.
         half_width_m: of the corridor.
         floor_m: height above the floor from which a point is an obstacle.
-        height_m: of the robot; what is higher is no obstacle.
+        height_m: of the robot; anything higher is not an obstacle.
         horizon_m: largest distance reported.
         pixels: an obstacle has at least so many; the distance is that of the nearest so many.
     """

@@ -47,7 +47,7 @@ class Curve:
     def given_away_at(self, allowed: float) -> Floats:
         """Return the distance given away at this fraction of dangerous frames, (1 + R,).
 
-        By the smallest margin that is no more dangerous; NaN where none of the sizes is.
+        By the smallest margin that is at most as dangerous; NaN without such a margin.
         """
         values = np.full(len(self.dangerous), np.nan)
         for row, dangerous in enumerate(self.dangerous):

@@ -68,8 +68,8 @@ def read(
         number: of images, evenly spread; 0 takes all.
 
     Raises:
-        SourceError: there is none, an image or its labels cannot be read, their sizes differ, or
-            a label is neither a class nor `VOID`.
+        SourceError: the folder has no images, an image or its labels cannot be read, their sizes
+            differ, or a label is neither a class nor `VOID`.
     """
     paths = [
         path

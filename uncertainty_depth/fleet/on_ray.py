@@ -39,7 +39,7 @@ def run(
         tell: called with each source that ended.
 
     Raises:
-        ConfigError: Ray is not installed, or there is no cluster at the address.
+        ConfigError: Ray is not installed, or no cluster answers at the address.
     """
     with cluster_at(address) as ray:
         options: dict[str, Any] = {"num_cpus": 1, "max_retries": RETRIES}

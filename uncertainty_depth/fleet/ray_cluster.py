@@ -25,7 +25,7 @@ def cluster_at(address: str) -> Iterator[Any]:
         address: of the cluster; "local" starts one on this machine.
 
     Raises:
-        ConfigError: Ray is not installed, or there is no cluster at the address.
+        ConfigError: Ray is not installed, or no cluster answers at the address.
     """
     if not address:
         yield None
@@ -52,7 +52,7 @@ def _connected(address: str) -> Any:
         )
     except ConnectionError as error:
         raise ConfigError(
-            f"there is no Ray cluster at {address}; expected its address, as `ray start --head` "
+            f"no Ray cluster answers at {address}; expected its address, as `ray start --head` "
             "prints it, or local"
         ) from error
     return ray

@@ -17,14 +17,14 @@ class GatingConfig:
 
     max_sigma: float = option(
         0.5,
-        "depth with a greater sigma is no part of depth/confident and points/confident, metres; "
+        "depth with a greater sigma is left out of depth/confident and points/confident, metres; "
         "0 disables",
         minimum=0.0,
         maximum=MAX_SIGMA_M,
     )
     max_relative_sigma: float = option(
         0.15,
-        "depth with a greater sigma than this fraction of it is no part of depth/confident and "
+        "depth with a greater sigma than this fraction of it is left out of depth/confident and "
         "points/confident; 0 disables",
         minimum=0.0,
         maximum=1000.0,

@@ -32,8 +32,8 @@ def network_input(
         device: of the network.
 
     Raises:
-        MessageError: an array is no such image, or a sparse depth is of another size, type or
-            unit, or the model takes none.
+        MessageError: an image is of another shape or dtype, a sparse depth is of another size,
+            dtype or unit, or the model takes none.
     """
     size = model.network.input_size
     images = [resize_image(observation.image, size) for observation in observations]

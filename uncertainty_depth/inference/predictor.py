@@ -126,8 +126,8 @@ class Predictor:
             widen: multiply sigma by the unfamiliarity where `widen_unfamiliar` asks for it.
 
         Raises:
-            MessageError: an array is no such image, or a sparse depth is of another size, type or
-                unit, or the model takes none. None of them is predicted then.
+            MessageError: an image is of another shape or dtype, a sparse depth is of another size,
+                dtype or unit, or the model takes none. None of them is predicted then.
         """
         if not observations:
             return []

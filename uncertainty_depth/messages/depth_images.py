@@ -84,7 +84,7 @@ def ground_truth_from_depth_image(message: Any, shape: tuple[int, int]) -> NDArr
     """Return (H, W) float32 ground truth of an image of `shape` by its registered depth image.
 
     An image of another size is scaled: each pixel takes the depth pixel that its centre lies in,
-    for an interpolated depth at an edge is that of neither side. What is no depth is NaN.
+    for an interpolated depth at an edge is that of neither side. Pixels without depth are NaN.
 
     Raises:
         MessageError: as `decode_depth`, ground_truth_wrong_aspect, or ground_truth_image_empty.

@@ -143,7 +143,7 @@ def status_values(statuses: Iterable[Any], name: str) -> dict[str, str]:
     """Return keys and values of the status called `name` in a DiagnosticArray.
 
     Raises:
-        MessageError: "no_status", there is none, or its values are too long.
+        MessageError: "no_status", the status is missing, or its values are too long.
     """
     for status in statuses:
         if status.name == name:

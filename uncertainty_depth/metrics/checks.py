@@ -51,7 +51,7 @@ def floats(name: str, values: Any) -> Floats:
 
 
 def numbers_of(name: str, values: Any) -> NDArray:
-    """Return the values as an array of their own dtype; what is no number as `floats` does."""
+    """Return the values as an array of numbers of their own dtype, checked as by `floats`."""
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError):
@@ -88,7 +88,7 @@ def fraction(name: str, value: float) -> float:
 
 
 def bin_number(bins: Any) -> None:
-    """Refuse a number of bins that is no integer of at least 1."""
+    """Refuse a number of bins that is not an integer of at least 1."""
     if not isinstance(bins, (int, np.integer)) or bins < 1:
         raise ValueError(f"bins is {bins!r}; expected an integer of at least 1")
 

@@ -36,7 +36,7 @@ def ece(probabilities: ArrayLike, labels: ArrayLike, bins: int = 10) -> float:
 
     Raises:
         ValueError: wrong shapes, a probability outside [0, 1], a row that does not sum to 1, a
-            label that is no class, no bin.
+            label outside the classes, no bin.
     """
     checks.bin_number(bins)
     table, truth = checked(probabilities, labels)

@@ -61,7 +61,7 @@ def valid_pixels(
         max_depth: maximum ground truth that is scored, metres.
 
     Raises:
-        ValueError: the shapes differ, or an argument is no array of numbers.
+        ValueError: the shapes differ, or an argument is not an array of numbers.
     """
     pixels = pixels_with_ground_truth(depth, sigma, ground_truth, min_depth, max_depth)
     return predicted_pixels(*pixels)
@@ -86,7 +86,7 @@ def flat_maps(
     """Return the three maps flat, of the type that they have.
 
     Raises:
-        ValueError: the shapes differ, or an argument is no array of numbers.
+        ValueError: the shapes differ, or an argument is not an array of numbers.
     """
     maps = {"depth": depth, "sigma": sigma, "ground_truth": ground_truth}
     arrays = {name: checks.numbers_of(name, values) for name, values in maps.items()}

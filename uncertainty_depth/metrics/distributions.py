@@ -109,7 +109,7 @@ def named(distribution: str) -> Distribution:
     """Return the distribution of this name.
 
     Raises:
-        ValueError: there is none.
+        ValueError: the name is unknown.
     """
     return DISTRIBUTIONS[checks.choice("distribution", distribution, tuple(DISTRIBUTIONS))]
 

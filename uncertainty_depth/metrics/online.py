@@ -91,7 +91,7 @@ class OnlineMetrics:
             Its pixels with ground truth count in the pooled `scored_fraction` all the same.
 
         Raises:
-            ValueError: the shapes differ, or an argument is no array of numbers.
+            ValueError: the shapes differ, or an argument is not an array of numbers.
         """
         limits = self.config.min_depth, self.config.max_depth
         maps_with_truth = pixels_with_ground_truth(depth, sigma, ground_truth, *limits)
@@ -156,7 +156,7 @@ class OnlineMetrics:
         """Read a saved state.
 
         Raises:
-            SourceError: there is none at this path, or it is damaged or of another format.
+            SourceError: the file is missing, damaged or of another format.
         """
         state, config = load_state(path)
         metrics = cls(config)

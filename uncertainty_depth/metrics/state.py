@@ -253,7 +253,7 @@ def load_state(path: str | os.PathLike) -> tuple[State, EvaluationConfig]:
     """Read what `save_state` wrote; nothing in the file is executed.
 
     Raises:
-        SourceError: there is no such file, it is damaged, of another format, or not such a state.
+        SourceError: the file is missing, damaged, of another format, or not such a state.
     """
     try:
         with np.load(path, allow_pickle=False) as file:

@@ -61,7 +61,7 @@ def write_member(folder: Path | str, name: str, network: DepthNetwork) -> Path:
     yet. An architecture other than the one the folder was created for is added to `model.json`.
 
     Raises:
-        ModelError: the name is no file name, or the frozen encoder is not the folder's.
+        ModelError: the file name is not valid, or the frozen encoder differs from the folder's.
     """
     folder = Path(folder)
     if not is_member_name(name):

@@ -41,7 +41,7 @@ def take_late_stages(encoder: Encoder) -> list[TransformersModel]:
     """Return the last stages of a ResNet encoder, which keeps its stem and its first stage.
 
     Raises:
-        ConfigError: the encoder is no ResNet.
+        ConfigError: the encoder is not a ResNet.
     """
     backbone = encoder.backbone
     if backbone.config.model_type != "resnet":

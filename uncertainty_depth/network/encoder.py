@@ -29,7 +29,7 @@ def resize_image(image: NDArray[np.uint8], size: Sequence[int]) -> NDArray[np.ui
     Averages areas when shrinking, interpolates bilinearly otherwise.
 
     Raises:
-        MessageError: the array is no such image, or has no pixels.
+        MessageError: the array is of another shape or dtype, or has no pixels.
     """
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or 0 in image.shape:
         raise MessageError(

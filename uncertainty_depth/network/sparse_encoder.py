@@ -62,7 +62,7 @@ class SparseEncoder(Encoder):
             `SparseFeatures`, for a `ResidualDecoder`.
 
     Raises:
-        ConfigError: the backbone is no ResNet.
+        ConfigError: the backbone is not a ResNet.
     """
 
     def __init__(

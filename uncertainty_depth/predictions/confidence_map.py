@@ -89,7 +89,7 @@ def read_map(path: str | Path) -> SavedMap:
     """Read the file of a map.
 
     Raises:
-        ConfigError: there is none at this path, or it is not one.
+        ConfigError: the file is missing, or is not a confidence map.
     """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))

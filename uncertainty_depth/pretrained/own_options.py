@@ -29,10 +29,10 @@ def own_options(backbone: str) -> dict[str, Any]:
     The encoder is frozen; input size and depth range are those of the model's training.
 
     Returns:
-        Option names with plain values; empty for a backbone that is no depth model.
+        Option names with plain values; empty for a backbone that is not a depth model.
 
     Raises:
-        ModelError: there is no such backbone.
+        ModelError: the backbone is unknown.
     """
     if backbone == NORMALISED:
         return {}
@@ -68,7 +68,7 @@ def own_options_of(
 
     Raises:
         ConfigError: the depth models contradict each other.
-        ModelError: there is no such backbone.
+        ModelError: the backbone is unknown.
     """
     if training.method != "multi_networks":
         return own_options(network.backbone)

@@ -26,7 +26,7 @@ def wrap(output: Path, config: NetworkConfig, method: str = "") -> Path:
 
     Raises:
         ConfigError: an option needs training, or the method dropout.
-        ModelError: there is no such model, it does not give metres, or `output` holds a model.
+        ModelError: the model is unknown or does not give metres, or `output` holds a model.
     """
     method = method or ("mc_dropout" if config.dropout else "deterministic")
     _check_needs_no_training(config, method)

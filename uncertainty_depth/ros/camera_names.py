@@ -17,7 +17,7 @@ def camera_names(text: str) -> list[str]:
     """Return the names in a list with blanks or commas.
 
     Raises:
-        ValueError: a name is given twice, or is no name of a namespace.
+        ValueError: a name is repeated, or is not a valid namespace.
     """
     try:
         return check_names(text.replace(",", " ").split())
@@ -29,7 +29,7 @@ def check_names(names: Sequence[str]) -> list[str]:
     """Return the names.
 
     Raises:
-        ConfigError: a name is given twice, or is no name of a namespace.
+        ConfigError: a name is repeated, or is not a valid namespace.
     """
     for name in names:
         if names.count(name) > 1 or not name.replace("/", "_").isidentifier():

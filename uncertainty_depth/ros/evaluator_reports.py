@@ -81,7 +81,7 @@ class EvaluatorReports:
         """Write a report of the frames scored so far; waiting ones are only counted.
 
         Raises:
-            ConfigError: there is no output.
+            ConfigError: no output is set.
             SourceError: the report cannot be written.
         """
         if not output:

@@ -31,7 +31,7 @@ class Extrinsics(Protocol):
             lidar: which of several LiDARs it is of, from 0.
 
         Raises:
-            MessageError: there is none.
+            MessageError: the transform is not known yet.
         """
         ...
 
@@ -142,8 +142,8 @@ def create_extrinsics(
     """Return extrinsics from the parameter if it is set, else from tf2.
 
     Raises:
-        ConfigError: the parameter is no transform of each LiDAR, or is set beside `fixed_frame`,
-            or it is empty and tf2_ros is not installed.
+        ConfigError: the parameter is not a transform of each LiDAR, is set beside `fixed_frame`,
+            or is empty and tf2_ros is not installed.
     """
     refuse_pose_and_fixed_frame(config)
     if config.lidar_to_camera != ():

@@ -68,7 +68,7 @@ def start_nodes(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Any
     With `one_process` a node that takes several cameras is started once for all.
 
     Raises:
-        ValueError: the argument `cameras` is no list of names, or they share one `output`.
+        ValueError: the argument `cameras` is not a list of names, or they share one `output`.
     """
     cameras = camera_names(LaunchConfiguration(CAMERAS).perform(context))
     is_one_process = LaunchConfiguration("one_process").perform(context).lower() == "true"

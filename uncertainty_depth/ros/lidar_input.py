@@ -37,7 +37,7 @@ class LidarInput:
         extrinsics: where the LiDAR sits.
 
     Raises:
-        ConfigError: the parameter lidar_to_camera is no transform, or is empty without tf2.
+        ConfigError: the parameter lidar_to_camera is not a transform, or is empty without tf2.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ def model_description(text: str) -> dict[str, Any]:
     """Return the JSON object in `text`.
 
     Raises:
-        MessageError: "model_description", the text is no JSON object, too long or too deep.
+        MessageError: "model_description", the text is not a JSON object, too long or too deep.
     """
     if len(text) > MAX_CHARACTERS:
         raise MessageError(

@@ -57,7 +57,7 @@ class SubscriptionQos:
         """Declare the parameters of topics that are subscribed to now or later, once each.
 
         Raises:
-            ConfigError: the value of an override is no such policy.
+            ConfigError: the value of an override is not a policy of ROS.
         """
         for topic in topics:
             if topic in self._overrides:

@@ -30,7 +30,7 @@ def with_sparse_input(
 ) -> tuple[Tensor, Tensor]:
     """Return images with sparse depth as fourth channel, and the depth that is not input.
 
-    The depth that is given is no target: the network would learn to repeat it, and a sigma of
+    The input depth is not a target: the network would learn to repeat it, and a sigma of
     nothing, while it is asked for what lies between.
 
     Args:

@@ -144,7 +144,7 @@ def seeded(layer: nn.Module) -> SeededDropout | SeededGaussianDropout:
 def frame_of(trunk: Any, index: int) -> Any:
     """Return one frame of what a network computed for a batch: maps, or tuples and lists of them.
 
-    What is no array, such as a grid's size, belongs to every frame.
+    Values that are not arrays, such as a grid's size, belong to every frame.
     """
     if isinstance(trunk, (Tensor, np.ndarray)):
         return trunk[index : index + 1]

@@ -129,7 +129,7 @@ def _changed(image: Tensor, view: View, unit: float) -> Tensor:
     colors = (view.gain * image[:, :COLORS] ** view.gamma).clamp(0.0, 1.0)
     size = [round(view.scale * length) for length in image.shape[-2:]]
     changed = resize_maps(colors, size)
-    if image.shape[1] > COLORS:  # nearest: 0 is no depth to interpolate
+    if image.shape[1] > COLORS:  # nearest: 0 means no depth
         sparse = functional.interpolate(image[:, COLORS:] / unit, size, mode="nearest")
         changed = torch.cat([changed, sparse], dim=1)
     return changed.flip(-1) if view.flip else changed

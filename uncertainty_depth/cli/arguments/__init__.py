@@ -40,6 +40,6 @@ def build_parser(
         for config in SIGNATURES[name].configs:
             add_arguments(subparser, config)
         for own in SIGNATURES[name].arguments:
-            subparser.add_argument(own.name, **own.options)
+            subparser.add_argument(*own.names, **own.options)
         subparser.set_defaults(command=command)
     return parser

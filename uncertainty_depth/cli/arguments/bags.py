@@ -32,6 +32,7 @@ SIGNATURES: dict[str, Signature] = {
         (
             argument("bag", type=Path, help="bag or model folder"),
             argument(
+                "-o",
                 "--output",
                 type=Path,
                 metavar="PNG",

@@ -53,6 +53,7 @@ SIGNATURES: dict[str, Signature] = {
                 ),
             ),
             argument(
+                "-o",
                 "--output",
                 type=Path,
                 required=True,
@@ -80,6 +81,7 @@ SIGNATURES: dict[str, Signature] = {
         (),
         (
             argument(
+                "-o",
                 "--output",
                 type=Path,
                 default=Path("demo_output"),
@@ -105,6 +107,7 @@ SIGNATURES: dict[str, Signature] = {
                 help="model folder (default: the shipped one)",
             ),
             argument(
+                "-o",
                 "--output",
                 type=Path,
                 default=Path("soak_output"),

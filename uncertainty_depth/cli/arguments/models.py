@@ -32,7 +32,12 @@ SIGNATURES: dict[str, Signature] = {
                 help=f"one or more sources, each {SOURCE}; with --resume the recorded ones",
             ),
             argument(
-                "--output", type=Path, required=True, metavar="MODEL", help="model folder to write"
+                "-o",
+                "--output",
+                type=Path,
+                required=True,
+                metavar="MODEL",
+                help="model folder to write",
             ),
             argument(
                 "--resume",
@@ -63,7 +68,12 @@ SIGNATURES: dict[str, Signature] = {
             ),
             argument("--backbone", default=argparse.SUPPRESS, help="another way to say HUB_ID"),
             argument(
-                "--output", type=Path, required=True, metavar="MODEL", help="model folder to write"
+                "-o",
+                "--output",
+                type=Path,
+                required=True,
+                metavar="MODEL",
+                help="model folder to write",
             ),
             argument(
                 "--dropout",
@@ -105,7 +115,12 @@ SIGNATURES: dict[str, Signature] = {
                 help="model folder; demo or varied: shipped ones",
             ),
             argument(
-                "--output", type=Path, required=True, metavar="DIR", help="folder for the maps"
+                "-o",
+                "--output",
+                type=Path,
+                required=True,
+                metavar="DIR",
+                help="folder for the maps",
             ),
         ),
         "photo.jpg --model my_model --output maps",
@@ -130,6 +145,7 @@ SIGNATURES: dict[str, Signature] = {
                 "source", nargs="*", metavar="SOURCE", help=f"one or more sequences, each {SOURCE}"
             ),
             argument(
+                "-o",
                 "--output",
                 type=Path,
                 metavar="DIR",

@@ -54,6 +54,7 @@ SIGNATURES: dict[str, Signature] = {
                 help="model folder, or demo or varied; none to score recorded predictions",
             ),
             argument(
+                "-o",
                 "--output",
                 type=Path,
                 required=True,
@@ -99,6 +100,7 @@ SIGNATURES: dict[str, Signature] = {
                 help="report folders; the others are compared with the first",
             ),
             argument(
+                "-o",
                 "--output",
                 type=Path,
                 required=True,
@@ -115,7 +117,12 @@ SIGNATURES: dict[str, Signature] = {
                 "reports", type=Path, nargs="+", metavar="REPORT", help="report folders to merge"
             ),
             argument(
-                "--output", type=Path, required=True, metavar="REPORT", help="folder to write"
+                "-o",
+                "--output",
+                type=Path,
+                required=True,
+                metavar="REPORT",
+                help="folder to write",
             ),
             argument(
                 "--overwrite", action="store_true", help="replace the report that is in the folder"

@@ -16,13 +16,13 @@ SOURCE = (
 class Argument(NamedTuple):
     """One `add_argument` call."""
 
-    name: str
+    names: tuple[str, ...]
     options: dict[str, Any]
 
 
-def argument(name: str, **options: Any) -> Argument:
+def argument(*names: str, **options: Any) -> Argument:
     """Return an argument from the parameters of `ArgumentParser.add_argument`."""
-    return Argument(name, options)
+    return Argument(names, options)
 
 
 def at_least_one(text: str) -> int:

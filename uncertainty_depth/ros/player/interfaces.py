@@ -18,7 +18,7 @@ def message_class(name: str) -> type:
     generated, with that message in it.
 
     Raises:
-        ImportError: where it is no message type, or none that is installed.
+        ImportError: the type is not a message, or is not installed.
     """
     match = MESSAGE_TYPE.fullmatch(name)
     if match is None:

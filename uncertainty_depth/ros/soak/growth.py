@@ -12,7 +12,7 @@ from uncertainty_depth.process_resources import Resources
 WARM_UP = 0.2
 """Fraction of a run that is not judged: caches fill, the middleware discovers."""
 ALLOWED = Resources(memory_mib=20.0, threads=2, descriptors=4)
-"""Growth of the median from the first to the last third that is no leak."""
+"""Growth of the median from the first to the last third that does not count as a leak."""
 MIN_SAMPLES = 3
 
 
