@@ -188,15 +188,18 @@ def test_color_images_and_points_are_published_only_for_subscribers(
     assert set(calls) == {"colorize", "points_message"}
 
 
+@pytest.mark.parametrize("failing", ["publish_times", "publish"])
 def test_a_frame_whose_points_fail_is_published_and_not_counted_as_dropped(
-    graph, start, make, monkeypatch
+    failing, graph, start, make, monkeypatch
 ):
     node = start()
 
     def fail(*_):
         raise ValueError("no points today")
 
-    monkeypatch.setattr(node.cameras[0].outputs.views, "publish", fail)
+    outputs = node.cameras[0].outputs
+    target = {"publish_times": outputs, "publish": outputs.views}[failing]
+    monkeypatch.setattr(target, failing, fail)
     depths = graph.inbox(Image, "depth/image_rect")
     images = graph.publisher(Image, "image")
     images.publish(make.image(1, red()))

@@ -120,6 +120,26 @@ def test_pairs_that_do_not_fit_are_counted(graph, make, map_path):
     assert counts["processed"] == 1
 
 
+@pytest.mark.parametrize("failing", ["publish_times", "publish"])
+def test_a_pair_whose_points_fail_is_published_and_not_counted_as_dropped(
+    failing, graph, make, map_path, monkeypatch
+):
+    node = graph.start(SigmaNode, sigma_map=map_path)
+
+    def fail(*_):
+        raise ValueError("no points today")
+
+    outputs = node._outputs
+    target = {"publish_times": outputs, "publish": outputs.views}[failing]
+    monkeypatch.setattr(target, failing, fail)
+    sigmas = graph.inbox(Image, "uncertainty/image_rect")
+    Camera(graph, make).publish(100 * MS)
+    sigmas.wait()
+    graph.until(lambda: node.health.counts().get("views_failed") == 1, "the failure counted")
+    assert node.health.counts()["processed"] == 1
+    assert node.health.dropped() == {}
+
+
 def test_a_sigma_in_metres_needs_no_map_and_a_rank_does(graph):
     graph.start(SigmaNode, confidence_type="relative_error")
     with pytest.raises(ConfigError, match=r"expected sigma_map:=map\.json"):

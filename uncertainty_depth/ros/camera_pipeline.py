@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,6 @@ from rclpy.node import Node
 from sensor_msgs.msg import CompressedImage, Image
 
 from uncertainty_depth.config import DepthNodeConfig
-from uncertainty_depth.errors import MessageError
 from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.messages.online_calibration import PredictionInfo
 from uncertainty_depth.messages.stamps import stamp_ns
@@ -21,6 +19,7 @@ from uncertainty_depth.ros.camera_frame import CameraFrame, Published, check_age
 from uncertainty_depth.ros.camera_inputs import CameraInputs
 from uncertainty_depth.ros.depth_outputs import DepthOutputs
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
+from uncertainty_depth.ros.failed_frames import drop_failed, views_of_published_maps
 from uncertainty_depth.ros.frame_queue import FrameQueue
 from uncertainty_depth.ros.input_watch import InputWatch
 from uncertainty_depth.ros.managed_node import ACTIVE, ManagedNode
@@ -31,8 +30,6 @@ from uncertainty_depth.ros.sub_node import sub_node
 
 if TYPE_CHECKING:
     from uncertainty_depth.inference.predictor import Predictor
-
-LOG_EVERY_S = 5.0
 
 
 class CameraPipeline:
@@ -156,17 +153,19 @@ class CameraPipeline:
 
     def _count(self, frame: CameraFrame, info: PredictionInfo, start_s: float) -> None:
         latency_ms = age_s(self._node, frame.header) * 1e3
-        self.outputs.publish_times(latency_ms, (time.perf_counter() - start_s) * 1e3)
+        processing_ms = (time.perf_counter() - start_s) * 1e3
         self.health.count("processed")
         self.health.latency(latency_ms)
         if info.unfamiliarity is not None and info.unfamiliarity > 1:
             self.health.count("unfamiliar")
+        with views_of_published_maps(self._scope, self.health):
+            self.outputs.publish_times(latency_ms, processing_ms)
 
     def publish_views(self, published: Published) -> None:
         """Publish points and color images; a failure here drops no frame."""
         config = self._node.config
         observation = published.frame.observation
-        try:
+        with views_of_published_maps(self._scope, self.health):
             self.outputs.views.publish(
                 published.prediction,
                 published.frame.header,
@@ -175,27 +174,10 @@ class CameraPipeline:
                 published.half_widths.at(config.coverage),
                 observation.image,
             )
-        except Exception as error:
-            self.health.count("views_failed")
-            if self._node.context.ok():
-                self._scope.get_logger().warning(
-                    f"points or color images failed: {error}", throttle_duration_sec=LOG_EVERY_S
-                )
 
     def fail(self, error: Exception) -> None:
         """Count a failed frame under its reason, and log the error."""
-        if isinstance(error, MessageError):
-            self._drop(error.reason, str(error))
-        elif self._node.context.ok():  # e.g. out of memory: the next image may pass
-            self._drop("failed", "".join(traceback.format_exception(error)))
-        else:
-            self.health.drop("shutdown")
-
-    def _drop(self, reason: str, sentence: str) -> None:
-        self.health.drop(reason)
-        self._scope.get_logger().warning(
-            f"dropped ({reason}): {sentence}", throttle_duration_sec=LOG_EVERY_S
-        )
+        drop_failed(self._scope, self.health, error)
 
     def _awaited(self) -> tuple[str, ...]:
         return ("received",) if self._node.state == ACTIVE else ()

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-import traceback
 from collections.abc import Callable
 from concurrent.futures import wait
 from typing import Any, NamedTuple
@@ -16,13 +15,15 @@ from sensor_msgs.msg import CameraInfo, Image
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
 from uncertainty_depth.config import SigmaNodeConfig
 from uncertainty_depth.data.exact_pairs import ExactPairs
-from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.predictions.config import PredictionConfig
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.predictions.maps import UNMATCHED_REASONS, decode_maps
 from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.ros.camera_frame import deactivated
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
+from uncertainty_depth.ros.failed_frames import drop, drop_failed, views_of_published_maps
 from uncertainty_depth.ros.input_watch import InputWatch
 from uncertainty_depth.ros.managed_node import ACTIVE, ManagedNode
 from uncertainty_depth.ros.map_camera import MapCamera
@@ -33,7 +34,6 @@ from uncertainty_depth.ros.teardown import destroyed_on_failure, take_down
 from uncertainty_depth.ros.watched_input import WatchedInput
 from uncertainty_depth.ros.worker import Worker
 
-LOG_EVERY_S = 5.0
 FINISH_S = 2.0
 DEPTH = "depth/image_rect"
 CONFIDENCE = "confidence/image"
@@ -151,44 +151,37 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         pair, unmatched = self._pairs.add(side, stamp_ns(message.header), message)
         for item in unmatched:
             reason = UNMATCHED_REASONS[item.side]
-            self._drop(reason, reason.replace("_", " ") + ": their stamps differ")
+            sentence = f"{reason.replace('_', ' ')}: their stamps differ"
+            drop(self, self.health, reason, sentence)
         if pair is not None and self._worker is not None:
             self._worker.put(Pair(*pair))
 
     def _process(self, pair: Pair) -> None:
-        try:
-            self._publish(pair)
-        except MessageError as error:
-            self._drop(error.reason, str(error))
-        except Exception:  # a hostile message costs one frame
-            if self.context.ok():
-                self._drop("failed", traceback.format_exc())
-            else:
-                self.health.drop("shutdown")
-
-    def _publish(self, pair: Pair) -> None:
         start_s = time.perf_counter()
-        interpreter = self._interpreter
-        if interpreter is None or not self._watched:
-            raise MessageError("deactivated", "the node was deactivated before its turn came")
-        depth, confidence = decode_maps(pair.depth, pair.confidence, interpreter.config)
-        prediction = masked(interpreter.metric(depth, confidence))
         header = pair.depth.header
-        height, width = depth.shape
-        camera = self._camera.camera(width, height) if self._camera.info is not None else None
-        self._outputs.publish(prediction, header, camera)
+        try:
+            interpreter = self._active_interpreter()
+            depth, confidence = decode_maps(pair.depth, pair.confidence, interpreter.config)
+            prediction = masked(interpreter.metric(depth, confidence))
+            height, width = depth.shape
+            camera = self._camera.camera(width, height) if self._camera.info is not None else None
+            self._outputs.publish(prediction, header, camera)
+        except Exception as error:  # a hostile message costs one frame
+            drop_failed(self, self.health, error)
+            return
         latency_ms = age_s(self, header) * 1e3
-        self._outputs.publish_times(latency_ms, (time.perf_counter() - start_s) * 1e3)
+        processing_ms = (time.perf_counter() - start_s) * 1e3
         self.health.count("processed")
         self.health.latency(latency_ms)
         half_width = BY_DISTRIBUTION[law_of(interpreter)].at(self.config.coverage)
-        self._outputs.views.publish(prediction, header, camera, self.config, half_width)
+        with views_of_published_maps(self, self.health):
+            self._outputs.publish_times(latency_ms, processing_ms)
+            self._outputs.views.publish(prediction, header, camera, self.config, half_width)
 
-    def _drop(self, reason: str, sentence: str) -> None:
-        self.health.drop(reason)
-        self.get_logger().warning(
-            f"dropped ({reason}): {sentence}", throttle_duration_sec=LOG_EVERY_S
-        )
+    def _active_interpreter(self) -> Interpreter:
+        if self._interpreter is None or not self._watched:
+            raise deactivated()
+        return self._interpreter
 
     def _awaited(self) -> tuple[str, ...]:
         names = (f"received.{DEPTH}", f"received.{CONFIDENCE}", "processed")
