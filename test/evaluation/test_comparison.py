@@ -198,7 +198,7 @@ def test_a_copied_recording_is_counted_once(folders, tmp_path, caplog):
     assert evaluation.evaluated == FRAMES
     assert evaluation.metrics.compute() == good.evaluation.metrics.compute()
     assert (
-        context.notes[0] == "drive has the stamps and scores of drive: a copy, not counted again"
+        context.notes[0] == "all frames of drive are in earlier sources: a copy, not counted again"
     )
     assert context.notes[0] in caplog.text
 
@@ -208,7 +208,8 @@ def test_a_clip_that_overlaps_is_told(folders, evaluate_moments, tmp_path):
     report.write(evaluate_moments(frames=FRAMES + 6), tmp_path / "more", CONTEXT, images=False)
     evaluation, context = merge([*reports_of(folders, "good"), read_report(tmp_path / "more")])
     assert evaluation.evaluated == 2 * FRAMES + 6
-    assert f"{FRAMES} of {FRAMES + 6} frames of drive have the stamps" in context.notes[0]
+    assert f"{FRAMES} of {FRAMES + 6} frames of drive are in earlier sources" in context.notes[0]
+    assert evaluation.repeated.count == FRAMES
 
 
 def test_equal_stamps_of_other_recordings_are_no_copies(folders, evaluate_moments, tmp_path):

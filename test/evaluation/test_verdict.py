@@ -75,6 +75,7 @@ def test_each_attack_has_its_expected_colors(name, evaluate_moments, model):
 def test_few_frames_are_never_green_and_clear_failures_are_red(frames, evaluate_moments, model):
     good = judge(evaluate_moments(frames=frames), model, [])
     assert good.color == "grey"
+    assert "nan" not in " ".join(sentences(good.as_dict()))
     assert "below 10" in good.notes[0]
     bad = judge(evaluate_moments(lambda it: (0.15 * it.depth, it.sigma / 5), frames), model, [])
     assert colors(bad)["depth"] == colors(bad)["size"] == bad.color == "red"

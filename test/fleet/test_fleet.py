@@ -133,7 +133,7 @@ def test_a_copy_of_a_source_is_scored_and_counted_once(tmp_path, caplog):
     two, one = summary_of(tmp_path / "two"), summary_of(tmp_path / "one")
     assert two["frames"] == one["frames"]
     assert two["verdict"]["lines"][:3] == one["verdict"]["lines"][:3]
-    assert f"{copy} has the stamps and scores of {original}: a copy" in caplog.text
+    assert f"all frames of {copy} are in earlier sources: a copy" in caplog.text
 
 
 def test_a_source_that_changed_is_scored_again(tmp_path):

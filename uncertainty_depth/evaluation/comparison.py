@@ -226,6 +226,12 @@ def _notes(
         for name, table in zip(names, tables, strict=True)
         if len(table) > len(common)
     ]
+    notes += [
+        f"{report.evaluation.repeated.count} frames of {name} have the scores of an earlier "
+        "frame: intervals are too narrow"
+        for report, name in zip(reports, names, strict=True)
+        if report.evaluation.repeated.count
+    ]
     different = int((pixels != pixels[0]).any(axis=0).sum())
     if different:
         notes.append(

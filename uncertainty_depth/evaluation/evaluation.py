@@ -20,6 +20,7 @@ from uncertainty_depth.evaluation.frame_statistics import (
     frame_scale,
 )
 from uncertainty_depth.evaluation.frame_table import FrameTable, flatten
+from uncertainty_depth.evaluation.repeated_frames import RepeatedFrames
 from uncertainty_depth.evaluation.unit_sums import LAYOUT, frame_sums
 from uncertainty_depth.evaluation.unitless import without_sizes
 from uncertainty_depth.evaluation.units import Units
@@ -55,6 +56,7 @@ class Evaluation:
         self.cameras = CameraRange()
         self.scale = ScaleDrift()
         self.unfamiliarity = Unfamiliarity()
+        self.repeated = RepeatedFrames()
         self.table = FrameTable() if table is None else table
         self.examples = Examples(self.config.example_frames)
 
@@ -108,6 +110,7 @@ class Evaluation:
         row["unfamiliarity"] = (
             math.nan if prediction.unfamiliarity is None else prediction.unfamiliarity
         )
+        self.repeated.add(row)
         self.table.add({"frame": name, "stamp_ns": stamp_ns} | row)
         self.examples.offer(
             row["depth.abs_rel"],
@@ -132,6 +135,7 @@ class Evaluation:
         self.cameras.merge(other.cameras)
         self.scale.merge(other.scale)
         self.unfamiliarity.merge(other.unfamiliarity)
+        self.repeated.merge(other.repeated)
         self.skipped += other.skipped
         self.evaluated += other.evaluated
         self.first_skips = {**other.first_skips, **self.first_skips}

@@ -187,7 +187,9 @@ def _coverage_check(estimates: Estimates, law: str, level: float) -> Check:
     else:
         color = GREY
     text = f"{level:.0%} intervals cover {coverage.value:.1%} of the errors"
-    text += f" ({coverage.low:.1%} to {coverage.high:.1%}), sigma is {_factor_text(factor)}"
+    if not math.isnan(coverage.low):
+        text += f" ({coverage.low:.1%} to {coverage.high:.1%})"
+    text += f", sigma is {_factor_text(factor)}"
     return _check(f"coverage at {level:.0%} ({law})", color, text, coverage)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
@@ -14,9 +15,9 @@ from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.evaluation import saved_state
 from uncertainty_depth.evaluation.evaluation import Evaluation
-from uncertainty_depth.evaluation.repeated_frames import RepeatedFrames
 from uncertainty_depth.evaluation.report import Context
 
+logger = logging.getLogger(__name__)
 NOT_COMPARED = ("example_frames",)
 """Options of an evaluation that change no score."""
 
@@ -79,15 +80,14 @@ def merge(
 
     Args:
         reports: at least one.
-        max_frames: rows of frames that are copied at most, and looked up in other reports; None
-            copies all.
+        max_frames: rows of frames that are copied at most; None copies all.
 
     Raises:
         ConfigError: they were scored with other options, or are of other models.
     """
     merged = None
     parts: list[_Part] = []
-    repeated_frames = RepeatedFrames()
+    notes: list[str] = []
     for report in reports:
         if merged is None:
             first = report
@@ -99,19 +99,32 @@ def merge(
                 "one model: `compare` compares models"
             )
         source = str(report.summary["source"])
-        copied = max_frames is None or merged.evaluated < max_frames
-        if copied and repeated_frames.is_copy(report.evaluation.table.rows().dicts(), source):
+        if repeats := merged.repeated.common(report.evaluation.repeated):
+            notes.append(_repeats_note(merged, report, repeats))
+            logger.warning(notes[-1])
+        if merged.repeated.includes(report.evaluation.repeated):
             continue
+        copied = max_frames is None or merged.evaluated < max_frames
         merged.merge(report.evaluation, source, with_frames=copied)
         parts.append(_Part.of(report))
     if merged is None:
         raise ConfigError("no report to merge; expected at least one")
-    notes = [*repeated_frames.notes, *_by_source({part.source: part.notes for part in parts})]
+    notes += _by_source({part.source: part.notes for part in parts})
     if max_frames is not None and merged.evaluated > max_frames:
         notes.append(
             "frames.csv ends before the last sources; their own reports hold their frames"
         )
     return merged, _context(first, parts, notes)
+
+
+def _repeats_note(merged: Evaluation, report: SavedReport, repeats: int) -> str:
+    source = report.summary["source"]
+    if merged.repeated.includes(report.evaluation.repeated):
+        return f"all frames of {source} are in earlier sources: a copy, not counted again"
+    return (
+        f"{repeats} of {report.evaluation.evaluated} frames of {source} are in earlier sources "
+        "too: they count twice"
+    )
 
 
 def _model_of(report: SavedReport) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.frame_pixels import Positions
 from uncertainty_depth.evaluation.frame_statistics import CameraRange, ScaleDrift, Unfamiliarity
 from uncertainty_depth.evaluation.frame_table import FrameRows, FrameTable
+from uncertainty_depth.evaluation.repeated_frames import RepeatedFrames
 from uncertainty_depth.evaluation.unit_sums import LAYOUT
 from uncertainty_depth.evaluation.units import Units
 from uncertainty_depth.metrics import OnlineMetrics
@@ -75,6 +76,7 @@ def save(
         "cameras": evaluation.cameras.as_dict(),
         "without_size": evaluation.without_size,
         "unfamiliarity": asdict(evaluation.unfamiliarity),
+        "repeated_frames": evaluation.repeated.count,
         "table": {"file": table_file or rows.path.name, "size": rows.size},
         "details": details,
     }
@@ -84,6 +86,7 @@ def save(
         **_prefixed("units", evaluation.units.tables()),
         **_prefixed("positions", evaluation.positions.tables()),
         "scale": evaluation.scale.sums,
+        "frame_keys": evaluation.repeated.to_array(),
     }
     with atomic.replacing(folder / STATE_FILE) as temporary:
         _write_npz(temporary, arrays)
@@ -179,6 +182,9 @@ def _restored(
     evaluation = Evaluation(config, table, header["without_size"])
     evaluation.scale = ScaleDrift(arrays["scale"])
     evaluation.unfamiliarity = Unfamiliarity(**header.get("unfamiliarity", {}))
+    evaluation.repeated = RepeatedFrames(
+        header.get("repeated_frames", 0), arrays.get("frame_keys", np.empty(0)).tolist()
+    )
     evaluation.evaluated = header["evaluated"]
     evaluation.skipped = Counter(header["skipped"])
     evaluation.metrics = metrics

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 MIN_BLOCKS_FOR_GREEN = 5
 """With fewer blocks of frames no line is green, whatever its intervals."""
+MAX_REPEATED = 0.01
+"""With a greater fraction of frames that repeat earlier ones no line is green: its intervals are
+too narrow."""
 MAX_CHECKS_IN_LINE = 2
 HEADLINES = {RED: "do not trust", GREEN: "can be trusted here", GREY: "cannot tell"}
 
@@ -97,10 +100,11 @@ def judge(
             estimates, evaluation.cameras, evaluation.unfamiliarity, model, trained_on
         ),
     }
+    doubt = _doubt(evaluation, estimates)
     lines = tuple(
         Line(name, GREY, evaluation.without_size, ())
         if name == "size" and evaluation.without_size
-        else _line(name, line_checks, estimates)
+        else _line(name, line_checks, "" if name == "domain" else doubt)
         for name, line_checks in checks.items()
     )
     color = _worst([line.color for line in lines])
@@ -127,16 +131,24 @@ def nothing_scored(evaluation: Evaluation) -> str:
     return f"no frame could be scored: {reasons or 'none was read'}"
 
 
-def _line(name: str, checks: Sequence[Check], estimates: Estimates) -> Line:
+def _doubt(evaluation: Evaluation, estimates: Estimates) -> str:
+    """Return why no line that depends on intervals can be green; empty if one can."""
+    if estimates.bootstrap.blocks < MIN_BLOCKS_FOR_GREEN:
+        return "too few frames for a green line"
+    if evaluation.repeated.count > MAX_REPEATED * evaluation.evaluated:
+        return "too many repeated frames for a green line"
+    return ""
+
+
+def _line(name: str, checks: Sequence[Check], doubt: str) -> Line:
     color = _worst([check.color for check in checks])
     decisive = [check.text for check in checks if check.color == color]
     text = "; ".join(decisive[:MAX_CHECKS_IN_LINE]) or "no data to judge it by"
     if len(decisive) > MAX_CHECKS_IN_LINE:
         text += f"; and {len(decisive) - MAX_CHECKS_IN_LINE} more"
-    blocks = estimates.bootstrap.blocks
-    if color == GREEN and name != "domain" and blocks < MIN_BLOCKS_FOR_GREEN:
+    if color == GREEN and doubt:
         color = GREY
-        text = f"too few frames for a green line; so far: {text}"
+        text = f"{doubt}; so far: {text}"
     return Line(name, color, text, tuple(checks))
 
 
@@ -163,6 +175,12 @@ def _notes(
         notes.append(
             f"{evaluation.evaluated} frames make only {blocks} blocks of frames unlike their "
             f"neighbours; below {ENOUGH_BLOCKS} the intervals are rough"
+        )
+    if evaluation.repeated.count:
+        notes.append(
+            f"{evaluation.repeated.count} of {evaluation.evaluated} frames have the scores of an "
+            "earlier frame (a bag that loops, a copy, a simulation that stands still): intervals "
+            "are too narrow"
         )
     if "head" not in model:
         notes.append("the model has no description: sigma is judged as that of a Gaussian")
