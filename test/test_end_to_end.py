@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import NetworkConfig, SourceConfig
 from uncertainty_depth.data.recording import Recording
 from uncertainty_depth.data.source import open_source
+from uncertainty_depth.evaluation.merging import merge, read_report
 from uncertainty_depth.evaluation.summary import UNCERTAINTY_ROWS, row
 from uncertainty_depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
@@ -189,6 +191,18 @@ def test_report_says_that_the_model_was_trained_on_the_source(
             == 0
         )
         assert (sentence in caplog.messages) == said
+
+
+def test_report_says_that_sigma_was_calibrated_on_the_source(bag, model, tmp_path):
+    calibrated = tmp_path / "model"
+    shutil.copytree(model, calibrated)
+    assert main(["calibrate", str(calibrated), str(bag), "--force"]) == 0
+    output = ["--output", str(tmp_path / "report"), "--example-frames", "0"]
+    assert main(["evaluate", str(bag), "--model", str(calibrated), *output]) == 0
+    _, context = merge([read_report(tmp_path / "report")])
+    (sentence,) = context.calibrated_on
+    assert sentence.startswith(f"sigma was calibrated on frames of {bag}")
+    assert sentence in context.notes
 
 
 def test_predict_writes_metric_maps_at_image_size(model, tmp_path):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.source import open_source, trained_on
+from uncertainty_depth.data.source import calibrated_on, open_source, trained_on
 from uncertainty_depth.errors import ConfigError, SourceError
 
 CONFIG = SourceConfig()
@@ -103,6 +103,17 @@ def test_a_source_that_the_model_was_trained_on_is_recognised_by_its_name(source
     sentences = trained_on("my_model", {"source": trained}, [source])
     assert len(sentences) == (found is not None)
     assert all(f"my_model was trained on {found}" in one and source in one for one in sentences)
+
+
+def test_a_source_that_sigma_was_calibrated_on_is_recognised_by_its_name():
+    fitted_to = {"sources": ["/a/run", "nyu:/nyu:train"]}
+    (sentence,) = calibrated_on(fitted_to, ["/a/run"])
+    assert sentence == (
+        "sigma was calibrated on frames of /a/run: its size fits better there than on new frames"
+    )
+    assert len(calibrated_on(fitted_to, ["nyu:/nyu", "/b/run"])) == 2
+    assert calibrated_on(fitted_to, ["nyu:/nyu:test", "/b/other"]) == []
+    assert calibrated_on({}, ["/a/run"]) == []
 
 
 def test_a_model_that_does_not_say_what_it_was_trained_on_is_no_reason_to_warn():

@@ -148,6 +148,18 @@ def test_data_unlike_those_of_the_calibration_are_noted(evaluate_moments, model,
     )
 
 
+def test_sigma_that_was_calibrated_on_these_frames_has_no_green_size(evaluate_moments, model):
+    sentence = "sigma was calibrated on frames of drive"
+    verdict = judge(evaluate_moments(frames=96), model, [], None, [sentence])
+    assert colors(verdict) == {
+        "depth": "green",
+        "order": "green",
+        "size": "grey",
+        "domain": "green",
+    }
+    assert sentence in sentences(verdict.as_dict())[3]
+
+
 def test_domain_is_grey_without_a_camera(model):
     evaluation = Evaluation()
     truth = np.full((24, 32), 3, np.float32)

@@ -165,12 +165,21 @@ def test_from_a_bag_to_metres_and_back_by_the_command(write_camera, tmp_path, ca
     assert content["confidence_topic"] == TOPICS[1]
     assert content["not_used"]["after"]["auce"] < content["not_used"]["before"]["auce"]
     other = write_camera(TOPICS, frames=3, name="other", first=100, **form)
-    output = ["--sigma-map", str(path), "--output", str(tmp_path / "report")]
-    assert main(["evaluate", str(other), *topics, *output, "--example-frames", "0"]) == 0
-    summary = json.loads((tmp_path / "report" / "summary.json").read_text())
+    map_options = ["--sigma-map", str(path), "--example-frames", "0"]
+
+    def summary_of(source, name):
+        output = ["--output", str(tmp_path / name)]
+        assert main(["evaluate", str(source), *topics, *map_options, *output]) == 0
+        return json.loads((tmp_path / name / "summary.json").read_text())
+
+    summary = summary_of(other, "report")
     assert summary["without_size"] == ""
     assert summary["uncertainty"]["auce"] < 0.03
     assert summary["model"]["calibration"] == content["map"]["kind"] + ", times depth squared"
+    assert not any("calibrated on" in note for note in summary["notes"])
+    seen = summary_of(bag, "seen")
+    assert any(f"calibrated on frames of {bag}" in note for note in seen["notes"])
+    assert seen["verdict"]["lines"][2]["color"] == "grey"
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,8 @@ def score_model(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
     from uncertainty_depth.corruption.corruption import parse
     from uncertainty_depth.corruption.source import corrupted
     from uncertainty_depth.data.checked_source import CheckedSource
-    from uncertainty_depth.data.source import open_source, trained_on
+    from uncertainty_depth.data.source import calibrated_on, open_source, trained_on
+    from uncertainty_depth.evaluation.model_facts import part_of
     from uncertainty_depth.evaluation.report import Context
 
     options = from_arguments(SourceConfig, arguments)
@@ -41,11 +42,12 @@ def score_model(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
     predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
     source = for_model(images, predictor, from_arguments(HeldOutConfig, arguments))
     overlaps = trained_on(predictor.model.name, predictor.model.training, [source.name])
-    warn(overlaps)
+    calibrated = calibrated_on(part_of(predictor.describe(), "fitted_to"), [source.name])
+    warn([*overlaps, *calibrated])
     evaluation = _evaluated(arguments, source, predictor)
     unlike = predictor.data_monitor.notes()
     warn(source.notes)
-    notes = [*overlaps, *unlike, *source.notes, *end_notes(evaluation, len(source))]
+    notes = [*overlaps, *calibrated, *unlike, *source.notes, *end_notes(evaluation, len(source))]
     context = Context(
         arguments.source,
         predictor.describe(),
@@ -54,6 +56,7 @@ def score_model(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
         tuple(overlaps),
         checked.check.summary(),
         arguments.command_line,
+        calibrated_on=tuple(calibrated),
     )
     return evaluation, context
 

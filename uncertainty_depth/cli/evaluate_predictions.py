@@ -42,8 +42,9 @@ def check_recorded(arguments: argparse.Namespace) -> None:
 
 def score_predictions(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
     """Return the evaluation of recorded predictions, and where its metrics come from."""
+    from uncertainty_depth.data.source import calibrated_on
     from uncertainty_depth.evaluation.report import Context
-    from uncertainty_depth.predictions.evaluate import describe
+    from uncertainty_depth.predictions.evaluate import describe, fitted_to
     from uncertainty_depth.predictions.interpreter import Interpreter
     from uncertainty_depth.predictions.open import open_predictions
 
@@ -59,8 +60,9 @@ def score_predictions(arguments: argparse.Namespace) -> tuple[Evaluation, Contex
             "map.json of `uncertainty-depth calibrate`, or no --write-bag"
         )
     source = open_predictions(arguments.source, options, topics, meaning)
+    calibrated = calibrated_on(fitted_to(interpreter), [arguments.source])
     evaluation = _evaluated(arguments, source, interpreter, limits)
-    notes = [*interpreter.notes(), *source.notes]
+    notes = [*calibrated, *interpreter.notes(), *source.notes]
     warn(notes)
     notes += end_notes(evaluation, len(source))
     context = Context(
@@ -71,6 +73,7 @@ def score_predictions(arguments: argparse.Namespace) -> tuple[Evaluation, Contex
         None,
         source.check.summary(),
         arguments.command_line,
+        calibrated_on=tuple(calibrated),
     )
     return evaluation, context
 

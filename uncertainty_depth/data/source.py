@@ -13,7 +13,7 @@ from uncertainty_depth.options import element_type, from_mapping
 from uncertainty_depth.records import Frame, Skipped
 
 PERHAPS = "if they are one"
-"""In a sentence of `trained_on` that is no more than a hint."""
+"""In a sentence of `trained_on` or `calibrated_on` that is no more than a hint."""
 
 
 NAME_SEPARATOR = " + "
@@ -77,28 +77,46 @@ def trained_on(model: str, training: Mapping[str, Any], sources: Sequence[str]) 
     trained: list[str] = []
     for names in joined:
         trained += str(names or "").split(NAME_SEPARATOR)
+    effect = "its errors are smaller there than on new frames"
+    return _overlap_sentences(f"{model} was trained on", effect, trained, sources)
+
+
+def calibrated_on(fitted_to: Mapping[str, Any], sources: Sequence[str]) -> list[str]:
+    """Return a sentence for each source that a calibration was fitted to.
+
+    Args:
+        fitted_to: the record of the calibration, with `sources`.
+        sources: names.
+    """
+    fitted = fitted_to.get("sources")
+    names = [str(name) for name in fitted] if isinstance(fitted, (list, tuple)) else []
+    effect = "its size fits better there than on new frames"
+    return _overlap_sentences("sigma was calibrated on", effect, names, sources)
+
+
+def _overlap_sentences(
+    text: str, effect: str, used: Sequence[str], sources: Sequence[str]
+) -> list[str]:
+    """Return `text`, which frames of a source were used, and the effect, for each such source."""
     sentences = []
     for source in sources:
-        overlaps = [_overlap(source, name) for name in trained]
-        sentences += [f"{model} was trained on {overlap}" for overlap in overlaps if overlap][:1]
+        overlaps = [overlap for name in used if (overlap := _overlap(source, name))]
+        sentences += [f"{text} {overlap}{effect}" for overlap in overlaps][:1]
     return sentences
 
 
-def _overlap(source: str, trained: str) -> str:
-    """Return what `trained` is to `source`; empty where no frame is in both.
+def _overlap(source: str, used: str) -> str:
+    """Return what `used` is to `source`; empty where no frame is in both.
 
     A path's last part alone is a hint: the folder moved, or is another.
     """
     source_type, place, parts = _identity(source)
-    other_type, other_place, other_parts = _identity(trained)
-    if not trained or source_type != other_type or not parts & other_parts:
+    other_type, other_place, other_parts = _identity(used)
+    if not used or source_type != other_type or not parts & other_parts:
         return ""
     if place.resolve() == other_place.resolve():
-        return f"frames of {source}: its errors are smaller there than on new frames"
-    hint = (
-        f"a source of the same name as {source}: {PERHAPS}, "
-        "its errors are smaller there than on new frames"
-    )
+        return f"frames of {source}: "
+    hint = f"a source of the same name as {source}: {PERHAPS}, "
     return hint if place.resolve().name == other_place.resolve().name else ""
 
 

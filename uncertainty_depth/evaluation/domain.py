@@ -55,9 +55,10 @@ def calibration_notes(
     names = [str(name) for name in sources] if isinstance(sources, (list, tuple)) else ["unknown"]
     origin = (
         f"the data that the calibration ({model.get('calibration')}) was fitted to, "
-        f"{', '.join(names)}: "
-        "calibrate on data like these, or take --no-calibrated"
+        f"{', '.join(names)}: calibrate on data like these"
     )
+    if model.get("method") != "recorded":
+        origin += ", or take --no-calibrated"
     notes = []
     depths = limits_of(fitted.get("depth_range_m"))
     outside = float(estimates.outside(*depths)[0]) if depths else 0.0

@@ -142,6 +142,7 @@ class _Part:
     source: str
     notes: tuple[str, ...]
     trained_on: tuple[str, ...] | None
+    calibrated_on: tuple[str, ...]
     warnings: tuple[str, ...]
 
     @classmethod
@@ -152,6 +153,7 @@ class _Part:
             str(summary["source"]),
             tuple(summary["notes"]),
             None if trained_on is None else tuple(trained_on),
+            tuple(report.details.get("calibrated_on", ())),
             tuple(summary["geometry"].get("warnings", [])),
         )
 
@@ -175,6 +177,7 @@ def _context(first: SavedReport, parts: Sequence[_Part], notes: Sequence[str]) -
         first.details["options"],
         None if any(part.trained_on is None for part in parts) else tuple(names),
         geometry,
+        calibrated_on=tuple(chain.from_iterable(part.calibrated_on for part in parts)),
     )
 
 

@@ -53,6 +53,7 @@ class Context:
         options: how the source was read, in addition to the config of the evaluation.
         trained_on: a sentence for each scored source that the model was trained on; None if the
             source is unknown, as in a live run.
+        calibrated_on: a sentence for each scored source that sigma was calibrated on.
         geometry: see `GeometryCheck.summary`; empty if not checked.
         command: the command line that made the report.
         requirements: limits that the metrics must keep.
@@ -68,6 +69,7 @@ class Context:
     command: str = ""
     requirements: tuple[Requirement, ...] = ()
     sources: tuple[Mapping[str, Any], ...] = ()
+    calibrated_on: tuple[str, ...] = ()
 
 
 def check_folder(folder: Path) -> None:
@@ -125,6 +127,7 @@ def _write_files(evaluation: Evaluation, folder: Path, context: Context, images:
     details = {
         "options": dict(context.options),
         "trained_on": context.trained_on,
+        "calibrated_on": context.calibrated_on,
     }
     saved_state.save(evaluation, folder, details, "frames.csv")
     drawings = draw(evaluation, law_of(context.model)) if images else Images({})
@@ -142,7 +145,9 @@ def _write_files(evaluation: Evaluation, folder: Path, context: Context, images:
 def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
     """Return the content of `summary.json`: the metrics, and how to reproduce them."""
     estimates = Estimates(evaluation.units) if evaluation.evaluated else None
-    verdict = judge(evaluation, context.model, context.trained_on, estimates)
+    verdict = judge(
+        evaluation, context.model, context.trained_on, estimates, context.calibrated_on
+    )
     metrics = metrics_with_intervals(evaluation, estimates)
     results = [outcome(requirement, metrics) for requirement in context.requirements]
     return {

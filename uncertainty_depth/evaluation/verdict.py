@@ -79,6 +79,7 @@ def judge(
     model: Mapping[str, Any],
     trained_on: Sequence[str] | None,
     estimates: Estimates | None = None,
+    calibrated_on: Sequence[str] = (),
 ) -> Verdict:
     """Return the verdict on all frames scored so far.
 
@@ -88,6 +89,7 @@ def judge(
         trained_on: a sentence for each scored source that the model was trained on; None if the
             source is unknown, as in a live run.
         estimates: of its units, where the caller has them.
+        calibrated_on: a sentence for each scored source that sigma was calibrated on.
     """
     if not evaluation.evaluated:
         return Verdict(GREY, nothing_scored(evaluation))
@@ -101,10 +103,11 @@ def judge(
         ),
     }
     doubt = _doubt(evaluation, estimates)
+    doubts = {"depth": doubt, "order": doubt, "size": "; ".join(calibrated_on) or doubt}
     lines = tuple(
         Line(name, GREY, evaluation.without_size, ())
         if name == "size" and evaluation.without_size
-        else _line(name, line_checks, "" if name == "domain" else doubt)
+        else _line(name, line_checks, doubts.get(name, ""))
         for name, line_checks in checks.items()
     )
     color = _worst([line.color for line in lines])

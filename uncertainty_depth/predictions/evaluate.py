@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from tqdm import tqdm
@@ -151,13 +151,23 @@ def fit_to_source(source: PredictionSource, interpreter: Interpreter) -> Alignme
         raise SourceError(f"{source.name} cannot be aligned: {error}") from error
 
 
+def fitted_to(interpreter: Interpreter) -> Mapping[str, Any]:
+    """Return the record of what the map to sigma was fitted to; empty without a map."""
+    saved = interpreter.sigma_map
+    return {} if saved is None else saved.provenance.get("fitted_to", {})
+
+
 def describe(source: PredictionSource, interpreter: Interpreter) -> dict[str, object]:
     """Return the predictions as plain values for a report, in the place of a model."""
     config = interpreter.config
-    fitted = {}
+    fitted: dict[str, object] = {}
     if interpreter.sigma_map is not None:
         saved = interpreter.sigma_map
-        fitted = {"calibration": saved.confidence_map.name, "head": saved.distribution}
+        fitted = {
+            "calibration": saved.confidence_map.name,
+            "head": saved.distribution,
+            "fitted_to": fitted_to(interpreter),
+        }
     return {
         "model": source.predictor,
         "method": "recorded",
