@@ -78,6 +78,7 @@ def count_habits(trees: Any) -> Counter[str]:
         counts["comprehensions"] += isinstance(node, COMPREHENSIONS)
         counts["nested comprehensions"] += _is_nested_comprehension(node)
         counts["lambdas"] += isinstance(node, ast.Lambda)
+        counts["lambdas outside calls"] += _lambdas_in(node) if not _takes_lambdas(node) else 0
     return counts
 
 
@@ -111,6 +112,15 @@ def called_once(trees: Any) -> tuple[int, int]:
 
 def _is_outside_core(path: Path) -> bool:
     return path.relative_to(PACKAGE).as_posix().startswith(NOT_CORE)
+
+
+def _takes_lambdas(node: ast.AST) -> bool:
+    """Return whether a lambda directly in this node is an argument of a call."""
+    return isinstance(node, (ast.Call, ast.keyword))
+
+
+def _lambdas_in(node: ast.AST) -> int:
+    return sum(isinstance(child, ast.Lambda) for child in ast.iter_child_nodes(node))
 
 
 def _is_tuple_assignment(node: ast.AST) -> bool:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -136,17 +137,14 @@ class _Way:
 
 def table(comparison: Comparison) -> str:
     """Return the comparison as aligned text."""
-    rows: list[tuple[str, Callable[[Outcome], float]]] = [
-        ("frames over budget", lambda outcome: outcome.over),
-        ("median ms", lambda outcome: outcome.median_ms),
-        ("samples", lambda outcome: outcome.samples),
-    ]
+    attributes = {"frames over budget": "over", "median ms": "median_ms", "samples": "samples"}
     lines = [
         f"budget {comparison.budget_ms:.1f} ms, {comparison.passes} samples, "
         "one busy process beside it",
         f"{'':20}{'all samples':>12}{'in budget':>12}{'ratio':>8}",
     ]
-    for name, value in rows:
+    for name, attribute in attributes.items():
+        value = attrgetter(attribute)
         lines.append(_line(name, value(comparison.without), value(comparison.within)))
     for name in METRICS:
         lines.append(

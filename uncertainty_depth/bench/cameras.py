@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -96,9 +97,9 @@ def _ways(predictor: Predictor, cameras: int) -> Calls:
     observations = [
         Observation(rng.integers(0, 256, (*SIZE, 3), np.uint8), stamp) for stamp in range(cameras)
     ]
-    return {
-        "one by one": lambda: [
-            predictor.predict_batch([observation]) for observation in observations
-        ],
-        "batch": lambda: predictor.predict_batch(observations),
-    }
+
+    def one_by_one() -> None:
+        for observation in observations:
+            predictor.predict_batch([observation])
+
+    return {"one by one": one_by_one, "batch": partial(predictor.predict_batch, observations)}

@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import torch
@@ -97,28 +98,40 @@ def _runs(model: DepthNetwork, engine: str, precision: str, image: torch.Tensor)
     functions = [seeded(layer) for layer in network.decoder.dropouts]
     streams = IndependentStreams([random_stream(0, STAMP_NS, sample) for sample in range(SAMPLES)])
     fixed = [_Fixed(function) for function in functions]
+
+    def dropout_floor() -> object:
+        return network.branches(network.trunk(image), fixed, streams, size)
+
+    def snapshots_floor() -> object:
+        return _decoded(members, network.encode(image), size)
+
+    def naive() -> None:
+        for _ in range(SAMPLES):
+            network(image)
+
     runs: Runs = {
-        f"{name}, one pass": lambda: network(image),
-        f"{name}, mc_dropout M = {SAMPLES}": lambda: dropout.estimate(image, STAMP_NS, config),
-        f"{name}, mc_dropout floor": lambda: network.branches(
-            network.trunk(image), fixed, streams, size
-        ),
-        f"{name}, {SAMPLES} snapshots": lambda: snapshots.estimate(image, STAMP_NS, config),
-        f"{name}, snapshots floor": lambda: _decoded(members, network.encode(image), size),
+        f"{name}, one pass": partial(network, image),
+        f"{name}, mc_dropout M = {SAMPLES}": partial(dropout.estimate, image, STAMP_NS, config),
+        f"{name}, mc_dropout floor": dropout_floor,
+        f"{name}, {SAMPLES} snapshots": partial(snapshots.estimate, image, STAMP_NS, config),
+        f"{name}, snapshots floor": snapshots_floor,
     }
     if engine == "torch":
-        runs[f"{name}, naive: {SAMPLES} passes"] = lambda: [network(image) for _ in range(SAMPLES)]
+        runs[f"{name}, naive: {SAMPLES} passes"] = naive
     return runs
 
 
 def _placer(engine: str, precision: str) -> Callable[[DepthNetwork], DepthNetwork]:
     if engine == "torch":
-        return lambda network: prepare(network, CPU, precision)
+        return partial(prepare, device=CPU, precision=precision)
     compiler = make_engine(engine, precision, "cpu")
     encoders: dict[int, Compiled] = {}
-    return lambda network: cast(
-        DepthNetwork, EngineNetwork(prepare(network, CPU, "fp32"), compiler, encoders)
-    )
+
+    def in_engine(network: DepthNetwork) -> DepthNetwork:
+        prepared = prepare(network, CPU, "fp32")
+        return cast(DepthNetwork, EngineNetwork(prepared, compiler, encoders))
+
+    return in_engine
 
 
 def _members(model: DepthNetwork, place: Callable[[DepthNetwork], DepthNetwork]) -> list[Any]:

@@ -110,10 +110,18 @@ def _probability(pixels: Pixels) -> Iterator[Case]:
     )
 
 
+def _root_mean(values: NDArray) -> float:
+    return float(np.sqrt(values.mean()))
+
+
+def _fraction_inaccurate(values: NDArray) -> float:
+    return float((values >= 1.25).mean())
+
+
 REDUCED: dict[str, Callable[[NDArray], float]] = {
     "abs_rel": np.mean,
-    "rmse": lambda values: np.sqrt(values.mean()),
-    "a1": lambda values: (values >= 1.25).mean(),
+    "rmse": _root_mean,
+    "a1": _fraction_inaccurate,
 }
 
 

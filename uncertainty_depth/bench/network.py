@@ -78,16 +78,19 @@ def _mc_dropout(network: DepthNetwork, image: torch.Tensor, config: PredictorCon
     trunk = network.decoder.trunk(network.encode(image))
     random = copy.deepcopy(network)
     random.decoder.dropouts.train()
-    return {
-        "mc_dropout": lambda: estimator.estimate(image, STAMP_NS, config),
-        "mc_dropout naive": lambda: _stacked(
-            [random(image).depth_m for _ in range(config.samples)]
-        ),
-        "mc_dropout shared": lambda: network.decoder.trunk(network.encode(image)),
-        "mc_dropout rest": lambda: [
+
+    def naive() -> object:
+        return _stacked([random(image).depth_m for _ in range(config.samples)])
+
+    def rest() -> None:
+        for _ in range(config.samples):
             network.to_metres(network.decoder.branches(trunk, keep), size)
-            for _ in range(config.samples)
-        ],
+
+    return {
+        "mc_dropout": partial(estimator.estimate, image, STAMP_NS, config),
+        "mc_dropout naive": naive,
+        "mc_dropout shared": partial(network.trunk, image),
+        "mc_dropout rest": rest,
     }
 
 
@@ -97,11 +100,19 @@ def _multi_epochs(network: DepthNetwork, image: torch.Tensor, config: PredictorC
     estimator = Ensemble(networks)
     features = network.encode(image)
     size = image.shape[-2:]
+
+    def naive() -> object:
+        return _stacked([member(image).depth_m for member in networks])
+
+    def rest() -> None:
+        for member in networks:
+            member.decode(features, size)
+
     return {
-        "multi_epochs": lambda: estimator.estimate(image, STAMP_NS, config),
-        "multi_epochs naive": lambda: _stacked([member(image).depth_m for member in networks]),
-        "multi_epochs shared": lambda: network.encode(image),
-        "multi_epochs rest": lambda: [member.decode(features, size) for member in networks],
+        "multi_epochs": partial(estimator.estimate, image, STAMP_NS, config),
+        "multi_epochs naive": naive,
+        "multi_epochs shared": partial(network.encode, image),
+        "multi_epochs rest": rest,
     }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -32,8 +33,8 @@ def run(rounds: int, network: NetworkConfig, batch: int) -> Row:
     loop = Loop(networks)
     stacked = Stacked(networks)
     calls = {
-        "loop": lambda: loop.step(images, depth_m),
-        "stacked": lambda: stacked.step(images, depth_m),
+        "loop": partial(loop.step, images, depth_m),
+        "stacked": partial(stacked.step, images, depth_m),
     }
     return Row.of(alternate(calls, rounds, description="stacking"), "loop", "stacked")
 

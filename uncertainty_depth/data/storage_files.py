@@ -88,7 +88,11 @@ def _maker(path: Path) -> Callable[[], Any]:
         )
     if path.suffix == ".mcap":
         file = McapFile(path)  # what it learnt of the file is kept
-        return lambda: file
+
+        def reopened() -> McapFile:
+            return file
+
+        return reopened
     return partial(rosbag1.Reader if path.suffix == ".bag" else rosbag2.Reader, path)
 
 

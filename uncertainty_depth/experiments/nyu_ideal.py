@@ -31,11 +31,23 @@ from uncertainty_depth.training.frames import read_frames
 
 VARIANT = "multi_epochs_laplace"
 RECIPES = {"snapshots + Laplace head": Recipe(VARIANT), "dropout + Laplace head": dropout(VARIANT)}
-NOISE: dict[str, Callable[[np.random.Generator, NDArray], NDArray]] = {
-    "Laplace": lambda rng, sigma: rng.laplace(0.0, sigma / np.sqrt(2)),
-    "normal": lambda rng, sigma: rng.normal(0.0, sigma),
-}
 Ideal = dict[str, list[dict[str, Any]]]
+
+
+def laplace_noise(rng: np.random.Generator, sigma: NDArray) -> NDArray:
+    """Return Laplace errors of this standard deviation."""
+    return rng.laplace(0.0, sigma / np.sqrt(2))
+
+
+def normal_noise(rng: np.random.Generator, sigma: NDArray) -> NDArray:
+    """Return Gaussian errors of this standard deviation."""
+    return rng.normal(0.0, sigma)
+
+
+NOISE: dict[str, Callable[[np.random.Generator, NDArray], NDArray]] = {
+    "Laplace": laplace_noise,
+    "normal": normal_noise,
+}
 
 
 def ideal(output: Path, splits: Splits, settings: Settings, seeds: int) -> Ideal:

@@ -42,11 +42,11 @@ def resume(
             second Ctrl-C stops at once.
     """
     names = list(names)
-    settings_of = settings if callable(settings) else lambda _: settings
     results = []
     with deferred_interrupt() as interrupt, tqdm(names, desc=label, unit="piece") as progress:
         for name in progress:
-            settings_now = strict_json.plain({"format": FORMAT, **settings_of(name)})
+            piece_settings = settings(name) if callable(settings) else settings
+            settings_now = strict_json.plain({"format": FORMAT, **piece_settings})
             results.append(_piece(folder / f"{name}.json", name, settings_now, compute))
             if interrupt.requested:
                 raise KeyboardInterrupt

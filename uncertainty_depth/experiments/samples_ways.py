@@ -167,9 +167,13 @@ def many(network: DepthNetwork, samples: int) -> Way:
 def ways_of(network: DepthNetwork, seed: int) -> dict[str, Way]:
     """Return every way to a frame's sigma by its name; all use the same network."""
     propagated = Propagated(network)
+
+    def propagated_way(scene: Scene) -> Estimate:
+        return propagated.estimate(scene.pixels)
+
     ways: dict[str, Way] = {
         "one pass": one_pass(network),
-        "propagated": lambda scene: propagated.estimate(scene.pixels),
+        "propagated": propagated_way,
     }
     for sampling, counts in COUNTS.items():
         for count in counts:

@@ -20,6 +20,7 @@ from uncertainty_depth.ros.diagnostics import Health
 from uncertainty_depth.ros.extrinsics import create_extrinsics
 from uncertainty_depth.ros.lidar_input import TOPIC as LIDAR_TOPIC
 from uncertainty_depth.ros.lidar_input import LidarInput
+from uncertainty_depth.ros.managed_node import no_change
 from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
 from uncertainty_depth.ros.watched_input import WatchedInput
 
@@ -175,7 +176,7 @@ class CameraInputs:
         lidar = self._lidar
         places = [(config.lidar_to_camera, config.fixed_frame) for config in (old, new)]
         if lidar is None or places[0] == places[1]:
-            return lambda: None
+            return no_change
         extrinsics = create_extrinsics(self._node, new, False)
 
         def replace() -> None:

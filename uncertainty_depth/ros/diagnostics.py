@@ -142,6 +142,10 @@ def _silence(name: str, age_s: float) -> str:
     return f"nothing {event} yet" if np.isinf(age_s) else f"nothing {event} for {age_s:.1f} s"
 
 
+def no_standing() -> None:
+    """Return no level and message: the node is at work."""
+
+
 class DiagnosticsPublisher:
     """Publishes a node's health at 1 Hz of wall time: a stopped /clock cannot hide it."""
 
@@ -151,7 +155,7 @@ class DiagnosticsPublisher:
         health: Health,
         awaited: Callable[[], Sequence[str]],
         facts: Callable[[], Mapping[str, object]],
-        standing: Callable[[], tuple[bytes, str] | None] = lambda: None,
+        standing: Callable[[], tuple[bytes, str] | None] = no_standing,
         problems: Callable[[], Sequence[str]] = tuple,
         name: str = "",
     ) -> None:

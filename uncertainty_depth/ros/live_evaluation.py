@@ -41,6 +41,11 @@ RUN_OPTIONS = (
 """Options that all scores of one run share."""
 
 
+def never() -> bool:
+    """Return False."""
+    return False
+
+
 class LiveEvaluation:
     """Pairs messages in the order they arrive, and scores them; used from one thread.
 
@@ -59,7 +64,7 @@ class LiveEvaluation:
         extrinsics: Extrinsics,
         create_table: Callable[[], FrameTable] = FrameTable,
         resumed: Evaluation | None = None,
-        is_described: Callable[[], bool] = lambda: False,
+        is_described: Callable[[], bool] = never,
     ) -> None:
         """Start a run, or continue one.
 

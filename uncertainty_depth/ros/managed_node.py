@@ -23,6 +23,10 @@ ACTIVE = "active"
 FINALIZED = "finalized"
 
 
+def no_change() -> None:
+    """Apply a change of parameters that asks for nothing."""
+
+
 class ManagedNode(LifecycleNode, Generic[ConfigT]):
     """Base of the nodes: transitions and parameters either succeed or change nothing.
 
@@ -192,7 +196,7 @@ class ManagedNode(LifecycleNode, Generic[ConfigT]):
 
     def _prepare_change(self, old: ConfigT, new: ConfigT) -> Callable[[], None]:
         if self.state not in (INACTIVE, ACTIVE):
-            return lambda: None
+            return no_change
         changed = [name for name in fixed_names(new) if getattr(old, name) != getattr(new, name)]
         if changed:
             node = self.get_fully_qualified_name()

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -24,15 +26,15 @@ from uncertainty_depth.ros.messages import camera_info_message, image_message, p
 from uncertainty_depth.ros.qos import OUTPUT_QOS, OVERRIDABLE
 
 IMAGES: dict[str, Callable[[SigmaProducts], NDArray[np.float32]]] = {
-    "depth/confident": lambda products: products.confident_depth_m,
-    "depth/lower": lambda products: products.lower_m,
-    "depth/upper": lambda products: products.upper_m,
+    "depth/confident": attrgetter("confident_depth_m"),
+    "depth/lower": attrgetter("lower_m"),
+    "depth/upper": attrgetter("upper_m"),
 }
 """What is published as `image_rect` under these names, beside its `camera_info`."""
 CLOUDS: dict[str, Callable[[SigmaProducts], NDArray[np.void]]] = {
-    "points": lambda products: products.points,
-    "points/confident": lambda products: products.confident_points,
-    "points/clearing": lambda products: products.clearing_points,
+    "points": attrgetter("points"),
+    "points/confident": attrgetter("confident_points"),
+    "points/clearing": attrgetter("clearing_points"),
 }
 COLORS = ("depth/image_color", "uncertainty/image_color")
 SCALES = "color_scales/image"
@@ -102,9 +104,9 @@ class SigmaOutputs:
         max_depth = config.color_max_depth
         max_sigma = config.color_max_sigma
         images = {
-            depth: lambda: colorize(prediction.depth_m, max_depth, DEPTH_COLORS),
-            sigma: lambda: colorize(prediction.sigma_m, max_sigma, SIGMA_COLORS),
-            SCALES: lambda: color_scales(max_depth, max_sigma),
+            depth: partial(colorize, prediction.depth_m, max_depth, DEPTH_COLORS),
+            sigma: partial(colorize, prediction.sigma_m, max_sigma, SIGMA_COLORS),
+            SCALES: partial(color_scales, max_depth, max_sigma),
         }
         for topic, publisher in _heard(self._colors).items():
             publisher.publish(image_message(images[topic](), header))

@@ -8,6 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -106,11 +107,11 @@ class Worker(Generic[Item]):
             self._changed.wait_for(lambda: self._items or self._jobs or self._stopping)
             if self._jobs and (self._jobs[0][0] <= self._next_index or not self._items):
                 _, future, job = self._jobs.popleft()
-                return lambda: _settle(future, job)
+                return partial(_settle, future, job)
             if self._items:
                 item = self._items.popleft()
                 self._next_index += 1
-                return lambda: self._work(item)
+                return partial(self._work, item)
             return None
 
     def _work(self, item: Item) -> None:

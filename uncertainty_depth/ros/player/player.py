@@ -26,7 +26,7 @@ def play(
     bag: Path,
     config: PlayerConfig | None = None,
     progress: bool = True,
-    at_end: Callable[[Played], None] = lambda played: None,
+    at_end: Callable[[Played], None] | None = None,
 ) -> Played:
     """Publish a bag in the order and at the pace it was recorded, as the bytes lie in it.
 
@@ -61,7 +61,8 @@ def play(
         finally:
             for note in recording.notes:
                 logger.warning("%s", note)
-            at_end(publisher.played)
+            if at_end is not None:
+                at_end(publisher.played)
         return publisher.played
 
 
