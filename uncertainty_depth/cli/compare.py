@@ -26,7 +26,8 @@ def compare(arguments: argparse.Namespace) -> None:
 
 def merge(arguments: argparse.Namespace) -> None:
     """Fold reports of one model into one report over all their frames, exactly."""
-    from uncertainty_depth.evaluation import merging, report, summary, verdict
+    from uncertainty_depth.cli.scored_report import write_and_print
+    from uncertainty_depth.evaluation import merging, report
     from uncertainty_depth.evaluation.requirements import requirements_of
 
     requirements = requirements_of(from_arguments(RequirementConfig, arguments))
@@ -35,9 +36,5 @@ def merge(arguments: argparse.Namespace) -> None:
         report.refuse_existing(arguments.output)
     evaluation, context = merging.merge(map(merging.read_report, arguments.reports))
     context = replace(context, command=arguments.command_line, requirements=requirements)
-    page = report.write(evaluation, arguments.output, context)
-    scores = report.summarize(evaluation, context)
-    print(summary.table(scores, context.model))
-    print("\n".join(["", *verdict.sentences(scores["verdict"])]))
-    print(f"report: {page}")
+    scores = write_and_print(evaluation, arguments.output, context)
     check_requirements(scores, arguments.junit)

@@ -7,8 +7,6 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from uncertainty_depth.cli.evaluate_model import score_model
-from uncertainty_depth.cli.evaluate_predictions import check_recorded, score_predictions
 from uncertainty_depth.cli.requirements import check_requirements
 from uncertainty_depth.config import RequirementConfig
 from uncertainty_depth.errors import ConfigError, SourceError
@@ -24,7 +22,8 @@ if TYPE_CHECKING:
 def evaluate(arguments: argparse.Namespace) -> None:
     """Score a model, or recorded predictions, on every frame of sources, and write a report."""
     from uncertainty_depth.cli.fleet import evaluate_fleet
-    from uncertainty_depth.evaluation import report, summary, verdict
+    from uncertainty_depth.cli.scored_report import write_and_print
+    from uncertainty_depth.evaluation import report, summary
     from uncertainty_depth.evaluation.requirements import requirements_of
 
     report.check_folder(arguments.output)
@@ -39,12 +38,8 @@ def evaluate(arguments: argparse.Namespace) -> None:
     with deferred_interrupt():  # also while the report is written
         evaluation, context = score(arguments)
         context = replace(context, requirements=requirements)
-        page = report.write(evaluation, arguments.output, context)
-    print(f"scored: {context.model['method']}, {summary.scored_sigma(context.model)}")
-    scores = report.summarize(evaluation, context)
-    print(summary.table(scores, context.model))
-    print("\n".join(["", *verdict.sentences(scores["verdict"])]))
-    print(f"report: {page}")
+        print(f"scored: {context.model['method']}, {summary.scored_sigma(context.model)}")
+        scores = write_and_print(evaluation, arguments.output, context)
     check_requirements(scores, arguments.junit)
     if evaluation.interrupted:
         raise KeyboardInterrupt
@@ -63,6 +58,9 @@ def _nothing_scored(source: str, evaluation: Evaluation) -> str:
 
 def score(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
     """Return the evaluation of a source, and where its metrics come from."""
+    from uncertainty_depth.cli.evaluate_model import score_model
+    from uncertainty_depth.cli.evaluate_predictions import score_predictions
+
     return score_predictions(arguments) if _is_recorded(arguments) else score_model(arguments)
 
 
@@ -74,6 +72,8 @@ def _is_recorded(arguments: argparse.Namespace) -> bool:
 
 def check_model(arguments: argparse.Namespace) -> None:
     """Raise `ConfigError` unless there is a model, or predictions that were recorded."""
+    from uncertainty_depth.cli.evaluate_predictions import check_recorded
+
     if _is_recorded(arguments):
         check_recorded(arguments)
     elif not arguments.model:

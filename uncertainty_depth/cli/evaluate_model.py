@@ -9,62 +9,61 @@ from typing import TYPE_CHECKING
 
 from uncertainty_depth.cli.notes import end_notes, warn
 from uncertainty_depth.completion.config import HeldOutConfig
+from uncertainty_depth.completion.source import for_model
 from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.corruption.corruption import parse
+from uncertainty_depth.corruption.source import corrupted
+from uncertainty_depth.data.checked_source import CheckedSource
+from uncertainty_depth.data.source import Source, calibrated_on, open_source, trained_on
+from uncertainty_depth.evaluation.evaluate import Sink, evaluate
+from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.evaluation.model_facts import part_of
+from uncertainty_depth.evaluation.report import Context
 from uncertainty_depth.model_location import check_location
 from uncertainty_depth.options import from_arguments, to_mapping
 from uncertainty_depth.shipped_model import model_path
+from uncertainty_depth.writers.prediction_bag import prediction_sink
 
 if TYPE_CHECKING:
-    from uncertainty_depth.data.source import Source
-    from uncertainty_depth.evaluation.evaluation import Evaluation
-    from uncertainty_depth.evaluation.report import Context
     from uncertainty_depth.inference.predictor import Predictor
 
 
 def score_model(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
     """Return the evaluation of a model on a source, and where its metrics come from."""
-    from uncertainty_depth.completion.source import for_model
-    from uncertainty_depth.corruption.corruption import parse
-    from uncertainty_depth.corruption.source import corrupted
-    from uncertainty_depth.data.checked_source import CheckedSource
-    from uncertainty_depth.data.source import calibrated_on, open_source, trained_on
-    from uncertainty_depth.evaluation.model_facts import part_of
-    from uncertainty_depth.evaluation.report import Context
-
     options = from_arguments(SourceConfig, arguments)
     checked = CheckedSource(open_source(arguments.source, options))
     images = corrupted(checked, [parse(text) for text in arguments.corrupt])
-    check_location(model_path(arguments.model))
-
-    # Imported here, after the paths are checked: torch takes seconds to import.
-    from uncertainty_depth.inference.predictor import Predictor
-
-    predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
+    predictor = _load(arguments)
     source = for_model(images, predictor, from_arguments(HeldOutConfig, arguments))
-    overlaps = trained_on(predictor.model.name, predictor.model.training, [source.name])
+    trained = trained_on(predictor.model.name, predictor.model.training, [source.name])
     calibrated = calibrated_on(part_of(predictor.describe(), "fitted_to"), [source.name])
-    warn([*overlaps, *calibrated])
+    warn([*trained, *calibrated])
     evaluation = _evaluated(arguments, source, predictor)
-    unlike = predictor.data_monitor.notes()
     warn(source.notes)
-    notes = [*overlaps, *calibrated, *unlike, *source.notes, *end_notes(evaluation, len(source))]
+    notes = [*trained, *calibrated, *predictor.data_monitor.notes(), *source.notes]
     context = Context(
-        arguments.source,
-        predictor.describe(),
-        tuple(notes),
-        to_mapping(options),
-        tuple(overlaps),
-        checked.check.summary(),
-        arguments.command_line,
+        source=arguments.source,
+        model=predictor.describe(),
+        notes=(*notes, *end_notes(evaluation, len(source))),
+        options=to_mapping(options),
+        trained_on=tuple(trained),
         calibrated_on=tuple(calibrated),
+        geometry=checked.check.summary(),
+        command=arguments.command_line,
     )
     return evaluation, context
 
 
-def _evaluated(arguments: argparse.Namespace, source: Source, predictor: Predictor) -> Evaluation:
-    from uncertainty_depth.evaluation.evaluate import Sink, evaluate
-    from uncertainty_depth.writers.prediction_bag import prediction_sink
+def _load(arguments: argparse.Namespace) -> Predictor:
+    check_location(model_path(arguments.model))
 
+    # Imported after the paths are checked: torch takes seconds to import.
+    from uncertainty_depth.inference.predictor import Predictor
+
+    return Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
+
+
+def _evaluated(arguments: argparse.Namespace, source: Source, predictor: Predictor) -> Evaluation:
     with ExitStack() as stack:
         sinks: list[Sink] = []
         if arguments.write_bag:

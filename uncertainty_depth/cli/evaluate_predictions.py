@@ -45,48 +45,51 @@ def score_predictions(arguments: argparse.Namespace) -> tuple[Evaluation, Contex
     from uncertainty_depth.data.source import calibrated_on
     from uncertainty_depth.evaluation.report import Context
     from uncertainty_depth.predictions.evaluate import describe, fitted_to
-    from uncertainty_depth.predictions.interpreter import Interpreter
     from uncertainty_depth.predictions.open import open_predictions
 
     options = from_arguments(SourceConfig, arguments)
     topics = from_arguments(PredictionTopics, arguments)
-    limits = from_arguments(EvaluationConfig, arguments)
-    interpreter = Interpreter(from_arguments(PredictionConfig, arguments), limits)
+    interpreter = _interpreter(arguments)
     meaning = interpreter.config
-    if arguments.write_bag and interpreter.without_size:
-        raise ConfigError(
-            f"write_bag is {str(arguments.write_bag)!r}, which is to hold sigma in metres, but "
-            f"confidence_type {meaning.confidence_type!r} has no unit; expected --sigma-map "
-            "map.json of `uncertainty-depth calibrate`, or no --write-bag"
-        )
     source = open_predictions(arguments.source, options, topics, meaning)
     calibrated = calibrated_on(fitted_to(interpreter), [arguments.source])
-    evaluation = _evaluated(arguments, source, interpreter, limits)
+    evaluation = _evaluated(arguments, source, interpreter)
     notes = [*calibrated, *interpreter.notes(), *source.notes]
     warn(notes)
-    notes += end_notes(evaluation, len(source))
     context = Context(
-        arguments.source,
-        describe(source, interpreter),
-        tuple(notes),
-        {**to_mapping(options), **to_mapping(topics), **to_mapping(meaning)},
-        None,
-        source.check.summary(),
-        arguments.command_line,
+        source=arguments.source,
+        model=describe(source, interpreter),
+        notes=(*notes, *end_notes(evaluation, len(source))),
+        options={**to_mapping(options), **to_mapping(topics), **to_mapping(meaning)},
         calibrated_on=tuple(calibrated),
+        geometry=source.check.summary(),
+        command=arguments.command_line,
     )
     return evaluation, context
 
 
+def _interpreter(arguments: argparse.Namespace) -> Interpreter:
+    """Return what gives the maps their meaning; refuses a bag for sigma that has no unit."""
+    from uncertainty_depth.predictions.interpreter import Interpreter
+
+    limits = from_arguments(EvaluationConfig, arguments)
+    interpreter = Interpreter(from_arguments(PredictionConfig, arguments), limits)
+    if arguments.write_bag and interpreter.without_size:
+        raise ConfigError(
+            f"write_bag is {str(arguments.write_bag)!r}, which is to hold sigma in metres, but "
+            f"confidence_type {interpreter.config.confidence_type!r} has no unit; expected "
+            "--sigma-map map.json of `uncertainty-depth calibrate`, or no --write-bag"
+        )
+    return interpreter
+
+
 def _evaluated(
-    arguments: argparse.Namespace,
-    source: PredictionSource,
-    interpreter: Interpreter,
-    limits: EvaluationConfig,
+    arguments: argparse.Namespace, source: PredictionSource, interpreter: Interpreter
 ) -> Evaluation:
     from uncertainty_depth.predictions.evaluate import evaluate
     from uncertainty_depth.writers.prediction_bag import prediction_sink
 
+    limits = from_arguments(EvaluationConfig, arguments)
     with ExitStack() as stack:
         sinks = []
         if arguments.write_bag:

@@ -74,14 +74,7 @@ def evaluate_fleet(arguments: argparse.Namespace) -> None:
             len(jobs),
         )
         raise KeyboardInterrupt
-    scores, failures = _report(jobs, arguments, requirements)
-    check_requirements(scores, arguments.junit)
-    if failures:
-        first = failures[:MAX_NAMED_FAILURES]
-        sentences = "; ".join(f"{job.source}: {job.outcome()['sentence']}" for job in first)
-        raise SourceError(
-            f"{len(failures)} of {len(jobs)} sources could not be scored: {sentences}"
-        )
+    _report(jobs, arguments, requirements)
 
 
 def evaluate_one(options: Mapping[str, Any], source: str, folder: Path) -> None:
@@ -129,19 +122,20 @@ def _run(waiting: list[Job], arguments: argparse.Namespace, interrupt: Interrupt
             local.run(waiting, work, arguments.jobs or os.cpu_count() or 1, interrupt, tell)
 
 
-def _report(
-    jobs: list[Job], arguments: argparse.Namespace, requirements: tuple[Any, ...]
-) -> tuple[dict[str, Any], list[Job]]:
-    from uncertainty_depth.evaluation import report
+def _report(jobs: list[Job], arguments: argparse.Namespace, requirements: tuple[Any, ...]) -> None:
+    """Write the table of the sources, and the report over those that were scored.
+
+    Raises:
+        SourceError: a source could not be scored; the report holds the others.
+        RequirementError: a requirement is not met.
+    """
+    from uncertainty_depth.cli.scored_report import write_and_print
     from uncertainty_depth.evaluation.merging import merge, read_report
-    from uncertainty_depth.fleet import table
 
     output: Path = arguments.output
+    rows = _write_table(jobs, output)
     scored_jobs = [job for job in jobs if job.outcome()["state"] == DONE]
     failures = [job for job in jobs if job not in scored_jobs]
-    rows = table.rows_of(jobs, output)
-    table.write(rows, output / "sources.csv")
-    print("\n".join(table.lines(rows)))
     if not scored_jobs:
         raise SourceError(f"none of {len(jobs)} sources could be scored: see {output}/sources.csv")
     evaluation, context = merge(
@@ -155,19 +149,27 @@ def _report(
         requirements=requirements,
         sources=tuple(rows),
     )
-    page = report.write(evaluation, output, context)
-    scores = report.summarize(evaluation, context)
     print(f"\n{len(scored_jobs)} sources scored, {len(failures)} failed")
-    _print_scores(scores, context.model)
-    print(f"report: {page}")
-    return scores, failures
+    scores = write_and_print(evaluation, output, context)
+    check_requirements(scores, arguments.junit)
+    _raise_failures(failures, len(jobs))
 
 
-def _print_scores(scores: dict[str, Any], model: Mapping[str, Any]) -> None:
-    from uncertainty_depth.evaluation import summary, verdict
+def _write_table(jobs: list[Job], output: Path) -> list[dict[str, Any]]:
+    """Write and print the row of each source, and return the rows."""
+    from uncertainty_depth.fleet import table
 
-    print(summary.table(scores, model))
-    print("\n".join(["", *verdict.sentences(scores["verdict"])]))
+    rows = table.rows_of(jobs, output)
+    table.write(rows, output / "sources.csv")
+    print("\n".join(table.lines(rows)))
+    return rows
+
+
+def _raise_failures(failures: list[Job], sources: int) -> None:
+    if failures:
+        first = failures[:MAX_NAMED_FAILURES]
+        sentences = "; ".join(f"{job.source}: {job.outcome()['sentence']}" for job in first)
+        raise SourceError(f"{len(failures)} of {sources} sources could not be scored: {sentences}")
 
 
 def _use_one_thread() -> None:
