@@ -45,14 +45,14 @@ class Settings:
         frames: per world.
         cell_m: size of cells and voxels.
         height_m: what is higher is not mapped.
-        kept: fraction of the pixels that the gates keep.
+        kept_fraction: fraction of the pixels that the gates keep.
     """
 
     worlds: int = 6
     frames: int = 24
     cell_m: float = 0.1
     height_m: float = 1.5
-    kept: float = 0.5
+    kept_fraction: float = 0.5
 
 
 def weights(view: View, fraction: float, rng: np.random.Generator) -> Mapping[str, Floats]:
@@ -88,7 +88,7 @@ def score_world(
         rng = np.random.default_rng(seed)
         for view in views:
             truth.add(Measurement(view, view.truth_m, np.ones_like(view.truth_m)))
-            for way, weight in weights(view, settings.kept, rng).items():
+            for way, weight in weights(view, settings.kept_fraction, rng).items():
                 maps.setdefault(way, make(area)).add(Measurement(view, view.depth_m, weight))
             if name == "height":
                 per_pixel = maps.setdefault("1 / sigma^2 per pixel", HeightMap(area, True))

@@ -74,12 +74,12 @@ def scenes(network: DepthNetwork, source: str, number: int) -> list[Scene]:
     """Return so many frames of a source, evenly spread."""
     opened = open_source(source, SourceConfig())
     step = max(len(opened) // number, 1)
-    found: list[Scene] = []
+    selection: list[Scene] = []
     for index, record in enumerate(opened):
-        if index % step == 0 and isinstance(record, Frame) and len(found) < number:
+        if index % step == 0 and isinstance(record, Frame) and len(selection) < number:
             image = resize_image(record.image, network.config.input_size)
-            found.append(Scene(record, image_tensor(image[None])))
-    return found
+            selection.append(Scene(record, image_tensor(image[None])))
+    return selection
 
 
 def drives(network: DepthNetwork, source: str, frames: int) -> Iterator[list[Scene]]:
