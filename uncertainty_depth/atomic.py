@@ -63,7 +63,7 @@ def replacing_folder(folder: Path | str, owned: Sequence[str] = ()) -> Iterator[
     Args:
         folder: need not exist.
         owned: file name patterns of what the new files stand for, e.g. "*.png". Everything else in
-            `folder` belongs to somebody else and is in its place afterwards too.
+            `folder` belongs to others, and stays in its place.
 
     Raises:
         OSError: the files cannot be written, or `folder` cannot be renamed (a mount point).

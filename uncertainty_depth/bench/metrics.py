@@ -114,7 +114,7 @@ def main() -> None:
         type=int,
         nargs="?",
         const=1_000_000_000,
-        help="feed so many pixels to one accumulator, and print the drift",
+        help="number of pixels to feed to one accumulator, to print the drift",
     )
     arguments = parser.parse_args()
     if not arguments.billion:

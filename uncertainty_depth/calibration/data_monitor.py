@@ -16,9 +16,9 @@ logger = logging.getLogger(__name__)
 MAX_OUTSIDE = 0.1
 """Fraction of the raw sigmas that may be outside the range that held 98 % of those fitted to."""
 WARNING_FRAMES = 8
-"""Frames seen before the log is told: the first ones of a run may be of the floor."""
+"""Frames seen before a warning is logged: the first ones of a run may be of the floor."""
 STEP = 4
-"""Every so many rows and columns of a sigma map are looked at."""
+"""Step between the rows and columns of a sigma map that are checked."""
 
 
 class DataMonitor:

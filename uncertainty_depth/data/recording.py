@@ -144,7 +144,7 @@ class OpenRecording:
                 connection, log_ns, data = next(records)
             except StopIteration:
                 break
-            except Exception as error:  # damaged: what was read so far counts, the loss is said
+            except Exception as error:  # damaged: what was read so far counts
                 self._recording.note(f"reading {self._recording.path} stopped early: {error}")
                 self.is_damaged = True
                 break

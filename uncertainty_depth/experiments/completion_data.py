@@ -36,7 +36,7 @@ FEWEST_POINTS = 4  # of a triangulation
 
 
 def nyu(folder: Path, split: str, frames: int) -> Source:
-    """Return so many images of a split, evenly spread."""
+    """Return `frames` images of a split, evenly spread."""
     source = open_source(f"nyu:{folder / NYU.folder}:{split}", SourceConfig())
     return spread_frames(source, frames)
 

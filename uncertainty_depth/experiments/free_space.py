@@ -54,7 +54,7 @@ class Settings:
         floor_m: height above the floor from which a point is an obstacle.
         height_m: of the robot; anything higher is not an obstacle.
         horizon_m: largest distance reported.
-        pixels: an obstacle has at least so many; the distance is that of the nearest so many.
+        pixels: min number of an obstacle's pixels; its distance is that of this many nearest ones.
     """
 
     worlds: int = 10

@@ -31,7 +31,7 @@ class Settings:
         backbones: encoders of multi_networks.
         train_frames: images to train on and to hold out; 0 takes all.
         test_frames: test images; 0 takes all.
-        search_every: the recipe search scores one of so many test images.
+        search_every: the recipe search scores every n-th test image.
         rounds: predictions of each row when it is timed.
         worlds: source of the pre-training.
     """

@@ -29,7 +29,7 @@ from uncertainty_depth.options import to_mapping
 from uncertainty_depth.records import DepthPrediction, Frame
 
 CONFIG = EvaluationConfig()
-THINNED = 2  # the depth intervals use one of so many rows and columns
+THINNED = 2  # the depth intervals use every second row and column
 FRAME_METRICS = ("depth.abs_rel", "uncertainty.ause.rmse")
 METRICS = 3  # version of the stored scores: 3 has the MAE of 95 % of the pixels by depth
 Scores = dict[str, list[dict[str, Any]]]

@@ -65,13 +65,13 @@ def mean_network(folder: Path) -> DepthNetwork:
 
 
 def worlds(number: int, frames: int, rate_hz: float) -> str:
-    """Return the source of so many frames in each of so many worlds that no model saw."""
+    """Return the source of `frames` frames in each of `number` worlds that no model saw."""
     size = f"worlds={max(number, 1)},frames={frames},rate={rate_hz}"
     return f"synthetic:{size},seed=20000,test_objects=true,dense=true"
 
 
 def scenes(network: DepthNetwork, source: str, number: int) -> list[Scene]:
-    """Return so many frames of a source, evenly spread."""
+    """Return `number` frames of a source, evenly spread."""
     opened = open_source(source, SourceConfig())
     step = max(len(opened) // number, 1)
     selection: list[Scene] = []

@@ -20,7 +20,7 @@ from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.records import Frame
 from uncertainty_depth.uncertainty.moments import Estimate
 
-THINNED = 3  # one of so many rows and columns is scored
+THINNED = 3  # every third row and column is scored
 METRICS = {
     "n_merci": "uncertainty.n_merci",
     "n_merci_withdrawn": "uncertainty.n_merci_withdrawn",

@@ -154,7 +154,7 @@ def all_members(members: Sequence[DepthNetwork]) -> Way:
 
 
 def sampled(network: DepthNetwork, samples: int, seed: int, sampling: str) -> Way:
-    """Return the way of so many samples of dropout."""
+    """Return the way of `samples` passes of dropout."""
     config = PredictorConfig(samples=samples, seed=seed, sampling=sampling)
     return partial(_estimate, McDropout(network), config)
 

@@ -35,7 +35,7 @@ from uncertainty_depth.records import Frame
 
 MIN_DEPTH_M = 0.1
 MAX_DEPTH_M = 80.0
-THINNED = 3  # one of so many rows and columns is scored
+THINNED = 3  # every third row and column is scored
 CLEAN = "clean"
 ELSEWHERE = "elsewhere"
 
@@ -159,7 +159,7 @@ def score(predictor: Predictor, frame: Frame) -> dict[str, float | None]:
 
 
 def _spread(source: Source, number: int) -> list[Frame]:
-    """Return so many frames of a source, evenly spread."""
+    """Return `number` frames of a source, evenly spread."""
     step = max(len(source) // number, 1)
     selection: list[Frame] = []
     for index, record in enumerate(source):

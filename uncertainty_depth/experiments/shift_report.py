@@ -176,7 +176,7 @@ def _scores_by_corruption(
 
 
 def _scores(clean: Frames, frames: Frames) -> dict[str, float]:
-    """Return the scores of a condition, and how well it is told from the clean frames."""
+    """Return the scores of a condition, and how well it is separated from the clean frames."""
     return {
         **_means(frames),
         "auroc_sigma": auroc(_floats(clean["sigma"]), _floats(frames["sigma"])),

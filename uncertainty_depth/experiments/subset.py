@@ -45,7 +45,7 @@ def first_frames(source: Source, number: int) -> Subset:
 
 
 def spread_frames(source: Source, number: int) -> Subset:
-    """Return so many frames of a source, evenly spread; all of them for 0."""
+    """Return `number` frames of a source, evenly spread; all of them for 0."""
     indices = evenly_spread(len(source), number)
     indices = set(range(len(source))) if indices is None else indices
     return Subset(source, indices, f"{number} evenly spread")

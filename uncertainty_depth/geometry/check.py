@@ -20,11 +20,11 @@ from uncertainty_depth.geometry.candidate_poses import candidate_poses
 from uncertainty_depth.geometry.edge_fit import MARGIN, SIGNIFICANT, EdgeFit, Fit
 from uncertainty_depth.records import Scan
 
-FRAMES = 8  # so many frames are looked at, then as many of twice the distance, and so on
+FRAMES = 8  # frames checked, then as many at twice the distance, and so on
 MEDIAN_DEPTH = (0.05, 500.0)  # metres; a median outside is in another unit
 MAX_BASELINE = 20.0  # metres between LiDAR and camera
 MIN_FRACTION_IN_VIEW = 0.002
-MIN_ROW_DENSITY = 0.15  # of rings: below it only gross mistakes are told
+MIN_ROW_DENSITY = 0.15  # of rings: below it only gross mistakes are reported
 CONFIGURED_POSE = "lidar_to_camera"
 UPSIDE_DOWN = "the image rotated by 180 degrees"
 

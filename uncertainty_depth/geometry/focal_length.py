@@ -26,7 +26,7 @@ from uncertainty_depth.geometry.camera import Camera
 logger = logging.getLogger(__name__)
 
 FAR_OFF = 1.1
-"""Factor between focal lengths from which on the log is told."""
+"""Ratio of focal lengths above which a warning is logged."""
 
 
 def relative_focal_length(camera: Camera | None) -> float | None:

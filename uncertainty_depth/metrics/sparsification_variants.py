@@ -1,7 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Published conventions of sparsification, each under its own name.
 
-They differ in so many ways that a value means nothing without the name of its variant:
+Variants differ in these ways, so a value means nothing without the name of its variant:
 
 poggi
     Poggi, Aleotti, Tosi and Mattoccia, "On the uncertainty of self-supervised monocular depth

@@ -127,7 +127,9 @@ def evaluate_record(
 
 
 def fit_to_source(source: PredictionSource, interpreter: Interpreter) -> Alignment:
-    """Return the alignment of all frames together; each counts with at most so many points.
+    """Return the alignment of all frames together.
+
+    Of each frame at most `MAX_POINTS_PER_FRAME` points count.
 
     Raises:
         SourceError: too few points, or no positive scale fits.

@@ -59,7 +59,7 @@ class CameraPipeline:
         Args:
             node: whose clock, log and parameters are used.
             name: of the camera.
-            facts: returns what the diagnostics tell of the node.
+            facts: returns the node's values for the diagnostics.
             wake: tells the worker that an image waits; returns whether there is a worker.
         """
         self.name = name

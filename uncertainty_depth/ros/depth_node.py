@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 FINISH_S = 2.0
 DESCRIBED = ("method", "component", "samples", "precision", "calibration")
-"""What the diagnostics tell of the model's description."""
+"""Values of the model's description that the diagnostics show."""
 
 
 def load_predictor(config: DepthNodeConfig) -> Predictor:

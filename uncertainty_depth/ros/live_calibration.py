@@ -66,7 +66,7 @@ class LiveCalibration:
 
         Args:
             scored: the frame.
-            is_described: whether somebody tells how predictions are made.
+            is_described: whether a node publishes how its predictions are made.
         """
         prediction = scored.prediction
         maps = (prediction.depth_m, prediction.sigma_m, scored.ground_truth_m)

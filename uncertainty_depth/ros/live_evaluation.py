@@ -73,7 +73,7 @@ class LiveEvaluation:
             extrinsics: where the LiDAR sits.
             create_table: returns the empty table of frames of a new run.
             resumed: scores of the run to be continued.
-            is_described: returns whether somebody tells how predictions are made.
+            is_described: returns whether a node publishes how its predictions are made.
         """
         self.config = config
         self._create_table = create_table

@@ -80,7 +80,7 @@ class ManagedNode(LifecycleNode, Generic[ConfigT]):
                 f"{self.get_fully_qualified_name()} configure"
             )
             return
-        self._logs_failures = False  # raised, the failure is told by whoever starts the node
+        self._logs_failures = False  # the failure is raised, and logged by its caller
         with destroyed_on_failure(self):
             self._trigger(self.trigger_configure)
             self._trigger(self.trigger_activate)

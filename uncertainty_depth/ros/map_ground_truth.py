@@ -32,7 +32,7 @@ class MapGroundTruth:
         camera: of the maps.
         held_out: what the model with sparse input was not given; None for one of the image alone.
         check: has seen every ground truth since `reset`. Without a camera image it compares no
-            edges; a wrong unit and a cloud that is out of view are told.
+            edges; a wrong unit and a cloud out of view are reported.
     """
 
     def __init__(self, config: EvaluatorNodeConfig, extrinsics: Extrinsics) -> None:

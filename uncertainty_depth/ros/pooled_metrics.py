@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The metrics of all frames, published once a second while somebody subscribes to them."""
+"""The metrics of all frames, published once a second while they have subscribers."""
 
 from __future__ import annotations
 

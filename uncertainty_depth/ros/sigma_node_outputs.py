@@ -21,7 +21,7 @@ from uncertainty_depth.ros.sigma_outputs import SigmaOutputs
 class SigmaNodeOutputs:
     """Publishes sigma, and `views` derived from it and the depth while someone subscribes.
 
-    The depth itself is not published again: whoever sent it did.
+    The depth itself is not published again: its sender did.
     """
 
     def __init__(self, node: Node) -> None:
