@@ -58,5 +58,5 @@ class RepeatedFrames:
             self._keys.update(keys)
 
     def __deepcopy__(self, _: dict[int, Any]) -> RepeatedFrames:
-        """Return a copy, in a hundredth of the time that the keys one by one take."""
+        """Return a copy; keys, as integers, need none."""
         return RepeatedFrames(self.count, self._keys)
