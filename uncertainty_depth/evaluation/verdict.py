@@ -183,7 +183,7 @@ def _notes(
         notes.append(
             f"{evaluation.repeated.count} of {evaluation.evaluated} frames have the scores of an "
             "earlier frame (a bag that loops, a copy, a simulation that stands still): intervals "
-            "are too narrow"
+            "are too narrow; play a bag once, or move the robot"
         )
     if "head" not in model:
         notes.append("the model has no description: sigma is judged as that of a Gaussian")
