@@ -1,10 +1,25 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""JSON of unknown origin is read within limits, or refused with one exception."""
+
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from uncertainty_depth import strict_json
+from uncertainty_depth.strict_json import JsonError
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+    | st.integers(-(10**300), 10**300),
+    lambda parts: st.lists(parts) | st.dictionaries(st.text(), parts),
+    max_leaves=20,
+)  # fmt: skip
 
 
 def test_json_is_strict(tmp_path):
@@ -18,3 +33,48 @@ def test_json_is_strict(tmp_path):
         "c": [0, 1],
         "3": [True, None],
     }
+
+
+@given(VALUES)
+def test_what_json_writes_is_read_back(value):
+    assert strict_json.read(json.dumps(value), 10**6, 100) == value
+    assert strict_json.read(json.dumps(value).encode(), 10**6, 100) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{" * 10, "more than 4 levels"),
+        ('{"a": [[[["]]]]"]]]]}', "more than 4 levels"),
+        ("[" * 100_000, "more than 4 levels"),
+        ("9" * 401, "401 digits"),
+        ("[-" + "9" * 310 + "]", "expected one that fits a float"),
+        ("1e400", "1e400; expected one that fits a float"),
+        ("[NaN]", "NaN; expected a finite number"),
+        ("-Infinity", "-Infinity; expected a finite number"),
+        ("", "is not JSON"),
+        ('"\\', "is not JSON"),
+        ('{"a": 1', "is not JSON"),
+        (b"\xff", "not UTF-8"),
+        ("[1," + "1," * 1_000_000, "2000003 bytes; expected at most 200000"),
+    ],
+    ids=range(13),
+)
+def test_what_is_beyond_the_limits_is_one_exception(text, sentence):
+    with pytest.raises(JsonError, match=sentence):
+        strict_json.read(text, 200_000, 4)
+
+
+def test_brackets_in_strings_are_no_levels():
+    assert strict_json.read('["[[[[[[", "\\"{{{{{"]', 100, 1) == ["[[[[[[", '"{{{{{']
+
+
+def test_every_string_can_be_written_to_a_file():
+    assert strict_json.read(r'{"a\udc80": ["\ud800"]}', 100) == {"a?": ["?"]}
+    assert strict_json.read(r'"\ud83d\ude00"', 100) == "😀"
+
+
+@given(st.text(alphabet='[]{}",:\\ud8 10eE-+.NaInfty\n', max_size=60) | st.text())
+def test_any_text_is_a_value_or_that_exception(text):
+    with suppress(JsonError):
+        strict_json.read(text, 1000, 8)

@@ -140,7 +140,12 @@ def from_mapping(config_class: type[ConfigT], values: Mapping[str, Any]) -> Conf
 def _coerce(value: Any, expected: type) -> Any:
     if isinstance(value, (list, tuple)):
         return tuple(_coerce(element, expected) for element in value)
-    return float(value) if expected is float and type(value) is int else value
+    if expected is not float or type(value) is not int:
+        return value
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise ConfigError("a number does not fit a float; expected fewer digits") from error
 
 
 def current_names(values: Mapping[str, Any], *config_classes: type) -> dict[str, Any]:

@@ -44,9 +44,17 @@ def test_how_a_prediction_was_made_is_read_back(unfamiliarity: float | None) -> 
 
 @pytest.mark.parametrize(
     ("key", "text"),
-    [("unfamiliarity", "nan"), ("unfamiliarity", "-1"), ("widened_by", "0.5"), ("widened_by", "")],
+    [
+        ("unfamiliarity", "nan"),
+        ("unfamiliarity", "-1"),
+        ("widened_by", "0.5"),
+        ("widened_by", ""),
+        ("widened_by", "9" * 401),
+        ("samples", "9" * 401),
+        ("passes", "-1"),
+    ],
 )
-def test_an_invalid_unfamiliarity_is_refused(key: str, text: str) -> None:
+def test_a_number_that_no_node_publishes_is_refused(key: str, text: str) -> None:
     with pytest.raises(MessageError, match="widened_by"):
         read_info(info_values(INFO) | {key: text})
 
@@ -77,7 +85,10 @@ def test_a_missing_value_is_named(key: str) -> None:
         read_info(values)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"factor": 1}', "[" * 5000])
+HUGE = '{"factor": [%s]}' % ("9" * 401)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"factor": 1}', "[" * 5000, HUGE])
 def test_an_invalid_correction_is_refused(text: str) -> None:
     with pytest.raises(MessageError):
         read_estimate(0, {"sigma": "raw", "correction": text})

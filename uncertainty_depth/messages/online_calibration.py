@@ -9,12 +9,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from uncertainty_depth import strict_json
 from uncertainty_depth.calibration.correction import Correction
 from uncertainty_depth.calibration.correction_in_force import InForce, ReceivedEstimate
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
 from uncertainty_depth.calibration.online import OnlineEstimate
+from uncertainty_depth.config.choices import MAX_COUNT
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.records import SampleRange
+from uncertainty_depth.strict_json import JsonError
 
 MAX_CHARACTERS = 10_000
 ESTIMATE = "online_calibration"
@@ -75,19 +78,19 @@ def read_info(values: Mapping[str, str]) -> PredictionInfo:
         MessageError: "prediction_info", a value is missing or no such value.
     """
     try:
-        samples = SampleRange(int(values["first_sample"]), int(values["samples"]))
+        samples = SampleRange(_whole(values["first_sample"]), _whole(values["samples"]))
         in_force = InForce(
             _correction(values), values["calibration"], values["calibration_reason"]
         )
         return PredictionInfo(
             values["sigma"],
             samples,
-            int(values["passes"]),
+            _whole(values["passes"]),
             in_force,
             _number(values["unfamiliarity"], 0.0) if values["unfamiliarity"] else None,
             _number(values["widened_by"], 1.0),
         )
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, JsonError) as error:
         raise MessageError(
             "prediction_info",
             f"depth/prediction_info says {_shortened(values)}; expected sigma, samples, "
@@ -132,7 +135,7 @@ def read_estimate(stamp_ns: int, values: Mapping[str, str]) -> ReceivedEstimate:
     """
     try:
         return ReceivedEstimate(stamp_ns, values["sigma"], _correction(values))
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, JsonError) as error:
         raise MessageError(
             "online_calibration",
             f"uncertainty/calibration says {_shortened(values)}; expected sigma and correction",
@@ -157,11 +160,14 @@ def status_values(statuses: Iterable[Any], name: str) -> dict[str, str]:
 
 
 def _correction(values: Mapping[str, str]) -> Correction:
-    try:
-        content = json.loads(values["correction"])
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-    return Correction.from_mapping(content)
+    return Correction.from_mapping(strict_json.read(values["correction"], MAX_CHARACTERS, 3))
+
+
+def _whole(text: str) -> int:
+    value = int(text)
+    if not 0 <= value <= MAX_COUNT:
+        raise ValueError(f"{text!r} is not between 0 and {MAX_COUNT}")
+    return value
 
 
 def _number(text: str, minimum: float) -> float:

@@ -6,9 +6,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from uncertainty_depth import strict_json
 from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.options import from_mapping
+from uncertainty_depth.strict_json import JsonError
 
 MAX_CHARACTERS = 100_000
 MAX_DEPTH = 8
@@ -20,27 +22,18 @@ def model_description(text: str) -> dict[str, Any]:
     Raises:
         MessageError: "model_description", the text is not a JSON object, too long or too deep.
     """
-    if len(text) > MAX_CHARACTERS:
-        raise MessageError(
-            "model_description",
-            f"depth/model has {len(text)} characters; expected at most {MAX_CHARACTERS}",
-        )
     try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        content = strict_json.read(text, MAX_CHARACTERS, MAX_DEPTH)
+    except JsonError as error:
+        raise MessageError("model_description", f"depth/model says {error}") from error
+    if not isinstance(content, dict):
         raise MessageError(
             "model_description", f"depth/model says {text[:80]!r}; expected a JSON object"
-        ) from error
-    if not isinstance(content, dict) or _depth(content) > MAX_DEPTH:
-        raise MessageError(
-            "model_description",
-            f"depth/model says {text[:80]!r}; "
-            f"expected a JSON object of at most {MAX_DEPTH} levels",
         )
     calibration = content.get("calibration")
     if not isinstance(calibration, (str, type(None))):
         content["calibration"] = json.dumps(calibration)
-    return _encodable(content)
+    return content
 
 
 def held_out_rule(description: dict[str, Any]) -> HeldOutConfig | None:
@@ -57,27 +50,3 @@ def held_out_rule(description: dict[str, Any]) -> HeldOutConfig | None:
         return from_mapping(HeldOutConfig, {"held_out_fraction": 0.0, **options})
     except ConfigError as error:
         raise MessageError("model_description", f"depth/model says {error}") from error
-
-
-def _depth(value: Any) -> int:
-    """Return the number of levels of objects and lists, without recursion."""
-    level = [value]
-    depth = 0
-    while level:
-        depth += 1
-        nested = [part for part in level if isinstance(part, (dict, list))]
-        level = []
-        for part in nested:
-            level.extend(part.values() if isinstance(part, dict) else part)
-    return depth
-
-
-def _encodable(value: Any) -> Any:
-    """Replace lone surrogates by "?": no UTF-8 file can hold them."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
-    if isinstance(value, dict):
-        return {_encodable(key): _encodable(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_encodable(part) for part in value]
-    return value
