@@ -183,13 +183,14 @@ def test_a_split_rosbag2_is_merged_by_time_and_says_which_files_it_does_not_list
 def test_a_jump_back_in_time_is_noted(
     tmp_path, write_frame, image_at, points_at, lidar_to_camera, camera
 ):
-    with BagWriter(tmp_path / "bag") as writer:
+    ascending_ns = iter(range(10**9, 2 * 10**9))
+
+    class RecordedInOrder(BagWriter):
+        def message(self, topic, stamp_ns, message, latched=False):
+            super().message(topic, next(ascending_ns), message, latched)
+
+    with RecordedInOrder(tmp_path / "bag") as writer:
         writer.static_transforms([("camera", "lidar", lidar_to_camera)])
-        write = writer._writer.write
-        writer._writer.write = lambda connection, stamp_ns, data: write(
-            connection, next(ascending), data
-        )
-        ascending = iter(range(10**9, 2 * 10**9))
         for index in [*range(5), *range(5)]:
             write_frame(writer, index)
     source = BagSource(tmp_path / "bag", CONFIG)

@@ -194,18 +194,13 @@ def test_latched_topics_stay_latched_for_those_who_come_late(graph, tmp_path):
     assert inbox[0].messages[0].k[0] == 5.0
 
 
+class Latching(BagWriter):
+    def message(self, topic, stamp_ns, message, latched=False):
+        super().message(topic, stamp_ns, message, latched=True)
+
+
 def write_with_latched_camera_info(path):
-    from uncertainty_depth.writers import bag_writer
-
-    with BagWriter(path) as writer, pytest.MonkeyPatch.context() as patch:
-        add = writer._writer.add_connection
-
-        def latched(topic, msgtype, **options):
-            return add(
-                topic, msgtype, **(options | {"offered_qos_profiles": [bag_writer._latched()]})
-            )
-
-        patch.setattr(writer._writer, "add_connection", latched)
+    with Latching(path) as writer:
         writer.camera_info("/camera/camera_info", START_NS, "camera", CAMERA)
 
 

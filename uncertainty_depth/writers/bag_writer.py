@@ -8,28 +8,35 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import numpy as np
+import yaml
+from mcap.writer import Writer
 from numpy.typing import NDArray
-from rosbags.interfaces import (
-    Qos,
-    QosDurability,
-    QosHistory,
-    QosLiveliness,
-    QosReliability,
-    QosTime,
-)
-from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
+from uncertainty_depth import atomic
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.messages.camera_info import fields_from_camera
 from uncertainty_depth.messages.stamps import SECOND_NS
 
-METADATA_VERSION: Literal[8] = 8  # understood by ROS 2 Iron and later
+METADATA_VERSION = 8  # understood by ROS 2 Iron and later
+FOREVER = {"sec": 9223372036, "nsec": 854775807}
+LATCHED = {
+    "history": 1,  # keep last
+    "depth": 1,
+    "reliability": 1,  # reliable
+    "durability": 1,  # transient local: late subscribers receive it too
+    "deadline": FOREVER,
+    "lifespan": FOREVER,
+    "liveliness": 1,  # automatic
+    "liveliness_lease_duration": FOREVER,
+    "avoid_ros_namespace_conventions": False,
+}
+"""Quality of service of /tf_static, as rosbag2 stores it."""
 _IMAGE_ENCODINGS = {("u1", 3): "rgb8", ("u1", 1): "mono8", ("u2", 1): "16UC1", ("f4", 1): "32FC1"}
 _INTENSITY_POINT = np.dtype([(name, np.float32) for name in ("x", "y", "z", "intensity")])
 
@@ -51,10 +58,19 @@ def _header(stamp_ns: int, frame_id: str) -> Any:
     )
 
 
-class BagWriter:
-    """Context manager that writes a new rosbag2 folder, its chunks compressed (zstd).
+class _Topic(NamedTuple):
+    """A topic of the bag: its channel in the MCAP, and its entry in the metadata."""
 
-    Left with an exception, it removes the unfinished folder.
+    channel: int
+    metadata: dict[str, Any]
+
+
+class BagWriter:
+    """Context manager that writes a new rosbag2 folder.
+
+    Its chunks are compressed (zstd) and carry checksums, and so does its index: rosbags' writer
+    leaves them out, and a flipped bit then goes unseen. Left with an exception, it removes the
+    unfinished folder.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -62,15 +78,16 @@ class BagWriter:
         self.path = Path(path)
         if self.path.exists():
             raise SourceError(f"{self.path} exists already; a bag is never overwritten")
-        self._writer = Writer(
-            self.path, version=METADATA_VERSION, storage_plugin=StoragePlugin.MCAP
-        )
-        self._writer.set_compression(CompressionMode.STORAGE, CompressionFormat.ZSTD)
-        self._connections: dict[str, Any] = {}
+        self._topics: dict[str, _Topic] = {}
+        self._counts: dict[str, int] = {}
+        self._times_ns: list[int] = []
         self._static_transforms: list[Any] = []
 
     def __enter__(self) -> BagWriter:
-        self._writer.open()
+        self.path.mkdir(parents=True)
+        self._file = (self.path / f"{self.path.name}.mcap").open("xb")
+        self._writer = Writer(self._file)
+        self._writer.start("ros2", "uncertainty_depth")
         return self
 
     def __exit__(
@@ -79,11 +96,46 @@ class BagWriter:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if error_type is None:
-            self._write_static_transforms(0)
-        self._writer.__exit__(error_type, error, traceback)
-        if error_type is not None:
-            shutil.rmtree(self.path, ignore_errors=True)
+        try:
+            if error_type is None:
+                self._finish()
+                return
+        finally:
+            self._file.close()
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def _finish(self) -> None:
+        self._write_static_transforms(0)
+        information = self._information()
+        self._writer.add_metadata("rosbag2", {"serialized_metadata": _yaml(information)})
+        self._writer.finish()
+        metadata = _yaml({"rosbag2_bagfile_information": information})
+        atomic.write_text(self.path / "metadata.yaml", metadata)
+
+    def _information(self) -> dict[str, Any]:
+        """Return the content of metadata.yaml."""
+        start_ns, end_ns = self._times_ns or (0, 0)
+        span = {
+            "starting_time": {"nanoseconds_since_epoch": start_ns},
+            "duration": {"nanoseconds": end_ns - start_ns},
+            "message_count": sum(self._counts.values()),
+        }
+        file_name = f"{self.path.name}.mcap"
+        return {
+            "version": METADATA_VERSION,
+            "storage_identifier": "mcap",
+            "relative_file_paths": [file_name],
+            **span,
+            "topics_with_message_count": [
+                {"topic_metadata": topic.metadata, "message_count": self._counts[name]}
+                for name, topic in self._topics.items()
+            ],
+            "compression_format": "",
+            "compression_mode": "",
+            "files": [{"path": file_name, **span}],
+            "custom_data": None,
+            "ros_distro": "unknown",
+        }
 
     def image(self, topic: str, stamp_ns: int, frame_id: str, image: NDArray[Any]) -> None:
         """Write an image.
@@ -145,18 +197,43 @@ class BagWriter:
             )
             self._static_transforms.append((parent, child, transform))
 
-    def message(self, topic: str, stamp_ns: int, message: Any) -> None:
-        """Write a message of rosbags' type store as it is, recorded at `stamp_ns`."""
-        self._write_static_transforms(stamp_ns)
+    def message(self, topic: str, stamp_ns: int, message: Any, latched: bool = False) -> None:
+        """Write a message of rosbags' type store as it is, recorded at `stamp_ns`.
+
+        The first message of a topic says whether late subscribers get its last one.
+        """
         message_type = message.__msgtype__
-        if topic not in self._connections:
-            qos = [_latched()] if topic == "/tf_static" else []
-            self._connections[topic] = self._writer.add_connection(
-                topic, message_type, typestore=_types(), offered_qos_profiles=qos
-            )
-        self._writer.write(
-            self._connections[topic], stamp_ns, _types().serialize_cdr(message, message_type)
-        )
+        data = _types().serialize_cdr(message, message_type)
+        self.serialized(topic, stamp_ns, message_type, bytes(data), latched)
+
+    def serialized(
+        self, topic: str, stamp_ns: int, message_type: str, data: bytes, latched: bool = False
+    ) -> None:
+        """Write the bytes of a message (CDR), recorded at `stamp_ns`."""
+        self._write_static_transforms(stamp_ns)
+        if topic not in self._topics:
+            self._topics[topic] = self._connect(topic, message_type, latched)
+        self._writer.add_message(self._topics[topic].channel, stamp_ns, data, stamp_ns)
+        self._counts[topic] = self._counts.get(topic, 0) + 1
+        times_ns = (*self._times_ns, stamp_ns)
+        self._times_ns = [min(times_ns), max(times_ns)]
+
+    def _connect(self, topic: str, message_type: str, latched: bool) -> _Topic:
+        definition, _ = _types().generate_msgdef(message_type, ros_version=2)
+        qos = _yaml([LATCHED]) if latched else ""
+        type_hash = _types().hash_rihs01(message_type)
+        metadata = {"offered_qos_profiles": qos, "topic_type_hash": type_hash}
+        # A schema for each topic: the format allows it, and no type's number has to be kept.
+        schema = self._writer.register_schema(message_type, "ros2msg", definition.encode())
+        channel = self._writer.register_channel(topic, "cdr", schema, metadata)
+        entry = {
+            "name": topic,
+            "type": message_type,
+            "serialization_format": "cdr",
+            "offered_qos_profiles": qos,
+            "type_description_hash": type_hash,
+        }
+        return _Topic(channel, entry)
 
     def _write_static_transforms(self, stamp_ns: int) -> None:
         waiting = self._static_transforms
@@ -166,25 +243,19 @@ class BagWriter:
                 _new("geometry_msgs/msg/TransformStamped", _header(stamp_ns, parent), child, pose)
                 for parent, child, pose in waiting
             ]
-            self.message("/tf_static", stamp_ns, _new("tf2_msgs/msg/TFMessage", stamped))
+            transforms_message = _new("tf2_msgs/msg/TFMessage", stamped)
+            self.message("/tf_static", stamp_ns, transforms_message, latched=True)
 
 
-def _latched() -> Qos:
-    """Return the quality of service of /tf_static, which late subscribers receive too."""
-    forever = QosTime(9223372036, 854775807)
-    durability = QosDurability.TRANSIENT_LOCAL
-    reliability = QosReliability.RELIABLE
-    return Qos(
-        QosHistory.KEEP_LAST,
-        1,
-        reliability,
-        durability,
-        forever,
-        forever,
-        QosLiveliness.AUTOMATIC,
-        forever,
-        False,
-    )
+class _PlainDumper(yaml.SafeDumper):
+    """Repeats equal parts instead of referring to them: not every reader knows YAML's aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _yaml(value: Any) -> str:
+    return yaml.dump(value, Dumper=_PlainDumper, sort_keys=False)
 
 
 def _field_offsets(dtype: np.dtype[np.void]) -> dict[str, int]:
