@@ -1,5 +1,6 @@
 # make demo: the whole system on real ROS 2.  make test: the whole suite.  Each sets up .venv.
-# make setup: all that the tests and the papers' experiments need.
+# make next-door: the tests of the papers' experiments and of the benchmarks.
+# make setup: all that these tests need.
 PYTHON ?= python3
 VENV ?= .venv
 CONSTRAINTS ?= constraints.txt
@@ -13,7 +14,7 @@ TEST = $(VENV)/.test
 LINT = $(VENV)/.lint
 DOCS = $(VENV)/.docs
 
-.PHONY: demo test lint types docs setup clean
+.PHONY: demo test next-door lint types docs setup clean
 
 setup: $(TEST)
 
@@ -40,13 +41,16 @@ demo: $(RUN)
 test: $(TEST)
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST)
 
+next-door: $(TEST)
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal experiments benchmarks
+
 lint: $(LINT)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/flake8 uncertainty_depth launch test docs
+	$(VENV)/bin/flake8 uncertainty_depth experiments benchmarks launch test docs
 
 types: $(LINT)
-	$(VENV)/bin/mypy uncertainty_depth
+	$(VENV)/bin/mypy uncertainty_depth experiments benchmarks
 
 docs: $(DOCS)
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet

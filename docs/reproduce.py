@@ -7,7 +7,7 @@ A block is what stands between `<!-- made by: NAME -->` and `<!-- end -->` in a 
     python docs/reproduce.py nyu-scores nyu-calibration --data NYU_DIR --models MODELS_DIR
     python docs/reproduce.py nyu-larger --reports REPORTS_DIR
 
-MODELS_DIR is the folder `models` that `uncertainty-depth experiment nyu` writes, REPORTS_DIR one
+MODELS_DIR is the folder `models` that `python -m experiments nyu` writes, REPORTS_DIR one
 of outputs of `uncertainty-depth evaluate`. Without names, all blocks that need none of them are
 made. `--check` writes nothing and fails where a block differs.
 """
@@ -26,6 +26,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import spearmanr
 
+from experiments.nyu_methods import (
+    ROWS,
+    TRAINING_FREE,
+    TRAINING_FREE_LAPLACE,
+    Row,
+    prediction,
+)
+from experiments.tables import markdown, mean_and_deviation
 from uncertainty_depth import atomic
 from uncertainty_depth.calibration.fit import SHAPES, SIZES, STRENGTHS
 from uncertainty_depth.calibration.run import Calibration, calibrate
@@ -35,14 +43,6 @@ from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceC
 from uncertainty_depth.data.source import open_source
 from uncertainty_depth.evaluation import saved_state
 from uncertainty_depth.evaluation.frame_table import flatten
-from uncertainty_depth.experiments.nyu_methods import (
-    ROWS,
-    TRAINING_FREE,
-    TRAINING_FREE_LAPLACE,
-    Row,
-    prediction,
-)
-from uncertainty_depth.experiments.tables import markdown, mean_and_deviation
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.distributions import distribution_of

@@ -368,7 +368,6 @@ def test_predict_never_overwrites_its_input(model, photo, tmp_path, capsys):
             "--write-bag",
             "{file}/x",
         ],
-        ["experiment", "toy-cubic", "--output", "{file}", "--quick"],
         ["train", "{bag}", "--output", "{new}", "--backbone", "tiny", "--input-size", "320"],
     ],
 )

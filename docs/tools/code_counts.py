@@ -24,7 +24,7 @@ from types import FrameType
 from typing import Any
 
 PACKAGE = Path(__file__).parents[2] / "uncertainty_depth"
-NOT_CORE = ("experiments", "synthetic", "bench", "ros/bench")
+NOT_CORE = ("synthetic",)
 WIDTH = 99
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -20,6 +20,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from experiments.nyu_scores import CONFIG
+from experiments.runner import resume
+from experiments.tables import markdown
 from uncertainty_depth.calibration.report import Context, record
 from uncertainty_depth.calibration.run import calibrate
 from uncertainty_depth.config import (
@@ -31,9 +34,6 @@ from uncertainty_depth.config import (
 from uncertainty_depth.data.source import Source, open_source
 from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.frame_table import flatten
-from uncertainty_depth.experiments.nyu_scores import CONFIG
-from uncertainty_depth.experiments.runner import resume
-from uncertainty_depth.experiments.tables import markdown
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics.distributions import distribution_of
 from uncertainty_depth.model_folder.folder import read

@@ -299,3 +299,36 @@ def test_help_says_that_several_sources_are_taken(command, capsys):
     usage = capsys.readouterr().out
     assert re.search(r"SOURCE \.\.\.|\[SOURCE ?\.\.\.\]|source \[source \.\.\.\]", usage)
     assert "several" in usage or "one or more" in usage
+
+
+MISSING = "missing_input"
+ENDING_AT_THEIR_INPUT = {
+    "train": (MISSING, "--output", "out"),
+    "evaluate": (MISSING, "--model", "demo", "--output", "out"),
+    "predict": ("image.png", "--model", MISSING, "--output", "out"),
+    "calibrate": (MISSING, MISSING),
+    "export": (MISSING, "out"),
+    "convert-kitti": (MISSING, "out"),
+    "info": (MISSING,),
+    "play": (MISSING,),
+    "compare": (MISSING, MISSING, "--output", "out"),
+    "merge": (MISSING, "--output", "out"),
+}
+WITHOUT_TORCH = f"""
+import sys
+sys.modules["torch"] = sys.modules["transformers"] = None
+from uncertainty_depth.cli.main import main
+for name, arguments in {ENDING_AT_THEIR_INPUT}.items():
+    print(name, file=sys.stderr)
+    main([name, *arguments])
+"""
+
+
+def test_a_missing_input_is_told_before_torch_is_imported(tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH], cwd=tmp_path, capture_output=True, text=True
+    )
+    told = ended.stderr.splitlines()
+    assert ended.returncode == 0, ended.stderr
+    for name in ENDING_AT_THEIR_INPUT:
+        assert MISSING in told[told.index(name) + 1], ended.stderr

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from uncertainty_depth.bench.metrics import draw
 from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.geometry.camera import Camera, project
@@ -24,7 +23,10 @@ def cpu_ns_of_blas():  # of the threads that importing NumPy has started
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
 
 
-depth, sigma, ground_truth = (values.reshape(100, 200) for values in draw(20_000, 0))
+random = np.random.default_rng(0)
+ground_truth = random.uniform(1, 20, (100, 200)).astype(np.float32)
+sigma = 0.1 * ground_truth
+depth = ground_truth + sigma * random.standard_normal((100, 200), np.float32)
 points = np.random.default_rng(0).normal(0, 10, (120_000, 3)).astype(np.float32)
 camera = Camera(200, 100, np.array([[100.0, 0, 100], [0, 100, 50], [0, 0, 1]]))
 

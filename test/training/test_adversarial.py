@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uncertainty_depth.experiments.stacked import StackedMLP
+from experiments.stacked import StackedMLP
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.training import losses
 from uncertainty_depth.training.adversarial import adversarial_examples, with_adversarial_examples

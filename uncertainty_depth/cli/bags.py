@@ -122,3 +122,11 @@ def play(arguments: argparse.Namespace) -> None:
         play_bag(arguments.bag, from_arguments(PlayerConfig, arguments), at_end=tell)
     finally:
         faulthandler.cancel_dump_traceback_later()
+
+
+def demo(arguments: argparse.Namespace) -> None:
+    """Play a synthetic bag through depth node and evaluator node, and print the scores."""
+    from uncertainty_depth.cli.demo import run
+
+    for line in run(arguments.output):
+        print(line)

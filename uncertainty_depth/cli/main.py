@@ -12,12 +12,11 @@ from collections.abc import Callable, Sequence
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from uncertainty_depth.cli.arguments import build_parser
-from uncertainty_depth.cli.bags import convert_kitti, info, play, synthesize
+from uncertainty_depth.cli.bags import convert_kitti, demo, info, play, synthesize
 from uncertainty_depth.cli.calibrate import calibrate
 from uncertainty_depth.cli.compare import compare, merge
 from uncertainty_depth.cli.evaluate import evaluate
 from uncertainty_depth.cli.familiarity import familiarity
-from uncertainty_depth.cli.measure import bench, demo, experiment, soak
 from uncertainty_depth.cli.predict import export, predict
 from uncertainty_depth.cli.train import train, wrap
 from uncertainty_depth.cli.view import view
@@ -40,10 +39,7 @@ COMMANDS: dict[str, Command] = {
     "info": info,
     "play": play,
     "view": view,
-    "bench": bench,
-    "experiment": experiment,
     "demo": demo,
-    "soak": soak,
 }
 
 

@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Callable, Mapping
 
 from uncertainty_depth import __version__
-from uncertainty_depth.cli.arguments import bags, measurements, models, scores
+from uncertainty_depth.cli.arguments import bags, models, scores
 from uncertainty_depth.cli.arguments.signature import Signature
 from uncertainty_depth.options import add_arguments
 
@@ -15,7 +15,6 @@ SIGNATURES: dict[str, Signature] = {
     **models.SIGNATURES,
     **scores.SIGNATURES,
     **bags.SIGNATURES,
-    **measurements.SIGNATURES,
 }
 
 

@@ -54,4 +54,18 @@ SIGNATURES: dict[str, Signature] = {
         ),
         "my_bag --clock --rate 0.5",
     ),
+    "demo": Signature(
+        (),
+        (
+            argument(
+                "-o",
+                "--output",
+                type=Path,
+                default=Path("demo_output"),
+                metavar="DIR",
+                help="folder for bag, reports and plots",
+            ),
+        ),
+        "--output demo_output",
+    ),
 }

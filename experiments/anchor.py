@@ -1,0 +1,231 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Reliability of deep uncertainties on problems with a known answer.
+
+Schmähling et al. 2021, "A framework for benchmarking uncertainty in deep regression". Problems
+whose function is linear in its coefficients have an exact answer, Bayesian linear regression: the
+anchor. For each test input, over training sets that differ in the noise alone: the deviation from
+the true function, the uncertainty, and the coverage, the fraction of the repetitions in which the
+deviation is smaller than 1.96 times the uncertainty. What the text leaves open and how it was
+decided stands in docs/experiments/anchor.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from experiments import anchor_figures, anchor_methods, figures, tables
+from experiments.anchor_methods import METHOD_TITLES, Settings
+from experiments.anchor_problems import (
+    PROBLEMS,
+    QUICK_PROBLEMS,
+    TRAINING_LIMIT,
+    RegressionProblem,
+    bayesian_linear_regression,
+)
+from experiments.runner import resume
+from uncertainty_depth import atomic, strict_json
+
+TITLES = {"anchor": "anchor (BLR)", **METHOD_TITLES}
+ANCHOR_REPETITIONS = 500
+FACTOR = 1.96
+COSTLY_FRACTION = 3
+Results = dict[tuple[str, str], dict[str, Any]]
+"""(problem, method) to what `assess` returns."""
+
+
+def assess(mean: NDArray, sigma: NDArray, truth: NDArray) -> dict[str, Any]:
+    """Return the three quantities of each test input over the repetitions.
+
+    Args:
+        mean: (R, P) predictions.
+        sigma: (R, P) uncertainties.
+        truth: (P,) the true function.
+
+    Returns:
+        For each of the P inputs: mean and standard error of `deviation` and `uncertainty`,
+        `coverage`, and `rmse` over the repetitions; `prediction` and `sigma` of the first
+        repetition; `repetitions`.
+    """
+    deviation = np.abs(mean - truth)
+    root = np.sqrt(len(mean))
+    return {
+        "deviation": deviation.mean(0),
+        "deviation_error": deviation.std(0, ddof=1) / root,
+        "uncertainty": sigma.mean(0),
+        "uncertainty_error": sigma.std(0, ddof=1) / root,
+        "coverage": (deviation < FACTOR * sigma).mean(0),
+        "rmse": np.sqrt(np.square(deviation).mean(0)),
+        "prediction": mean[0],
+        "sigma": sigma[0],
+        "repetitions": len(mean),
+    }
+
+
+def anchor_predictions(problem: RegressionProblem, repetitions: int) -> tuple[NDArray, NDArray]:
+    """Return (R, P) mean and standard deviation of the exact answer."""
+    mean, sigma = bayesian_linear_regression(
+        problem.basis(problem.training_inputs()),
+        problem.targets(repetitions),
+        problem.basis(problem.at),
+        problem.noise,
+    )
+    return mean, np.broadcast_to(sigma, mean.shape)
+
+
+def deep_predictions(
+    problem: RegressionProblem, method: str, settings: Settings, repetitions: int
+) -> tuple[NDArray, NDArray]:
+    """Return (R, P) mean and standard deviation; nothing is scaled for the network."""
+    mean, sigma = anchor_methods.predict(
+        method,
+        settings,
+        torch.from_numpy(problem.training_inputs()).float(),
+        torch.from_numpy(problem.targets(repetitions)).float(),
+        problem.noise,
+        torch.from_numpy(problem.at).float(),
+        settings.epochs * problem.level,
+        2 * TRAINING_LIMIT,
+    )
+    return mean.double().numpy(), sigma.double().numpy()
+
+
+def compute(name: str, settings: Settings, seeds: int) -> dict[str, Any]:
+    """Return the assessment of one problem and method, from `seeds` repetitions.
+
+    A costly problem gets a third of them and of the members, at least two.
+    """
+    problem_name, method = name.rsplit(" ", 1)
+    problem = next(problem for problem in PROBLEMS if problem.name == problem_name)
+    if method == "anchor":
+        mean, sigma = anchor_predictions(problem, ANCHOR_REPETITIONS)
+    elif problem.is_costly:
+        fewer = replace(settings, members=max(settings.members // COSTLY_FRACTION, 2))
+        repetitions = max(seeds // COSTLY_FRACTION, 2)
+        mean, sigma = deep_predictions(problem, method, fewer, repetitions)
+    else:
+        mean, sigma = deep_predictions(problem, method, settings, max(seeds, 2))
+    return assess(mean, sigma, problem.function(problem.at))
+
+
+def binomial_error(coverage: float, repetitions: int) -> float:
+    """Return the standard error of a coverage, sqrt(p (1 - p) / k), as the paper has it."""
+    return float(np.sqrt(coverage * (1 - coverage) / repetitions))
+
+
+def per_input(
+    results: Results, problems: list[RegressionProblem]
+) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows: the paper's inputs (figures 3 and 6), one row per method."""
+    header = ["problem", "input", "method", "deviation", "uncertainty", "coverage"]
+    rows = []
+    for problem in problems:
+        for name, index in problem.inputs.items():
+            for method, title in TITLES.items():
+                values = results[problem.name, method]
+                rows.append([problem.name, name, title, *_cells(values, index)])
+    return header, rows
+
+
+def _cells(values: dict[str, Any], index: int) -> list[str]:
+    cells = []
+    for quantity in ("deviation", "uncertainty"):
+        mean = values[quantity][index]
+        cells.append(f"{mean:.2f} ± {values[f'{quantity}_error'][index]:.2f}")
+    coverage = values["coverage"][index]
+    error = binomial_error(coverage, values["repetitions"])
+    return [*cells, f"{coverage:.2f} ± {error:.2f}"]
+
+
+def over_inputs(
+    results: Results, problems: list[RegressionProblem]
+) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows: means over all test inputs in and out of distribution.
+
+    The last column tests Lemma 1: among the inputs at which a method's mean uncertainty is below
+    the anchor's, the fraction at which it is also below the method's root mean squared error.
+    """
+    header = ["problem", "inputs", "method", "deviation", "uncertainty", "coverage"]
+    header += ["uncertainty below the anchor's", "of these, below the method's rmse"]
+    rows = []
+    for problem in problems:
+        inside = problem.is_inside()
+        anchor = np.array(results[problem.name, "anchor"]["uncertainty"])
+        for place, mask in (("in distribution", inside), ("out of distribution", ~inside)):
+            for method, title in TITLES.items():
+                values = results[problem.name, method]
+                row = [f"{np.array(values[name])[mask].mean():.2f}" for name in header[3:6]]
+                lemma = _lemma(values, anchor, mask) if method != "anchor" else ["", ""]
+                rows.append([problem.name, place, title, *row, *lemma])
+    return header, rows
+
+
+def _lemma(values: dict[str, Any], anchor: NDArray, mask: NDArray[np.bool_]) -> list[str]:
+    uncertainty = np.array(values["uncertainty"])
+    is_below = mask & (uncertainty < anchor)
+    if not is_below.any():
+        return ["0.00", ""]
+    is_too_small = uncertainty[is_below] < np.array(values["rmse"])[is_below]
+    return [f"{is_below[mask].mean():.2f}", f"{is_too_small.mean():.2f}"]
+
+
+def run(output: Path, seeds: int, quick: bool) -> None:
+    """Write tables, summary.json and plots, from `seeds` training sets (the anchor: 500).
+
+    The files: table.md, table.csv, inputs.csv, summary.json, e1.png and e2.png (the quantities
+    against the complexity), predictions_*.png, and maps.png.
+    """
+    settings = Settings(members=3, passes=20, epochs=100) if quick else Settings()
+    problems = QUICK_PROBLEMS if quick else PROBLEMS
+    names = {}
+    for problem in problems:
+        for method in TITLES:
+            names[f"{problem.name} {method}"] = (problem.name, method)
+    pieces = resume(
+        output / "results",
+        names,
+        {**asdict(settings), "seeds": seeds},
+        lambda name: compute(name, settings, seeds),
+        "anchor",
+    )
+    results = dict(zip(names.values(), pieces, strict=True))
+    _write_tables(output, results, problems, settings, quick)
+    for family in ("E.1", "E.2"):
+        members = [problem for problem in problems if problem.name.startswith(family)]
+        name = family.lower().replace(".", "")
+        figures.save(anchor_figures.quantities(results, members, TITLES), output / f"{name}.png")
+        for problem in (members[0], members[-1]):
+            path = output / f"predictions_{name}_{problem.level}.png"
+            figures.save(anchor_figures.predictions(results, problem, TITLES), path)
+    figures.save(anchor_figures.maps(results, problems[-1], TITLES), output / "maps.png")
+
+
+def _write_tables(
+    output: Path,
+    results: Results,
+    problems: list[RegressionProblem],
+    settings: Settings,
+    quick: bool,
+) -> None:
+    header, rows = over_inputs(results, problems)
+    input_header, input_rows = per_input(results, problems)
+    counts = {}
+    for problem in problems:
+        counts[problem.name] = results[problem.name, "ensemble"]["repetitions"]
+    intro = f"Repetitions: {counts} ({ANCHOR_REPETITIONS} of the anchor). Quick run: {quick}.\n\n"
+    text = f"{intro}{tables.markdown(header, rows)}\n{tables.markdown(input_header, input_rows)}"
+    atomic.write_text(output / "table.md", text)
+    tables.write_table(output / "table.csv", header, rows)
+    tables.write_table(output / "inputs.csv", input_header, input_rows)
+    values: dict[str, dict[str, Any]] = {}
+    for (problem_name, method), piece in results.items():
+        values.setdefault(problem_name, {})[method] = piece
+    strict_json.write(
+        output / "summary.json",
+        {"settings": asdict(settings), "repetitions": counts, "quick": quick, "results": values},
+    )

@@ -1,0 +1,198 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The six deep methods compared with the anchor: three of dropout, three of deep ensembles.
+
+As section 3 of Schmähling et al. 2021 has them: 128-64-32 units with leaky ReLU, Xavier's initial
+weights, dropout on the last hidden layer, Adam at 0.01, 300 c epochs, the whole training set as a
+batch (for the bootstrapped ensemble half of it, drawn with replacement). The noise's standard
+deviation is known, so the objective is the Gaussian likelihood. The prediction is the mean and the
+uncertainty the standard deviation of members or passes: epistemic only.
+
+The text's "L2 regularization of 1 / N" is read against the sum of the likelihood over the N
+points. Against its mean, as it stands, a network does not fit its training data; the ensemble
+`literal` is trained so, to show it. Each repetition is a network of the stack, or several.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from experiments.stacked import Objective, StackedMLP
+from uncertainty_depth.network.learned_dropout import ConcreteDropout, VariationalDropout
+from uncertainty_depth.training.adversarial import with_adversarial_examples
+
+HIDDEN = (128, 64, 32)
+SLOPE = 0.01
+METHOD_TITLES = {
+    "bernoulli": "Bernoulli dropout (BD)",
+    "concrete": "concrete dropout (CD)",
+    "variational": "variational dropout (VD)",
+    "ensemble": "deep ensemble (Ens)",
+    "adversarial": "adversarial ensemble (EnsAdvA)",
+    "bootstrap": "bootstrapped ensemble (EnsBS)",
+    "literal": "deep ensemble, L2 as it stands",
+}
+DROPOUTS = ("bernoulli", "concrete", "variational")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Training and sampling of all networks.
+
+    Attributes:
+        members: of an ensemble; the paper has 120.
+        passes: of a network with dropout; the paper names no number.
+        epochs: per unit of a problem's level c.
+        learning_rate: of Adam.
+        dropout: its rate, at the start where it is learned; the paper names none.
+        adversarial_step: as a fraction of the width of the training box, after Lakshminarayanan et
+            al. 2017; the paper names none.
+    """
+
+    members: int = 10
+    passes: int = 100
+    epochs: int = 300
+    learning_rate: float = 0.01
+    dropout: float = 0.1
+    adversarial_step: float = 0.01
+
+
+def make_noise(method: str, networks: int, rate: float) -> list[nn.Module]:
+    """Return the noise module of each hidden layer; only the last one has any."""
+    shape = (networks, 1, 1)
+    last: nn.Module = nn.Identity()
+    if method == "bernoulli":
+        last = nn.Dropout(rate)
+    if method == "concrete":
+        last = ConcreteDropout(HIDDEN[-1], shape, rate)
+    if method == "variational":
+        last = VariationalDropout(HIDDEN[-1], shape, rate / (1 - rate))
+    return [nn.Identity(), nn.Identity(), last]
+
+
+def make_network(method: str, settings: Settings, networks: int, dimension: int) -> StackedMLP:
+    """Return the stack with Xavier's initial weights (Glorot and Bengio 2010) and zero biases."""
+    noise = make_noise(method, networks, settings.dropout)
+    network = StackedMLP(networks, (dimension, *HIDDEN, 1), _activation, noise)
+    with torch.no_grad():
+        for weight in network.weights:
+            bound = math.sqrt(6 / sum(weight.shape[1:]))
+            weight.uniform_(-bound, bound)
+        for bias in network.biases:
+            bias.zero_()
+    return network
+
+
+def _activation(values: Tensor) -> Tensor:
+    return functional.leaky_relu(values, SLOPE)
+
+
+def penalty(method: str, network: StackedMLP) -> Tensor:
+    """Return half the sum of the squared weights, and the divergence of a learned rate, (M,)."""
+    squares = [weight.square().sum((1, 2)) for weight in network.weights]
+    last: Any = network.noise[-1]
+    if method == "concrete":
+        return sum(squares[:-1]) / 2 + last.divergence(squares[-1][:, None, None], 1.0).flatten()
+    total = sum(squares) / 2
+    if method == "variational":
+        return total + last.divergence().flatten()
+    return torch.as_tensor(total)
+
+
+def make_objective(
+    method: str, settings: Settings, noise: float, size: int, width: float
+) -> Objective:
+    """Return the negative log likelihood per example, with the penalty.
+
+    For the adversarial ensemble it is averaged over the examples and their adversarial ones.
+
+    Args:
+        method: key of `METHOD_TITLES`.
+        settings: has the adversarial step.
+        noise: standard deviation of the targets.
+        size: training points N.
+        width: of the training box.
+    """
+    weight = 1 / size if method == "literal" else 1 / size**2
+    if method in ("concrete", "variational"):
+        weight = 1 / size  # a divergence stands against the sum of the likelihood
+
+    def objective(network: Any, inputs: Tensor, targets: Tensor) -> Tensor:
+        misfit = (network(inputs) - targets).square().mean((1, 2)) / (2 * noise**2)
+        return misfit + weight * penalty(method, network)
+
+    step = settings.adversarial_step * width
+    return with_adversarial_examples(objective, step) if method == "adversarial" else objective
+
+
+@contextmanager
+def flushed_denormals() -> Iterator[None]:
+    """Compute without denormal numbers: weights near zero would cost three times the time."""
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)  # NumPy would round them to zero too
+
+
+@flushed_denormals()
+def predict(
+    method: str,
+    settings: Settings,
+    x: Tensor,
+    y: Tensor,
+    noise: float,
+    at: Tensor,
+    epochs: int,
+    width: float,
+) -> tuple[Tensor, Tensor]:
+    """Train one model of the method per repetition and predict.
+
+    Args:
+        method: key of `METHOD_TITLES`.
+        settings: of training and sampling.
+        x: (N, dimension) training inputs.
+        y: (R, N) training targets of each repetition.
+        noise: the standard deviation of the targets' noise.
+        at: (P, dimension) where to predict.
+        epochs: passes over the training data.
+        width: of the training box.
+
+    Returns:
+        Mean and standard deviation, (R, P) each.
+    """
+    torch.manual_seed(0)
+    copies = 1 if method in DROPOUTS else settings.members
+    targets = y.repeat_interleave(copies, dim=0)[..., None]
+    network = make_network(method, settings, len(targets), x.shape[1])
+    objective = make_objective(method, settings, noise, len(x), width)
+    optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
+    inputs = x.expand(len(targets), *x.shape)
+    for _ in range(epochs):
+        for batch_inputs, batch_targets in _batches(method, inputs, targets):
+            optimizer.zero_grad(set_to_none=True)
+            objective(network, batch_inputs, batch_targets).sum().backward()
+            optimizer.step()
+    with torch.no_grad():
+        if copies > 1:
+            members = network.eval()(at)[..., 0].unflatten(0, (len(y), copies))
+            return members.mean(1), members.std(1)
+        passes = torch.stack([network.train()(at)[..., 0] for _ in range(settings.passes)])
+        return passes.mean(0), passes.std(0)
+
+
+def _batches(method: str, inputs: Tensor, targets: Tensor) -> list[tuple[Tensor, Tensor]]:
+    """Return the batches of an epoch: all points, or for the bootstrap two halves drawn anew."""
+    if method != "bootstrap":
+        return [(inputs, targets)]
+    members, size = targets.shape[:2]
+    rows = torch.arange(members)[:, None]
+    indices = torch.randint(size, (members, size))
+    return [(inputs[rows, half], targets[rows, half]) for half in indices.split(-(-size // 2), 1)]

@@ -1,0 +1,99 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Frames that depth completion is scored on, and the known depth that is given of each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import LinearNDInterpolator, NearestNDInterpolator
+from tqdm import tqdm
+
+from experiments.completion_models import (
+    INPUT_FRACTION,
+    TEST_WORLDS,
+    Settings,
+    rendered,
+)
+from experiments.completion_sets import MAX_DEPTH_M, MIN_DEPTH_M
+from experiments.data_folders import NYU
+from experiments.subset import first_frames, spread_frames
+from uncertainty_depth.completion.config import BY_RING, HeldOutConfig
+from uncertainty_depth.completion.source import CompletionSource
+from uncertainty_depth.completion.sparse_input import SparseInput
+from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.data.source import Source, open_source
+from uncertainty_depth.metrics import depth_errors
+from uncertainty_depth.metrics.depth import scorable
+from uncertainty_depth.records import Frame
+
+NYU_CROP = 214 * 281 / (240 * 320)
+"""Fraction of an NYU image with known depth: the usual evaluation crop."""
+HELD_OUT_RINGS = 0.9
+"""Of KITTI's: the rest falls into 8 % of the network's pixels, near the 5 % of the training."""
+FEWEST_POINTS = 4  # of a triangulation
+
+
+def nyu(folder: Path, split: str, frames: int) -> Source:
+    """Return `frames` images of a split, evenly spread."""
+    source = open_source(f"nyu:{folder / NYU.folder}:{split}", SourceConfig())
+    return spread_frames(source, frames)
+
+
+def test_sources(folder: Path, settings: Settings) -> dict[str, Source]:
+    """Return the test sets of part (b) with sparse depth; KITTI is left out where it is missing.
+
+    Of rendered worlds and NYU 5 % of the network's pixels are given at random.
+    """
+    input_pixels = INPUT_FRACTION * float(np.prod(settings.shifted.input_size))
+    worlds = rendered(settings.test_worlds, TEST_WORLDS)
+    images = nyu(folder, "test", settings.shifted_test)
+    sources: dict[str, Source] = {
+        "rendered worlds": _with_random_input(worlds, round(input_pixels)),
+        "NYU": _with_random_input(images, round(input_pixels * NYU_CROP)),
+    }
+    drives = sorted(folder.glob("kitti_raw/*/*_sync"))
+    if drives:
+        drive = open_source(f"kitti:{drives[0]}", SourceConfig())
+        held_out = HeldOutConfig(HELD_OUT_RINGS, BY_RING)
+        sources["KITTI"] = CompletionSource(
+            first_frames(drive, settings.kitti_frames), SparseInput(0), held_out
+        )
+    return sources
+
+
+def _with_random_input(source: Source, pixels: int) -> Source:
+    return CompletionSource(source, SparseInput(pixels), HeldOutConfig())
+
+
+def interpolation_errors(source: Source, label: str) -> dict[str, float]:
+    """Return the errors of linear interpolation between the given pixels, over all pixels.
+
+    Beyond their hull the nearest is taken; what completes depth without any network.
+    """
+    depths = []
+    truths = []
+    for record in tqdm(source, label, len(source), unit="frame", leave=False):
+        if isinstance(record, Frame) and record.sparse_m is not None:
+            valid = scorable(record.ground_truth_m, MIN_DEPTH_M, MAX_DEPTH_M)
+            depths.append(interpolated(record.sparse_m, valid))
+            truths.append(record.ground_truth_m[valid])
+    return depth_errors(np.concatenate(depths), np.concatenate(truths))
+
+
+def interpolated(sparse_m: NDArray[np.floating], query: NDArray[np.bool_]) -> NDArray[np.floating]:
+    """Return depth at the query pixels, (n,) metres, from the known pixels alone.
+
+    Args:
+        sparse_m: (H, W) metres, NaN where unknown.
+        query: (H, W).
+    """
+    places = np.argwhere(np.isfinite(sparse_m))
+    values = sparse_m[np.isfinite(sparse_m)]
+    positions = np.argwhere(query)
+    nearest = NearestNDInterpolator(places, values)(positions)
+    if len(places) < FEWEST_POINTS:
+        return nearest
+    between = LinearNDInterpolator(places, values)(positions)
+    return np.where(np.isfinite(between), between, nearest)

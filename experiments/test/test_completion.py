@@ -1,0 +1,157 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Depth completion: sets of members, interpolation, and the experiment from end to end."""
+
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from experiments import completion, completion_models
+from experiments.completion_data import interpolated, nyu
+from experiments.completion_models import QUICK, shifted_trainings
+from experiments.completion_sets import Pixels, combined, drawn_sets, scores
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.metrics import auce
+from uncertainty_depth.training import run as training_run
+
+TINY = replace(
+    QUICK,
+    completion=replace(QUICK.completion, input_size=(32, 32)),
+    completion_training=replace(QUICK.completion_training, epochs=1, validation_fraction=0.4),
+    normalised_training=replace(QUICK.normalised_training, epochs=1, validation_fraction=0.4),
+    nyu_train=4,
+    nyu_test=2,
+    shifted=replace(QUICK.shifted, input_size=(32, 32), sparse_input="random:50"),
+    shifted_training=replace(
+        QUICK.shifted_training, members=2, epochs=1, batch_size=4, validation_fraction=0.4
+    ),
+    dropout_networks=1,
+    worlds=4,
+    test_worlds=1,
+    shifted_test=2,
+    draws=2,
+    pixels=200,
+)
+
+
+@pytest.fixture(scope="module")
+def finished(nyu_like, tmp_path_factory):
+    """Output folder of a whole run, on data without KITTI."""
+    folder = tmp_path_factory.mktemp("completion")
+    (folder / "data").mkdir()
+    (folder / "data" / "nyuv2").symlink_to(nyu_like)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(completion, "QUICK", TINY)
+        patch.setattr("uncertainty_depth.training.member_run.write_plot", lambda *_: None)
+        completion.run(folder / "output", 1, True, folder / "data")
+    return folder
+
+
+def test_a_run_writes_tables_claims_and_plots(finished):
+    output = finished / "output"
+    plots = ("metrics", "sparsification", "sparsification_error", "calibration", "examples")
+    assert all((output / f"{name}.png").read_bytes().startswith(b"\x89PNG") for name in plots)
+    text = (output / "table.md").read_text()
+    assert text.startswith("**Quick run")
+    assert "sparse-to-dense, 48,000 images" in text
+    assert "NYU: the ensemble's mean AUSE is below MC-dropout's at" in text
+    with (output / "nyu.csv").open(newline="") as file:
+        networks = [row["network"] for row in csv.DictReader(file)]
+    assert networks[:4] == ["direct", "residual", "pNCNN", "linear interpolation"]
+    assert json.loads((output / "summary.json").read_text())["quick"] is True
+    with (output / "shifted.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    sizes = [(row["method"], row["M"]) for row in rows if row["scored on"] == "NYU"]
+    assert sizes[:4] == [
+        ("ensemble", "1"),
+        ("ensemble", "2"),
+        ("MC-dropout", "1"),
+        ("MC-dropout", "2"),
+    ]
+    assert not any(row["scored on"] == "KITTI" for row in rows)
+
+
+def test_a_second_run_trains_and_scores_nothing(finished, monkeypatch):
+    monkeypatch.setattr("experiments.figures.save", lambda *_: None)
+    monkeypatch.setattr(completion, "QUICK", TINY)
+    for module, name in (
+        (training_run, "read_frames"),
+        (completion, "evaluate"),
+        (completion, "predicted_pixels"),
+        (completion, "interpolation_errors"),
+    ):
+        monkeypatch.setattr(module, name, lambda *_, name=name: pytest.fail(f"{name} again"))
+    before = (finished / "output" / "table.md").read_text()
+    completion.run(finished / "output", 1, True, finished / "data")
+    assert (finished / "output" / "table.md").read_text() == before
+
+
+def test_dropout_networks_differ_from_members_by_their_dropout_alone():
+    trainings = shifted_trainings(completion_models.FULL)
+    ensemble, _ = trainings.pop("ensemble")
+    networks = [network for network, _ in trainings.values()]
+    assert len(networks) == completion_models.FULL.dropout_networks
+    with_dropout = replace(ensemble, dropout=0.5, dropout_places="encoder_and_decoder")
+    assert networks == [with_dropout] * len(networks)
+    assert len({training.seed for _, training in trainings.values()}) == len(networks)
+
+
+def test_no_set_is_drawn_twice_and_few_sets_are_all_taken():
+    sets = drawn_sets(17, 4, 16)
+    assert len(set(sets)) == len(sets) == 16
+    assert all(len(set(members)) == 4 for members in sets)
+    assert sets == drawn_sets(17, 4, 16)
+    assert sorted(drawn_sets(3, 2, 16)) == [(0, 1), (0, 2), (1, 2)]
+
+
+def test_members_are_mixed_as_gaussians_of_equal_weight():
+    depth = np.array([[1.0, 2.0], [3.0, 2.0], [9.0, 9.0]], np.float32)
+    sigma = np.array([[1.0, 1.0], [2.0, 1.0], [9.0, 9.0]], np.float32)
+    mean, deviation = combined(Pixels(depth, sigma, depth[0]), (0, 1))
+    rng = np.random.default_rng(0)
+    samples = np.concatenate([rng.normal(1, 1, 400_000), rng.normal(3, 2, 400_000)])
+    np.testing.assert_allclose(mean, [2, 2])
+    np.testing.assert_allclose(deviation, [samples.std(), 1], rtol=5e-3)
+
+
+def test_scores_are_those_of_the_metrics():
+    rng = np.random.default_rng(0)
+    truth = rng.uniform(1, 5, 2000)
+    sigma = rng.uniform(0.1, 1, 2000)
+    depth = truth + rng.normal(0, sigma)
+    scored = scores(depth, sigma, truth)
+    assert scored["auce"] == pytest.approx(auce(np.abs(depth - truth), sigma))
+    assert scored["auce"] < 0.02
+    assert scored["ause"] < scored["constant"]
+    assert scored["rmse"] == pytest.approx(np.sqrt(np.mean((depth - truth) ** 2)))
+
+
+def test_interpolation_gives_a_plane_back_and_the_nearest_beyond():
+    rows, columns = np.mgrid[:20, :30]
+    plane = 2 + 0.1 * rows + 0.05 * columns
+    sparse = np.full(plane.shape, np.nan)
+    corners = (slice(5, 16, 10), slice(5, 26, 20))
+    sparse[corners] = plane[corners]
+    asked = np.ones(plane.shape, bool)
+    depth = interpolated(sparse, asked).reshape(plane.shape)
+    np.testing.assert_allclose(depth[5:16, 5:26], plane[5:16, 5:26])
+    assert depth[0, 0] == plane[5, 5]
+    sparse[corners] = np.nan
+    sparse[5, 5] = 2.5
+    assert (interpolated(sparse, asked) == 2.5).all()
+
+
+def test_images_are_evenly_spread_over_a_split(nyu_like, tmp_path):
+    (tmp_path / "nyuv2").symlink_to(nyu_like)
+    assert [record.name for record in nyu(tmp_path, "test", 2)] == ["0012", "0014"]
+    assert len(nyu(tmp_path, "test", 0)) == 4
+
+
+def test_missing_data_are_one_clear_sentence(monkeypatch, tmp_path):
+    monkeypatch.delenv("UNCERTAINTY_DEPTH_DATA", raising=False)
+    with pytest.raises(SourceError, match=r"neither --data nor UNCERTAINTY_DEPTH_DATA is given"):
+        completion.run(tmp_path, 1, True)
+    with pytest.raises(SourceError, match="no such NYU folder"):
+        completion.run(tmp_path, 1, True, tmp_path)

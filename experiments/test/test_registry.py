@@ -1,0 +1,61 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.__main__ import main
+from experiments.registry import EXPERIMENTS, Experiment
+from uncertainty_depth.errors import ConfigError
+
+
+def test_every_registered_experiment_can_be_run(tmp_path, monkeypatch):
+    for name, experiment in EXPERIMENTS.items():
+        module = __import__(f"experiments.{experiment.module}", fromlist=["run"])
+        called = []
+        monkeypatch.setattr(
+            module, "run", lambda *arguments, called=called: called.append(arguments)
+        )
+        experiment.run(tmp_path / name)
+        experiment.run(str(tmp_path / name), quick=True)
+        experiment.run(tmp_path / name, seeds=7)
+        assert called == [
+            (tmp_path / name, experiment.seeds, False),
+            (tmp_path / name, experiment.quick_seeds, True),
+            (tmp_path / name, 7, False),
+        ]
+
+
+def test_a_data_folder_goes_to_the_experiment_that_reads_one_and_is_refused_elsewhere(
+    tmp_path, monkeypatch
+):
+    called = []
+    monkeypatch.setattr("experiments.nyu.run", lambda *arguments: called.append(arguments))
+    EXPERIMENTS["nyu"].run(tmp_path, 2, True, Path("somewhere"))
+    assert called == [(tmp_path, 2, True, Path("somewhere"))]
+    with pytest.raises(
+        ConfigError, match="data is somewhere, but this experiment generates its data"
+    ):
+        EXPERIMENTS["toy-cubic"].run(tmp_path, data=Path("somewhere"))
+
+
+def test_descriptions_are_one_line_each():
+    assert set(EXPERIMENTS) >= {"toy-cubic", "toy-sinusoid", "toy-classification", "anchor", "nyu"}
+    assert all(
+        isinstance(experiment, Experiment) and "\n" not in experiment.description
+        for experiment in EXPERIMENTS.values()
+    )
+
+
+def test_names_are_known_without_torch():
+    module = "experiments.registry"
+    code = f"import sys; import {module}; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_unwritable_folder_is_one_sentence(tmp_path, capsys):
+    (tmp_path / "file").write_text("mine")
+    assert main(["toy-cubic", "--output", str(tmp_path / "file"), "--quick"]) == 1
+    assert capsys.readouterr().err.splitlines()[-1].startswith("experiments: ")
+    assert (tmp_path / "file").read_text() == "mine"
