@@ -50,6 +50,24 @@ def test_unknown_depth_stays_unknown() -> None:
     )
 
 
+def test_a_stretched_frame_counts_as_one_of_another_focal_length() -> None:
+    """Two ramps give the zooms of width and height; depth is divided by their geometric mean."""
+    across = torch.linspace(0.2, 0.8, 160).expand(64, 1, 128, 160)
+    down = torch.linspace(0.2, 0.8, 128)[:, None].expand(64, 1, 128, 160)
+    images = torch.cat([across, down, down], dim=1)
+    enlarged, depth = zoom(
+        images, torch.ones(64, 1, 128, 160), torch.Generator().manual_seed(0), stretch=1.2
+    )
+    width = 0.6 / (enlarged[:, 0, 64, -1] - enlarged[:, 0, 64, 0])
+    height = 0.6 / (enlarged[:, 1, -1, 80] - enlarged[:, 1, 0, 80])
+    assert torch.minimum(width, height).min() > 0.99
+    assert 1.1 < (width / height).max() < 1.22
+    assert 1.1 < (height / width).max() < 1.22
+    torch.testing.assert_close(
+        depth[:, 0, 64, 80], 1 / (width * height).sqrt(), atol=0.01, rtol=0.01
+    )
+
+
 def test_what_is_enlarged_comes_nearer_by_the_same_factor() -> None:
     """The image is a ramp, whose slope gives the factor; depth must be divided by it."""
     ramp = torch.linspace(0.2, 0.8, 160).expand(32, 1, 128, 160).contiguous()

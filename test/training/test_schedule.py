@@ -80,12 +80,12 @@ def test_multi_epochs_always_ends_with_all_snapshots_of_consecutive_epochs(
 
 
 def test_the_learning_rate_falls_along_a_cosine_and_is_constant_by_default() -> None:
-    constant = TrainingConfig(epochs=5, learning_rate=0.01)
-    assert [schedule.learning_rate(epoch, constant) for epoch in range(5)] == [0.01] * 5
+    constant = TrainingConfig(epochs=5)
+    assert [schedule.fraction_of_rate(epoch, constant) for epoch in range(5)] == [1.0] * 5
     falling = replace(constant, final_learning_rate=0.1)
-    rates = [schedule.learning_rate(epoch, falling) for epoch in range(5)]
+    rates = [schedule.fraction_of_rate(epoch, falling) for epoch in range(5)]
     assert rates == sorted(rates, reverse=True)
-    assert rates[0] == pytest.approx(0.01)
-    assert rates[2] == pytest.approx(0.0055)
-    assert rates[4] == pytest.approx(0.001)
-    assert schedule.learning_rate(0, replace(falling, epochs=1)) == pytest.approx(0.01)
+    assert rates[0] == pytest.approx(1.0)
+    assert rates[2] == pytest.approx(0.55)
+    assert rates[4] == pytest.approx(0.1)
+    assert schedule.fraction_of_rate(0, replace(falling, epochs=1)) == pytest.approx(1.0)

@@ -25,9 +25,9 @@ class NetworkConfig:
 
     backbone: str = option(
         "resnet18",
-        "encoder: resnet10 to resnet200, tiny to tiny34, a folder or hub id of a pretrained "
-        "backbone; or a depth model to fine-tune (Depth Anything, DepthPro, DPT, ZoeDepth, GLPN, "
-        "TIPSv2); or pncnn, normalised convolutions of the sparse input alone",
+        "encoder: resnet10 to resnet200, tiny to tiny34, mobilenet_v2, a folder or hub id of a "
+        "pretrained backbone; or a depth model to fine-tune (Depth Anything, DepthPro, DPT, "
+        "ZoeDepth, GLPN, TIPSv2); or pncnn, normalised convolutions of the sparse input alone",
     )
     skip_connections: bool = option(
         True, "connect the encoder's feature maps of each scale to the decoder"
@@ -124,6 +124,13 @@ class TrainingConfig:
         minimum=0.0,
         maximum=10.0,
     )
+    encoder_learning_rate: float = option(
+        0.0,
+        "learning rate of the encoder, for one that starts from --encoder-weights; 0 is that of "
+        "the decoder",
+        minimum=0.0,
+        maximum=10.0,
+    )
     final_learning_rate: float = option(
         1.0,
         "learning rate of the last epoch as a fraction of that of the first, approached along a "
@@ -164,6 +171,11 @@ class TrainingConfig:
         "model folder to fine-tune: its network and method are kept, each network starts from "
         "its member",
         flag="--from",
+    )
+    encoder_weights: str = option(
+        "",
+        "safetensors file of weights that the encoder starts from, under the encoder's own names; "
+        "empty: random ones, or those of the pretrained backbone",
     )
     patience: int = option(
         30,

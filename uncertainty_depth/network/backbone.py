@@ -1,8 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Backbones: an encoder or a whole depth model.
 
-Made from a preset, a folder, a hub id, or the config in a model folder. A ResNet is our own; all
-others are classes of transformers, which is imported for them alone.
+Made from a preset, a folder, a hub id, or the config in a model folder. A ResNet and MobileNetV2
+are our own; all others are classes of transformers, which is imported for them alone.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from uncertainty_depth.config.choices import NORMALISED
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.network.encoder import TransformersModel
+from uncertainty_depth.network.mobilenet_v2 import MobileNetV2, MobileNetV2Config
 from uncertainty_depth.network.resnet import ResNet, ResNetConfig, read_config
 
 NOT_ARCHITECTURE = {
@@ -28,7 +29,7 @@ SLIM: dict[str, Any] = {
     "embedding_size": 16,
     "hidden_sizes": (16, 32, 64, 128),
 }
-PRESETS = {
+PRESETS: dict[str, ResNetConfig | MobileNetV2Config] = {
     "tiny": ResNetConfig(**SLIM, depths=(1, 1, 1, 1)),
     "tiny18": ResNetConfig(**SLIM, depths=(2, 2, 2, 2)),
     "tiny34": ResNetConfig(**SLIM, depths=(3, 4, 6, 3)),
@@ -39,6 +40,7 @@ PRESETS = {
     "resnet101": ResNetConfig("bottleneck", depths=(3, 4, 23, 3)),
     "resnet152": ResNetConfig("bottleneck", depths=(3, 8, 36, 3)),
     "resnet200": ResNetConfig("bottleneck", depths=(3, 24, 36, 3)),
+    "mobilenet_v2": MobileNetV2Config(),
 }
 
 
@@ -58,7 +60,8 @@ def make_backbone(name: str) -> TransformersModel:
             that cannot be reached.
     """
     if name in PRESETS:
-        return ResNet(PRESETS[name])
+        config = PRESETS[name]
+        return ResNet(config) if isinstance(config, ResNetConfig) else MobileNetV2(config)
     _check_name(name)
     from uncertainty_depth.network import transformers_backbone
 
@@ -86,6 +89,8 @@ def backbone_from_mapping(values: dict[str, Any]) -> TransformersModel:
         ModelError: it is a ResNet too large for torch, or transformers knows no such model or
             refuses a value.
     """
+    if values.get("model_type") == MobileNetV2Config().model_type:
+        return MobileNetV2()
     resnet = read_config(values)
     if resnet is None:
         from uncertainty_depth.network import transformers_backbone

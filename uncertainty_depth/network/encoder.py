@@ -74,8 +74,9 @@ class Encoder(nn.Module):
 
     Args:
         backbone: (B, 3, h, w) to `.feature_maps`, finest first.
-        mean: mean of each channel of the training images, in [0, 1].
-        std: standard deviation of each channel.
+        mean: mean of each channel of the training images, in [0, 1]; by default the backbone's
+            own `pixel_mean`, or ImageNet's.
+        std: standard deviation of each channel; by default as for `mean`.
         patch: pixels that height and width must be a multiple of; by default the backbone's patch
             size, where it has one.
     """
@@ -86,11 +87,13 @@ class Encoder(nn.Module):
     def __init__(
         self,
         backbone: TransformersModel,
-        mean: Sequence[float] = IMAGENET_MEAN,
-        std: Sequence[float] = IMAGENET_STD,
+        mean: Sequence[float] | None = None,
+        std: Sequence[float] | None = None,
         patch: int | None = None,
     ) -> None:
         super().__init__()
+        mean = getattr(backbone, "pixel_mean", IMAGENET_MEAN) if mean is None else mean
+        std = getattr(backbone, "pixel_std", IMAGENET_STD) if std is None else std
         self.register_buffer("mean", torch.tensor(mean).view(1, 3, 1, 1))
         self.register_buffer("std", torch.tensor(std).view(1, 3, 1, 1))
         self.backbone: TransformersModel = backbone

@@ -52,7 +52,8 @@ def train_epoch(
     for batch in _batches(order, training.batch_size):
         images, depth_m = frames.batch(batch, device)
         if training.augment:
-            images, depth_m = augment(images, depth_m, generator)
+            other_cameras = network.config.canonical_focal_length > 0
+            images, depth_m = augment(images, depth_m, generator, other_cameras)
         if sparse_input is not None:
             images, depth_m = with_sparse_input(images, depth_m, sparse_input, generator)
         total += _step(network, optimizer, objective, images, depth_m) * len(batch)

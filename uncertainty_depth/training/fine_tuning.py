@@ -17,7 +17,14 @@ from uncertainty_depth.pretrained.own_options import options_of_architecture
 if TYPE_CHECKING:
     from uncertainty_depth.training.member import Member
 
-INHERITED = ("loss", "learning_rate", "weight_decay", "augment", "freeze_encoder")
+INHERITED = (
+    "loss",
+    "learning_rate",
+    "encoder_learning_rate",
+    "weight_decay",
+    "augment",
+    "freeze_encoder",
+)
 """Training options that a fine-tuning takes from the folder's own training by default."""
 ENSEMBLES = ("multi_inits", "bagging", "adversarial_ensemble", "multi_networks")
 

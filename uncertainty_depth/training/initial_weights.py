@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch
 
 from uncertainty_depth.config.choices import NORMALISED
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.model_folder.tensors import read_tensors
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.backbone import make_backbone
 from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.network.encoder import TransformersModel
 from uncertainty_depth.pretrained.network import PretrainedDepth
 from uncertainty_depth.training.member import Member
 
@@ -20,7 +24,7 @@ def initial_network(member: Member) -> DepthNetwork:
 
     Raises:
         ModelError: the backbone or the model folder to start from cannot be used.
-        ConfigError: the backbone cannot be trained.
+        ConfigError: the backbone cannot be trained, or the encoder's weights are not its own.
     """
     if member.start:
         folder, name = member.start
@@ -31,6 +35,8 @@ def initial_network(member: Member) -> DepthNetwork:
         torch.manual_seed(member.encoder_seed)
         name = member.network.backbone
         backbone = None if name == NORMALISED else make_backbone(name)
+        if member.training.encoder_weights:
+            load_encoder_weights(backbone, Path(member.training.encoder_weights))
         if member.encoder_seed != member.training.seed:
             torch.manual_seed(member.training.seed)
         network = make_network(member.network, backbone)
@@ -43,3 +49,30 @@ def initial_network(member: Member) -> DepthNetwork:
     if member.training.freeze_encoder:
         network.freeze_encoder()
     return network
+
+
+def load_encoder_weights(backbone: TransformersModel, path: Path) -> None:
+    """Load a backbone's weights from a safetensors file; further tensors are left out.
+
+    Those are the classifier and its last convolution, which an encoder does not have.
+
+    Raises:
+        ConfigError: there is no such file, or it does not hold every tensor of the backbone.
+        ModelError: the file is damaged.
+    """
+    if backbone is None or not path.is_file():
+        found = "the network has no backbone" if backbone is None else "there is no such file"
+        raise ConfigError(
+            f"encoder_weights is {str(path)!r}, but {found}; expected a safetensors file of the "
+            "weights of --backbone"
+        )
+    tensors = read_tensors(path)
+    expected = backbone.state_dict()
+    for name, value in expected.items():
+        found = tuple(tensors[name].shape) if name in tensors else "missing"
+        if found != tuple(value.shape):
+            raise ConfigError(
+                f"{path} is not of the backbone's kind: tensor {name} is {found}; expected "
+                f"{tuple(value.shape)}"
+            )
+    backbone.load_state_dict({name: tensors[name].to(expected[name].dtype) for name in expected})

@@ -12,8 +12,10 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from uncertainty_depth.config import TrainingConfig
 from uncertainty_depth.inference.deployment import has_bfloat16
 from uncertainty_depth.model_folder import writing
+from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.training import checkpoint, schedule
 from uncertainty_depth.training.curves import CURVES, write_plot, write_table
 from uncertainty_depth.training.epoch import batches_per_epoch, train_epoch, validate
@@ -46,10 +48,7 @@ class MemberRun:
         # channels last: 1.2 times as fast in a measured training step
         channels_last: Any = {"memory_format": torch.channels_last}  # not in torch's stubs
         self.network.to(model.device, **channels_last)
-        weights = [weight for weight in self.network.parameters() if weight.requires_grad]
-        self.optimizer = torch.optim.AdamW(
-            weights, self.training.learning_rate, weight_decay=self.training.weight_decay
-        )
+        self.optimizer = make_optimizer(self.network, self.training)
         self.history = checkpoint.read(self.checkpoint).history
         self._restore() if self.history else self._start()
 
@@ -89,7 +88,7 @@ class MemberRun:
         bar.set_description(f"{self.label}epoch {epoch + 1}/{self.training.epochs}")
         self.network.train()
         for group in self.optimizer.param_groups:
-            group["lr"] = schedule.learning_rate(epoch, self.training)
+            group["lr"] = group["first_lr"] * schedule.fraction_of_rate(epoch, self.training)
         train_loss = train_epoch(
             self.network,
             self.optimizer,
@@ -149,6 +148,27 @@ class MemberRun:
             self.model.describe(histories)
         write_table(folder, self.curves, self.history)
         checkpoint.write(self.checkpoint, self.network, self.optimizer, self.history)
+
+
+def make_optimizer(network: DepthNetwork, training: TrainingConfig) -> torch.optim.AdamW:
+    """Return AdamW over the encoder and the rest, each group with its rate of the first epoch.
+
+    Weights that have learnt something forget it at the rate that random ones need.
+    """
+    encoder = [weight for weight in network.encoder.parameters() if weight.requires_grad]
+    of_encoder = set(map(id, encoder))
+    others = [
+        weight
+        for weight in network.parameters()
+        if weight.requires_grad and id(weight) not in of_encoder
+    ]
+    encoder_rate = training.encoder_learning_rate or training.learning_rate
+    groups = [
+        {"params": weights, "lr": rate, "first_lr": rate}
+        for weights, rate in ((encoder, encoder_rate), (others, training.learning_rate))
+        if weights
+    ]
+    return torch.optim.AdamW(groups, weight_decay=training.weight_decay)
 
 
 def create(model: ModelRun) -> None:

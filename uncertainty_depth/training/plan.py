@@ -88,6 +88,11 @@ def make_plan(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
             "holds the first convolution of the sparse depth, which would stay random; expected "
             "False"
         )
+    if training.encoder_weights and training.from_model:
+        raise ConfigError(
+            f"encoder_weights is {training.encoder_weights!r}, but --from "
+            f"{training.from_model} brings the encoder's weights; expected one of the two"
+        )
     plan = PLANS.get(training.method, _one)(network, training)
     return with_starting_weights(plan, training.from_model) if training.from_model else plan
 

@@ -78,9 +78,11 @@ def member_name(epoch: int, training: TrainingConfig, name: str) -> str:
     return f"epoch_{epoch + 1:04d}" if training.method == "multi_epochs" else name
 
 
-def learning_rate(epoch: int, training: TrainingConfig) -> float:
-    """Return the learning rate of an epoch, counted from 0: half a cosine from first to last."""
+def fraction_of_rate(epoch: int, training: TrainingConfig) -> float:
+    """Return the learning rate of an epoch, counted from 0, as a fraction of the first epoch's.
+
+    It falls along half a cosine.
+    """
     progress = epoch / max(training.epochs - 1, 1)
     final = training.final_learning_rate
-    fraction = final + (1 - final) * (1 + math.cos(math.pi * progress)) / 2
-    return training.learning_rate * fraction
+    return final + (1 - final) * (1 + math.cos(math.pi * progress)) / 2
