@@ -19,7 +19,7 @@ UNWRAPPED = re.compile(r" *\|| *!\[|#|    ")
 """Tables, images, headings and indented code cannot be wrapped."""
 LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
 SOURCE = "synthetic:worlds=1,frames=2,width=64,height=48"
-ROOMS = ("metrics", "geometry", "calibration", "evaluation", "messages")
+ROOMS = ("metrics", "geometry", "calibration", "evaluation", "messages", "inference")
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/api/index.md"])
@@ -66,6 +66,7 @@ def test_the_readme_is_short():
 
 
 def test_the_front_door_names_what_it_opens():
+    assert set(uncertainty_depth.__all__) <= set(dir(uncertainty_depth))
     for name in uncertainty_depth.__all__:
         assert getattr(uncertainty_depth, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

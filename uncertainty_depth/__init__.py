@@ -26,6 +26,11 @@ MODULES = {
 }
 
 
+def __dir__() -> list[str]:
+    """Return the names of `__all__` too, which are not imported yet, so that shells complete."""
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     """Import and return one of the names in `__all__`."""
     if name not in MODULES:

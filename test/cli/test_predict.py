@@ -36,6 +36,22 @@ def test_one_unreadable_image_of_many_is_named_and_counted(command, photos, tmp_
     assert cv2.imread(str(tmp_path / "maps" / "c_depth.tiff"), -1).dtype == np.float32
 
 
+def test_unfamiliar_images_are_named_even_a_single_one(command, photos, tmp_path):
+    done = command(*predict(photos[:1], tmp_path / "maps"))
+    assert done.returncode == 0
+    assert "1 of 1 images look unlike the training images" in done.stderr
+    assert str(photos[0]) in done.stderr
+
+
+def test_depth_follows_the_focal_length_of_the_images(command, photos, tmp_path):
+    for pixels in ("40", "80"):
+        arguments = predict(photos[:1], tmp_path / pixels)
+        arguments[arguments.index(MODEL)] = "varied"
+        assert command(*arguments, "--focal-length", pixels).returncode == 0
+    near, far = (cv2.imread(str(tmp_path / f / "a_depth.tiff"), -1) for f in ("40", "80"))
+    np.testing.assert_allclose(far, 2 * near, rtol=1e-5)
+
+
 def test_a_disk_without_room_is_named_and_nothing_half_written_stays(process, photos, tmp_path):
     """A limit on the size of files stands in for the disk: the same call fails in the same way."""
     maps = tmp_path / "maps"

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import cv2
 import numpy as np
+import PIL.Image
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
@@ -90,6 +91,20 @@ def test_maps_have_the_image_s_size(predictor, height, width):
     assert prediction.depth_m.min() > 0.3
     assert prediction.depth_m.max() < 12.0
     assert prediction.sigma_m.min() > 0.0
+
+
+def test_images_are_arrays_files_or_pil_s_and_options_keywords(model, tmp_path):
+    image = np.random.default_rng(0).integers(0, 256, (24, 32, 3), np.uint8)
+    path = tmp_path / "image.png"
+    PIL.Image.fromarray(image).save(path)
+    predictor = Predictor(model, samples=3)
+    assert predictor.config == PredictorConfig(samples=3)
+    camera = Camera(32, 24, np.array([[30.0, 0, 15.5], [0, 30, 11.5], [0, 0, 1]]))
+    expected = predictor.predict(image, camera=camera)
+    for form in (path, str(path), PIL.Image.open(path)):
+        prediction = predictor.predict(form, camera=30)
+        np.testing.assert_array_equal(prediction.depth_m, expected.depth_m)
+        np.testing.assert_array_equal(prediction.sigma_m, expected.sigma_m)
 
 
 def test_the_prediction_is_the_resized_network_output(model):

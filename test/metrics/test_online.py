@@ -5,6 +5,7 @@ On smooth data, on adversarial data, in any chunks.
 """
 
 import dataclasses
+import inspect
 import itertools
 import math
 import re
@@ -793,8 +794,20 @@ def test_a_tensor_is_scored_against_an_array_with_holes(pixels):
     expected = OnlineMetrics().update(depth, sigma, ground_truth)
     assert metrics.update(torch.tensor(depth), torch.tensor(sigma), ground_truth) == expected
     tracked = torch.tensor(depth, requires_grad=True)
-    with pytest.raises(ValueError, match=r"depth is tensor\(.*expected an array of numbers"):
-        metrics.update(tracked, sigma, ground_truth)
+    assert metrics.update(tracked, sigma, ground_truth) == expected
+    half = torch.tensor(depth).bfloat16()
+    rounded = OnlineMetrics().update(half.double().numpy(), sigma, ground_truth)
+    assert metrics.update(half, sigma, ground_truth) == rounded
+
+
+def test_options_are_keywords_of_the_same_config():
+    assert OnlineMetrics(max_depth=10).config == EvaluationConfig(max_depth=10.0)
+    assert OnlineMetrics(EvaluationConfig(alpha=0.9), min_depth=1).config.alpha == 0.9
+    assert "max_depth" in inspect.signature(OnlineMetrics).parameters
+    with pytest.raises(ConfigError, match="unknown option 'max_dept'"):
+        OnlineMetrics(max_dept=10)
+    with pytest.raises(ConfigError, match=r"max_depth is -1\.0"):
+        OnlineMetrics(max_depth=-1)
 
 
 def test_alpha_is_checked_when_the_accumulator_is_made():

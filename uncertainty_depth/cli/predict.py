@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-from typing import TYPE_CHECKING
 
 from uncertainty_depth.config import ColorConfig, PredictorConfig
 from uncertainty_depth.errors import SourceError
@@ -13,9 +12,6 @@ from uncertainty_depth.model_location import check_location
 from uncertainty_depth.options import from_arguments
 from uncertainty_depth.records import Skipped
 from uncertainty_depth.shipped_model import model_path
-
-if TYPE_CHECKING:
-    pass
 
 logger = logging.getLogger(__name__)
 
@@ -35,11 +31,24 @@ def predict(arguments: argparse.Namespace) -> None:
         )
     colors = from_arguments(ColorConfig, arguments)
     unreadable = []
-    for result in predict_files(predictor, arguments.images, arguments.output, colors):
+    unfamiliar = []
+    for result in predict_files(
+        predictor, arguments.images, arguments.output, colors, arguments.focal_length
+    ):
         if isinstance(result, Skipped):
             unreadable.append(result.message)
-        else:
-            print(result)
+            continue
+        print(result.plot)
+        if result.unfamiliarity is not None and result.unfamiliarity > 1:
+            unfamiliar.append(f"{result.image} ({result.unfamiliarity:.2f})")
+    if unfamiliar:
+        logger.warning(
+            "%d of %d images look unlike the training images, so do not trust their depth or "
+            "sigma: %s; above 1 is what one in a hundred held-out training images reaches",
+            len(unfamiliar),
+            len(arguments.images),
+            ", ".join(unfamiliar),
+        )
     if unreadable:
         count = f"{len(unreadable)} of {len(arguments.images)} images"
         raise SourceError(f"{count} could not be read: {'; '.join(unreadable)}")

@@ -42,6 +42,30 @@ class Camera:
     frame_to_camera: NDArray[np.float64] = field(default_factory=lambda: np.eye(4))
     distortion: Distortion | None = None
 
+    @classmethod
+    def pinhole(cls, focal_length: float, width: int, height: int) -> Camera:
+        """Return a camera with square pixels, and its principal point in the image's centre.
+
+        Args:
+            focal_length: pixels.
+            width: of the image, pixels.
+            height: of the image, pixels.
+
+        Raises:
+            ValueError: the focal length is not a positive number.
+
+        Examples:
+            >>> Camera.pinhole(525.0, width=640, height=480).intrinsics[0]
+            array([525. ,   0. , 319.5])
+        """
+        if not 0 < focal_length < np.inf:
+            raise ValueError(
+                f"focal_length is {focal_length!r}; expected a positive number of pixels"
+            )
+        f = float(focal_length)
+        center = (width - 1) / 2, (height - 1) / 2
+        return cls(width, height, np.array([[f, 0, center[0]], [0, f, center[1]], [0, 0, 1]]))
+
     def scaled(self, width: int, height: int) -> Camera:
         """Return the camera of the image resized to (width, height).
 

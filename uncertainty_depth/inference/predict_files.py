@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -19,6 +20,8 @@ from uncertainty_depth.errors import SourceError
 from uncertainty_depth.evaluation.evaluate import DepthPredictor
 from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, panel_aspect
 from uncertainty_depth.figure_bytes import encoded
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.images import read_rgb
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.records import DepthPrediction, Skipped
 
@@ -26,16 +29,35 @@ DPI = 110
 RESULTS = ("depth.tiff", "sigma.tiff", "plot.png")
 
 
+class PredictedFile(NamedTuple):
+    """An image file and its plot; `unfamiliarity` is as in `DepthPrediction`."""
+
+    image: Path
+    plot: Path
+    unfamiliarity: float | None
+
+
 def predict_files(
-    predictor: DepthPredictor, images: Iterable[Path], output: Path, colors: ColorConfig
-) -> Iterator[Path | Skipped]:
+    predictor: DepthPredictor,
+    images: Iterable[Path],
+    output: Path,
+    colors: ColorConfig,
+    focal_length: float | None = None,
+) -> Iterator[PredictedFile | Skipped]:
     """Predict depth and sigma of each image file, and write maps and a plot.
 
     `STEM_depth.tiff` and `STEM_sigma.tiff` hold 32-bit floats, metres; `STEM_plot.png` shows the
     image and both maps. Ctrl-C ends it after the current image.
 
+    Args:
+        predictor: of depth and sigma.
+        images: files; no two may have the same stem.
+        output: folder to write, made if missing.
+        colors: scales of the plots.
+        focal_length: of every image, pixels; None if unknown.
+
     Yields:
-        The path of `STEM_plot.png`, or `Skipped` for a file that is missing or no image.
+        What was predicted, or `Skipped` for a file that is missing or no image.
 
     Raises:
         SourceError: a result would replace an image or another result; nothing is written.
@@ -54,8 +76,11 @@ def predict_files(
             except SourceError as error:
                 yield Skipped(None, "unreadable_image", str(error))
                 continue
-            prediction = predictor.predict(image, index)
-            yield _write(output / path.stem, image, prediction, colors)
+            height, width = image.shape[:2]
+            camera = None if focal_length is None else Camera.pinhole(focal_length, width, height)
+            prediction = predictor.predict(image, index, camera)
+            plot = _write(output / path.stem, image, prediction, colors)
+            yield PredictedFile(path, plot, prediction.unfamiliarity)
 
 
 def _write(
@@ -85,25 +110,6 @@ def _refuse_overwriting(paths: list[Path], output: Path) -> None:
             raise SourceError(
                 f"{path} would be replaced by a result; expected another output folder"
             )
-
-
-def read_rgb(path: Path) -> NDArray[np.uint8]:
-    """Read an image file as (H, W, 3) uint8 RGB.
-
-    Raises:
-        SourceError: the file is missing or not a readable image.
-    """
-    if path.is_dir():
-        raise SourceError(f"{path} is a folder; expected image files")
-    if not path.is_file():
-        raise SourceError(f"no such image: {path}")
-    try:
-        image = cv2.imread(str(path), cv2.IMREAD_COLOR)
-    except cv2.error as error:  # more pixels than OpenCV decodes
-        raise SourceError(f"{path} cannot be decoded: {error.err}") from error
-    if image is None:
-        raise SourceError(f"{path} is not an image that OpenCV can read")
-    return cv2.cvtColor(image, cv2.COLOR_BGR2RGB).astype(np.uint8, copy=False)
 
 
 def prediction_figure(

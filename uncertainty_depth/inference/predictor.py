@@ -23,6 +23,7 @@ from uncertainty_depth.familiarity import file as familiarity
 from uncertainty_depth.familiarity.gauge import Gauge
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.focal_length import TrainingLens
+from uncertainty_depth.images import ImageLike, as_rgb
 from uncertainty_depth.inference.network_input import network_input
 from uncertainty_depth.inference.settings import (
     ModelOptions,
@@ -32,7 +33,7 @@ from uncertainty_depth.inference.settings import (
 )
 from uncertainty_depth.inference.trial import run_trial, warn_of_missing_uncertainty
 from uncertainty_depth.model_folder.folder import read
-from uncertainty_depth.options import check
+from uncertainty_depth.options import changed, check, takes_options
 from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
 from uncertainty_depth.uncertainty import Estimator
 from uncertainty_depth.uncertainty.moments import Estimate, download
@@ -46,18 +47,33 @@ class Predictor:
     `config` may be replaced at any time by one with other `samples`, `chunk`, `seed`, `component`
     or `calibrated`; it counts from the next `predict` on. Any thread may call `predict`.
 
+    Args:
+        folder: model folder, or the name of a shipped model: demo or varied.
+        config: method, samples, device and so on.
+        **options: of `PredictorConfig`, in place of the config's, e.g. `samples=16`.
+
     Raises:
         ModelError: the folder cannot be used.
-        ConfigError: an option is out of range, the model was not trained for the method, sigma has
-            no such component or cannot be widened, there is no CUDA device, or the device cannot
-            compute in the precision.
+        ConfigError: an option is unknown or out of range, the model was not trained for the
+            method, sigma has no such component or cannot be widened, there is no CUDA device, or
+            the device cannot compute in the precision.
+
+    Examples:
+        >>> predictor = Predictor("demo", samples=4)
+        >>> image = np.zeros((120, 160, 3), np.uint8)
+        >>> prediction = predictor.predict(image, camera=140.0)  # focal length, pixels
+        >>> prediction.depth_m.shape, prediction.sigma_m.shape
+        ((120, 160), (120, 160))
     """
 
+    @takes_options(PredictorConfig)
     def __init__(
         self,
         folder: Path | str,
         config: PredictorConfig = PredictorConfig(),  # noqa: B008  frozen
+        **options: Any,
     ) -> None:
+        config = changed(config, options)
         check(config)
         check_widening(config)
         self.model = read(folder)
@@ -96,18 +112,30 @@ class Predictor:
 
     def predict(
         self,
-        image: NDArray[np.uint8],
+        image: ImageLike,
         stamp_ns: int = 0,
-        camera: Camera | None = None,
+        camera: Camera | float | None = None,
         samples: SampleRange | None = None,
         sparse_m: NDArray[np.floating] | None = None,
     ) -> DepthPrediction:
         """Return depth and sigma of one image, at its size; see `Observation` and `predict_batch`.
 
+        Args:
+            image: (H, W, 3) uint8 RGB, a PIL image, or the path of an image file.
+            stamp_ns: time of the image, nanoseconds; part of the noise's seed.
+            camera: the image's, or its focal length in pixels; None if unknown.
+            samples: those to be used, of the `passes`; None uses all.
+            sparse_m: (H, W) known depth for a model with sparse input, metres.
+
         Raises:
             MessageError: see `predict_batch`.
+            SourceError: the file is missing or not an image.
+            ValueError: the focal length is not positive.
         """
-        return self.predict_batch([Observation(image, stamp_ns, camera, sparse_m)], samples)[0]
+        rgb = as_rgb(image)
+        if isinstance(camera, (int, float)):
+            camera = Camera.pinhole(camera, width=rgb.shape[1], height=rgb.shape[0])
+        return self.predict_batch([Observation(rgb, stamp_ns, camera, sparse_m)], samples)[0]
 
     def predict_batch(
         self,

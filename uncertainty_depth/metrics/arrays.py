@@ -14,11 +14,23 @@ Integers = NDArray[np.int64]
 
 
 def as_floats(values: Any) -> Floats:
-    """Return the values as float64, without a copy where they are float64 already.
+    """Return the values as float64, without a copy if they are float64 already.
 
-    Tensors of torch on the CPU are arrays too.
+    Tensors of torch are arrays too, see `as_array`.
     """
-    return np.asarray(values, dtype=np.float64)
+    return np.asarray(as_array(values), dtype=np.float64)
+
+
+def as_array(values: Any) -> NDArray[Any]:
+    """Return the values as an array of their own type.
+
+    A tensor of torch may be on any device and have a gradient; bfloat16, which NumPy lacks,
+    becomes float32.
+    """
+    if hasattr(values, "detach"):  # a tensor, and torch need not be imported for it
+        values = values.detach().cpu()
+        values = values.float() if "bfloat16" in str(values.dtype) else values
+    return np.asarray(values)
 
 
 def order_statistic(values: Floats, number: int) -> float:

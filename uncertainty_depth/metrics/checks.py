@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.metrics.arrays import Floats, as_floats
+from uncertainty_depth.metrics.arrays import Floats, as_array, as_floats
 
 
 def flat(**arguments: Any) -> list[Floats]:
@@ -53,7 +53,7 @@ def floats(name: str, values: Any) -> Floats:
 def numbers_of(name: str, values: Any) -> NDArray:
     """Return the values as an array of numbers of their own dtype, checked as by `floats`."""
     try:
-        array = np.asarray(values)
+        array = as_array(values)
     except (TypeError, ValueError, RuntimeError):
         return floats(name, values)
     return array if array.dtype.kind in "fiu" else floats(name, values)

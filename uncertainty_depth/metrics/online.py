@@ -31,6 +31,7 @@ from uncertainty_depth.metrics.state import (
     save_state,
     to_arrays,
 )
+from uncertainty_depth.options import changed, takes_options
 
 HEAP_RESERVE_BYTES = 24 << 20
 """glibc returns freed memory beyond twice the largest block it was ever asked to free. It would
@@ -43,19 +44,32 @@ class OnlineMetrics:
 
     The state is at most 8 MB; besides, `update` needs 0.2 kB for each scored pixel of its frame.
 
+    Args:
+        config: what is scored, and how.
+        **options: of `EvaluationConfig`, in place of the config's, e.g. `max_depth=10`.
+
     Attributes:
         config: what is scored, and how. States merge when their configs score the same.
 
     Raises:
-        ConfigError: the config's limits are not finite, reversed, or hold more depth intervals
-            than fit.
+        ConfigError: an option is unknown, the limits are not finite, reversed, or hold more depth
+            intervals than fit.
         ValueError: alpha is out of range.
+
+    Examples:
+        >>> online = OnlineMetrics(max_depth=10)
+        >>> frame = online.update(depth=[2.0, 3.0], sigma=[0.5, 0.5], ground_truth=[2.0, 4.0])
+        >>> online.compute()["depth"]["mae"]
+        0.5
     """
 
+    @takes_options(EvaluationConfig)
     def __init__(
         self,
         config: EvaluationConfig = EvaluationConfig(),  # noqa: B008  frozen
+        **options: Any,
     ) -> None:
+        config = changed(config, options)
         checks.fraction("alpha", config.alpha)
         self.config = config
         self._state = State(config)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from uncertainty_depth.cli.arguments.signature import SOURCE, Signature, argument
+from uncertainty_depth.cli.arguments.signature import SOURCE, Signature, argument, positive_float
 from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import (
     TRAINED_METHODS,
@@ -121,6 +121,13 @@ SIGNATURES: dict[str, Signature] = {
                 required=True,
                 metavar="DIR",
                 help="folder for the maps",
+            ),
+            argument(
+                "--focal-length",
+                type=positive_float,
+                metavar="PIXELS",
+                help="focal length of the images, pixels: a model for any camera gives metres of "
+                "its own training camera without it",
             ),
         ),
         "photo.jpg --model my_model --output maps",
