@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -62,10 +63,9 @@ def _one_pass(source: Source) -> tuple[int, float, float]:
         if not isinstance(record, Frame):
             continue
         read_at_s = time.process_time()
-        prediction = _prediction(record, random)
+        frame = replace(record, prediction=_prediction(record, random))
         predicted_at_s = time.process_time()
-        truth_m = record.ground_truth_m
-        evaluation.add(record.name, record.stamp_ns, prediction, truth_m, record.image)
+        evaluation.add(frame)
         predicting_s += predicted_at_s - read_at_s
         scoring_s += time.process_time() - predicted_at_s
     whole_s = time.process_time() - start
@@ -73,7 +73,8 @@ def _one_pass(source: Source) -> tuple[int, float, float]:
 
 
 def _prediction(frame: Frame, random: np.random.Generator) -> DepthPrediction:
-    truth = np.where(np.isfinite(frame.ground_truth_m), frame.ground_truth_m, 10.0)
+    truth_m = frame.need_ground_truth()
+    truth = np.where(np.isfinite(truth_m), truth_m, 10.0)
     sigma = (0.1 * truth).astype(np.float32)
     noise = random.standard_normal(truth.shape, np.float32)
     return DepthPrediction((truth + sigma * noise).astype(np.float32), sigma)

@@ -76,9 +76,9 @@ def interpolation_errors(source: Source, label: str) -> dict[str, float]:
     truths = []
     for record in tqdm(source, label, len(source), unit="frame", leave=False):
         if isinstance(record, Frame) and record.sparse_m is not None:
-            valid = scorable(record.ground_truth_m, MIN_DEPTH_M, MAX_DEPTH_M)
+            valid = scorable(record.need_ground_truth(), MIN_DEPTH_M, MAX_DEPTH_M)
             depths.append(interpolated(record.sparse_m, valid))
-            truths.append(record.ground_truth_m[valid])
+            truths.append(record.need_ground_truth()[valid])
     return depth_errors(np.concatenate(depths), np.concatenate(truths))
 
 

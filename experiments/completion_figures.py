@@ -46,11 +46,11 @@ def examples_figure(examples: Mapping[str, tuple[Frame, DepthPrediction]]) -> Fi
     """
     figure, axes = panels(len(examples), 5, 2.6, 2.1)
     for row, (name, (frame, prediction)) in zip(axes, examples.items(), strict=True):
-        truth = frame.ground_truth_m
+        truth = frame.need_ground_truth()
         error = np.abs(prediction.depth_m - truth)
         far = float(np.nanpercentile(truth, SMOOTH))
         large = float(np.nanpercentile(error, SMOOTH))
-        row[0].imshow(frame.image)
+        row[0].imshow(frame.need_image())
         if frame.sparse_m is not None:
             rows, columns = np.nonzero(np.isfinite(frame.sparse_m))
             row[0].plot(columns, rows, ".", color="yellow", markersize=0.5)

@@ -63,7 +63,7 @@ def predicted_pixels(predictor: Predictor, source: Source, pixels: int, label: s
 
 def _of_frame(predictor: Predictor, frame: Frame, pixels: int) -> NDArray[np.float32]:
     """Return depth and sigma of each member, and the true depth, (2 members + 1, n)."""
-    places = np.flatnonzero(scorable(frame.ground_truth_m, MIN_DEPTH_M, MAX_DEPTH_M))
+    places = np.flatnonzero(scorable(frame.need_ground_truth(), MIN_DEPTH_M, MAX_DEPTH_M))
     if len(places) > pixels:
         rng = np.random.default_rng(frame.stamp_ns)
         places = np.sort(rng.choice(places, pixels, replace=False))
@@ -73,7 +73,9 @@ def _of_frame(predictor: Predictor, frame: Frame, pixels: int) -> NDArray[np.flo
         prediction = predict_frame(_One(predictor, member), frame)
         depths.append(prediction.depth_m.ravel()[places])
         sigmas.append(prediction.sigma_m.ravel()[places])
-    return np.stack([*depths, *sigmas, frame.ground_truth_m.ravel()[places]]).astype(np.float32)
+    return np.stack([*depths, *sigmas, frame.need_ground_truth().ravel()[places]]).astype(
+        np.float32
+    )
 
 
 class _One:

@@ -208,6 +208,6 @@ def _example(output: Path, scores: Scores, test: Source) -> tuple[Frame, list[tu
     for name, seed, score in nyu_tables.ranking(scores):
         ause = float(scores[name][seed]["frames"][typical]["uncertainty.ause.rmse"] or "nan")
         predictor = load(output / "models", ROWS[name], seed)
-        prediction = predictor.predict(frame.image, frame.stamp_ns, frame.camera)
+        prediction = predictor.predict(frame.need_image(), frame.stamp_ns, frame.camera)
         maps.append((ROWS[name].title, score, ause, prediction))
     return frame, maps

@@ -165,11 +165,11 @@ def maps_figure(
     rows = math.ceil((len(maps) + 4) / COLUMNS)
     figure, panels = figures.panels(rows, COLUMNS, width=3.3, height=2.9)
     best = maps[0][3]
-    truth = frame.ground_truth_m
+    truth = frame.need_ground_truth()
     error = np.abs(best.depth_m - truth)
     max_depth = float(np.nanpercentile(truth, 98))
     max_error = float(np.nanpercentile(error, SMOOTH))
-    panels.flat[0].imshow(frame.image)
+    panels.flat[0].imshow(frame.need_image())
     panels.flat[0].set_title(f"test image {frame.name}", fontsize=9)
     _map(panels.flat[1], truth, max_depth, DEPTH_COLORS, "ground truth (m)")
     _map(panels.flat[2], best.depth_m, max_depth, DEPTH_COLORS, f"depth (m), {maps[0][0]}")

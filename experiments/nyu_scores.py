@@ -26,7 +26,7 @@ from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import by_depth, valid_pixels
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.options import to_mapping
-from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.records import Frame
 
 CONFIG = EvaluationConfig()
 THINNED = 2  # the depth intervals use every second row and column
@@ -100,12 +100,13 @@ class Thinned:
         self._frames: list[NDArray[np.float32]] = []
         self.max_depth_m = 0.0
 
-    def __call__(self, frame: Frame, prediction: DepthPrediction) -> None:
+    def __call__(self, frame: Frame) -> None:
         """Store the pixels of a frame. A sink of `evaluate`."""
+        prediction = frame.need_prediction()
         depth, sigma, truth = valid_pixels(
             prediction.depth_m[::THINNED, ::THINNED],
             prediction.sigma_m[::THINNED, ::THINNED],
-            frame.ground_truth_m[::THINNED, ::THINNED],
+            frame.need_ground_truth()[::THINNED, ::THINNED],
             CONFIG.min_depth,
             CONFIG.max_depth,
         )
@@ -157,7 +158,7 @@ def time_rows(output: Path, source: Source, rounds: int) -> dict[str, dict[str, 
     def compute(_: str) -> dict[str, dict[str, float]]:
         predictors = {name: load(folder, row) for name, row in ROWS.items()}
         single = load(folder, ROWS["multi_epochs"]._replace(served="deterministic"))
-        image = next(record.image for record in source if isinstance(record, Frame))
+        image = next(record.need_image() for record in source if isinstance(record, Frame))
         return side_by_side(predictors, single, image, rounds)
 
     samples = {name: row.samples for name, row in ROWS.items()}

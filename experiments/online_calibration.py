@@ -99,8 +99,8 @@ def loop_frames(bag: Path) -> Iterator[LoopFrame]:
     limits = EvaluationConfig()
     for record in open_source(str(bag), SourceConfig()):
         if isinstance(record, Frame):
-            prediction = predictor.predict(record.image, record.stamp_ns, record.camera)
-            maps = (prediction.depth_m, prediction.sigma_m, record.ground_truth_m)
+            prediction = predictor.predict(record.need_image(), record.stamp_ns, record.camera)
+            maps = (prediction.depth_m, prediction.sigma_m, record.need_ground_truth())
             depth, sigma, truth = valid_pixels(*maps, limits.min_depth, limits.max_depth)
             if len(depth):
                 yield LoopFrame(record.stamp_ns, np.abs(depth - truth), sigma)

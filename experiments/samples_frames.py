@@ -77,7 +77,7 @@ def scenes(network: DepthNetwork, source: str, number: int) -> list[Scene]:
     selection: list[Scene] = []
     for index, record in enumerate(opened):
         if index % step == 0 and isinstance(record, Frame) and len(selection) < number:
-            image = resize_image(record.image, network.config.input_size)
+            image = resize_image(record.need_image(), network.config.input_size)
             selection.append(Scene(record, image_tensor(image[None])))
     return selection
 

@@ -81,7 +81,7 @@ class Scoring:
             self._metrics[part].update(
                 _thinned(depth_m, frame),
                 _thinned(sigma_m, frame),
-                frame.ground_truth_m[::THINNED, ::THINNED],
+                frame.need_ground_truth()[::THINNED, ::THINNED],
             )
 
     def result(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class Scoring:
 
 def _thinned(values_m: NDArray[np.float32], frame: Frame) -> NDArray[np.float32]:
     """Return a map at the image's size, one of `THINNED` rows and columns."""
-    height, width = frame.ground_truth_m.shape
+    height, width = frame.need_ground_truth().shape
     resized = cv2.resize(values_m, (width, height), interpolation=cv2.INTER_LINEAR)
     thinned: NDArray[np.float32] = resized[::THINNED, ::THINNED]
     return thinned

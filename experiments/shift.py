@@ -138,12 +138,12 @@ class _Scorer:
 
 def score(predictor: Predictor, frame: Frame) -> dict[str, float | None]:
     """Return the scores of one frame: error, AUSE, coverage, mean sigma and unfamiliarity."""
-    prediction = predictor.predict(frame.image, frame.stamp_ns, frame.camera)
+    prediction = predictor.predict(frame.need_image(), frame.stamp_ns, frame.camera)
     subsampling = np.s_[::THINNED, ::THINNED]
     depth, sigma, truth = valid_pixels(
         prediction.depth_m[subsampling],
         prediction.sigma_m[subsampling],
-        frame.ground_truth_m[subsampling],
+        frame.need_ground_truth()[subsampling],
         MIN_DEPTH_M,
         MAX_DEPTH_M,
     )

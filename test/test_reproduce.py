@@ -17,7 +17,7 @@ from uncertainty_depth.evaluation import saved_state
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.frame_table import FrameTable
 from uncertainty_depth.metrics import by_depth
-from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.records import DepthPrediction, Frame
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -117,7 +117,8 @@ def test_the_trend_with_depth_is_read_from_the_state_of_a_report(tmp_path: Path)
     blur = np.exp(random.normal(0.0, 0.3 * truth))  # sigma worsens with depth
     sigma = ((depth - truth) * blur).astype(np.float32)
     evaluation = Evaluation(table=FrameTable(tmp_path / "frames.csv"))
-    evaluation.add("one", 0, DepthPrediction(depth, sigma), truth)
+    prediction = DepthPrediction(depth, sigma)
+    evaluation.add(Frame(0, "one", ground_truth_m=truth, prediction=prediction))
     saved_state.save(evaluation, tmp_path, {})
     exact = by_depth((depth - truth).ravel(), sigma.ravel(), truth.ravel())
     found = reproduce._by_depth(tmp_path)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import Camera
 
 
@@ -25,28 +26,101 @@ class Scan:
 
 
 @dataclass(frozen=True, eq=False)
+class DepthPrediction:
+    """Depth and its standard deviation at the image's size.
+
+    Attributes:
+        depth_m: (H, W) float32, metres along the optical axis, NaN = no value, never clipped.
+        sigma_m: (H, W) float32, metres, higher = less certain, the same NaN mask as the depth.
+        unfamiliarity: of the frame: 1 is what one in a hundred held-out frames of the training
+            reaches; None if it is not known.
+        aligned_by: factor that brought the depth to the scale of the ground truth; 1 if the depth
+            is as it was predicted.
+    """
+
+    depth_m: NDArray[np.float32]
+    sigma_m: NDArray[np.float32]
+    unfamiliarity: float | None = None
+    aligned_by: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedMaps:
+    """A prediction as it was recorded, before it is given a meaning and a scale.
+
+    Attributes:
+        depth: (H, W) float32, depth or inverse depth, NaN if there is no value.
+        confidence: (H, W) float32, of any type.
+    """
+
+    depth: NDArray[np.float32]
+    confidence: NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
 class Frame:
-    """One camera image with its known depth.
+    """One moment of one camera: what travels from every source to everything that uses frames.
+
+    A source fills what it knows; a model adds `prediction`. All maps have one size, (H, W).
 
     Attributes:
         stamp_ns: time of the image, nanoseconds.
-        image: (H, W, 3) uint8, RGB.
-        camera: the intrinsics at this image's size; None where a source has none.
-        ground_truth_m: (H, W) float32, metres along the optical axis, NaN where nothing is known.
-            Sparse for LiDAR.
         name: what a person calls this frame (file stem, or the stamp in seconds).
-        scan: what the ground truth was projected from; None without a LiDAR.
+        camera: the intrinsics at the size of the maps; None if unknown.
+        image: (H, W, 3) uint8, RGB.
         sparse_m: (H, W) float32, the known depth that a model may use, metres, NaN where unknown;
-            no pixel of it has ground truth. None where the image is all that a model may use.
+            no pixel of it has ground truth. None if a model may use the image alone.
+        ground_truth_m: (H, W) float32, metres along the optical axis, NaN where unknown. Sparse
+            for LiDAR.
+        prediction: depth and sigma.
+        pose: (4, 4) float64, camera optical frame to a world that stands still.
+        scan: what the ground truth was projected from; None without a LiDAR.
+        recorded: maps that a `RecordedPredictions` turns into the prediction.
+        is_registered: a pixel of the image and of the maps looks in the same direction; if not,
+            the image is only for people, and of any size.
     """
 
     stamp_ns: int
-    image: NDArray[np.uint8]
-    camera: Camera | None
-    ground_truth_m: NDArray[np.float32]
     name: str
-    scan: Scan | None = None
+    camera: Camera | None = None
+    image: NDArray[np.uint8] | None = None
     sparse_m: NDArray[np.float32] | None = None
+    ground_truth_m: NDArray[np.float32] | None = None
+    prediction: DepthPrediction | None = None
+    pose: NDArray[np.float64] | None = None
+    scan: Scan | None = None
+    recorded: RecordedMaps | None = None
+    is_registered: bool = True
+
+    def need_image(self) -> NDArray[np.uint8]:
+        """Return the image.
+
+        Raises:
+            MessageError: "no_image", the frame has none.
+        """
+        if self.image is None:
+            raise MessageError("no_image", f"frame {self.name} has no image")
+        return self.image
+
+    def need_ground_truth(self) -> NDArray[np.float32]:
+        """Return the ground truth.
+
+        Raises:
+            MessageError: "no_ground_truth", the frame has none.
+        """
+        if self.ground_truth_m is None:
+            raise MessageError("no_ground_truth", f"frame {self.name} has no ground truth")
+        return self.ground_truth_m
+
+    def need_prediction(self) -> DepthPrediction:
+        """Return the prediction.
+
+        Raises:
+            MessageError: "no_prediction", the frame has none.
+        """
+        if self.prediction is None:
+            raise MessageError("no_prediction", f"frame {self.name} has no prediction")
+        return self.prediction
 
 
 @dataclass(frozen=True)
@@ -71,25 +145,9 @@ class Skipped:
 
 def in_view(frame: Frame, message: str) -> Frame | Skipped:
     """Return the frame, or why it is skipped if no LiDAR point is in view."""
-    if np.isnan(frame.ground_truth_m).all():
+    if np.isnan(frame.need_ground_truth()).all():
         return Skipped(frame.stamp_ns, "no_lidar_point_in_view", message, frame)
     return frame
-
-
-@dataclass(frozen=True, eq=False)
-class DepthPrediction:
-    """Depth and its standard deviation at the image's size.
-
-    Attributes:
-        depth_m: (H, W) float32, metres along the optical axis, NaN = no value, never clipped.
-        sigma_m: (H, W) float32, metres, higher = less certain, the same NaN mask as the depth.
-        unfamiliarity: of the frame: 1 is what one in a hundred held-out frames of the training
-            reaches; None where it is not known.
-    """
-
-    depth_m: NDArray[np.float32]
-    sigma_m: NDArray[np.float32]
-    unfamiliarity: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,29 +186,3 @@ class SampleRange:
     def numbers(self, passes: int) -> list[int]:
         """Return the numbers of the samples, of as many as there are `passes`."""
         return [number % passes for number in range(self.first, self.first + self.count)]
-
-
-@dataclass(frozen=True, eq=False)
-class PredictedFrame:
-    """A recorded prediction with its known depth.
-
-    Attributes:
-        stamp_ns: time of the prediction, nanoseconds.
-        depth: (H, W) float32, depth or inverse depth as it was recorded, NaN where there is none.
-        confidence: (H, W) float32, in whatever type it was recorded.
-        camera: the intrinsics at this size; None where a source has none.
-        ground_truth_m: (H, W) float32, metres, NaN where nothing is known.
-        name: what a person calls this frame (file stem, or the stamp in seconds).
-        image: (h, w, 3) uint8 RGB, for the report; None where there is none.
-        is_registered: a pixel of the image and of the maps, which have its size, look in the same
-            direction.
-    """
-
-    stamp_ns: int
-    depth: NDArray[np.float32]
-    confidence: NDArray[np.float32]
-    camera: Camera | None
-    ground_truth_m: NDArray[np.float32]
-    name: str
-    image: NDArray[np.uint8] | None = None
-    is_registered: bool = True

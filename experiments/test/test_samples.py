@@ -66,7 +66,12 @@ def test_propagated_sigma_ranks_pixels_as_samples_do_and_is_repeatable(network):
 
 
 def scene_of(pixels, stamp_ns):
-    frame = Frame(stamp_ns, np.zeros((1, 1, 3), np.uint8), None, np.ones((1, 1), np.float32), "")
+    frame = Frame(
+        stamp_ns,
+        "",
+        image=np.zeros((1, 1, 3), np.uint8),
+        ground_truth_m=np.ones((1, 1), np.float32),
+    )
     return Scene(frame, pixels)
 
 
@@ -150,7 +155,7 @@ def test_agreement_and_cost_of_every_way_are_told_and_more_samples_agree_better(
     width, height = network.config.input_size
     truth_m = np.random.default_rng(0).uniform(1, 5, (height, width)).astype(np.float32)
     image = np.random.default_rng(1).integers(0, 256, (height, width, 3), np.uint8)
-    scene = Scene(Frame(1, image, None, truth_m, "one"), image_tensor(image[None]))
+    scene = Scene(Frame(1, "one", image=image, ground_truth_m=truth_m), image_tensor(image[None]))
     every = ways_of(network, 0)
     ways = {name: every[name] for name in ("one pass", "independent 2", "stratified 16")}
     found = score(network, [scene], ways, many(network, 32))
@@ -170,7 +175,11 @@ def test_a_memory_at_the_end_of_a_drive_has_seen_the_frames_before(network):
     for number in range(4):
         image = np.full((height, width, 3), 60 * number, np.uint8)
         truth_m = np.ones((height, width), np.float32)
-        scenes.append(Scene(Frame(number, image, None, truth_m, ""), image_tensor(image[None])))
+        scenes.append(
+            Scene(
+                Frame(number, "", image=image, ground_truth_m=truth_m), image_tensor(image[None])
+            )
+        )
     memory = Memory(sampled(network, 1, 3, "independent"), one_pass(network))
     for scene in scenes:
         expected = memory(scene)

@@ -64,10 +64,9 @@ def frame(index, factor=3.0, known=0.5, shape=(24, 32)):
     truth = 5 + factor * image[..., 0] / 512 * random.normal(size=shape)
     return Frame(
         index * 100,
-        image,
-        None,
-        np.where(random.random(shape) < known, truth, np.nan).astype(np.float32),
         f"{index}",
+        image=image,
+        ground_truth_m=np.where(random.random(shape) < known, truth, np.nan).astype(np.float32),
     )
 
 

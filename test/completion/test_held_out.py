@@ -43,7 +43,7 @@ def scan():
 
 def frame(depth_m, scan=None):
     image = np.zeros((*depth_m.shape, 3), np.uint8)
-    return Frame(7, image, CAMERA, depth_m, "frame 7", scan)
+    return Frame(7, "frame 7", CAMERA, image, ground_truth_m=depth_m, scan=scan)
 
 
 def splitmix(value):

@@ -106,9 +106,9 @@ class Frames:
     name = "frames"
     notes = ("one was lost",)
     records = (
-        Frame(STAMP, photo(), None, DEPTH_M, "first"),
+        Frame(STAMP, "first", image=photo(), ground_truth_m=DEPTH_M),
         Skipped(STAMP + 1, "lost", "it was lost"),
-        Frame(STAMP + 2, photo(), None, DEPTH_M, "last"),
+        Frame(STAMP + 2, "last", image=photo(), ground_truth_m=DEPTH_M),
     )
 
     def __len__(self):

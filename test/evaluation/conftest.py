@@ -8,7 +8,7 @@ import pytest
 
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.records import DepthPrediction, Frame
 
 SHAPE = (24, 32)
 CAMERA = Camera(32, 24, np.array([[22.0, 0, 15.5], [0, 22.0, 11.5], [0, 0, 1]]))
@@ -52,12 +52,14 @@ def evaluation_of(attack=lambda moment: (moment.depth, moment.sigma), frames=64,
     for index, moment in enumerate(moments(frames, seed)):
         depth, sigma = (np.asarray(each, np.float32) for each in attack(moment))
         evaluation.add(
-            f"{index}",
-            index * 100_000_000,
-            DepthPrediction(depth, sigma),
-            moment.truth.astype(np.float32),
-            np.full((*SHAPE, 3), 99, np.uint8),
-            CAMERA,
+            Frame(
+                index * 100_000_000,
+                f"{index}",
+                CAMERA,
+                np.full((*SHAPE, 3), 99, np.uint8),
+                ground_truth_m=moment.truth.astype(np.float32),
+                prediction=DepthPrediction(depth, sigma),
+            )
         )
     return evaluation
 

@@ -28,10 +28,9 @@ def frame(index, shape=(24, 32), known=True):
     image = random.integers(0, 256, (*shape, 3), np.uint8)
     return Frame(
         index * 100,
-        image,
-        None,
-        truth if known else np.full(shape, np.nan, np.float32),
         f"{index}",
+        image=image,
+        ground_truth_m=truth if known else np.full(shape, np.nan, np.float32),
     )
 
 
@@ -75,7 +74,7 @@ def test_every_record_is_scored_or_counted_once():
         ListSource(records),
         predictor,
         EvaluationConfig(),
-        [lambda f, p: seen.append(f.name)],
+        [lambda f: seen.append(f.name)],
         progress=False,
     )
     assert evaluation.frames() == {
@@ -132,7 +131,7 @@ def memory_after(frames, at):
 
     held = {}
 
-    def measure(record, prediction):
+    def measure(record):
         if int(record.name) in at:
             gc.collect()
             held[int(record.name)] = tracemalloc.get_traced_memory()[0]

@@ -41,7 +41,8 @@ class Source:
         used_ns.append(cpu_ns_of_blas())  # here, not before: setting the limit wakes them too
         for number in range(2):
             project(points, np.eye(4), camera)
-            yield Frame(number, np.zeros((100, 200, 3), np.uint8), camera, ground_truth, "frame")
+            image = np.zeros((100, 200, 3), np.uint8)
+            yield Frame(number, "frame", camera, image, ground_truth_m=ground_truth)
 
 
 class Predictor:
@@ -51,12 +52,14 @@ class Predictor:
 
 used_ns = []
 evaluation = Evaluation()
-evaluation.add("frame", 0, DepthPrediction(depth, sigma), ground_truth)  # imports what it needs
+prediction = DepthPrediction(depth, sigma)
+frame = Frame(0, "frame", ground_truth_m=ground_truth, prediction=prediction)
+evaluation.add(frame)  # imports what it needs
 before = cpu_ns_of_blas()
-evaluation.add("frame", 0, DepthPrediction(depth, sigma), ground_truth)
+evaluation.add(frame)
 evaluation.summary()
 print(len(tasks), cpu_ns_of_blas() - before)
-sinks = [lambda frame, prediction: used_ns.append(cpu_ns_of_blas())]
+sinks = [lambda frame: used_ns.append(cpu_ns_of_blas())]
 evaluate(Source(), Predictor(), sinks=sinks, progress=False)
 print(used_ns[2] - used_ns[0])
 before = cpu_ns_of_blas()

@@ -30,7 +30,8 @@ class Source:
                 continue
             truth = random.uniform(1, 9, (30, 40)).astype(np.float32)
             image = random.integers(0, 256, (30, 40, 3), np.uint8)
-            yield Frame(number, image, None, truth if number != 6 else truth * np.nan, f"{number}")
+            truth = truth if number != 6 else truth * np.nan
+            yield Frame(number, f"{number}", image=image, ground_truth_m=truth)
 
 
 class Predictor:
@@ -45,7 +46,7 @@ def test_results_are_those_of_a_loop_in_every_bit():
     for overlapped in (False, True):
         names = handed.setdefault(overlapped, [])
         results[overlapped] = evaluate(
-            Source(), Predictor(), sinks=[lambda frame, _, names=names: names.append(frame.name)],
+            Source(), Predictor(), sinks=[lambda frame, names=names: names.append(frame.name)],
             progress=False, overlapped=overlapped,
         )  # fmt: skip
     alone, both = results.values()
@@ -74,7 +75,7 @@ def test_the_three_parts_run_at_the_same_time():
                     everywhere.wait(WAIT_S)
                 yield record
 
-    def meet(frame, prediction):
+    def meet(frame):
         if frame.stamp_ns == 0:
             everywhere.wait(WAIT_S)
 
@@ -98,7 +99,7 @@ def test_an_exception_in_any_stage_propagates(part):
         if now:
             raise OSError(part)
 
-    sinks = [lambda frame, prediction: fail(part == "scoring" and frame.stamp_ns == 4)]
+    sinks = [lambda frame: fail(part == "scoring" and frame.stamp_ns == 4)]
     with pytest.raises(OSError, match=part):
         evaluate(Reading(), Predicting(), sinks=sinks, progress=False)
     assert not {thread.name.split("_")[0] for thread in threading.enumerate()} & {part}

@@ -11,7 +11,7 @@ from uncertainty_depth.evaluation import repeated_frames
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.repeated_frames import RepeatedFrames
 from uncertainty_depth.evaluation.verdict import judge
-from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.records import DepthPrediction, Frame
 
 
 def frames_of(*numbers):
@@ -30,7 +30,9 @@ def add_loops(evaluation, moments, loops):
             )
             truth_m = moment.truth.astype(np.float32)
             stamp_ns = loop * 1000 + index
-            evaluation.add(str(stamp_ns), stamp_ns, prediction, truth_m)
+            evaluation.add(
+                Frame(stamp_ns, str(stamp_ns), ground_truth_m=truth_m, prediction=prediction)
+            )
 
 
 def test_every_repetition_counts():

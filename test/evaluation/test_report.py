@@ -15,7 +15,7 @@ from uncertainty_depth.errors import SourceError
 from uncertainty_depth.evaluation import report, saved_state
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.summary import scored_sigma, table
-from uncertainty_depth.records import DepthPrediction, Skipped
+from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
 CONTEXT = report.Context("a test", {"method": "mc_dropout"}, ("one note <b>",))
 
@@ -32,11 +32,13 @@ def evaluation_of(sigma_of, frames=3):
         depth = (truth + error).astype(np.float32)
         sigma = sigma_of(depth, error, random).astype(np.float32)
         evaluation.add(
-            f"{index}",
-            index,
-            DepthPrediction(depth, sigma),
-            truth,
-            np.zeros((20, 30, 3), np.uint8),
+            Frame(
+                index,
+                f"{index}",
+                image=np.zeros((20, 30, 3), np.uint8),
+                ground_truth_m=truth,
+                prediction=DepthPrediction(depth, sigma),
+            )
         )
     return evaluation
 
@@ -228,7 +230,8 @@ def test_copy_of_an_evaluation_reports_on_its_own_frames(tmp_path):
     moment = pickle.loads(pickle.dumps(copy.deepcopy(evaluation)))
     random = np.random.default_rng(9)
     later = DepthPrediction(random.uniform(1, 9, (20, 30)), random.uniform(0.1, 1, (20, 30)))
-    evaluation.add("later", 9, later, random.uniform(1, 9, (20, 30)))
+    truth = random.uniform(1, 9, (20, 30))
+    evaluation.add(Frame(9, "later", ground_truth_m=truth, prediction=later))
     report.write(moment, tmp_path / "report", CONTEXT)
     summary = json.loads((tmp_path / "report" / "summary.json").read_text())
     assert (summary["frames"]["evaluated"], summary["pixels"]) == (2, 1200)

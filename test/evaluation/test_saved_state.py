@@ -17,7 +17,7 @@ from uncertainty_depth.evaluation.frame_table import FrameTable
 from uncertainty_depth.evaluation.verdict import judge
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.metrics import OnlineMetrics
-from uncertainty_depth.records import DepthPrediction, Skipped
+from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
 SHAPE = (20, 30)
 CONFIG = EvaluationConfig(example_frames=2)
@@ -31,7 +31,15 @@ def add_frame(evaluation, index):
         (ground_truth_m * random.uniform(0.8, 1.2, SHAPE)).astype(np.float32),
         random.uniform(0.1, 1, SHAPE).astype(np.float32),
     )
-    evaluation.add(f"frame {index}", index, prediction, ground_truth_m, camera=CAMERA)
+    evaluation.add(
+        Frame(
+            index,
+            f"frame {index}",
+            CAMERA,
+            ground_truth_m=ground_truth_m,
+            prediction=prediction,
+        )
+    )
 
 
 def evaluation_in(folder, frames):

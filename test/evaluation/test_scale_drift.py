@@ -16,7 +16,7 @@ from uncertainty_depth.evaluation.frame_table import FrameTable
 from uncertainty_depth.evaluation.requirements import parse
 from uncertainty_depth.evaluation.summary import table
 from uncertainty_depth.evaluation.verdict import judge
-from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.records import DepthPrediction, Frame
 
 SCALES = (1.0, 1.1, 0.9, 1.0, 1.3)
 REASON = "the confidence has no unit"
@@ -28,9 +28,10 @@ def fill(evaluation, scales=SCALES, aligned=False):
         truth = random.uniform(1, 8, (24, 32)).astype(np.float32)
         noise = random.normal(0, 0.05, truth.shape)
         depth = ((truth + noise) / (1 if aligned else scale)).astype(np.float32)
-        prediction = DepthPrediction(depth, np.abs(noise).astype(np.float32))
         factor = scale if aligned else 1.0
-        evaluation.add(str(index), index, prediction, truth, aligned_by=factor)
+        sigma = np.abs(noise).astype(np.float32)
+        prediction = DepthPrediction(depth, sigma, aligned_by=factor)
+        evaluation.add(Frame(index, str(index), ground_truth_m=truth, prediction=prediction))
     return evaluation
 
 

@@ -58,7 +58,7 @@ class Street:
         image = np.repeat((255 * shade.clip(0, 1))[..., None], 3, axis=2).astype(np.uint8)
         seen = random.random(depth.shape) < 0.05
         truth = np.where(seen, depth, np.nan).astype(np.float32)
-        return Frame(index * 10**9, image, self.camera, truth, f"{index}")
+        return Frame(index * 10**9, f"{index}", self.camera, image, ground_truth_m=truth)
 
 
 def verdict_on(source, predictor):

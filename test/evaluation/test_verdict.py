@@ -10,7 +10,7 @@ import pytest
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.verdict import judge, sentences
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.records import DepthPrediction, Skipped
+from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
 
 def colors(verdict):
@@ -117,7 +117,8 @@ def test_camera_unlike_the_training_changes_the_domain(fx_per_width, height, exp
     evaluation = Evaluation()
     camera = Camera(32, height, np.diag([32 * fx_per_width, 32 * fx_per_width, 1.0]))
     truth = np.random.default_rng(0).uniform(1, 9, (height, 32)).astype(np.float32)
-    evaluation.add("0", 0, DepthPrediction(truth + 0.1, truth / 10), truth, None, camera)
+    prediction = DepthPrediction(truth + 0.1, truth / 10)
+    evaluation.add(Frame(0, "0", camera, ground_truth_m=truth, prediction=prediction))
     assert judge(evaluation, model, []).lines[-1].color == expected
 
 
@@ -163,7 +164,8 @@ def test_sigma_that_was_calibrated_on_these_frames_has_no_green_size(evaluate_mo
 def test_domain_is_grey_without_a_camera(model):
     evaluation = Evaluation()
     truth = np.full((24, 32), 3, np.float32)
-    evaluation.add("0", 0, DepthPrediction(truth + 0.1, truth / 10), truth)
+    prediction = DepthPrediction(truth + 0.1, truth / 10)
+    evaluation.add(Frame(0, "0", ground_truth_m=truth, prediction=prediction))
     line = judge(evaluation, model, []).lines[-1]
     assert line.color == "grey"
     assert "focal length / image width of these data is not known" in line.text
@@ -180,7 +182,8 @@ def test_depth_must_beat_the_median_depth_of_the_training(moments_of, model):
         truth = truth.astype(np.float32)
         nearest = median_m[np.arange(24) * 16 // 24][:, np.arange(32) * 20 // 32]
         depth = nearest.astype(np.float32)
-        evaluation.add(f"{index}", index, DepthPrediction(depth, depth / 10), truth)
+        prediction = DepthPrediction(depth, depth / 10)
+        evaluation.add(Frame(index, f"{index}", ground_truth_m=truth, prediction=prediction))
     known = model["training"] | {"median_depth_m": median_m.tolist()}
     lines = judge(evaluation, model | {"training": known}, []).lines
     assert lines[0].color == "red"
@@ -234,7 +237,8 @@ def test_frames_without_prediction_lower_the_scored_fraction(evaluate_moments, m
     truth = np.full((24, 32), 3, np.float32)
     nothing = np.full_like(truth, np.nan)
     for index in range(10):
-        evaluation.add(f"x{index}", index, DepthPrediction(nothing, nothing), truth)
+        prediction = DepthPrediction(nothing, nothing)
+        evaluation.add(Frame(index, f"x{index}", ground_truth_m=truth, prediction=prediction))
     assert evaluation.skipped == {"no_valid_pixel": 10}
     line = judge(evaluation, model, []).lines[0]
     assert line.color == "red"

@@ -28,7 +28,7 @@ from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.messages.camera_info import camera_from_info
 from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.messages.stamps import stamp_ns
-from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.ros import live_verdict
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.report_writer import ReportWriter
@@ -98,7 +98,10 @@ def expected(make, frames):
     evaluation = Evaluation(EvaluationConfig())
     metrics = None
     for seed in range(frames):
-        metrics = evaluation.add(str(seed), seed, DepthPrediction(*arrays(seed)), truth)
+        prediction = DepthPrediction(*arrays(seed))
+        metrics = evaluation.add(
+            Frame(seed, str(seed), ground_truth_m=truth, prediction=prediction)
+        )
     return metrics, flatten(evaluation.summary())
 
 

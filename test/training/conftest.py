@@ -39,7 +39,8 @@ def wall(index: int, known_share: float = 1.0) -> Frame:
     depth = rng.uniform(1, 4) + np.linspace(0, rng.uniform(0.5, 2), 80)[None].repeat(60, axis=0)
     image = np.clip(255 * depth / 6 + rng.normal(0, 3, (60, 80)), 0, 255).astype(np.uint8)
     truth = np.where(rng.random((60, 80)) < known_share, depth, np.nan).astype(np.float32)
-    return Frame(index * 10**8, image[..., None].repeat(3, axis=-1), None, truth, f"{index:04d}")
+    rgb = image[..., None].repeat(3, axis=-1)
+    return Frame(index * 10**8, f"{index:04d}", image=rgb, ground_truth_m=truth)
 
 
 @pytest.fixture

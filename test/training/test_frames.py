@@ -18,7 +18,8 @@ def frame(depth: float, height: int = 48, width: int = 64) -> Frame:
     image = np.random.default_rng(int(np.nan_to_num(depth) * 100)).integers(
         0, 256, (height, width, 3), dtype=np.uint8
     )
-    return Frame(0, image, None, np.full((height, width), depth, np.float32), str(depth))
+    depth_m = np.full((height, width), depth, np.float32)
+    return Frame(0, str(depth), image=image, ground_truth_m=depth_m)
 
 
 class Records(list):

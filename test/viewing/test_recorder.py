@@ -53,7 +53,7 @@ def frame(seed: int) -> Frame:
     truth = random.uniform(1, 5, SHAPE).astype(np.float32)
     truth[::2] = np.nan
     image = random.integers(0, 256, (*SHAPE, 3), np.uint8)
-    return Frame(seed * 10**9, image, CAMERA, truth, str(seed))
+    return Frame(seed * 10**9, str(seed), CAMERA, image, ground_truth_m=truth)
 
 
 class ConstantPredictor:

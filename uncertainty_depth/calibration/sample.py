@@ -110,7 +110,7 @@ def collect(
     skipped: list[Skipped] = []
     for frame in evenly_spread(source, Frame, config.max_frames, progress, skipped):
         prediction = predict_frame(predictor, frame)
-        pixel_values = random_pixels(prediction, frame.ground_truth_m, config, random)
+        pixel_values = random_pixels(prediction, frame.need_ground_truth(), config, random)
         if pixel_values.shape[1]:
             pixels.append(pixel_values)
             cameras.append(frame.camera)

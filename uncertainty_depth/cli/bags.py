@@ -90,7 +90,7 @@ def _check_geometry(source: Source, plot: Path) -> None:
     if frame is None:
         print("no plot of depth on the image: none of the first frames has depth in view")
     else:
-        write_overlay(plot, frame.image, frame.ground_truth_m)
+        write_overlay(plot, frame.need_image(), frame.need_ground_truth())
         print(f"depth on the image: {plot}")
     for note in checked.source.notes:
         print(note)

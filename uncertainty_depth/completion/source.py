@@ -88,7 +88,7 @@ class CompletionSource:
             yield self._split(record) if isinstance(record, Frame) else record
 
     def _split(self, frame: Frame) -> Frame | Skipped:
-        depth_m = frame.ground_truth_m
+        depth_m = frame.need_ground_truth()
         if self._sparse_input.pixels:
             input_mask = random_pixels(depth_m, frame.stamp_ns, self._sparse_input.pixels)
         else:

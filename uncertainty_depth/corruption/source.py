@@ -44,7 +44,7 @@ class CorruptedSource:
             yield record if isinstance(record, Skipped) else self._corrupted(record)
 
     def _corrupted(self, frame: Frame) -> Frame:
-        image = frame.image
+        image = frame.need_image()
         for corruption in self._corruptions:
-            image = corruption(image, frame.stamp_ns, frame.ground_truth_m)
+            image = corruption(image, frame.stamp_ns, frame.need_ground_truth())
         return replace(frame, image=image)

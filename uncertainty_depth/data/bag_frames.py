@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,6 @@ from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.messages.stamps import frame_name, stamp_ns
 from uncertainty_depth.records import Frame, Scan, Skipped, in_view
 
-FrameT = TypeVar("FrameT")
 QUEUE_SIZE = 64  # images and messages of ground truth held while they wait for each other
 
 
@@ -51,7 +50,7 @@ class Layout(NamedTuple):
     transform_topics: list[str]
 
 
-class BagFrames(ABC, Generic[FrameT]):
+class BagFrames(ABC):
     """The state of one pass: images and clouds that wait for each other, and for transforms."""
 
     def __init__(self, recording: Recording, layout: Layout, config: SourceConfig) -> None:
@@ -69,7 +68,7 @@ class BagFrames(ABC, Generic[FrameT]):
         self._calibration: tuple[Any, ...] | None = None
         self._calibration_changes_ns: list[int] = []
 
-    def read(self, bag: OpenRecording) -> Iterator[FrameT | Skipped]:
+    def read(self, bag: OpenRecording) -> Iterator[Frame | Skipped]:
         """Yield every camera image once, as a frame or as the reason why it cannot be scored."""
         topics = self._layout.topics
         for topic, message in bag.messages(self._topics()):
@@ -117,7 +116,7 @@ class BagFrames(ABC, Generic[FrameT]):
     @abstractmethod
     def _frame(
         self, time_ns: int, reference: Any, truth: tuple[Any, ...] | None
-    ) -> FrameT | Skipped:
+    ) -> Frame | Skipped:
         """Return the frame of a reference and its messages of ground truth."""
 
     def _last_outcomes(self) -> Iterable[Outcome | Skipped]:
@@ -143,7 +142,7 @@ class BagFrames(ABC, Generic[FrameT]):
             self._calibration_changes_ns.append(stamp_ns(message.header))
         self._calibration = key
 
-    def _complete_frames(self) -> Iterator[FrameT | Skipped]:
+    def _complete_frames(self) -> Iterator[Frame | Skipped]:
         while self._waiting and not self._is_awaited(self._waiting[0]):
             yield self._frame_or_reason(self._waiting.popleft())
 
@@ -158,7 +157,7 @@ class BagFrames(ABC, Generic[FrameT]):
         viewpoint = self._viewpoint(outcome.reference)
         return self._layout.ground_truth.is_awaited(outcome.cloud, viewpoint, self._transforms)
 
-    def _frame_or_reason(self, outcome: Outcome | Skipped) -> FrameT | Skipped:
+    def _frame_or_reason(self, outcome: Outcome | Skipped) -> Frame | Skipped:
         if isinstance(outcome, Skipped):
             return outcome
         image = f"the image at {frame_name(outcome.stamp_ns)} s"
@@ -220,7 +219,7 @@ class BagFrames(ABC, Generic[FrameT]):
             )
 
 
-class ImageFrames(BagFrames[Frame]):
+class ImageFrames(BagFrames):
     """One pass over the camera images of a bag."""
 
     def _reference_topics(self) -> tuple[str, ...]:
@@ -241,7 +240,7 @@ class ImageFrames(BagFrames[Frame]):
             pixels, camera = self._layout.rectifier.image(pixels)
         ground_truth_m, scan = self._ground_truth(truth, reference, camera, pixels.shape)
         name = frame_name(time_ns)
-        frame = Frame(time_ns, pixels, camera, ground_truth_m, name, scan)
+        frame = Frame(time_ns, name, camera, pixels, ground_truth_m=ground_truth_m, scan=scan)
         if scan is None:
             return frame
         return in_view(frame, f"the image at {name} s: no LiDAR point falls into the image")

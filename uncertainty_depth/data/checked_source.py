@@ -30,5 +30,6 @@ class CheckedSource:
         for record in self.source:
             frame = record.frame if isinstance(record, Skipped) else record
             if frame is not None:
-                self.check.update(frame.image, frame.ground_truth_m, frame.camera, frame.scan)
+                truth_m = frame.need_ground_truth()
+                self.check.update(frame.image, truth_m, frame.camera, frame.scan)
             yield record

@@ -153,11 +153,11 @@ class KittiSource:
         )
         frame = Frame(
             drive.stamps_ns[index],
-            image,
-            camera,
-            ground_truth_m,
             name,
-            Scan(points, drive.lidar_to_camera),
+            camera,
+            image,
+            ground_truth_m=ground_truth_m,
+            scan=Scan(points, drive.lidar_to_camera),
         )
         return in_view(frame, f"no LiDAR point projects into frame {name} of {drive.folder}")
 

@@ -86,9 +86,8 @@ class NyuSource:
             )
         height, width = image.shape[:2]
         camera = Camera(*_SIZE, _INTRINSICS).scaled(width, height)
-        return Frame(
-            stamp_ns, cv2.cvtColor(image, cv2.COLOR_BGR2RGB), camera, ground_truth(depth_mm), name
-        )
+        rgb = np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8)
+        return Frame(stamp_ns, name, camera, rgb, ground_truth_m=ground_truth(depth_mm))
 
 
 def ground_truth(depth_mm: NDArray[np.uint16]) -> NDArray[np.float32]:

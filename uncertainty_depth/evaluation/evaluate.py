@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,7 +23,7 @@ from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
-Sink = Callable[[Frame, DepthPrediction], None]
+Sink = Callable[[Frame], None]
 Row = dict[str, float]
 
 
@@ -40,12 +41,13 @@ class DepthPredictor(Protocol):
 
 
 def predict_frame(predictor: DepthPredictor, frame: Frame) -> DepthPrediction:
-    """Return the prediction of a frame, from its sparse depth too where it has any."""
+    """Return the prediction of a frame, from its sparse depth too if it has any."""
+    image = frame.need_image()
     if frame.sparse_m is None:
-        return predictor.predict(frame.image, frame.stamp_ns, frame.camera)
+        return predictor.predict(image, frame.stamp_ns, frame.camera)
     completing: Any = predictor  # of a model with sparse input, which alone has such frames
     prediction: DepthPrediction = completing.predict(
-        frame.image, frame.stamp_ns, frame.camera, sparse_m=frame.sparse_m
+        image, frame.stamp_ns, frame.camera, sparse_m=frame.sparse_m
     )
     return prediction
 
@@ -71,7 +73,7 @@ def evaluate(
         source: a source, or its notation: a bag, `nyu:DIR`, `kitti:DIR`, `synthetic:...`.
         predictor: predicts depth and sigma from an image.
         config: which pixels are scored, and how.
-        sinks: called with each frame and its prediction, e.g. to write them to a bag.
+        sinks: called with each frame, which has its prediction, e.g. to write it to a bag.
         progress: show a progress bar.
         overlapped: whether the threads are used; the results are the same without.
 
@@ -110,20 +112,12 @@ def _scoring_step(
     """Predict a record, and return the step that scores it."""
     if isinstance(record, Skipped):
         return partial(evaluation.skip, record)
-    return partial(_score, record, predict_frame(predictor, record), evaluation, sinks)
+    frame = replace(record, prediction=predict_frame(predictor, record))
+    return partial(_score, frame, evaluation, sinks)
 
 
-def _score(
-    record: Frame, prediction: DepthPrediction, evaluation: Evaluation, sinks: Iterable[Sink]
-) -> Row | None:
-    metrics = evaluation.add(
-        record.name,
-        record.stamp_ns,
-        prediction,
-        record.ground_truth_m,
-        record.image,
-        record.camera,
-    )
+def _score(frame: Frame, evaluation: Evaluation, sinks: Iterable[Sink]) -> Row | None:
+    metrics = evaluation.add(frame)
     for sink in sinks:
-        sink(record, prediction)
+        sink(frame)
     return metrics

@@ -7,9 +7,6 @@ import math
 from collections import Counter
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.evaluation.examples import Example, Examples
 from uncertainty_depth.evaluation.frame_pixels import FramePixels, Positions
@@ -24,9 +21,8 @@ from uncertainty_depth.evaluation.repeated_frames import RepeatedFrames
 from uncertainty_depth.evaluation.unit_sums import LAYOUT, frame_sums
 from uncertainty_depth.evaluation.unitless import without_sizes
 from uncertainty_depth.evaluation.units import Units
-from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.metrics import OnlineMetrics
-from uncertainty_depth.records import DepthPrediction, Skipped
+from uncertainty_depth.records import Frame, Skipped
 
 
 class Evaluation:
@@ -60,34 +56,21 @@ class Evaluation:
         self.table = FrameTable() if table is None else table
         self.examples = Examples(self.config.example_frames)
 
-    def add(
-        self,
-        name: str,
-        stamp_ns: int,
-        prediction: DepthPrediction,
-        ground_truth_m: NDArray[np.float32],
-        image: NDArray[np.uint8] | None = None,
-        camera: Camera | None = None,
-        aligned_by: float = 1.0,
-        is_registered: bool = True,
-    ) -> dict[str, float] | None:
+    def add(self, frame: Frame) -> dict[str, float] | None:
         """Score one frame.
 
         Args:
-            name: of the frame, in the table.
-            stamp_ns: its time stamp, nanoseconds.
-            prediction: maps of shape (H, W), metres.
-            ground_truth_m: (H, W), metres, NaN where unknown.
-            image: (h, w, 3) uint8 RGB, for the report only; None if not available.
-            camera: its intrinsics; None if unknown.
-            aligned_by: factor that brought the depth to the scale of the ground truth.
-            is_registered: the image has the maps' size, and a pixel of each looks in the same
-                direction.
+            frame: with a prediction and ground truth; its image is for the report only.
 
         Returns:
             The metrics of this frame by dotted name; None if no pixel could be scored, and the
             frame is counted as skipped.
+
+        Raises:
+            MessageError: the frame has no prediction or no ground truth.
         """
+        prediction = frame.need_prediction()
+        ground_truth_m = frame.need_ground_truth()
         pixels = FramePixels(prediction, ground_truth_m, self.config)
         truth_pixels = len(pixels.valid_truth)
         metrics = self.metrics.update_pixels(
@@ -96,13 +79,16 @@ class Evaluation:
         if truth_pixels:
             self.units.add(frame_sums(pixels, metrics))
         if metrics is None:
-            text = f"{name}: no pixel has a prediction and a ground truth within the depth range"
-            self.skip(Skipped(stamp_ns, "no_valid_pixel", text))
+            text = (
+                f"{frame.name}: no pixel has a prediction and a ground truth within the depth "
+                "range"
+            )
+            self.skip(Skipped(frame.stamp_ns, "no_valid_pixel", text))
             return None
         self.evaluated += 1
         self.positions.add(pixels)
-        self.cameras.add(camera, prediction.depth_m.shape)
-        scale = aligned_by * frame_scale(pixels.depth, pixels.ground_truth)
+        self.cameras.add(frame.camera, prediction.depth_m.shape)
+        scale = prediction.aligned_by * frame_scale(pixels.depth, pixels.ground_truth)
         self.scale.add(scale)
         row = flatten(without_sizes(metrics) if self.without_size else metrics)
         row["scale"] = scale
@@ -111,10 +97,12 @@ class Evaluation:
             math.nan if prediction.unfamiliarity is None else prediction.unfamiliarity
         )
         self.repeated.add(row)
-        self.table.add({"frame": name, "stamp_ns": stamp_ns} | row)
+        self.table.add({"frame": frame.name, "stamp_ns": frame.stamp_ns} | row)
         self.examples.offer(
             row["depth.abs_rel"],
-            lambda: Example(name, image, ground_truth_m, prediction, row, is_registered),
+            lambda: Example(
+                frame.name, frame.image, ground_truth_m, prediction, row, frame.is_registered
+            ),
         )
         return row
 

@@ -24,7 +24,7 @@ from uncertainty_depth.messages.stamps import frame_name, stamp_ns
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.predictions.maps import UNMATCHED_REASONS, decode_maps
 from uncertainty_depth.predictions.report_images import ReportImages
-from uncertainty_depth.records import PredictedFrame, Skipped
+from uncertainty_depth.records import Frame, RecordedMaps, Skipped
 
 
 class BagPredictions:
@@ -65,7 +65,7 @@ class BagPredictions:
         """Return the number of depth images."""
         return len(self._bag)
 
-    def __iter__(self) -> Iterator[PredictedFrame | Skipped]:
+    def __iter__(self) -> Iterator[Frame | Skipped]:
         """Yield every depth and every confidence image once, as a frame or as a reason."""
         self.check = GeometryCheck()
         with self._bag.recording.open() as recording:
@@ -80,7 +80,7 @@ class BagPredictions:
             yield from frames.read(recording)
 
 
-class PredictionFrames(BagFrames[PredictedFrame]):
+class PredictionFrames(BagFrames):
     """One pass over the predictions of a bag."""
 
     def __init__(
@@ -151,7 +151,7 @@ class PredictionFrames(BagFrames[PredictedFrame]):
 
     def _frame(
         self, time_ns: int, reference: Any, truth: tuple[Any, ...] | None
-    ) -> PredictedFrame | Skipped:
+    ) -> Frame | Skipped:
         depth, confidence = decode_maps(reference[0], reference[1], self._meaning)
         height, width = depth.shape
         camera = self._camera(width, height)
@@ -164,7 +164,13 @@ class PredictionFrames(BagFrames[PredictedFrame]):
             raise MessageError(
                 "no_lidar_point_in_view", "no LiDAR point projects into the depth image"
             )
-        frame = PredictedFrame(time_ns, depth, confidence, camera, ground_truth_m, name)
+        frame = Frame(
+            time_ns,
+            name,
+            camera,
+            ground_truth_m=ground_truth_m,
+            recorded=RecordedMaps(depth, confidence),
+        )
         return frame if report_image is None else replace(frame, **report_image._asdict())
 
     def _losses(self) -> Iterator[str]:

@@ -38,7 +38,7 @@ from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.predictions.confidence_map import POWERS, ConfidenceMap
 from uncertainty_depth.predictions.evaluate import PredictionSource
 from uncertainty_depth.predictions.interpreter import Interpreter
-from uncertainty_depth.records import PredictedFrame
+from uncertainty_depth.records import Frame
 
 OFFSET = 0.01
 """Added to an uncertainty without a unit, as a fraction of its 99 % quantile."""
@@ -116,15 +116,13 @@ def collect(
     pixels = []
     cameras: list[Camera | None] = []
     problem = ""
-    for record in evenly_spread(source, PredictedFrame, config.max_frames, progress):
+    for record in evenly_spread(source, Frame, config.max_frames, progress):
         try:
-            prediction, _ = interpreter.interpret(
-                record.depth, record.confidence, record.ground_truth_m
-            )
+            prediction = interpreter.predict(record)
         except MessageError as error:
             problem = problem or f"; {record.name}: {error}"
             continue
-        pixel_values = random_pixels(prediction, record.ground_truth_m, config, random)
+        pixel_values = random_pixels(prediction, record.need_ground_truth(), config, random)
         if pixel_values.shape[1]:
             pixels.append(pixel_values)
             cameras.append(record.camera)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -20,9 +21,9 @@ from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.predictions.alignment import MIN_POINTS, Alignment
 from uncertainty_depth.predictions.config import SOURCE
 from uncertainty_depth.predictions.interpreter import Interpreter, Points
-from uncertainty_depth.records import DepthPrediction, PredictedFrame, Skipped
+from uncertainty_depth.records import Frame, Skipped
 
-Sink = Callable[[PredictedFrame, DepthPrediction], None]
+Sink = Callable[[Frame], None]
 MAX_POINTS_PER_FRAME = 2000
 """Of a frame, evenly spaced, for the alignment of a whole source."""
 
@@ -47,7 +48,7 @@ class PredictionSource(Protocol):
     def __len__(self) -> int:
         """Return the expected number of predictions: exact where the source knows it."""
 
-    def __iter__(self) -> Iterator[PredictedFrame | Skipped]:
+    def __iter__(self) -> Iterator[Frame | Skipped]:
         """Yield each prediction exactly once, as a frame or as the reason for its loss."""
 
 
@@ -68,7 +69,7 @@ def evaluate(
         interpreter: what they mean, and how they are aligned.
         config: which pixels are scored, and how.
         progress: show a progress bar.
-        sinks: called with each prediction that was read, as recorded and in metres.
+        sinks: called with each frame, which has its prediction in metres.
 
     Raises:
         SourceError: the source cannot be read, or not be aligned as a whole.
@@ -82,9 +83,9 @@ def evaluate(
     with single_threaded_blas(), deferred_interrupt() as interrupt, closing(records):
         for record in bar:
             scored = evaluate_record(record, interpreter, evaluation)
-            if scored is not None and isinstance(record, PredictedFrame):
+            if scored is not None:
                 for sink in sinks:
-                    sink(record, scored.prediction)
+                    sink(scored.frame)
             if interrupt.requested:
                 evaluation.interrupted = True
                 break
@@ -92,38 +93,27 @@ def evaluate(
 
 
 class Scored(NamedTuple):
-    """A recorded prediction in metres, and its metrics by dotted name; none without a pixel."""
+    """A frame with its prediction, and its metrics by dotted name; none without a pixel."""
 
-    prediction: DepthPrediction
+    frame: Frame
     metrics: dict[str, float]
 
 
 def evaluate_record(
-    record: PredictedFrame | Skipped, interpreter: Interpreter, evaluation: Evaluation
+    record: Frame | Skipped, interpreter: Interpreter, evaluation: Evaluation
 ) -> Scored | None:
     """Score one prediction; return None where the reason is counted why it cannot be read."""
     if isinstance(record, Skipped):
         evaluation.skip(record)
         return None
     try:
-        prediction, alignment = interpreter.interpret(
-            record.depth, record.confidence, record.ground_truth_m
-        )
+        frame = replace(record, prediction=interpreter.predict(record))
     except MessageError as error:
         sentence = f"{record.name}: {error}"
         evaluation.skip(Skipped(record.stamp_ns, error.reason, sentence))
         return None
-    metrics = evaluation.add(
-        record.name,
-        record.stamp_ns,
-        prediction,
-        record.ground_truth_m,
-        record.image,
-        record.camera,
-        alignment.depth_scale,
-        record.is_registered,
-    )
-    return Scored(prediction, metrics or {})
+    metrics = evaluation.add(frame)
+    return Scored(frame, metrics or {})
 
 
 def fit_to_source(source: PredictionSource, interpreter: Interpreter) -> Alignment:
@@ -136,8 +126,9 @@ def fit_to_source(source: PredictionSource, interpreter: Interpreter) -> Alignme
     """
     parts: list[Points] = []
     for record in source:
-        if isinstance(record, PredictedFrame):
-            points = np.stack(interpreter.points(record.depth, record.ground_truth_m))
+        if isinstance(record, Frame) and record.recorded is not None:
+            truth_m = record.need_ground_truth()
+            points = np.stack(interpreter.points(record.recorded.depth, truth_m))
             step = max(-(-points.shape[1] // MAX_POINTS_PER_FRAME), 1)
             parts.append(points[:, ::step])
     prediction, truth = np.concatenate(parts, axis=1) if parts else np.empty((2, 0))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -16,7 +17,7 @@ from uncertainty_depth.messages.depth_images import as_ground_truth
 from uncertainty_depth.predictions.config import PredictionConfig
 from uncertainty_depth.predictions.maps import UNMATCHED_REASONS, check_sizes
 from uncertainty_depth.predictions.report_images import ReportImage, fitted
-from uncertainty_depth.records import PredictedFrame, Skipped
+from uncertainty_depth.records import Frame, RecordedMaps, Skipped
 
 Floats = NDArray[np.float32]
 PREFIX = "predictions:"
@@ -79,7 +80,7 @@ class FolderPredictions:
         """Return the number of names with depth or confidence."""
         return len(self._names())
 
-    def __iter__(self) -> Iterator[PredictedFrame | Skipped]:
+    def __iter__(self) -> Iterator[Frame | Skipped]:
         """Yield every name once, as a frame or as the reason why it cannot be scored."""
         self.check = GeometryCheck()
         for index, name in enumerate(self._names()):
@@ -91,7 +92,7 @@ class FolderPredictions:
     def _names(self) -> list[str]:
         return sorted(self._depth.keys() | (self._confidence or {}).keys())
 
-    def _frame(self, index: int, name: str) -> PredictedFrame:
+    def _frame(self, index: int, name: str) -> Frame:
         if name not in self._depth:
             raise MessageError(UNMATCHED_REASONS[1], f"it is in {CONFIDENCE}, not in {DEPTH}")
         if self._confidence is not None and name not in self._confidence:
@@ -110,9 +111,9 @@ class FolderPredictions:
         ground_truth_m = as_ground_truth(truth, shape)
         self.check.update(None, ground_truth_m)
         image = self._image(name, shape)
-        if image is None:
-            return PredictedFrame(index, depth, confidence, None, ground_truth_m, name)
-        return PredictedFrame(index, depth, confidence, None, ground_truth_m, name, *image)
+        maps = RecordedMaps(depth, confidence)
+        frame = Frame(index, name, ground_truth_m=ground_truth_m, recorded=maps)
+        return frame if image is None else replace(frame, **image._asdict())
 
     def _image(self, name: str, shape: tuple[int, int]) -> ReportImage | None:
         pixels = cv2.imread(str(self._images[name])) if name in self._images else None

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import MAX_DEPTH_M, EvaluationConfig
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.metrics.depth import scorable
 from uncertainty_depth.predictions.alignment import Alignment, fit
 from uncertainty_depth.predictions.confidence import TYPES, without_size
 from uncertainty_depth.predictions.confidence_map import SavedMap, read_map
 from uncertainty_depth.predictions.config import PredictionConfig
-from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.records import DepthPrediction, Frame
 
 NO_LIMITS = EvaluationConfig(min_depth=0.0, max_depth=MAX_DEPTH_M)
 Floats = NDArray[np.float32]
@@ -50,27 +50,25 @@ class Interpreter:
         self._lowest = math.inf
         self._highest = -math.inf
 
-    def interpret(
-        self, depth: Floats, confidence: Floats, ground_truth_m: Floats
-    ) -> tuple[DepthPrediction, Alignment]:
-        """Return depth and sigma, metres, and the alignment that was applied.
+    def predict(self, frame: Frame) -> DepthPrediction:
+        """Return depth and sigma, metres, aligned to the ground truth if the options say so.
 
         Without a unit, sigma is the uncertainty that ranks the pixels.
 
-        Args:
-            depth: (H, W) depth or inverse depth, NaN where there is no value.
-            confidence: (H, W) as recorded.
-            ground_truth_m: (H, W), NaN where unknown.
-
         Raises:
-            MessageError: the confidence cannot be of its type, or the alignment fails.
+            MessageError: the frame has no recorded maps or no ground truth, the confidence cannot
+                be of its type, or the alignment fails.
         """
+        if frame.recorded is None:
+            raise MessageError("no_recorded_depth", f"frame {frame.name} has no recorded depth")
+        depth = frame.recorded.depth
+        confidence = frame.recorded.confidence
         uncertainty = self._type.read(confidence, depth)
         finite = confidence[np.isfinite(depth) & np.isfinite(confidence)]
         self._lowest = min(self._lowest, float(finite.min(initial=np.inf)))
         self._highest = max(self._highest, float(finite.max(initial=-np.inf)))
-        alignment = self._alignment_of(depth, ground_truth_m)
-        return self._aligned(depth, uncertainty, alignment), alignment
+        alignment = self._alignment_of(depth, frame.need_ground_truth())
+        return self._aligned(depth, uncertainty, alignment)
 
     def metric(self, depth: Floats, confidence: Floats) -> DepthPrediction:
         """Return depth and sigma, metres, where there is no ground truth to align to.
@@ -93,7 +91,7 @@ class Interpreter:
             sigma = uncertainty
         if self.sigma_map is not None:
             sigma = self.sigma_map.confidence_map(sigma, depth_m).astype(np.float32, copy=False)
-        return DepthPrediction(depth_m, sigma)
+        return DepthPrediction(depth_m, sigma, aligned_by=alignment.depth_scale)
 
     def points(self, depth: Floats, ground_truth_m: Floats) -> tuple[Points, Points]:
         """Return prediction and ground truth, (N,), where there are both and they can be aligned.

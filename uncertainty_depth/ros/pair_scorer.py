@@ -18,7 +18,7 @@ from uncertainty_depth.messages.online_calibration import PredictionInfo
 from uncertainty_depth.messages.stamps import frame_name
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.predictions.maps import decode_maps
-from uncertainty_depth.records import DepthPrediction, Skipped
+from uncertainty_depth.records import DepthPrediction, Frame, RecordedMaps, Skipped
 from uncertainty_depth.ros.map_ground_truth import MapGroundTruth
 
 logger = logging.getLogger(__name__)
@@ -87,18 +87,17 @@ class PairScorer:
             raise self._unpaired(name, outcome.apart_ns)
         self.clocks_apart_s = None
         ground_truth_m = self._ground_truth.in_maps(outcome.cloud, depth, shape, name)
-        prediction, alignment = self._interpreter.interpret(depth_map, confidence, ground_truth_m)
+        frame = Frame(
+            outcome.stamp_ns,
+            name,
+            self._ground_truth.camera_of(shape),
+            ground_truth_m=ground_truth_m,
+            recorded=RecordedMaps(depth_map, confidence),
+        )
+        prediction = self._interpreter.predict(frame)
         if info is not None:
             prediction = replace(prediction, unfamiliarity=info.unfamiliarity)
-        camera = self._ground_truth.camera_of(shape)
-        metrics = self._evaluation.add(
-            name,
-            outcome.stamp_ns,
-            prediction,
-            ground_truth_m,
-            camera=camera,
-            aligned_by=alignment.depth_scale,
-        )
+        metrics = self._evaluation.add(replace(frame, prediction=prediction))
         if metrics is None:  # already counted by the evaluation
             sentence = f"frame {name} has no pixel that can be scored"
             return Skipped(outcome.stamp_ns, "no_valid_pixel", sentence)

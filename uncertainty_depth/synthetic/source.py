@@ -172,7 +172,8 @@ class SyntheticSource:
                 )
             image = moment.world.photograph(moment.frame, view)
             stamp_ns = moment.world.stamp_ns(moment.frame)
-            yield Frame(stamp_ns, image, moment.world.camera, truth, moment.name, scan)
+            camera = moment.world.camera
+            yield Frame(stamp_ns, moment.name, camera, image, ground_truth_m=truth, scan=scan)
 
 
 def _notation(config: SynthesisConfig) -> str:

@@ -58,12 +58,12 @@ class TrainingFrames:
 
     def add(self, frame: Frame, width: int, height: int) -> None:
         """Resize and store a frame, or count it as skipped if no ground truth is left."""
-        depth_m = resample_depth(frame.ground_truth_m, width, height)
+        depth_m = resample_depth(frame.need_ground_truth(), width, height)
         depth = (depth_m / depth_factor(frame.camera, self.canonical)).astype(np.float16)
         if np.isnan(depth).all():
             self.skipped["no_ground_truth"] += 1
             return
-        self.images.append(resize_image(frame.image, (width, height)))
+        self.images.append(resize_image(frame.need_image(), (width, height)))
         self.depths_m.append(depth)
         self.cameras.append(frame.camera)
 

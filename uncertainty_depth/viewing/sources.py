@@ -15,7 +15,7 @@ from uncertainty_depth.evaluation.evaluate import DepthPredictor, predict_frame
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.predictions.evaluate import evaluate_record
 from uncertainty_depth.predictions.interpreter import Interpreter
-from uncertainty_depth.records import DepthPrediction, Frame, PredictedFrame, Skipped
+from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.viewing.recorder import NOMINAL, SCORES, ViewFrame
 
 FRAMES = "frames.jsonl"
@@ -49,15 +49,13 @@ def predicted_frames(
             if isinstance(record, Skipped):
                 evaluation.skip(record)
                 continue
-            prediction = predict_frame(predictor, record)
-            row = evaluation.add(
-                record.name, record.stamp_ns, prediction, record.ground_truth_m, record.image
-            )
-            yield _view_frame(record, prediction, scores_of(row or {}, law))
+            frame = replace(record, prediction=predict_frame(predictor, record))
+            row = evaluation.add(frame)
+            yield _view_frame(frame, scores_of(row or {}, law))
 
 
 def recorded_frames(
-    source: Iterable[PredictedFrame | Skipped], interpreter: Interpreter, evaluation: Evaluation
+    source: Iterable[Frame | Skipped], interpreter: Interpreter, evaluation: Evaluation
 ) -> Iterator[ViewFrame]:
     """Yield each recorded prediction that can be interpreted, with its scores."""
     with single_threaded_blas():
@@ -65,8 +63,7 @@ def recorded_frames(
             scored = evaluate_record(record, interpreter, evaluation)
             if scored is None or isinstance(record, Skipped):
                 continue
-            frame = record if record.is_registered else replace(record, image=None)
-            yield _view_frame(frame, scored.prediction, scores_of(scored.metrics))
+            yield _view_frame(scored.frame, scores_of(scored.metrics))
 
 
 def is_report(path: Path) -> bool:
@@ -108,12 +105,11 @@ def law_of_report(report: Path) -> str:
     return "laplace" if head == "laplace" else "gaussian"
 
 
-def _view_frame(
-    record: Frame | PredictedFrame, prediction: DepthPrediction, scores: Mapping[str, float]
-) -> ViewFrame:
+def _view_frame(record: Frame, scores: Mapping[str, float]) -> ViewFrame:
+    prediction = record.need_prediction()
     return ViewFrame(
         record.stamp_ns,
-        record.image,
+        record.image if record.is_registered else None,
         prediction.depth_m,
         prediction.sigma_m,
         record.ground_truth_m,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, colorize
 from uncertainty_depth.geometry.point_cloud import organised_points
-from uncertainty_depth.records import DepthPrediction, Frame, PredictedFrame
+from uncertainty_depth.records import Frame
 from uncertainty_depth.writers.bag_writer import BagWriter
 
 FRAME_ID = "camera"
@@ -25,7 +25,7 @@ MAX_POINTS = 100_000
 @contextmanager
 def prediction_sink(
     path: Path,
-) -> Iterator[Callable[[Frame | PredictedFrame, DepthPrediction], None]]:
+) -> Iterator[Callable[[Frame], None]]:
     """Yield a sink for `evaluate` that writes each frame under the depth node's topic names.
 
     Recorded predictions are written in metres, aligned and with the sigma map applied.
@@ -33,7 +33,8 @@ def prediction_sink(
     defaults = DepthNodeConfig()
     with BagWriter(path) as bag:
 
-        def write(frame: Frame | PredictedFrame, prediction: DepthPrediction) -> None:
+        def write(frame: Frame) -> None:
+            prediction = frame.need_prediction()
             depth = prediction.depth_m
             sigma = prediction.sigma_m
             colored_sigma = colorize(sigma, defaults.color_max_sigma, SIGMA_COLORS)
@@ -43,7 +44,7 @@ def prediction_sink(
             images |= {
                 "/depth/image_rect": depth,
                 "/uncertainty/image_rect": sigma,
-                "/ground_truth/image": frame.ground_truth_m,
+                "/ground_truth/image": frame.need_ground_truth(),
                 "/depth/image_color": colorize(depth, defaults.color_max_depth, DEPTH_COLORS),
                 "/uncertainty/image_color": colored_sigma,
             }
@@ -53,8 +54,7 @@ def prediction_sink(
                 for topic in ("/camera_info", "/depth/camera_info", "/uncertainty/camera_info"):
                     bag.camera_info(topic, frame.stamp_ns, FRAME_ID, frame.camera)
                 step = math.ceil(math.sqrt(depth.size / MAX_POINTS))
-                is_beside = isinstance(frame, PredictedFrame) and not frame.is_registered
-                colors = None if is_beside else frame.image
+                colors = frame.image if frame.is_registered else None
                 points = organised_points(depth, sigma, frame.camera, colors, step)
                 bag.cloud("/points", frame.stamp_ns, FRAME_ID, points)
 
