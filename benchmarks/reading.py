@@ -15,8 +15,8 @@ import numpy as np
 
 from benchmarks.rounds import Spread, load, markdown
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.source import Source, open_source
 from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.records import DepthPrediction, Frame
 
 ROUNDS = 5

@@ -22,8 +22,8 @@ from tqdm import tqdm
 
 from uncertainty_depth.cli.arguments.signature import positive_float
 from uncertainty_depth.config import SourceConfig, SynthesisConfig
-from uncertainty_depth.data.bag import BagSource
 from uncertainty_depth.errors import UncertaintyDepthError
+from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.process_resources import Resources, resources_of
 from uncertainty_depth.ros.demo.live_run import START_S, node_commands, running
 from uncertainty_depth.ros.demo.monitor import Monitor

@@ -40,9 +40,9 @@ from uncertainty_depth.calibration.run import Calibration, calibrate
 from uncertainty_depth.calibration.scores import LABELS
 from uncertainty_depth.calibration.table import text
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
-from uncertainty_depth.data.source import open_source
 from uncertainty_depth.evaluation import saved_state
 from uncertainty_depth.evaluation.frame_table import flatten
+from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.distributions import distribution_of

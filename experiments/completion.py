@@ -46,8 +46,8 @@ from uncertainty_depth import strict_json
 from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.completion.source import CompletionSource
 from uncertainty_depth.completion.sparse_input import SparseInput
-from uncertainty_depth.data.source import Source
 from uncertainty_depth.evaluation.evaluate import evaluate, predict_frame
+from uncertainty_depth.frames.source import Source
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.records import DepthPrediction, Frame
 

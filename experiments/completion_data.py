@@ -23,7 +23,7 @@ from uncertainty_depth.completion.config import BY_RING, HeldOutConfig
 from uncertainty_depth.completion.source import CompletionSource
 from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.source import Source, open_source
+from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.metrics import depth_errors
 from uncertainty_depth.metrics.depth import scorable
 from uncertainty_depth.records import Frame

@@ -17,7 +17,7 @@ from uncertainty_depth.config import (
     TrainingConfig,
 )
 from uncertainty_depth.config.choices import NORMALISED
-from uncertainty_depth.data.source import Source, open_source
+from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.training.run import train

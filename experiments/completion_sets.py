@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from uncertainty_depth.data.source import Source
 from uncertainty_depth.evaluation.evaluate import predict_frame
+from uncertainty_depth.frames.source import Source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import coverage, sparsification
 from uncertainty_depth.metrics.calibration import area_of_miscoverage

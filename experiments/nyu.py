@@ -38,7 +38,7 @@ from experiments.nyu_recipes import Question, questions
 from experiments.nyu_scores import CONFIG, THINNED, Scores, score_rows, time_rows
 from experiments.nyu_search import RecipeScores, search
 from uncertainty_depth import atomic, strict_json
-from uncertainty_depth.data.source import Source
+from uncertainty_depth.frames.source import Source
 from uncertainty_depth.records import Frame
 
 PUBLISHED = (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from experiments.subset import first_frames
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.source import Source, open_source
+from uncertainty_depth.frames.source import Source, open_source
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from uncertainty_depth.config import (
     SourceConfig,
     TrainingConfig,
 )
-from uncertainty_depth.data.source import Source, open_source
+from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.training.run import train
 

@@ -19,9 +19,9 @@ from tqdm import trange
 from experiments.nyu_methods import ROWS, load, model_name, prediction, seeds_of
 from experiments.runner import resume
 from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.data.source import Source
 from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.frames.source import Source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import by_depth, valid_pixels
 from uncertainty_depth.model_folder.folder import read

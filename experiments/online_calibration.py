@@ -34,7 +34,7 @@ from uncertainty_depth.config import (
     SourceConfig,
     SynthesisConfig,
 )
-from uncertainty_depth.data.source import open_source
+from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.options import to_mapping

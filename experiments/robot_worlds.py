@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import LidarConfig, PredictorConfig, SynthesisConfig
-from uncertainty_depth.data.ground_truth import ground_truth_from_cloud
+from uncertainty_depth.frames.ground_truth import ground_truth_from_cloud
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.shipped_model import SHIPPED_MODEL

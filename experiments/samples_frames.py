@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.optim.swa_utils import AveragedModel
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.source import open_source
+from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.inference.deployment import prepare
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.network.depth_network import DepthNetwork

@@ -26,7 +26,7 @@ from uncertainty_depth.config import PredictorConfig, SourceConfig
 from uncertainty_depth.corruption.corruption import Corruption
 from uncertainty_depth.corruption.names import CORRUPTIONS, SEVERITIES
 from uncertainty_depth.corruption.source import corrupted
-from uncertainty_depth.data.source import Source, open_source
+from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import coverage, sparsification, valid_pixels
 from uncertainty_depth.metrics.distributions import distribution_of

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from itertools import islice
 
-from uncertainty_depth.data.source import Source
+from uncertainty_depth.frames.source import Source
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.training.frames import evenly_spread
 

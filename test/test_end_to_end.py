@@ -13,10 +13,10 @@ import pytest
 
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import NetworkConfig, SourceConfig
-from uncertainty_depth.data.recording import Recording
-from uncertainty_depth.data.source import open_source
 from uncertainty_depth.evaluation.merging import merge, read_report
 from uncertainty_depth.evaluation.summary import UNCERTAINTY_ROWS, row
+from uncertainty_depth.frames.recording import Recording
+from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
 
@@ -434,7 +434,7 @@ def test_info_warns_about_extrinsics_in_millimetres(bag, tmp_path, capsys):
 
 
 def test_interrupted_evaluation_writes_its_report(bag, model, tmp_path, monkeypatch, capsys):
-    from uncertainty_depth.data.bag import BagSource
+    from uncertainty_depth.frames.bag import BagSource
 
     whole = BagSource.__iter__
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from benchmarks.reading import run, table
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.source import open_source
+from uncertainty_depth.frames.source import open_source
 
 
 def test_times_are_of_every_frame() -> None:

@@ -175,9 +175,9 @@ def print_frame_path() -> None:
 
     from uncertainty_depth.cli.main import main as command
     from uncertainty_depth.config import SourceConfig
-    from uncertainty_depth.data.source import open_source
     from uncertainty_depth.evaluation.evaluate import evaluate
     from uncertainty_depth.evaluation.report import Context, summarize
+    from uncertainty_depth.frames.source import open_source
     from uncertainty_depth.records import DepthPrediction
 
     class Constant:

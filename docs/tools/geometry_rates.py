@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from uncertainty_depth.config import LidarConfig, SourceConfig, SynthesisConfig
-from uncertainty_depth.data.source import Source, open_source
+from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.geometry.candidate_poses import BODY_TO_OPTICAL
 from uncertainty_depth.geometry.check import GeometryCheck

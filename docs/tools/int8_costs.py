@@ -19,8 +19,8 @@ import torch
 
 from experiments.samples import load_network
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.source import open_source
 from uncertainty_depth.engines.graphs import trace
+from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.metrics import auce, nll, sparsification, valid_pixels
 from uncertainty_depth.network.encoder import image_tensor, resize_image
 from uncertainty_depth.shipped_model import SHIPPED_MODEL

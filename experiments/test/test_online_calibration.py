@@ -8,7 +8,7 @@ import pytest
 
 from experiments import online_calibration as experiment
 from uncertainty_depth.config import SourceConfig, SynthesisConfig
-from uncertainty_depth.data.source import open_source
+from uncertainty_depth.frames.source import open_source
 
 
 def row(coverage: float, own_coverage: float) -> dict[str, float]:

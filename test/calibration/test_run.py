@@ -487,7 +487,7 @@ def test_half_of_nyu_calibrates_the_other_half():
     data = os.environ.get("UNCERTAINTY_DEPTH_DATA")
     if not data:
         pytest.skip("UNCERTAINTY_DEPTH_DATA is not set")
-    from uncertainty_depth.data.nyu import NyuSource
+    from uncertainty_depth.frames.nyu import NyuSource
 
     class Guess(DrawnPredictor):
         def predict(self, image, stamp_ns, camera=None):

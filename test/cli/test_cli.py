@@ -12,8 +12,8 @@ from uncertainty_depth import __version__
 from uncertainty_depth.cli.arguments import SIGNATURES, build_parser
 from uncertainty_depth.cli.demo import MODEL
 from uncertainty_depth.cli.main import COMMANDS, main
-from uncertainty_depth.data.source import NAME_SEPARATOR
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.frames.source import NAME_SEPARATOR
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -257,10 +257,10 @@ def test_resume_alone_reads_the_source_with_the_options_of_the_start(monkeypatch
     opened = []
     monkeypatch.setattr("uncertainty_depth.training.run.train", lambda *given, **options: None)
     monkeypatch.setattr(
-        "uncertainty_depth.data.source.open_source",
+        "uncertainty_depth.frames.source.open_source",
         lambda notation, options: opened.append((notation, options)) or [],
     )
-    monkeypatch.setattr("uncertainty_depth.data.checked_source.CheckedSource", lambda it: it)
+    monkeypatch.setattr("uncertainty_depth.frames.checked_source.CheckedSource", lambda it: it)
     assert main(["train", "--output", str(tmp_path), "--resume"]) == 0
     assert main(["train", "--output", str(tmp_path), "--resume", "--image-topic", "/right"]) == 0
     (_, first), (_, second) = opened

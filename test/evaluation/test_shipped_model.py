@@ -10,9 +10,9 @@ import pytest
 
 import uncertainty_depth
 from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
-from uncertainty_depth.data.source import open_source, trained_on
 from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.verdict import judge
+from uncertainty_depth.frames.source import open_source, trained_on
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import Frame

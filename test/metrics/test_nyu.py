@@ -14,7 +14,7 @@ import pytest
 
 import uncertainty_depth
 from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
-from uncertainty_depth.data.source import open_source
+from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import (
     OnlineMetrics,

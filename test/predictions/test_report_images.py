@@ -11,9 +11,9 @@ import pytest
 
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import EvaluationConfig, SourceConfig
-from uncertainty_depth.data.bag import BagSource
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.evaluation.drawing import draw
+from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.predictions.evaluate import evaluate
 from uncertainty_depth.predictions.interpreter import Interpreter

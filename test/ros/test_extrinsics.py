@@ -12,9 +12,9 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from uncertainty_depth.config import ProjectionConfig, SourceConfig
-from uncertainty_depth.data.ground_truth import LidarGroundTruth, Viewpoint
-from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
+from uncertainty_depth.frames.ground_truth import LidarGroundTruth, Viewpoint
+from uncertainty_depth.frames.transforms import TransformTree
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.messages.stamps import SECOND_NS
 from uncertainty_depth.ros.extrinsics import create_extrinsics

@@ -14,8 +14,8 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
 from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig, SourceConfig
-from uncertainty_depth.data.bag import BagSource
 from uncertainty_depth.evaluation.evaluate import evaluate
+from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.messages.camera_info import calibration_from_info, camera_from_info
 from uncertainty_depth.messages.clouds import cloud_points

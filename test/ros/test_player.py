@@ -365,7 +365,7 @@ def test_a_time_that_no_clock_can_have_is_played_without_one(tmp_path):
 
 
 def test_messages_of_ros_1_that_ros_2_has_no_counterpart_of_are_counted(tmp_path, monkeypatch):
-    from uncertainty_depth.data.recording import OpenRecording, Record
+    from uncertainty_depth.frames.recording import OpenRecording, Record
 
     record = Record("/camera/image", "sensor_msgs/msg/Image", START_NS, b"\1\2", is_ros1=True)
     write_odd_bag(tmp_path / "bag.mcap", {"/camera/image": ("sensor_msgs/msg/Image", b"")})

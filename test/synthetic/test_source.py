@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.config import SourceConfig, SynthesisConfig
-from uncertainty_depth.data.bag import BagSource
-from uncertainty_depth.data.source import open_source
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.frames.bag import BagSource
+from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.records import Frame
 from uncertainty_depth.synthetic.furniture import ROUND
 from uncertainty_depth.synthetic.source import PAUSE_NS, SyntheticSource, World, synthesize

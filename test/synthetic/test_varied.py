@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.config import SourceConfig, SynthesisConfig
-from uncertainty_depth.data.source import open_source, trained_on
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.frames.source import open_source, trained_on
 from uncertainty_depth.geometry.focal_length import relative_focal_length
 from uncertainty_depth.records import Frame
 from uncertainty_depth.synthetic import rig

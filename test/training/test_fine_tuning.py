@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.data.source import trained_on
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.frames.source import trained_on
 from uncertainty_depth.model_folder.folder import ModelFolder, read
 from uncertainty_depth.training import model_run
 from uncertainty_depth.training.fine_tuning import defaults_of

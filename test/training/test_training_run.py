@@ -20,8 +20,8 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save
 
 from uncertainty_depth.config import NetworkConfig, SourceConfig, SynthesisConfig, TrainingConfig
-from uncertainty_depth.data.source import open_source
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
+from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.synthetic.source import synthesize
 from uncertainty_depth.training import curves, member_run, model_run

@@ -19,7 +19,7 @@ from uncertainty_depth.options import from_arguments
 from uncertainty_depth.shipped_model import model_path
 
 if TYPE_CHECKING:
-    from uncertainty_depth.data.source import Source
+    from uncertainty_depth.frames.source import Source
     from uncertainty_depth.ros.player.bag_publisher import Played
 
 TEARDOWN_S = 10.0
@@ -46,8 +46,8 @@ def synthesize(arguments: argparse.Namespace) -> None:
 
 def info(arguments: argparse.Namespace) -> None:
     """Describe a bag and plot its LiDAR on its image, or describe a model folder."""
-    from uncertainty_depth.data.bag import BagSource
-    from uncertainty_depth.data.recording import Recording
+    from uncertainty_depth.frames.bag import BagSource
+    from uncertainty_depth.frames.recording import Recording
 
     if (model_path(arguments.bag) / "model.json").is_file():
         from uncertainty_depth.model_folder.folder import read
@@ -77,8 +77,8 @@ def _print_transform(lidar_to_camera: NDArray[np.float64]) -> None:
 
 def _check_geometry(source: Source, plot: Path) -> None:
     """Plot the depth on the image, and print the geometry check of the first frames."""
-    from uncertainty_depth.data.checked_source import CheckedSource
     from uncertainty_depth.evaluation.overlay import write_overlay
+    from uncertainty_depth.frames.checked_source import CheckedSource
     from uncertainty_depth.records import Frame
 
     checked = CheckedSource(source)

@@ -24,7 +24,7 @@ from uncertainty_depth.shipped_model import model_path
 if TYPE_CHECKING:
     from uncertainty_depth.calibration.report import Provenance
     from uncertainty_depth.calibration.run import Calibration
-    from uncertainty_depth.data.source import Source
+    from uncertainty_depth.frames.source import Source
     from uncertainty_depth.inference.predictor import Predictor
 
 logger = logging.getLogger(__name__)
@@ -75,8 +75,8 @@ def _check(arguments: argparse.Namespace) -> None:
 def _opened(arguments: argparse.Namespace) -> tuple[Predictor, list[Source]]:
     """Return the uncalibrated predictor, and the sources with its sparse input split off."""
     from uncertainty_depth.completion.source import for_model
-    from uncertainty_depth.data.checked_source import CheckedSource
-    from uncertainty_depth.data.source import open_source
+    from uncertainty_depth.frames.checked_source import CheckedSource
+    from uncertainty_depth.frames.source import open_source
 
     options = from_arguments(SourceConfig, arguments)
     checked = [CheckedSource(open_source(notation, options)) for notation in arguments.source]
@@ -96,7 +96,7 @@ def _fit(
 ) -> tuple[Calibration, Provenance]:
     from uncertainty_depth.calibration.report import Provenance
     from uncertainty_depth.calibration.run import calibrate
-    from uncertainty_depth.data.source import trained_on
+    from uncertainty_depth.frames.source import trained_on
     from uncertainty_depth.metrics.distributions import distribution_of
 
     names = [source.name for source in sources]

@@ -14,12 +14,12 @@ from uncertainty_depth.config import (
     SourceConfig,
     SynthesisConfig,
 )
-from uncertainty_depth.data.bag import BagSource
-from uncertainty_depth.data.source import trained_on
 from uncertainty_depth.evaluation import report
 from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.evaluation.verdict import sentences
+from uncertainty_depth.frames.bag import BagSource
+from uncertainty_depth.frames.source import trained_on
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.ros.requirements import require_ros
 from uncertainty_depth.synthetic.source import synthesize

@@ -13,12 +13,12 @@ from uncertainty_depth.completion.source import for_model
 from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.corruption.corruption import parse
 from uncertainty_depth.corruption.source import corrupted
-from uncertainty_depth.data.checked_source import CheckedSource
-from uncertainty_depth.data.source import Source, calibrated_on, open_source, trained_on
 from uncertainty_depth.evaluation.evaluate import Sink, evaluate
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.model_facts import part_of
 from uncertainty_depth.evaluation.report import Context
+from uncertainty_depth.frames.checked_source import CheckedSource
+from uncertainty_depth.frames.source import Source, calibrated_on, open_source, trained_on
 from uncertainty_depth.model_location import check_location
 from uncertainty_depth.options import from_arguments, to_mapping
 from uncertainty_depth.shipped_model import model_path

@@ -42,8 +42,8 @@ def check_recorded(arguments: argparse.Namespace) -> None:
 
 def score_predictions(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
     """Return the evaluation of recorded predictions, and where its metrics come from."""
-    from uncertainty_depth.data.source import calibrated_on
     from uncertainty_depth.evaluation.report import Context
+    from uncertainty_depth.frames.source import calibrated_on
     from uncertainty_depth.predictions.evaluate import describe, fitted_to
     from uncertainty_depth.predictions.open import open_predictions
 

@@ -17,7 +17,7 @@ from uncertainty_depth.shipped_model import model_path
 
 def familiarity(arguments: argparse.Namespace) -> None:
     """Compute the familiarity of a model from its training frames; new models have it already."""
-    from uncertainty_depth.data.source import open_source
+    from uncertainty_depth.frames.source import open_source
     from uncertainty_depth.model_folder.folder import read
     from uncertainty_depth.training.familiarity import add_familiarity
     from uncertainty_depth.training.frames import read_frames, split

@@ -12,7 +12,7 @@ from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.options import from_arguments
 
 if TYPE_CHECKING:
-    from uncertainty_depth.data.source import Source
+    from uncertainty_depth.frames.source import Source
     from uncertainty_depth.training.original_run import OriginalRun
 
 logger = logging.getLogger(__name__)
@@ -56,9 +56,9 @@ def _open_source(
     notations: list[str], options: SourceConfig, before: OriginalRun | None
 ) -> Source:
     """Return the sources as one; with --resume and no source those of the original run."""
-    from uncertainty_depth.data.checked_source import CheckedSource
-    from uncertainty_depth.data.joined_source import JoinedSource
-    from uncertainty_depth.data.source import NAME_SEPARATOR, open_source
+    from uncertainty_depth.frames.checked_source import CheckedSource
+    from uncertainty_depth.frames.joined_source import JoinedSource
+    from uncertainty_depth.frames.source import NAME_SEPARATOR, open_source
 
     notations = notations or (before.source.split(NAME_SEPARATOR) if before else [])
     if not notations:

@@ -88,8 +88,8 @@ def _frames(arguments: argparse.Namespace, evaluation: Evaluation) -> Iterator[V
 def _predicted_frames(
     arguments: argparse.Namespace, options: SourceConfig, evaluation: Evaluation
 ) -> Iterator[ViewFrame]:
-    from uncertainty_depth.data.source import open_source
     from uncertainty_depth.evaluation.model_facts import law_of
+    from uncertainty_depth.frames.source import open_source
     from uncertainty_depth.inference.predictor import Predictor
     from uncertainty_depth.viewing import sources
 

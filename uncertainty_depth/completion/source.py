@@ -17,7 +17,7 @@ from uncertainty_depth.completion.held_out import (
     random_pixels,
 )
 from uncertainty_depth.completion.sparse_input import SparseInput
-from uncertainty_depth.data.source import Source
+from uncertainty_depth.frames.source import Source
 from uncertainty_depth.records import Frame, Skipped
 
 logger = logging.getLogger(__name__)

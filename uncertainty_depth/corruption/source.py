@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from uncertainty_depth.corruption.corruption import Corruption, notation
-from uncertainty_depth.data.source import Source
+from uncertainty_depth.frames.source import Source
 from uncertainty_depth.records import Frame, Skipped
 
 

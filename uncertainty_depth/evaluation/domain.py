@@ -7,12 +7,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from uncertainty_depth.data.source import PERHAPS
 from uncertainty_depth.evaluation.estimates import Estimates
 from uncertainty_depth.evaluation.frame_statistics import CameraRange, Unfamiliarity
 from uncertainty_depth.evaluation.judgement import GREEN, GREY, RED, Check
 from uncertainty_depth.evaluation.model_facts import limits_of, part_of
 from uncertainty_depth.evaluation.summary import unfamiliarity_text
+from uncertainty_depth.frames.source import PERHAPS
 
 OUTSIDE_TOLERANCE = 0.01  # fraction of the ground truth that a depth range may leave out
 SAME_FACTOR = 1.02  # up to it focal length or aspect are those of the training: rounding

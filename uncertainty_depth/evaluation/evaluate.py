@@ -16,9 +16,9 @@ from tqdm import tqdm
 
 from uncertainty_depth.blas import single_threaded_blas
 from uncertainty_depth.config import EvaluationConfig, SourceConfig
-from uncertainty_depth.data.source import Source, open_source
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.overlap import AtOnce, Behind, read_ahead
+from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.bag import BagSource
-from uncertainty_depth.data.bag_frames import QUEUE_SIZE, BagFrames, Layout
-from uncertainty_depth.data.exact_pairs import ExactPairs, Unmatched
-from uncertainty_depth.data.pairing import Outcome
-from uncertainty_depth.data.recording import Recording
 from uncertainty_depth.errors import MessageError
+from uncertainty_depth.frames.bag import BagSource
+from uncertainty_depth.frames.bag_frames import QUEUE_SIZE, BagFrames, Layout
+from uncertainty_depth.frames.exact_pairs import ExactPairs, Unmatched
+from uncertainty_depth.frames.pairing import Outcome
+from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.check import GeometryCheck
 from uncertainty_depth.geometry.rectification import KEEP

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import EvaluatorNodeConfig
-from uncertainty_depth.data.pairing import Outcome
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.frames.pairing import Outcome
 from uncertainty_depth.messages.online_calibration import PredictionInfo
 from uncertainty_depth.messages.stamps import frame_name
 from uncertainty_depth.predictions.interpreter import Interpreter

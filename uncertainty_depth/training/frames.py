@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from tqdm import tqdm
 
-from uncertainty_depth.data.source import Source
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.frames.source import Source
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.focal_length import depth_factor
 from uncertainty_depth.geometry.resampling import resample_depth

@@ -12,8 +12,8 @@ import torch
 
 from uncertainty_depth.completion.sparse_input import parse
 from uncertainty_depth.config import NetworkConfig, SourceConfig, TrainingConfig
-from uncertainty_depth.data.source import Source
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
+from uncertainty_depth.frames.source import Source
 from uncertainty_depth.inference.deployment import choose_device
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.model_folder import writing

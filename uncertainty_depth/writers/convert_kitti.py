@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from uncertainty_depth.data.kitti import KittiDrive
+from uncertainty_depth.frames.kitti import KittiDrive
 from uncertainty_depth.writers.bag_writer import BagWriter
 
 IMAGE_TOPIC = "/camera/image"

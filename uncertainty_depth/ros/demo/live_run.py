@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from uncertainty_depth.data.bag import BagSource
 from uncertainty_depth.errors import UncertaintyDepthError
+from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.ros.demo.monitor import Monitor
 

@@ -10,7 +10,7 @@ from typing import Any
 from rosbags.convert.converter import migrate_bytes
 from rosbags.typesys import Stores, get_typestore
 
-from uncertainty_depth.data.recording import Record
+from uncertainty_depth.frames.recording import Record
 
 
 def cdr_converter() -> Callable[[Record], bytes]:

@@ -28,7 +28,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image
 
 from uncertainty_depth.config import PlayerConfig
-from uncertainty_depth.data.recording import Topic
+from uncertainty_depth.frames.recording import Topic
 from uncertainty_depth.messages.stamps import SECOND_NS
 from uncertainty_depth.ros.player.interfaces import message_class
 from uncertainty_depth.ros.player.pace import Pace

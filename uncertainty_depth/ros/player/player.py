@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from tqdm import tqdm
 
 from uncertainty_depth.config import PlayerConfig
-from uncertainty_depth.data.recording import OpenRecording, Recording
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.frames.recording import OpenRecording, Recording
 from uncertainty_depth.ros.player.bag_messages import cdr_converter
 from uncertainty_depth.ros.requirements import require_ros
 

@@ -124,7 +124,7 @@ def _identity(name: str) -> tuple[str, Path, set[object]]:
     """Return type, place and parts: equal types and places share frames if they share a part."""
     prefix, _, rest = name.partition(":")
     if prefix == "nyu":
-        from uncertainty_depth.data.nyu import SPLITS
+        from uncertainty_depth.frames.nyu import SPLITS
 
         folder, split = _folder_and_split(rest)
         return prefix, folder, {split} if split else set(SPLITS)
@@ -138,7 +138,7 @@ def _identity(name: str) -> tuple[str, Path, set[object]]:
 
 
 def _bag(path: str, config: SourceConfig) -> Source:
-    from uncertainty_depth.data.bag import BagSource
+    from uncertainty_depth.frames.bag import BagSource
 
     if not Path(path).exists():
         raise SourceError(
@@ -148,20 +148,20 @@ def _bag(path: str, config: SourceConfig) -> Source:
 
 
 def _nyu(rest: str, config: SourceConfig) -> Source:
-    from uncertainty_depth.data.nyu import NyuSource
+    from uncertainty_depth.frames.nyu import NyuSource
 
     return NyuSource(*_folder_and_split(rest))
 
 
 def _folder_and_split(rest: str) -> tuple[Path, str]:
-    from uncertainty_depth.data.nyu import SPLITS
+    from uncertainty_depth.frames.nyu import SPLITS
 
     folder, _, split = rest.rpartition(":")
     return (Path(folder), split) if split in SPLITS else (Path(rest), "")
 
 
 def _kitti(rest: str, config: SourceConfig) -> Source:
-    from uncertainty_depth.data.kitti import KittiSource
+    from uncertainty_depth.frames.kitti import KittiSource
 
     return KittiSource(Path(rest), config)
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.frames.transforms import TransformTree
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.geometry.transforms import (

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.data.recording import OpenRecording, Recording
-from uncertainty_depth.data.topics import transform_topics
-from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.frames.recording import OpenRecording, Recording
+from uncertainty_depth.frames.topics import transform_topics
+from uncertainty_depth.frames.transforms import TransformTree
 from uncertainty_depth.geometry.candidate_poses import (
     BODY_TO_OPTICAL_OPTION,
     looks_like_body_frame,

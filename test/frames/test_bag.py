@@ -15,11 +15,11 @@ from rosbags.convert.converter import convert
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.bag import BagSource
-from uncertainty_depth.data.recording import Topic
-from uncertainty_depth.data.topics import TopicChooser
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.evaluation.overlap import read_ahead
+from uncertainty_depth.frames.bag import BagSource
+from uncertainty_depth.frames.recording import Topic
+from uncertainty_depth.frames.topics import TopicChooser
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.records import Frame, Skipped
@@ -208,7 +208,7 @@ def test_two_iterations_at_once_do_not_disturb_each_other(write_bag):
 def test_frames_are_decoded_as_they_are_asked_for(write_bag, monkeypatch):
     decoded = []
     monkeypatch.setattr(
-        "uncertainty_depth.data.bag_frames.decode_image",
+        "uncertainty_depth.frames.bag_frames.decode_image",
         lambda message: decoded.append(message) or np.zeros((24, 32, 3), np.uint8),
     )
     frames = iter(BagSource(write_bag(frames=20), CONFIG))

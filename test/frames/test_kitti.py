@@ -11,9 +11,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.kitti import KittiDrive
-from uncertainty_depth.data.source import open_source
 from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.frames.kitti import KittiDrive
+from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.geometry.camera import image_coordinates
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.writers.convert_kitti import convert

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.bag_frames import ImageFrames, Layout
-from uncertainty_depth.data.extrinsics import ExtrinsicsFinder
-from uncertainty_depth.data.ground_truth import (
+from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.frames.bag_frames import ImageFrames, Layout
+from uncertainty_depth.frames.extrinsics import ExtrinsicsFinder
+from uncertainty_depth.frames.ground_truth import (
     DepthImageGroundTruth,
     GroundTruth,
     LidarGroundTruth,
 )
-from uncertainty_depth.data.recording import OpenRecording, Recording
-from uncertainty_depth.data.topics import NO_PREDICTIONS, TopicChooser, Topics
-from uncertainty_depth.data.transforms import TransformTree
-from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.frames.recording import OpenRecording, Recording
+from uncertainty_depth.frames.topics import NO_PREDICTIONS, TopicChooser, Topics
+from uncertainty_depth.frames.transforms import TransformTree
 from uncertainty_depth.geometry.rectification import KEEP, RECTIFY, Rectifier
 from uncertainty_depth.messages.camera_info import calibration_from_info
 from uncertainty_depth.messages.clouds import is_predicted

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from uncertainty_depth.data.source import NAME_SEPARATOR, Source
+from uncertainty_depth.frames.source import NAME_SEPARATOR, Source
 from uncertainty_depth.records import Frame, Skipped
 
 

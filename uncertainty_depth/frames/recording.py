@@ -15,9 +15,9 @@ from rosbags import rosbag1
 from rosbags.interfaces import ConnectionExtRosbag1, QosDurability
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from uncertainty_depth.data.mcap_file import McapFile
-from uncertainty_depth.data.storage_files import StorageFiles
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.frames.mcap_file import McapFile
+from uncertainty_depth.frames.storage_files import StorageFiles
 
 
 class Topic(NamedTuple):

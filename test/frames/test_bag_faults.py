@@ -20,11 +20,11 @@ from rosbags.rosbag2.metadata import dump_qos_v8
 from rosbags.typesys import Stores, get_typestore
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.bag import BagSource
-from uncertainty_depth.data.mcap_file import read_summary
-from uncertainty_depth.data.recording import Recording
-from uncertainty_depth.data.source import open_source
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.frames.bag import BagSource
+from uncertainty_depth.frames.mcap_file import read_summary
+from uncertainty_depth.frames.recording import Recording
+from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.writers import bag_writer
 from uncertainty_depth.writers.bag_writer import BagWriter

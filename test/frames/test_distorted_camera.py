@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose
 
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import EvaluationConfig, SourceConfig, SynthesisConfig
-from uncertainty_depth.data.source import open_source
 from uncertainty_depth.evaluation.evaluate import evaluate
+from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.geometry.camera import Camera, image_coordinates
 from uncertainty_depth.geometry.distortion import Distortion
 from uncertainty_depth.records import DepthPrediction

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.source import calibrated_on, open_source, trained_on
 from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.frames.source import calibrated_on, open_source, trained_on
 
 CONFIG = SourceConfig()
 

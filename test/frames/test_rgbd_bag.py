@@ -12,8 +12,8 @@ from numpy.testing import assert_array_equal
 from rosbags.typesys import Stores, get_typestore
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.bag import BagSource
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.messages.depth_images import ground_truth_from_depth_image
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.writers.bag_writer import BagWriter

@@ -11,8 +11,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.source import open_source
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.records import Frame
 
 CONFIG = SourceConfig()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uncertainty_depth.data.pairing import Pairer
+from uncertainty_depth.frames.pairing import Pairer
 
 MS = 1_000_000
 stamps = st.lists(st.integers(0, 2000), max_size=40).map(sorted)

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.bag import BagSource
-from uncertainty_depth.data.ground_truth import merged_scan
-from uncertainty_depth.data.pairing import NearestClouds, Pairer
 from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.frames.bag import BagSource
+from uncertainty_depth.frames.ground_truth import merged_scan
+from uncertainty_depth.frames.pairing import NearestClouds, Pairer
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.records import Frame, Scan, Skipped

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.frames.transforms import TransformTree
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 
 

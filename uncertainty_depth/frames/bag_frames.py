@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.ground_truth import GroundTruth, Viewpoint
-from uncertainty_depth.data.pairing import NearestClouds, Outcome
-from uncertainty_depth.data.recording import OpenRecording, Recording
-from uncertainty_depth.data.topics import Topics
-from uncertainty_depth.data.transforms import TransformTree
 from uncertainty_depth.errors import MessageError
+from uncertainty_depth.frames.ground_truth import GroundTruth, Viewpoint
+from uncertainty_depth.frames.pairing import NearestClouds, Outcome
+from uncertainty_depth.frames.recording import OpenRecording, Recording
+from uncertainty_depth.frames.topics import Topics
+from uncertainty_depth.frames.transforms import TransformTree
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.messages.camera_info import description_key

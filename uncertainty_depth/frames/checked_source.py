@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from uncertainty_depth.data.source import Source
+from uncertainty_depth.frames.source import Source
 from uncertainty_depth.geometry.check import GeometryCheck
 from uncertainty_depth.records import Frame, Skipped
 

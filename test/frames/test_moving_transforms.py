@@ -12,9 +12,9 @@ from numpy.testing import assert_allclose
 from scipy.spatial.transform import Rotation
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.bag import BagSource
-from uncertainty_depth.data.transforms import BUFFER_NS, MovingPose, TransformTree
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.frames.bag import BagSource
+from uncertainty_depth.frames.transforms import BUFFER_NS, MovingPose, TransformTree
 from uncertainty_depth.geometry.transforms import interpolated, parameters_from, transform_from
 from uncertainty_depth.messages.stamps import SECOND_NS
 from uncertainty_depth.records import Frame, Skipped

@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 from rosbags import rosbag1, rosbag2
 
-from uncertainty_depth.data.mcap_file import McapFile
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.frames.mcap_file import McapFile
 
 SUFFIXES = (".mcap", ".db3", ".bag")
 METADATA = "metadata.yaml"

@@ -2,8 +2,8 @@
 """Several sources are read as one, and each is found again in the record of a training."""
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.data.joined_source import JoinedSource
-from uncertainty_depth.data.source import NAME_SEPARATOR, open_source, trained_on
+from uncertainty_depth.frames.joined_source import JoinedSource
+from uncertainty_depth.frames.source import NAME_SEPARATOR, open_source, trained_on
 
 NAMES = ["synthetic:worlds=1,frames=2,seed=3", "synthetic:worlds=1,frames=3,seed=4"]
 
