@@ -12,6 +12,7 @@ decided stands in docs/experiments/anchor.md.
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from experiments.anchor_problems import (
     PROBLEMS,
     QUICK_PROBLEMS,
     TRAINING_LIMIT,
+    WITHOUT_2_PI,
     RegressionProblem,
     bayesian_linear_regression,
 )
@@ -34,7 +36,8 @@ from uncertainty_depth import atomic, strict_json
 TITLES = {"anchor": "anchor (BLR)", **METHOD_TITLES}
 ANCHOR_REPETITIONS = 500
 FACTOR = 1.96
-COSTLY_FRACTION = 3
+MEMBER_COUNTS = (2, 3, 5, 8, 10, 15, 20, 30)
+"""Numbers of members whose coverage is stored: the first ones of those that were trained."""
 Results = dict[tuple[str, str], dict[str, Any]]
 """(problem, method) to what `assess` returns."""
 
@@ -80,9 +83,9 @@ def anchor_predictions(problem: RegressionProblem, repetitions: int) -> tuple[ND
 
 def deep_predictions(
     problem: RegressionProblem, method: str, settings: Settings, repetitions: int
-) -> tuple[NDArray, NDArray]:
-    """Return (R, P) mean and standard deviation; nothing is scaled for the network."""
-    mean, sigma = anchor_methods.predict(
+) -> NDArray:
+    """Return the predictions (R, M, P) of M members or passes; nothing is scaled for them."""
+    predictions = anchor_methods.predict(
         method,
         settings,
         torch.from_numpy(problem.training_inputs()).float(),
@@ -92,25 +95,40 @@ def deep_predictions(
         settings.epochs * problem.level,
         2 * TRAINING_LIMIT,
     )
-    return mean.double().numpy(), sigma.double().numpy()
+    return predictions.double().numpy()
 
 
 def compute(name: str, settings: Settings, seeds: int) -> dict[str, Any]:
     """Return the assessment of one problem and method, from `seeds` repetitions.
 
-    A costly problem gets a third of them and of the members, at least two.
+    A costly problem has its share of them and of the members, at least two and three. Beside what
+    `assess` returns: `members`, 1 of a dropout; and `by_members`, of an ensemble, the fraction of
+    the inputs in distribution that each repetition covers, by the number of members.
     """
     problem_name, method = name.rsplit(" ", 1)
     problem = next(problem for problem in PROBLEMS if problem.name == problem_name)
+    truth = problem.function(problem.at)
     if method == "anchor":
-        mean, sigma = anchor_predictions(problem, ANCHOR_REPETITIONS)
-    elif problem.is_costly:
-        fewer = replace(settings, members=max(settings.members // COSTLY_FRACTION, 2))
-        repetitions = max(seeds // COSTLY_FRACTION, 2)
-        mean, sigma = deep_predictions(problem, method, fewer, repetitions)
-    else:
-        mean, sigma = deep_predictions(problem, method, settings, max(seeds, 2))
-    return assess(mean, sigma, problem.function(problem.at))
+        return assess(*anchor_predictions(problem, ANCHOR_REPETITIONS), truth)
+    own = replace(settings, members=max(settings.members // problem.share, 3))
+    predictions = deep_predictions(problem, method, own, max(seeds // problem.share, 2))
+    values = assess(predictions.mean(1), predictions.std(1, ddof=1), truth)
+    values["members"] = anchor_methods.members(method, own)
+    if values["members"] > 1:
+        values["by_members"] = _by_members(predictions, truth, problem.is_inside())
+    return values
+
+
+def _by_members(
+    predictions: NDArray, truth: NDArray, mask: NDArray[np.bool_]
+) -> dict[str, NDArray]:
+    coverages = {}
+    for count in MEMBER_COUNTS:
+        if count <= predictions.shape[1]:
+            first = predictions[:, :count, mask]
+            deviation = np.abs(first.mean(1) - truth[mask])
+            coverages[str(count)] = (deviation < FACTOR * first.std(1, ddof=1)).mean(1)
+    return coverages
 
 
 def binomial_error(coverage: float, repetitions: int) -> float:
@@ -174,35 +192,68 @@ def _lemma(values: dict[str, Any], anchor: NDArray, mask: NDArray[np.bool_]) -> 
     return [f"{is_below[mask].mean():.2f}", f"{is_too_small.mean():.2f}"]
 
 
+def coverage_by_members(
+    results: Results, problems: list[RegressionProblem]
+) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows: coverage in distribution by the number of members.
+
+    Mean over the repetitions and its standard error.
+    """
+    header = ["problem", "method", "repetitions", *map(str, MEMBER_COUNTS)]
+    rows = []
+    for problem in problems:
+        for method, title in METHOD_TITLES.items():
+            values = results[problem.name, method]
+            if by_members := values.get("by_members"):
+                cells = [
+                    _mean_and_error(by_members[str(count)]) if str(count) in by_members else ""
+                    for count in MEMBER_COUNTS
+                ]
+                rows.append([problem.name, title, str(values["repetitions"]), *cells])
+    return header, rows
+
+
+def _mean_and_error(values: list[float]) -> str:
+    return f"{np.mean(values):.2f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.2f}"
+
+
 def run(output: Path, seeds: int, quick: bool) -> None:
     """Write tables, summary.json and plots, from `seeds` training sets (the anchor: 500).
 
-    The files: table.md, table.csv, inputs.csv, summary.json, e1.png and e2.png (the quantities
-    against the complexity), predictions_*.png, and maps.png.
+    The files: table.md, table.csv, inputs.csv, members.csv, summary.json, e1.png, e1_without.png
+    and e2.png (the quantities against the complexity), members.png, predictions_*.png, and
+    maps.png. They are written anew after each problem, from all that are finished.
     """
-    settings = Settings(members=3, passes=20, epochs=100) if quick else Settings()
-    problems = QUICK_PROBLEMS if quick else PROBLEMS
-    names = {}
-    for problem in problems:
-        for method in TITLES:
-            names[f"{problem.name} {method}"] = (problem.name, method)
-    pieces = resume(
-        output / "results",
-        names,
-        {**asdict(settings), "seeds": seeds},
-        lambda name: compute(name, settings, seeds),
-        "anchor",
-    )
-    results = dict(zip(names.values(), pieces, strict=True))
-    _write_tables(output, results, problems, settings, quick)
-    for family in ("E.1", "E.2"):
-        members = [problem for problem in problems if problem.name.startswith(family)]
-        name = family.lower().replace(".", "")
-        figures.save(anchor_figures.quantities(results, members, TITLES), output / f"{name}.png")
-        for problem in (members[0], members[-1]):
-            path = output / f"predictions_{name}_{problem.level}.png"
-            figures.save(anchor_figures.predictions(results, problem, TITLES), path)
-    figures.save(anchor_figures.maps(results, problems[-1], TITLES), output / "maps.png")
+    settings = Settings(members=4, passes=20, epochs=100) if quick else Settings()
+    results: Results = {}
+    finished: list[RegressionProblem] = []
+    for problem in QUICK_PROBLEMS if quick else PROBLEMS:
+        pieces = resume(
+            output / "results",
+            [f"{problem.name} {method}" for method in TITLES],
+            {**asdict(settings), "seeds": seeds},
+            lambda name: compute(name, settings, seeds),
+            problem.name,
+        )
+        results |= {
+            (problem.name, method): piece for method, piece in zip(TITLES, pieces, strict=True)
+        }
+        finished = sorted([*finished, problem], key=lambda each: each.name)
+        _write_tables(output, results, finished, settings, quick)
+        _write_figures(output, results, finished)
+
+
+def _write_figures(output: Path, results: Results, problems: list[RegressionProblem]) -> None:
+    for family, members in groupby(problems, lambda problem: problem.name.rpartition(" ")[0]):
+        own = list(members)
+        if family:  # not E.3, whose inputs are a map
+            name = {WITHOUT_2_PI: "e1_without"}.get(family, family.lower().replace(".", ""))
+            figures.save(anchor_figures.quantities(results, own, TITLES), output / f"{name}.png")
+            path = output / f"predictions_{name}_{own[0].level}.png"
+            figures.save(anchor_figures.predictions(results, own[0], TITLES), path)
+        else:
+            figures.save(anchor_figures.maps(results, own[0], TITLES), output / "maps.png")
+    figures.save(anchor_figures.members(results, problems, TITLES), output / "members.png")
 
 
 def _write_tables(
@@ -214,12 +265,22 @@ def _write_tables(
 ) -> None:
     header, rows = over_inputs(results, problems)
     input_header, input_rows = per_input(results, problems)
+    member_header, member_rows = coverage_by_members(results, problems)
     counts = {}
     for problem in problems:
-        counts[problem.name] = results[problem.name, "ensemble"]["repetitions"]
-    intro = f"Repetitions: {counts} ({ANCHOR_REPETITIONS} of the anchor). Quick run: {quick}.\n\n"
-    text = f"{intro}{tables.markdown(header, rows)}\n{tables.markdown(input_header, input_rows)}"
-    atomic.write_text(output / "table.md", text)
+        largest = results[problem.name, "ensemble"]
+        counts[problem.name] = {key: largest[key] for key in ("repetitions", "members")}
+    intro = (
+        f"Sizes: {counts} ({ANCHOR_REPETITIONS} repetitions of the anchor). Quick run: {quick}."
+    )
+    parts = [
+        intro,
+        tables.markdown(header, rows),
+        tables.markdown(input_header, input_rows),
+        tables.markdown(member_header, member_rows),
+    ]
+    atomic.write_text(output / "table.md", "\n\n".join(parts))
+    tables.write_table(output / "members.csv", member_header, member_rows)
     tables.write_table(output / "table.csv", header, rows)
     tables.write_table(output / "inputs.csv", input_header, input_rows)
     values: dict[str, dict[str, Any]] = {}
@@ -227,5 +288,5 @@ def _write_tables(
         values.setdefault(problem_name, {})[method] = piece
     strict_json.write(
         output / "summary.json",
-        {"settings": asdict(settings), "repetitions": counts, "quick": quick, "results": values},
+        {"settings": asdict(settings), "sizes": counts, "quick": quick, "results": values},
     )

@@ -19,7 +19,7 @@ from experiments.anchor_problems import (
 )
 
 QUANTITIES = ("deviation", "uncertainty", "coverage")
-IN_PREDICTIONS = ("anchor", "bernoulli", "variational", "bootstrap")
+IN_PREDICTIONS = ("anchor", "bernoulli", "variational", "once")
 """The methods of figures 1, 2, 4, 5 and 7."""
 Results = Mapping[tuple[str, str], dict[str, Any]]
 
@@ -74,6 +74,38 @@ def _plot_methods(
             capsize=2,
             linewidth=1,
         )
+
+
+def members(
+    results: Results, problems: list[RegressionProblem], titles: Mapping[str, str]
+) -> Figure:
+    """Plot coverage in distribution against the number of members, a panel for each problem."""
+    rows = -(-len(problems) // 4)
+    figure, axes = figures.panels(rows, min(len(problems), 4), width=3.4, height=2.8)
+    for axis, problem in zip(axes.flat, problems, strict=False):
+        for number, (method, title) in enumerate(titles.items()):
+            by_members = results[problem.name, method].get("by_members", {})
+            if not by_members:
+                continue
+            values = np.array(list(by_members.values()))
+            axis.errorbar(
+                [int(count) for count in by_members],
+                values.mean(1),
+                values.std(1, ddof=1) / np.sqrt(values.shape[1]),
+                color=figures.COLORS[number],
+                label=title,
+                marker="o",
+                markersize=3,
+                capsize=2,
+                linewidth=1,
+            )
+        axis.axhline(0.95, color="0.6", linestyle=":", linewidth=1)
+        axis.set(title=problem.name, xlabel="members", ylim=(0, 1.02))
+    axes[0, 0].set_ylabel("coverage in distribution")
+    axes[0, 0].legend(fontsize=6)
+    for axis in axes.flat[len(problems) :]:
+        axis.remove()
+    return figure
 
 
 def predictions(results: Results, problem: RegressionProblem, titles: Mapping[str, str]) -> Figure:

@@ -3,13 +3,19 @@
 
 As section 3 of Schmähling et al. 2021 has them: 128-64-32 units with leaky ReLU, Xavier's initial
 weights, dropout on the last hidden layer, Adam at 0.01, 300 c epochs, the whole training set as a
-batch (for the bootstrapped ensemble half of it, drawn with replacement). The noise's standard
+batch. The noise's standard
 deviation is known, so the objective is the Gaussian likelihood. The prediction is the mean and the
 uncertainty the standard deviation of members or passes: epistemic only.
 
+The bootstrap can be read in two ways, and both are rows. `bootstrap` draws two halves of the
+training set anew in each epoch, so every member sees all points sooner or later. `once` draws N/2
+points for each member before its training, with replacement: the usual bootstrap.
+
 The text's "L2 regularization of 1 / N" is read against the sum of the likelihood over the N
-points. Against its mean, as it stands, a network does not fit its training data; the ensemble
-`literal` is trained so, to show it. Each repetition is a network of the stack, or several.
+points, the same for all methods. Against its mean, as it stands, a network does not fit its
+training data; the ensemble `literal` is trained so, to show it. Learned dropout adds its
+divergence, which belongs to the sum of the likelihood too. Each repetition is a network of the
+stack, or several.
 """
 
 from __future__ import annotations
@@ -36,10 +42,13 @@ METHOD_TITLES = {
     "variational": "variational dropout (VD)",
     "ensemble": "deep ensemble (Ens)",
     "adversarial": "adversarial ensemble (EnsAdvA)",
-    "bootstrap": "bootstrapped ensemble (EnsBS)",
+    "bootstrap": "EnsBS, drawn anew in each epoch",
+    "once": "EnsBS, drawn once per member",
     "literal": "deep ensemble, L2 as it stands",
 }
 DROPOUTS = ("bernoulli", "concrete", "variational")
+FEWER = ("adversarial", "literal")
+"""Ensembles with a third of the members: three times the cost, and one that does not fit."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +56,7 @@ class Settings:
     """Training and sampling of all networks.
 
     Attributes:
-        members: of an ensemble; the paper has 120.
+        members: of an ensemble; the paper has 120. `FEWER` get a third, but at least three.
         passes: of a network with dropout; the paper names no number.
         epochs: per unit of a problem's level c.
         learning_rate: of Adam.
@@ -56,7 +65,7 @@ class Settings:
             al. 2017; the paper names none.
     """
 
-    members: int = 10
+    members: int = 30
     passes: int = 100
     epochs: int = 300
     learning_rate: float = 0.01
@@ -94,16 +103,22 @@ def _activation(values: Tensor) -> Tensor:
     return functional.leaky_relu(values, SLOPE)
 
 
-def penalty(method: str, network: StackedMLP) -> Tensor:
-    """Return half the sum of the squared weights, and the divergence of a learned rate, (M,)."""
+def penalty(method: str, network: StackedMLP, size: int) -> Tensor:
+    """Return what is added to the mean negative log likelihood of N = `size` points, (M,).
+
+    Half the squared weights, times 1 / N against the sum of the likelihood (`literal`: against
+    its mean), and the divergence of a learned rate, which holds the weights behind it.
+    """
     squares = [weight.square().sum((1, 2)) for weight in network.weights]
+    weight = 1 / size if method == "literal" else 1 / size**2
     last: Any = network.noise[-1]
     if method == "concrete":
-        return sum(squares[:-1]) / 2 + last.divergence(squares[-1][:, None, None], 1.0).flatten()
-    total = sum(squares) / 2
-    if method == "variational":
-        return total + last.divergence().flatten()
-    return torch.as_tensor(total)
+        divergence = last.divergence(squares.pop()[:, None, None], 1.0).flatten()
+    elif method == "variational":
+        divergence = last.divergence().flatten()
+    else:
+        divergence = torch.zeros(len(squares[0]))
+    return weight * sum(squares) / 2 + divergence / size
 
 
 def make_objective(
@@ -120,13 +135,10 @@ def make_objective(
         size: training points N.
         width: of the training box.
     """
-    weight = 1 / size if method == "literal" else 1 / size**2
-    if method in ("concrete", "variational"):
-        weight = 1 / size  # a divergence stands against the sum of the likelihood
 
     def objective(network: Any, inputs: Tensor, targets: Tensor) -> Tensor:
         misfit = (network(inputs) - targets).square().mean((1, 2)) / (2 * noise**2)
-        return misfit + weight * penalty(method, network)
+        return misfit + penalty(method, network, size)
 
     step = settings.adversarial_step * width
     return with_adversarial_examples(objective, step) if method == "adversarial" else objective
@@ -152,8 +164,8 @@ def predict(
     at: Tensor,
     epochs: int,
     width: float,
-) -> tuple[Tensor, Tensor]:
-    """Train one model of the method per repetition and predict.
+) -> Tensor:
+    """Train one model of the method per repetition and predict with each member or pass.
 
     Args:
         method: key of `METHOD_TITLES`.
@@ -166,33 +178,48 @@ def predict(
         width: of the training box.
 
     Returns:
-        Mean and standard deviation, (R, P) each.
+        Predictions (R, M, P) of the M members or passes.
     """
     torch.manual_seed(0)
-    copies = 1 if method in DROPOUTS else settings.members
+    copies = members(method, settings)
     targets = y.repeat_interleave(copies, dim=0)[..., None]
     network = make_network(method, settings, len(targets), x.shape[1])
     objective = make_objective(method, settings, noise, len(x), width)
     optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
     inputs = x.expand(len(targets), *x.shape)
+    if method == "once":
+        inputs, targets = _resampled(inputs, targets, len(x) // 2)
     for _ in range(epochs):
         for batch_inputs, batch_targets in _batches(method, inputs, targets):
             optimizer.zero_grad(set_to_none=True)
             objective(network, batch_inputs, batch_targets).sum().backward()
             optimizer.step()
     with torch.no_grad():
-        if copies > 1:
-            members = network.eval()(at)[..., 0].unflatten(0, (len(y), copies))
-            return members.mean(1), members.std(1)
-        passes = torch.stack([network.train()(at)[..., 0] for _ in range(settings.passes)])
-        return passes.mean(0), passes.std(0)
+        if method not in DROPOUTS:
+            outputs: Tensor = network.eval()(at)
+            return outputs[..., 0].unflatten(0, (len(y), copies))
+        passes = [network.train()(at)[..., 0] for _ in range(settings.passes)]
+        return torch.stack(passes, 1)
+
+
+def members(method: str, settings: Settings) -> int:
+    """Return the number of networks that are trained for one repetition."""
+    if method in DROPOUTS:
+        return 1
+    return max(settings.members // 3, 3) if method in FEWER else settings.members
+
+
+def _resampled(inputs: Tensor, targets: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Return `size` points of each network, drawn with replacement."""
+    rows = torch.arange(len(targets))[:, None]
+    drawn = torch.randint(targets.shape[1], (len(targets), size))
+    return inputs[rows, drawn], targets[rows, drawn]
 
 
 def _batches(method: str, inputs: Tensor, targets: Tensor) -> list[tuple[Tensor, Tensor]]:
     """Return the batches of an epoch: all points, or for the bootstrap two halves drawn anew."""
     if method != "bootstrap":
         return [(inputs, targets)]
-    members, size = targets.shape[:2]
-    rows = torch.arange(members)[:, None]
-    indices = torch.randint(size, (members, size))
-    return [(inputs[rows, half], targets[rows, half]) for half in indices.split(-(-size // 2), 1)]
+    drawn_inputs, drawn_targets = _resampled(inputs, targets, targets.shape[1])
+    half = -(-targets.shape[1] // 2)
+    return list(zip(drawn_inputs.split(half, 1), drawn_targets.split(half, 1), strict=True))

@@ -23,8 +23,9 @@ COLORS = (
     "#56B4E9",
     "#000000",
     "#999933",
+    "#882255",
 )
-"""Okabe and Ito 2008, which colour-blind readers can tell apart, and olive."""
+"""Okabe and Ito 2008, which colour-blind readers can tell apart, olive and wine."""
 
 
 def panels(

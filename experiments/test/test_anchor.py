@@ -7,6 +7,7 @@ import torch
 
 from experiments import anchor
 from experiments.anchor_methods import (
+    DROPOUTS,
     METHOD_TITLES,
     Settings,
     make_network,
@@ -47,14 +48,17 @@ def test_the_anchor_covers_every_input_at_its_nominal_rate(problem):
 
 
 def test_problems_are_those_of_the_paper():
-    names = [f"E.1 f_main={main}" for main in range(1, 4)] + ["E.2 d=1", "E.2 d=2", "E.3"]
-    assert [problem.name for problem in PROBLEMS] == names
-    assert [problem.points for problem in PROBLEMS] == [50] * 3 + [100, 900, 450]
-    assert [problem.noise for problem in PROBLEMS] == [0.75] * 3 + [3, 3, 0.5]
+    sizes = {problem.name: (problem.points, problem.noise) for problem in PROBLEMS}
+    expected = {f"E.1 f_main={main}": (50, 0.75) for main in (1, 2, 3, 5)}
+    expected |= {f"E.1 without 2 pi, f_main={main}": (50, 0.75) for main in (1, 3, 5)}
+    expected |= {f"E.2 d={d}": (100 * 9 ** (d - 1), 3.0) for d in (1, 2, 3)}
+    assert sizes == expected | {"E.3": (450, 0.5)}
     sinusoids = named("E.1 f_main=2")
     frequencies = 2 * np.array([0.9, 29 / 30, 31 / 30, 1.1])
     angles = 2 * np.pi * (frequencies * 0.3 + np.array([0, 1 / 3, 2 / 3, 1]))
     np.testing.assert_allclose(sinusoids.basis(np.array([[0.3]]))[0], np.sin(angles))
+    without = named("E.1 without 2 pi, f_main=1").basis(np.array([[2 * np.pi * 0.3 * 2]]))[0]
+    np.testing.assert_allclose(without, np.sin(angles))
     x = np.array([[1.0, -2.0]])
     value = 0.5 * sum(v**4 - 16 * v**2 + 5 * v for v in (1.0, -2.0))
     assert named("E.2 d=2").function(x) == pytest.approx(value)
@@ -108,7 +112,18 @@ def test_only_the_last_hidden_layer_has_dropout_and_weights_start_as_xaviers():
 def test_the_penalty_is_half_the_squared_weights():
     network = make_network("ensemble", Settings(), 2, 1)
     expected = sum(weight[1].square().sum() for weight in network.weights) / 2
-    assert penalty("ensemble", network)[1].item() == pytest.approx(expected.item())
+    assert penalty("ensemble", network, 10)[1].item() == pytest.approx(expected.item() / 100)
+    assert penalty("literal", network, 10)[1].item() == pytest.approx(expected.item() / 10)
+
+
+@pytest.mark.parametrize("method", ["concrete", "variational"])
+def test_weights_before_a_learned_dropout_have_the_l2_of_all_methods(method):
+    network = make_network(method, Settings(), 2, 1)
+    before = penalty(method, network, 10)
+    with torch.no_grad():
+        network.weights[0].add_(1.0)
+    added = (network.weights[0].square() - (network.weights[0] - 1).square()).sum((1, 2))
+    torch.testing.assert_close(penalty(method, network, 10) - before, added / 2 / 100)
 
 
 def arrays():
@@ -120,20 +135,32 @@ def arrays():
 
 @pytest.mark.parametrize("method", METHOD_TITLES)
 def test_every_method_predicts_with_a_spread(method):
-    mean, sigma = predict(method, TINY, *arrays(), epochs=2, width=8.0)
-    assert mean.shape == sigma.shape == (2, 20)
-    assert torch.isfinite(mean).all()
-    assert (sigma > 0).all()
+    predictions = predict(method, TINY, *arrays(), epochs=2, width=8.0)
+    assert predictions.shape == (2, 5 if method in DROPOUTS else 3, 20)
+    assert torch.isfinite(predictions).all()
+    assert (predictions.std(1) > 0).all()
 
 
-@pytest.mark.parametrize("method", ["bernoulli", "adversarial", "bootstrap"])
+def test_a_bootstrap_drawn_once_leaves_points_out_for_good():
+    """Two points, one of them drawn: each member knows one of the two targets alone."""
+    x = torch.tensor([[-1.0], [1.0]])
+    y = torch.tensor([[-3.0, 3.0]])
+    settings = Settings(members=12)
+    spread = {}
+    for method in ("bootstrap", "once"):
+        predictions = predict(method, settings, x, y, 1.0, x, epochs=150, width=8.0)
+        spread[method] = predictions.std(1).mean()
+    assert spread["once"] > 2 * spread["bootstrap"]
+
+
+@pytest.mark.parametrize("method", ["bernoulli", "adversarial", "bootstrap", "once"])
 def test_a_method_learns(method):
     problem = named("E.2 d=1")
     x, y, noise, _ = arrays()
     settings = Settings(members=2, passes=10)
-    mean, _ = predict(method, settings, x, y, noise, x, epochs=300, width=8.0)
+    mean = predict(method, settings, x, y, noise, x, epochs=300, width=8.0).mean(1)
     truth = torch.from_numpy(problem.function(problem.training_inputs())).float()
-    assert ((mean - truth).square().mean(1) < truth.var() / 10).all()
+    assert ((mean - truth).square().mean(1) < truth.var() / 5).all()
 
 
 def test_smallest_run_writes_its_files_and_resumes(tmp_path, monkeypatch):
@@ -144,8 +171,14 @@ def test_smallest_run_writes_its_files_and_resumes(tmp_path, monkeypatch):
     anchor.run(tmp_path, 2, True)
     written = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     predictions = {f"predictions_{name}.png" for name in ("e1_1", "e2_1")}
-    plots = {"e1.png", "e2.png", "maps.png"} | predictions
-    assert set(written) == {"table.md", "table.csv", "inputs.csv", "summary.json"} | plots
+    plots = {"e1.png", "e2.png", "maps.png", "members.png"} | predictions
+    assert (
+        set(written)
+        == {"table.md", "table.csv", "inputs.csv", "members.csv", "summary.json"} | plots
+    )
+    members = written["members.csv"].decode().splitlines()
+    assert len(members) == 1 + 3 * (len(METHOD_TITLES) - len(DROPOUTS))
+    assert members[1].startswith("E.1 f_main=1,deep ensemble (Ens),2,")
     summary = json.loads(written["summary.json"])["results"]
     assert len(summary["E.3"]) == len(METHOD_TITLES) + 1
     assert len(summary["E.3"]["adversarial"]["coverage"]) == 41 * 41
