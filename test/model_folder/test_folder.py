@@ -184,11 +184,11 @@ def refused(path, load: str | None = None) -> str:
 
 
 def test_a_folder_that_is_missing(tmp_path):
-    assert refused(tmp_path / "none") == f"model folder {tmp_path / 'none'} does not exist"
+    assert f"model folder {tmp_path / 'none'} does not exist" in refused(tmp_path / "none")
 
 
 def test_a_folder_without_model_json(tmp_path):
-    assert refused(tmp_path) == f"{tmp_path} is not a model folder: it has no model.json"
+    assert f"{tmp_path} is not a model folder: it has no model.json" in refused(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "{", "\x00\xff", '{"format": 1'])

@@ -175,5 +175,5 @@ def test_the_command_takes_network_and_method_from_the_folder(small, make, tmp_p
     assert main([*command[:4], *other]) == 1
     message = capsys.readouterr().err.strip().splitlines()[-1]
     assert "input_size is (64, 64), but the model in" in message
-    assert main(["train", WORLD, "--from", "no/model", "--output", str(tmp_path / "other")]) == 1
-    assert "model folder no/model does not exist" in capsys.readouterr().err
+    assert main(["train", WORLD, "--from", "no_model", "--output", str(tmp_path / "other")]) == 1
+    assert "model folder no_model does not exist" in capsys.readouterr().err

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import PlayerConfig, SourceConfig, SynthesisConfig
+from uncertainty_depth.model_location import is_hugging_face
 from uncertainty_depth.options import from_arguments
 from uncertainty_depth.shipped_model import model_path
 
@@ -49,7 +50,8 @@ def info(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.frames.bag import BagSource
     from uncertainty_depth.frames.recording import Recording
 
-    if (model_path(arguments.bag) / "model.json").is_file():
+    model = model_path(arguments.bag)
+    if (model / "model.json").is_file() or is_hugging_face(model):
         from uncertainty_depth.model_folder.folder import read
 
         for name, value in read(arguments.bag).describe().items():

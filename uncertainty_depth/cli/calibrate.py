@@ -16,7 +16,7 @@ from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.interrupt import deferred_interrupt
-from uncertainty_depth.model_location import check_location
+from uncertainty_depth.model_location import check_location, is_hugging_face
 from uncertainty_depth.options import from_arguments
 from uncertainty_depth.predictions.config import PredictionTopics
 from uncertainty_depth.shipped_model import model_path
@@ -61,6 +61,11 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ConfigError(
             f"the source to calibrate {arguments.model} on is missing; expected MODEL SOURCE, or "
             "--depth-topic of what is recorded in a bag"
+        )
+    if not arguments.dry_run and is_hugging_face(arguments.model):
+        raise ConfigError(
+            f"{arguments.model} has no model folder to keep a calibration in; expected "
+            f"`uncertainty-depth wrap {arguments.model} --output MODEL` first, or --dry-run"
         )
     shipped = model_path(arguments.model)
     if not arguments.dry_run and shipped != arguments.model:

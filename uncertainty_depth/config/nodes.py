@@ -43,7 +43,11 @@ class DepthNodeConfig(
 ):
     """Parameters of the depth node."""
 
-    model: str = option("", "model folder, or demo or varied, which are shipped", read_only=True)
+    model: str = option(
+        "",
+        "model folder, demo or varied (shipped), or a metric depth model of Hugging Face",
+        read_only=True,
+    )
     cameras: tuple[str, ...] = option(
         (),
         "names of cameras, e.g. [front, rear]: predict their waiting images in one batch, with "

@@ -135,10 +135,13 @@ def _processor() -> str:
 
 def _files(model: Path) -> list[Path]:
     """Return where a choice may be remembered: beside the model, or in the user's cache."""
-    key = hashlib.sha256((model / "model.json").read_bytes()).hexdigest()[:16]
+    described = model / "model.json"
+    is_folder = described.is_file()  # else it is wrapped in memory, and its files are not ours
+    content = described.read_bytes() if is_folder else str(model).encode()
+    key = hashlib.sha256(content).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     files = [cache / "uncertainty_depth" / f"{model.name}-{key}" / FILE]
-    if not is_shipped(model):
+    if is_folder and not is_shipped(model):
         files.insert(0, model / FILE)
     return files
 

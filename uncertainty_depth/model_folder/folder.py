@@ -27,6 +27,7 @@ from uncertainty_depth.config import METHODS, NetworkConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.model_folder.model_json import read_json
 from uncertainty_depth.model_folder.tensors import check_tensors, read_tensors
+from uncertainty_depth.model_location import is_hugging_face
 from uncertainty_depth.network.architectures import ARCHITECTURES, network_from_mapping
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.options import from_mapping
@@ -154,11 +155,17 @@ def is_member_name(name: str) -> bool:
 def read(folder: Path | str) -> ModelFolder:
     """Read the model in `folder` (see `model_path`), without its weights.
 
+    A hub id or a folder of `save_pretrained` is read as if it had been wrapped.
+
     Raises:
         ModelError: the folder or a file is missing, `model.json` is broken, of a newer format or
             of an unknown architecture, or there are no members.
     """
     path = model_path(folder)
+    if is_hugging_face(path):
+        from uncertainty_depth.pretrained.in_memory import pretrained_model  # it imports this file
+
+        return pretrained_model(path)
     content = read_json(path)
     network = _read_network(path, content["network"])
     if content["method"] not in METHODS:

@@ -28,7 +28,7 @@ def wrap(output: Path, config: NetworkConfig, method: str = "") -> Path:
         ConfigError: an option needs training, or the method dropout.
         ModelError: the model is unknown or does not give metres, or `output` holds a model.
     """
-    method = method or ("mc_dropout" if config.dropout else "deterministic")
+    method = method or default_method(config)
     _check_needs_no_training(config, method)
     model = make_backbone(config.backbone)
     if metric_range(model.config) is None:
@@ -37,11 +37,20 @@ def wrap(output: Path, config: NetworkConfig, method: str = "") -> Path:
             "expected a metric depth model, or use train instead of wrap"
         )
     network = make_network(config, model)
-    record = {"source": "none: wrapped as it is"}
-    writing.create(output, network, record)
+    writing.create(output, network, training_record())
     writing.write_member(output, MEMBER, network)
     writing.set_members(output, [MEMBER], method)
     return output
+
+
+def default_method(config: NetworkConfig) -> str:
+    """Return the method that predicts by default without training."""
+    return "mc_dropout" if config.dropout else "deterministic"
+
+
+def training_record() -> dict[str, str]:
+    """Return what a report says that the model was trained on."""
+    return {"source": "none: wrapped as it is"}
 
 
 def _check_needs_no_training(config: NetworkConfig, method: str) -> None:

@@ -6,7 +6,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from uncertainty_depth.cli.arguments.signature import SOURCE, Signature, argument, positive_float
+from uncertainty_depth.cli.arguments.signature import (
+    MODEL,
+    SOURCE,
+    Signature,
+    argument,
+    positive_float,
+)
 from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import (
     TRAINED_METHODS,
@@ -112,7 +118,7 @@ SIGNATURES: dict[str, Signature] = {
                 "--model",
                 type=Path,
                 required=True,
-                help="model folder; demo or varied: shipped ones",
+                help=MODEL,
             ),
             argument(
                 "-o",

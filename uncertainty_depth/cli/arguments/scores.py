@@ -5,7 +5,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from uncertainty_depth.cli.arguments.signature import SOURCE, Signature, argument, at_least_one
+from uncertainty_depth.cli.arguments.signature import (
+    MODEL,
+    SOURCE,
+    Signature,
+    argument,
+    at_least_one,
+)
 from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import (
     EvaluationConfig,
@@ -51,7 +57,7 @@ SIGNATURES: dict[str, Signature] = {
             argument(
                 "--model",
                 type=Path,
-                help="model folder, or demo or varied; none to score recorded predictions",
+                help=f"{MODEL}; none to score recorded predictions",
             ),
             argument(
                 "-o",
@@ -152,7 +158,7 @@ SIGNATURES: dict[str, Signature] = {
                 default="",
                 help=f"a report, predictions:DIR, or with --model {SOURCE}",
             ),
-            argument("--model", type=Path, help="model folder; demo or varied: shipped ones"),
+            argument("--model", type=Path, help=MODEL),
             argument(
                 "--live", action="store_true", help="show what the nodes publish, until Ctrl-C"
             ),

@@ -11,6 +11,10 @@ SOURCE = (
     "a bag (rosbag2 folder, .mcap, .db3, or a ROS 1 .bag), nyu:DIR (nyu:DIR:train, "
     "nyu:DIR:test), kitti:DRIVE_DIR, or synthetic: (synthetic:worlds=4,frames=20,seed=1)"
 )
+MODEL = (
+    "model folder, demo or varied (shipped), or a metric depth model of Hugging Face: ORG/NAME or "
+    "a folder of save_pretrained"
+)
 
 
 class Argument(NamedTuple):

@@ -1,0 +1,83 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A model of Hugging Face is used by its hub id or folder wherever a model folder is."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import subprocess
+import sys
+
+import cv2
+import numpy as np
+import pytest
+
+from uncertainty_depth import Predictor
+from uncertainty_depth.cli.main import main
+from uncertainty_depth.errors import ModelError
+from uncertainty_depth.pretrained.wrap import wrap
+
+SOURCE = "synthetic:worlds=1,frames=2,width=64,height=48"
+QUICK = ["--samples", "2", "--device", "cpu"]
+
+
+def test_a_saved_model_predicts_what_it_does_wrapped(metric, saved, tmp_path):
+    folder = saved(metric)
+    found = Predictor(folder, device="cpu", samples=2)
+    wrapped = Predictor(wrap(tmp_path / "w", found.model.network), device="cpu", samples=2)
+    image = np.random.default_rng(0).integers(0, 256, (60, 80, 3), np.uint8)
+    prediction, expected = found.predict(image), wrapped.predict(image)
+    np.testing.assert_array_equal(prediction.depth_m, expected.depth_m)
+    np.testing.assert_array_equal(prediction.sigma_m, expected.sigma_m)
+    assert (found.method, found.depth_range) == (wrapped.method, wrapped.depth_range)
+
+
+def test_commands_take_a_folder_of_save_pretrained(saved, tmp_path, capsys, caplog, without_plots):
+    folder = str(saved("depth_anything_metric"))
+    photo = tmp_path / "photo.png"
+    cv2.imwrite(str(photo), np.full((48, 64, 3), 90, np.uint8))
+    report, maps = tmp_path / "report", tmp_path / "maps"
+    scored = ["evaluate", SOURCE, "--model", folder, "--output", str(report), *QUICK]
+    with caplog.at_level(logging.INFO):
+        assert main(scored) == 0
+    assert "is wrapped in memory" in caplog.text
+    model = json.loads((report / "summary.json").read_text())["model"]
+    assert (model["model"], model["method"]) == ("depth_anything_metric", "mc_dropout")
+    assert main(["predict", str(photo), "--model", folder, "--output", str(maps), *QUICK]) == 0
+    assert (maps / "photo_sigma.tiff").exists()
+    assert main(["info", folder]) == 0
+    assert "mc_dropout" in capsys.readouterr().out
+    assert main(["calibrate", folder, SOURCE]) == 1
+    assert f"`uncertainty-depth wrap {folder} --output MODEL` first" in capsys.readouterr().err
+
+
+def test_a_hub_id_is_found_in_the_local_cache(saved, tmp_path):
+    snapshot = tmp_path / "cache" / "models--acme--depth" / "snapshots" / ("0" * 40)
+    snapshot.parent.mkdir(parents=True)
+    shutil.move(saved("glpn"), snapshot)
+    (snapshot.parents[1] / "refs").mkdir()
+    (snapshot.parents[1] / "refs" / "main").write_text(snapshot.name)
+    done = subprocess.run(
+        [sys.executable, "-m", "uncertainty_depth", "info", "acme/depth"],
+        env={**os.environ, "HF_HUB_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "acme/depth" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("family", "words"),
+    [("dpt", "does not give depth in metres"), ("no_depth", "is a 'resnet' model")],
+)
+def test_what_gives_no_metres_is_refused(family, words, saved, tmp_path):
+    if family == "no_depth":
+        (tmp_path / "config.json").write_text('{"model_type": "resnet"}')
+    folder = tmp_path if family == "no_depth" else saved(family)
+    with pytest.raises(ModelError, match=words):
+        Predictor(folder)

@@ -1,0 +1,88 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A depth model of Hugging Face in the place of a model folder, without writing one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from uncertainty_depth.config import NetworkConfig
+from uncertainty_depth.errors import ModelError
+from uncertainty_depth.model_folder.folder import ModelFolder
+from uncertainty_depth.network.architectures import make_network
+from uncertainty_depth.network.backbone import config_of, make_backbone
+from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.options import from_mapping
+from uncertainty_depth.pretrained.families import FAMILIES, is_depth_model, metric_range
+from uncertainty_depth.pretrained.own_options import own_options
+from uncertainty_depth.pretrained.wrap import MEMBER, default_method, training_record
+
+logger = logging.getLogger(__name__)
+
+
+class PretrainedModel(ModelFolder):
+    """What `wrap` would write of a depth model, in memory; its weights are read by `load`."""
+
+    @property
+    def name(self) -> str:
+        """The hub id, or the folder's name."""
+        return self.path.resolve().name if self.path.is_dir() else str(self.path)
+
+    def load(self, member: str) -> DepthNetwork:
+        """See `ModelFolder`; there is one member.
+
+        Raises:
+            ModelError: the weights are missing, pickled or damaged.
+        """
+        network = make_network(self.network, make_backbone(str(self.path)))
+        logger.info(
+            "%s is wrapped in memory: depth from %g to %g m at %d x %d, sigma uncalibrated; "
+            "`uncertainty-depth wrap %s --output MODEL` makes a folder that can be calibrated",
+            self.name,
+            *self.network.depth_range,
+            *self.network.input_size,
+            self.path,
+        )
+        return network.eval()
+
+    def load_all(self, members: Sequence[str]) -> list[DepthNetwork]:
+        """See `ModelFolder`."""
+        return [self.load(member) for member in members]
+
+
+def pretrained_model(path: Path) -> PretrainedModel:
+    """Return a depth model of Hugging Face as `wrap` would write it with its defaults.
+
+    Args:
+        path: a hub id, looked up in the local cache first, or a folder of `save_pretrained`.
+
+    Raises:
+        ModelError: the model is unknown, not a depth model, or does not give metres.
+    """
+    name = str(path)
+    config = config_of(name)
+    if not is_depth_model(config):
+        raise ModelError(
+            f"{name} is a {config.model_type!r} model; expected a depth model of "
+            f"{', '.join(FAMILIES)}, or train --backbone {name}"
+        )
+    if metric_range(config) is None:
+        raise ModelError(
+            f"{name} does not give depth in metres; expected a metric depth model, or "
+            f"train --backbone {name}"
+        )
+    names = {field.name for field in fields(NetworkConfig)}
+    own = {option: value for option, value in own_options(name).items() if option in names}
+    network = from_mapping(NetworkConfig, {**own, "backbone": name, "head": "none"})
+    return PretrainedModel(
+        path=path,
+        network=network,
+        backbone={},
+        method=default_method(network),
+        members=(MEMBER,),
+        shared_encoder=False,
+        training=training_record(),
+        architecture="pretrained",
+    )
