@@ -43,7 +43,7 @@ def test_an_error_for_a_missing_path_lists_the_other_notations(notation):
     with pytest.raises(
         SourceError,
         match=rf"^no such bag: {notation}; "
-        r"expected a bag's path, nyu:DIR, kitti:DRIVE_DIR or synthetic:$",
+        r"expected a bag's path, nyu:DIR, kitti:DRIVE_DIR, rgbd:DIR or synthetic:$",
     ):
         open_source(notation, CONFIG)
 

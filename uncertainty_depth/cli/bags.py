@@ -7,6 +7,7 @@ import argparse
 import faulthandler
 import json
 import logging
+import re
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from uncertainty_depth.options import from_arguments
 from uncertainty_depth.shipped_model import model_path
 
 if TYPE_CHECKING:
+    from uncertainty_depth.frames.bag import BagSource
     from uncertainty_depth.frames.source import Source
     from uncertainty_depth.ros.player.bag_publisher import Played
 
@@ -46,27 +48,44 @@ def synthesize(arguments: argparse.Namespace) -> None:
 
 
 def info(arguments: argparse.Namespace) -> None:
-    """Describe a bag and plot its LiDAR on its image, or describe a model folder."""
+    """Describe a source and plot its depth on its image, or describe a model folder."""
     from uncertainty_depth.frames.bag import BagSource
-    from uncertainty_depth.frames.recording import Recording
+    from uncertainty_depth.frames.source import open_source
 
-    model = model_path(arguments.bag)
+    model = model_path(arguments.source)
     if (model / "model.json").is_file() or is_hugging_face(model):
         from uncertainty_depth.model_folder.folder import read
 
-        for name, value in read(arguments.bag).describe().items():
+        for name, value in read(model).describe().items():
             print(f"{name:14} {value}")
         return
-    with Recording(arguments.bag).open() as recording:
+    _print_topics(arguments.source)
+    source = open_source(arguments.source, from_arguments(SourceConfig, arguments))
+    print(f"{source.name}: {len(source)} images")
+    if isinstance(source, BagSource):
+        _print_bag(source)
+    path = Path(arguments.source)
+    name = path.resolve().name if path.exists() else re.sub(r"[^\w.-]+", "_", path.name)
+    _check_geometry(source, arguments.output or Path(f"{name}.png"))
+
+
+def _print_topics(notation: str) -> None:
+    """List what a bag holds, before its topics are chosen: the choice may fail."""
+    from uncertainty_depth.frames.recording import Recording
+
+    if not Path(notation).exists():
+        return
+    with Recording(Path(notation)).open() as recording:
         for name, topic in sorted(recording.topics.items()):
             print(f"{topic.count:8} {name}  {topic.message_type}")
-    source = BagSource(arguments.bag, from_arguments(SourceConfig, arguments))
+
+
+def _print_bag(source: BagSource) -> None:
     camera = f"camera {source.topics.image} with {source.topics.camera_info or 'no camera info'}"
     depth = "LiDAR" if source.topics.lidar else "depth image"
     print(f"{camera}, {depth} {', '.join(source.topics.ground_truths)}")
     if source.lidar_to_camera is not None:
         _print_transform(source.lidar_to_camera)
-    _check_geometry(source, arguments.output or Path(f"{arguments.bag.resolve().name}.png"))
 
 
 def _print_transform(lidar_to_camera: NDArray[np.float64]) -> None:
@@ -89,6 +108,10 @@ def _check_geometry(source: Source, plot: Path) -> None:
         if frame is None and isinstance(record, Frame):
             frame = record
     print(f"geometry of the first frames: {checked.check.description()}")
+    if frame is not None and frame.camera is not None:
+        f = frame.camera.intrinsics
+        size = f"{frame.camera.width}x{frame.camera.height}"
+        print(f"camera {size}, fx {f[0, 0]:g}, fy {f[1, 1]:g}, cx {f[0, 2]:g}, cy {f[1, 2]:g}")
     if frame is None:
         print("no plot of depth on the image: none of the first frames has depth in view")
     else:

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Open a source of frames by its notation: a bag, NYU folder, KITTI drive or synthetic world."""
+"""Open a source of frames by its notation: a bag, a folder of a data set, or rendered worlds."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def open_source(notation: str, config: SourceConfig) -> Source:
     """Open a source by its notation.
 
     Args:
-        notation: a bag's path, `nyu:DIR[:train|:test]`, `kitti:DRIVE_DIR` or
+        notation: a bag's path, `nyu:DIR[:train|:test]`, `kitti:DRIVE_DIR`, `rgbd:DIR` or
             `synthetic:[option=value,...]`.
         config: topics and extrinsics, as far as the source has them.
 
@@ -134,6 +134,12 @@ def _identity(name: str) -> tuple[str, Path, set[object]]:
         test_objects = options.get("test_objects", False)
         worlds = {"rooms", options.get("scenes", "rooms")}  # some varied worlds are rooms
         return prefix, Path(), {(seed, test_objects, scenes) for scenes in worlds}
+    if prefix == "rgbd":
+        from uncertainty_depth.frames.notation import folder_and_options
+        from uncertainty_depth.frames.rgbd import OPTIONS
+
+        folder, _ = folder_and_options(name, OPTIONS)
+        return prefix, folder, {""}
     return (prefix, Path(rest), {""}) if prefix in _OPENERS else ("bag", Path(name), {""})
 
 
@@ -142,7 +148,8 @@ def _bag(path: str, config: SourceConfig) -> Source:
 
     if not Path(path).exists():
         raise SourceError(
-            f"no such bag: {path}; expected a bag's path, nyu:DIR, kitti:DRIVE_DIR or synthetic:"
+            f"no such bag: {path}; expected a bag's path, nyu:DIR, kitti:DRIVE_DIR, rgbd:DIR "
+            "or synthetic:"
         )
     return BagSource(Path(path), config)
 
@@ -164,6 +171,12 @@ def _kitti(rest: str, config: SourceConfig) -> Source:
     from uncertainty_depth.frames.kitti import KittiSource
 
     return KittiSource(Path(rest), config)
+
+
+def _rgbd(rest: str, config: SourceConfig) -> Source:
+    from uncertainty_depth.frames.rgbd import RgbdSource
+
+    return RgbdSource(f"rgbd:{rest}", config)
 
 
 def _synthetic(rest: str, config: SourceConfig) -> Source:
@@ -201,4 +214,4 @@ def _parsed(key: str, value: str) -> object:
         ) from None
 
 
-_OPENERS = {"nyu": _nyu, "kitti": _kitti, "synthetic": _synthetic}
+_OPENERS = {"nyu": _nyu, "kitti": _kitti, "rgbd": _rgbd, "synthetic": _synthetic}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from uncertainty_depth.cli.arguments.signature import Signature, argument
+from uncertainty_depth.cli.arguments.signature import SOURCE, Signature, argument
 from uncertainty_depth.config import PlayerConfig, SourceConfig, SynthesisConfig
 
 SIGNATURES: dict[str, Signature] = {
@@ -30,13 +30,13 @@ SIGNATURES: dict[str, Signature] = {
     "info": Signature(
         (SourceConfig,),
         (
-            argument("bag", type=Path, help="bag or model folder"),
+            argument("source", help=f"{SOURCE}; or a model folder"),
             argument(
                 "-o",
                 "--output",
                 type=Path,
                 metavar="PNG",
-                help="plot of the LiDAR on the image (default: the bag's name with .png, here)",
+                help="plot of the depth on the image (default: the source's name with .png, here)",
             ),
         ),
         "my_bag --output my_bag.png",

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 SOURCE = (
     "a bag (rosbag2 folder, .mcap, .db3, or a ROS 1 .bag), nyu:DIR (nyu:DIR:train, "
-    "nyu:DIR:test), kitti:DRIVE_DIR, or synthetic: (synthetic:worlds=4,frames=20,seed=1)"
+    "nyu:DIR:test), kitti:DRIVE_DIR, rgbd:DIR, or synthetic: (synthetic:worlds=4,frames=20,seed=1)"
 )
 MODEL = (
     "model folder, demo or varied (shipped), or a metric depth model of Hugging Face: ORG/NAME or "

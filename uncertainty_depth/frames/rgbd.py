@@ -1,0 +1,234 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Frames from a folder of colour and depth images, with poses if it has any."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.frames.notation import folder_and_options, numbers, per_metre
+from uncertainty_depth.frames.trajectory import Key, Trajectory, key_of
+from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
+from uncertainty_depth.messages.depth_images import as_ground_truth
+from uncertainty_depth.messages.stamps import SECOND_NS
+from uncertainty_depth.records import Frame, Skipped
+
+NOMINAL_RATE = 30
+"""Frames per second of images whose names are numbers: that of the usual RGB-D cameras."""
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
+TRAJECTORIES = ("poses.txt", "groundtruth.txt")
+OPTIONS = ("per_metre", "k", "depth_k", "depth_xyz")
+SATURATED = 65535
+LAYOUT = "expected the folders rgb and depth, K.txt, and poses.txt or groundtruth.txt if any"
+
+
+class _Item(NamedTuple):
+    """An image, and the depth image that belongs to it."""
+
+    image: Path
+    depth: Path | None
+    key: Key
+
+
+class RgbdSource:
+    """The colour images of `DIR/rgb`, each with the depth image of `DIR/depth`. A `Source`.
+
+    Files belong together if their names have the same number; names that are times are associated
+    with the nearest within `max_time_difference`. Depth is 16 bits, `per_metre` to the metre, 0 or
+    65535 is none. `K.txt` is the 3x3 camera matrix of the colour images. A pose of `poses.txt` or
+    `groundtruth.txt` takes points from the camera that saw the depth to the world.
+
+    Colour and depth are taken as registered, pixel by pixel, unless `depth_k` gives the depth its
+    own camera: then each depth image is projected into the colour camera like a LiDAR's cloud.
+    """
+
+    def __init__(self, notation: str, config: SourceConfig) -> None:
+        """List the files, and read camera and poses.
+
+        Args:
+            notation: `rgbd:DIR`, with the options `per_metre=1000`, `k=fx/fy/cx/cy` in place of
+                K.txt, `depth_k=fx/fy/cx/cy` of a depth camera of its own, and `depth_xyz=x/y/z`,
+                metres, its place in the colour camera's axes.
+            config: `max_time_difference` and the occlusion filter.
+
+        Raises:
+            SourceError: a folder is missing or empty, or a file or an option has another form.
+        """
+        folder, options = folder_and_options(notation, OPTIONS)
+        self.name = notation
+        self.notes: list[str] = []
+        self._config = config
+        self._per_metre = per_metre(notation, options)
+        self._tolerance_ns = round(config.max_time_difference * SECOND_NS)
+        images = _files(folder / "rgb")
+        depths = _files(folder / "depth")
+        self._items = self._paired(images, depths)
+        self._read_cameras(folder, options)
+        paths = [folder / name for name in TRAJECTORIES if (folder / name).is_file()]
+        self._trajectory = Trajectory(paths[0]) if paths else None
+        if unused := len(depths) - len({item.depth for item in self._items} - {None}):
+            self.notes.append(f"{unused} depth images belong to no colour image")
+        if self._trajectory is not None:
+            self._note_poses(paths[0])
+
+    def __len__(self) -> int:
+        """Return the number of colour images."""
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        """Yield each colour image once, in the order of numbers or times."""
+        for index, item in enumerate(self._items):
+            try:
+                yield self._frame(index, item)
+            except MessageError as error:
+                yield Skipped(_stamp_ns(item.key), error.reason, str(error))
+
+    def _frame(self, index: int, item: _Item) -> Frame:
+        image = cv2.imread(str(item.image), cv2.IMREAD_COLOR)
+        if image is None:
+            raise MessageError("image_undecodable", f"{item.image} cannot be read as an image")
+        height, width = image.shape[:2]
+        camera = None if self._k is None else Camera(width, height, self._k)
+        return Frame(
+            _stamp_ns(item.key),
+            item.image.stem,
+            camera,
+            np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8),
+            ground_truth_m=self._ground_truth(item, camera, (height, width)),
+            pose=self._pose(index, item.key),
+        )
+
+    def _ground_truth(
+        self, item: _Item, camera: Camera | None, shape: tuple[int, int]
+    ) -> NDArray[np.float32]:
+        if item.depth is None:
+            raise MessageError("no_depth_image", f"{item.image} has no depth image")
+        values = cv2.imread(str(item.depth), cv2.IMREAD_UNCHANGED)
+        if values is None or values.dtype != np.uint16 or values.ndim != 2:
+            what = "cannot be read" if values is None else f"is {values.dtype} {values.shape}"
+            raise MessageError(
+                "depth_undecodable", f"{item.depth} {what}; expected 16 bits and one channel"
+            )
+        known = (values > 0) & (values < SATURATED)
+        depth_m = np.where(known, values / np.float32(self._per_metre), np.float32(np.nan))
+        if self._depth_k is None or camera is None:
+            return as_ground_truth(depth_m, shape)
+        rays = _rays(*depth_m.shape, self._depth_k)
+        points = (rays * depth_m[..., None])[known]
+        return ground_truth_from_cloud(points, self._depth_to_camera, camera, self._config)
+
+    def _pose(self, index: int, key: Key) -> NDArray[np.float64] | None:
+        if self._trajectory is None:
+            return None
+        pose = self._trajectory.at(key, index, self._tolerance_ns)
+        # Trackers of RGB-D cameras follow the depth; the frame's pose is the colour camera's.
+        return None if pose is None else pose @ np.linalg.inv(self._depth_to_camera)
+
+    def _read_cameras(self, folder: Path, options: dict[str, str]) -> None:
+        self._depth_to_camera = np.eye(4)
+        self._k: NDArray[np.float64] | None = None
+        self._depth_k: tuple[float, ...] | None = None
+        if "k" in options:
+            self._k = _matrix(numbers(self.name, "k", options["k"], "fx/fy/cx/cy"))
+        elif (folder / "K.txt").is_file():
+            self._k = _read_k(folder / "K.txt")
+        else:
+            self.notes.append(
+                f"{folder} has no K.txt, so its camera is unknown; expected the 3x3 matrix of the "
+                "colour camera there, or the option k=fx/fy/cx/cy"
+            )
+        if "depth_xyz" in options:
+            place = numbers(self.name, "depth_xyz", options["depth_xyz"], "x/y/z")
+            self._depth_to_camera[:3, 3] = place
+        if "depth_k" in options:
+            self._depth_k = numbers(self.name, "depth_k", options["depth_k"], "fx/fy/cx/cy")
+            if self._k is None:
+                raise SourceError(
+                    f"{self.name} has depth_k, but the colour camera is unknown; expected k too"
+                )
+            self.notes.append(
+                "colour and depth have cameras of their own: depth is projected into the colour "
+                "camera, and what the colour camera cannot see is left out"
+            )
+        elif not (folder / "K.txt").is_file():
+            self.notes.append(
+                "the depth is taken as registered to the colour images, pixel by pixel, which "
+                "nothing in the folder says; if it has a camera of its own give "
+                "depth_k=fx/fy/cx/cy and depth_xyz=x/y/z, or scores at edges are wrong"
+            )
+
+    def _note_poses(self, path: Path) -> None:
+        poses = [self._pose(index, item.key) for index, item in enumerate(self._items)]
+        if missing := sum(pose is None for pose in poses):
+            self.notes.append(f"{missing} of {len(poses)} images have no pose in {path.name}")
+
+    def _paired(self, images: dict[Key, Path], depths: dict[Key, Path]) -> list[_Item]:
+        keys = sorted(depths)
+        return [
+            _Item(images[key], self._depth_of(key, keys, depths), key) for key in sorted(images)
+        ]
+
+    def _depth_of(self, key: Key, keys: list[Key], depths: dict[Key, Path]) -> Path | None:
+        if key in depths or not key.is_time:
+            return depths.get(key)
+        after = bisect_left(keys, key)
+        near = keys[max(after - 1, 0) : after + 1]
+        nearest = min(near, key=lambda other: abs(other.value - key.value))
+        is_near = nearest.is_time and abs(nearest.value - key.value) <= self._tolerance_ns
+        return depths[nearest] if is_near else None
+
+
+def _stamp_ns(key: Key) -> int:
+    return key.value if key.is_time else key.value * SECOND_NS // NOMINAL_RATE
+
+
+def _files(folder: Path) -> dict[Key, Path]:
+    """Return the image files of a folder by the time or number in their names."""
+    if not folder.is_dir():
+        raise SourceError(f"no such folder: {folder}; {LAYOUT}")
+    files: dict[Key, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower() not in IMAGE_SUFFIXES:
+            continue
+        key = key_of(path.stem)
+        if key is None or key in files:
+            problem = "no number" if key is None else f"the number of {files[key].name}"
+            raise SourceError(
+                f"{path} has {problem} in its name; expected a number or time of its own"
+            )
+        files[key] = path
+    if not files:
+        raise SourceError(f"{folder} has no file of {', '.join(IMAGE_SUFFIXES)}; {LAYOUT}")
+    return files
+
+
+def _read_k(path: Path) -> NDArray[np.float64]:
+    try:
+        values = [float(word) for word in path.read_text().replace(",", " ").split()]
+    except ValueError:
+        values = []
+    if len(values) != 9 or values[0] <= 0 or values[4] <= 0 or values[6:] != [0, 0, 1]:
+        raise SourceError(
+            f"{path} has {len(values)} numbers; expected the 3x3 camera matrix: "
+            "fx 0 cx, 0 fy cy, 0 0 1"
+        )
+    return np.array(values).reshape(3, 3)
+
+
+def _matrix(values: tuple[float, ...]) -> NDArray[np.float64]:
+    fx, fy, cx, cy = values
+    return np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1]])
+
+
+@cache
+def _rays(height: int, width: int, k: tuple[float, ...]) -> NDArray[np.float64]:
+    return Camera(width, height, _matrix(k)).rays()
