@@ -8,6 +8,9 @@ from pathlib import Path
 
 from uncertainty_depth.errors import ModelError
 
+MAX_BYTES = 2**22
+"""Of a `model.json`; those of the package have some 10,000."""
+
 
 def check_location(model: Path) -> None:
     """Raise `ModelError` unless this can be a model: a folder of one, or a hub id."""

@@ -26,7 +26,9 @@ class JsonError(UncertaintyDepthError):
     """A text is no JSON, or is beyond the limits."""
 
 
-def read(text: str | bytes, max_bytes: int, max_depth: int = MAX_DEPTH) -> Any:
+def read(
+    text: str | bytes, max_bytes: int, max_depth: int = MAX_DEPTH, allow_nan: bool = False
+) -> Any:
     """Return the value of a JSON text of unknown origin.
 
     The limits are checked before anything is built. All numbers are finite and fit a float, and
@@ -36,6 +38,7 @@ def read(text: str | bytes, max_bytes: int, max_depth: int = MAX_DEPTH) -> Any:
         text: as a string, or as UTF-8.
         max_bytes: the longest text that is read.
         max_depth: number of levels of objects and lists that is read.
+        allow_nan: read NaN and Infinity, which are no JSON but which Python writes.
 
     Raises:
         JsonError: the text is longer, deeper, or no JSON, or has a number that fits no float.
@@ -49,11 +52,25 @@ def read(text: str | bytes, max_bytes: int, max_depth: int = MAX_DEPTH) -> Any:
     _check_depth(decoded, max_depth)
     try:
         value = json.loads(
-            decoded, parse_int=_integer, parse_float=_finite, parse_constant=_refuse
+            decoded,
+            parse_int=_integer,
+            parse_float=_finite,
+            parse_constant=float if allow_nan else _refuse,
         )
     except ValueError as error:
         raise JsonError(f"{decoded[:80]!r} is not JSON ({error})") from error
     return _encodable(value) if _SURROGATE.search(decoded) else value
+
+
+def read_file(path: Path, max_bytes: int, max_depth: int = MAX_DEPTH) -> Any:
+    """Return the value in a JSON file of unknown origin, as `read`; no more than that is read.
+
+    Raises:
+        JsonError: as `read`.
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        return read(file.read(max_bytes + 1), max_bytes, max_depth)
 
 
 def _check_depth(text: str, max_depth: int) -> None:

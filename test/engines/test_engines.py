@@ -12,6 +12,7 @@ import torch
 from uncertainty_depth.cli import main as cli
 from uncertainty_depth.config import TRAINING_FREE_METHODS, NetworkConfig, PredictorConfig
 from uncertainty_depth.engines import choice
+from uncertainty_depth.engines.choice import ENGINES
 from uncertainty_depth.engines.export import export
 from uncertainty_depth.engines.runtimes import is_installed
 from uncertainty_depth.errors import ConfigError
@@ -176,6 +177,15 @@ def test_auto_measures_once_and_remembers_beside_the_model(models, caplog):
         again = Predictor(model, config)
     assert "as measured before" in caplog.text
     assert again.describe()["engine"] == chosen
+    for content in (
+        "[" * 10**5,
+        "[]",
+        '{"%s": 5}',
+        '{"%s": ["tensorrt", "fp32"]}',
+        '{"%s": [[]]}',
+    ):
+        (model / "engine.json").write_text(content.replace("%s", next(iter(remembered))))
+        assert Predictor(model, config).describe()["engine"] in ENGINES
     Predictor(model, CONFIG)  # the file disturbs no other reader of the folder
 
 
@@ -194,7 +204,7 @@ def test_a_choice_goes_to_the_users_cache_where_the_folder_cannot_be_written(
     monkeypatch.setattr(choice.atomic, "write_bytes", refuse_model_folder)
     choice._remember(model, "here", choice.Choice("torch", "fp32"))
     assert not (model / "engine.json").exists()
-    assert choice._recall(model) == {"here": ["torch", "fp32"]}
+    assert choice._recall(model) == {"here": ("torch", "fp32")}
     (stored,) = tmp_path.rglob("engine.json")
     assert os.fspath(stored).startswith(os.fspath(tmp_path / "uncertainty_depth"))
 

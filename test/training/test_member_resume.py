@@ -192,25 +192,6 @@ def test_one_checkpoint_for_all_networks_is_an_earlier_version_s(
         )
 
 
-def test_a_damaged_checkpoint_is_named(
-    small, make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(ModelRun, "finish", killed)
-        with pytest.raises(Killed):
-            make(small, tmp_path / "model", "multi_inits")
-    (tmp_path / "model" / "checkpoint_member_02.safetensors").write_bytes(b"{}")
-    source, network, training = small
-    with pytest.raises(ModelError, match=r"checkpoint_member_02.safetensors cannot be read"):
-        train(
-            source,
-            tmp_path / "model",
-            network,
-            replace(training, method="multi_inits"),
-            resume=True,
-        )
-
-
 def test_a_training_of_before_an_option_was_invented_is_complete(
     small, make, tmp_path: Path
 ) -> None:

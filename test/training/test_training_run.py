@@ -337,9 +337,25 @@ def test_a_damaged_checkpoint_gets_one_sentence(
 ) -> None:
     interrupted(small, tmp_path / "model", monkeypatch)
     path = tmp_path / "model" / "checkpoint.safetensors"
-    path.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(ModelError, match=r"checkpoint.safetensors cannot be read"):
-        train(small[0], tmp_path / "model", *small[1:], resume=True)
+    content = path.read_bytes()
+    tensors = load_file(path)
+    name = next(name for name in tensors if name.startswith("network.decoder"))
+    with safe_open(path, "pt") as file:
+        metadata = file.metadata()
+    faults = {
+        "": content[:1000],
+        "network.decoder": save({**tensors, name: tensors[name] + torch.nan}, metadata),
+        "size mismatch": save({**tensors, name: torch.zeros(7)}, metadata),
+        "not one of epochs": save(tensors, {"history": "[1]"}),
+        "more than 32 levels": save(tensors, {"history": "[" * 10**5}),
+        "unpack": save({**tensors, "optimizer.0": torch.zeros(7)}, metadata),
+    }
+    for sentence, damaged in faults.items():
+        path.write_bytes(damaged)
+        with pytest.raises(
+            ModelError, match=rf"checkpoint.safetensors cannot be read .*{sentence}"
+        ):
+            train(small[0], tmp_path / "model", *small[1:], resume=True)
 
 
 def test_a_loss_that_is_not_finite_ends_the_training_with_one_sentence(

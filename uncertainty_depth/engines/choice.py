@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import itertools
 import json
 import logging
 import os
@@ -16,8 +17,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from uncertainty_depth import atomic
+from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.config import TRAINING_FREE_METHODS, RawPredictorConfig
+from uncertainty_depth.config.choices import PRECISIONS
 from uncertainty_depth.engines.loading import Loaded, load
 from uncertainty_depth.engines.runtimes import is_installed
 from uncertainty_depth.model_folder.folder import ModelFolder
@@ -26,6 +28,7 @@ from uncertainty_depth.shipped_model import is_shipped
 logger = logging.getLogger(__name__)
 
 FILE = "engine.json"
+MAX_FILE_BYTES = 2**20
 ENGINES = ("torch", "openvino", "onnxruntime")
 REPETITIONS = 3
 
@@ -48,9 +51,8 @@ def choose(model: ModelFolder, method: str, config: RawPredictorConfig) -> Choic
     if config.engine != "auto":
         return Choice(config.engine, config.precision)
     circumstances = _circumstances(method, config)
-    remembered = _recall(model.path).get(circumstances)
-    if remembered is not None:
-        choice = Choice(*remembered)
+    choice = _recall(model.path).get(circumstances)
+    if choice is not None:
         logger.info("engine auto: %s in %s, as measured before", *choice)
         return choice
     milliseconds = dict(_measured(model, method, config))
@@ -146,15 +148,23 @@ def _files(model: Path) -> list[Path]:
     return files
 
 
-def _recall(model: Path) -> dict[str, Any]:
-    """Return the remembered choices by their circumstances; none where nothing can be read."""
+def _recall(model: Path) -> dict[str, Choice]:
+    """Return the remembered choices by their circumstances; what is not a choice is forgotten."""
     for file in _files(model):
         try:
-            choices = json.loads(file.read_text())
-        except (OSError, ValueError):
+            choices = strict_json.read_file(file, MAX_FILE_BYTES)
+        except (OSError, strict_json.JsonError):
             continue
-        return choices if isinstance(choices, dict) else {}
+        entries = choices.items() if isinstance(choices, dict) else ()
+        return {
+            circumstances: Choice(*entry) for circumstances, entry in entries if _is_choice(entry)
+        }
     return {}
+
+
+def _is_choice(entry: Any) -> bool:
+    known = itertools.product(ENGINES, PRECISIONS)
+    return isinstance(entry, list) and any(entry == list(choice) for choice in known)
 
 
 def _remember(model: Path, circumstances: str, choice: Choice) -> None:

@@ -175,11 +175,13 @@ def make_engine(name: str, precision: str, device: str) -> Engine:
     """Return "openvino" or "onnxruntime".
 
     Raises:
-        ConfigError: it is not installed, or has no such precision or device.
+        ConfigError: it is unknown or not installed, or has no such precision or device.
     """
     threads = _threads()
     if name == "onnxruntime":
         return OnnxRuntime(precision, threads, device)
+    if name != "openvino":
+        raise ConfigError(f"engine is {name!r}; expected torch, openvino or onnxruntime")
     if device.startswith("cuda"):
         raise ConfigError(
             f"device is {device!r}, which engine 'openvino' does not have; "

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import copy
 import re
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from uncertainty_depth.calibration.fitted_data import FittedData
@@ -25,6 +27,7 @@ from uncertainty_depth.calibration.half_widths import HalfWidths, from_record
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import METHODS, NetworkConfig
 from uncertainty_depth.errors import ConfigError, ModelError
+from uncertainty_depth.model_folder.limits import MAX_MEMBERS, check_backbone, not_larger_than
 from uncertainty_depth.model_folder.model_json import read_json
 from uncertainty_depth.model_folder.tensors import check_tensors, read_tensors
 from uncertainty_depth.model_location import is_hugging_face
@@ -75,12 +78,21 @@ class ModelFolder:
         """Return a member's network with random weights, from the folder alone.
 
         Raises:
-            ModelError: transformers cannot use the backbone's config.
+            ModelError: transformers cannot use the backbone's config, or the network would be
+                much larger than the member's weights.
         """
         own = Architecture(self.network, self.backbone)
         architecture = self.architectures.get(member, own)
+        names = (member, ENCODER) if self.shared_encoder else (member,)
         try:
-            return network_from_mapping(architecture.network, architecture.backbone)
+            check_backbone(architecture.backbone)
+            with not_larger_than(*(self.path / f"{name}.safetensors" for name in names)):
+                if architecture.backbone.get("model_type") != "resnet":
+                    # Some draw random positions before they register them: first without memory.
+                    with torch.device("meta"):
+                        network_from_mapping(architecture.network, architecture.backbone)
+            with not_larger_than(*(self.path / f"{name}.safetensors" for name in names)):
+                return network_from_mapping(architecture.network, architecture.backbone)
         except ConfigError as error:
             raise ModelError(
                 f"{self.path / 'model.json'} describes no network: {error}"
@@ -170,7 +182,7 @@ def read(folder: Path | str) -> ModelFolder:
     network = _read_network(path, content["network"])
     if content["method"] not in METHODS:
         raise ModelError(
-            f"{path / 'model.json'} has method {content['method']!r}; "
+            f"{path / 'model.json'} has method {reprlib.repr(content['method'])}; "
             f"expected one of {', '.join(METHODS)}"
         )
     members = tuple(map(str, content["members"]))
@@ -199,11 +211,19 @@ def _check_members(folder: Path, members: Sequence[str], shared_encoder: bool) -
             f"{folder} holds no trained member yet; expected at least one: "
             "train --resume continues an interrupted training"
         )
-    for name in members:
+    if len(members) > MAX_MEMBERS:
+        raise ModelError(
+            f"{folder / 'model.json'} names {len(members)} members; expected at most {MAX_MEMBERS}"
+        )
+    for number, name in enumerate(members):
         if not is_member_name(name):
             raise ModelError(
-                f"{folder / 'model.json'} names member {name!r}; expected a file name in the "
-                "folder"
+                f"{folder / 'model.json'} names member {reprlib.repr(name)}; expected a file name "
+                "in the folder"
+            )
+        if name in members[:number]:
+            raise ModelError(
+                f"{folder / 'model.json'} names member {name!r} twice; expected each once"
             )
     for name in (*members, *([ENCODER] if shared_encoder else [])):
         if not (folder / f"{name}.safetensors").is_file():

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from uncertainty_depth import atomic
+from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.errors import ModelError
-from uncertainty_depth.model_location import check_location
+from uncertainty_depth.model_location import MAX_BYTES, check_location
 from uncertainty_depth.network.architectures import ARCHITECTURES
 
 FORMAT = 1
@@ -41,9 +42,9 @@ def read_json(folder: Path) -> dict[str, Any]:
     check_location(folder)
     path = folder / "model.json"
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise ModelError(f"{path} is not valid JSON: {error}") from error
+        content = strict_json.read_file(path, MAX_BYTES)
+    except (strict_json.JsonError, OSError) as error:
+        raise ModelError(f"{path} cannot be read: {error}") from error
     _check_json(path, content)
     return content
 
@@ -51,7 +52,7 @@ def read_json(folder: Path) -> dict[str, Any]:
 def _check_json(path: Path, content: Any) -> None:
     number = content.get("format") if isinstance(content, dict) else None
     if type(number) is not int:
-        raise ModelError(f"{path} has format {number!r}; expected {FORMAT}")
+        raise ModelError(f"{path} has format {reprlib.repr(number)}; expected {FORMAT}")
     if number > FORMAT:
         raise ModelError(
             f"{path} has format {number}, newer than {FORMAT}, the newest this version reads; "
@@ -60,10 +61,11 @@ def _check_json(path: Path, content: Any) -> None:
     for key, value_type in KEYS.items():
         if not isinstance(content.get(key), value_type):
             raise ModelError(
-                f"{path} has {key} = {content.get(key)!r}; expected a {value_type.__name__}"
+                f"{path} has {key} = {reprlib.repr(content.get(key))}; "
+                f"expected a {value_type.__name__}"
             )
     if content["architecture"] not in ARCHITECTURES:
         raise ModelError(
-            f"{path} has architecture {content['architecture']!r}; "
+            f"{path} has architecture {reprlib.repr(content['architecture'])}; "
             f"expected {' or '.join(map(repr, ARCHITECTURES))}"
         )

@@ -47,8 +47,8 @@ def check_tensors(path: Path, tensors: dict[str, Tensor], expected: dict[str, Te
             )
         if not bool(tensors[name].isfinite().all()):
             raise ModelError(
-                f"{path} has NaN or infinity in tensor {name}: its training diverged; "
-                "train again with a smaller learning rate"
+                f"{path} has NaN or infinity in tensor {name}: the file is damaged; "
+                "expected finite weights"
             )
 
 

@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 FEATURE_MAPS = 4
 HUB_TIMEOUT_S = 10.0
+MAX_REASON = 200  # characters: transformers lists every model that it knows
 PICKLED = (".bin", ".pt", ".pth")
 
 
@@ -178,4 +179,4 @@ def _check_missing(name: str, config: PretrainedConfig, missing: int, total: int
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:MAX_REASON]

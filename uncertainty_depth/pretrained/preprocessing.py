@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from uncertainty_depth import strict_json
 from uncertainty_depth.network.encoder import IMAGENET_MEAN, IMAGENET_STD
 
 logger = logging.getLogger(__name__)
 
 FILE = "preprocessor_config.json"
+MAX_BYTES = 2**20
 MAX_PIXEL = 255.0
 ASPECT = 4 / 3
 """Width to height of most cameras' images, for a model that keeps the images' own."""
@@ -30,9 +32,8 @@ def read_preprocessing(name: str) -> dict[str, Any]:
     for local_files_only in (True, False):
         try:
             path = str(cached_file(name, FILE, local_files_only=local_files_only))
-            with open(path, encoding="utf-8") as file:
-                return dict(json.load(file))
-        except (OSError, ValueError, TypeError):
+            return dict(strict_json.read_file(Path(path), MAX_BYTES))
+        except (OSError, ValueError, TypeError, strict_json.JsonError):
             continue
     logger.warning(
         "%s has no readable %s: its images are normalised with ImageNet's mean and standard "

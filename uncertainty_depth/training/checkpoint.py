@@ -18,11 +18,13 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from uncertainty_depth import atomic
+from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.strict_json import JsonError
 
 NAME = "checkpoint"
+MAX_HISTORY_BYTES = 2**26
 History = list[dict[str, float]]
 """One mapping per epoch: train_loss, validation_loss, abs_rel, rmse, rmse_log."""
 
@@ -95,29 +97,33 @@ def restore(path: Path, network: DepthNetwork, optimizer: torch.optim.Optimizer)
     with _opened(path) as file:
         # The file is not a mapping.
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    weights = {
-        name.removeprefix("network."): value
-        for name, value in tensors.items()
-        if name.startswith("network.")
-    }
-    network.load_state_dict({**_frozen(network), **weights})
-    state: dict[int, dict[str, Tensor]] = {}
-    for name, value in tensors.items():
-        if name.startswith("optimizer."):
-            _, index, key = name.split(".")
-            state.setdefault(int(index), {})[key] = value
-    optimizer.load_state_dict(
-        {"state": state, "param_groups": optimizer.state_dict()["param_groups"]}
-    )
+        for name, value in tensors.items():
+            if not bool(value.isfinite().all()):
+                raise ValueError(f"NaN or infinity in {name}: it is damaged")
+        weights = {
+            name.removeprefix("network."): value
+            for name, value in tensors.items()
+            if name.startswith("network.")
+        }
+        network.load_state_dict({**_frozen(network), **weights})
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, value in tensors.items():
+            if name.startswith("optimizer."):
+                _, index, key = name.split(".")
+                state.setdefault(int(index), {})[key] = value
+        optimizer.load_state_dict(
+            {"state": state, "param_groups": optimizer.state_dict()["param_groups"]}
+        )
 
 
 def _history(metadata: dict[str, str]) -> History:
     """Return the history; earlier versions kept those of all networks in one list."""
-    return (
-        json.loads(metadata["history"])
-        if "history" in metadata
-        else json.loads(metadata["progress"])["histories"][-1]
-    )
+    text = metadata.get("history") or metadata["progress"]
+    content = strict_json.read(text, MAX_HISTORY_BYTES, allow_nan=True)
+    history = content if "history" in metadata else content["histories"][-1]
+    if not isinstance(history, list) or not all(isinstance(epoch, dict) for epoch in history):
+        raise ValueError("its history is not one of epochs")
+    return history
 
 
 @contextmanager
@@ -125,7 +131,13 @@ def _opened(path: Path) -> Iterator[safe_open]:
     try:
         with safe_open(path, "pt") as file:
             yield file
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise ModelError(
-            f"{path} cannot be read ({error}); expected the checkpoint of an unfinished training"
-        ) from error
+    except (SafetensorError, JsonError, OSError, KeyError, TypeError, ValueError) as error:
+        raise _unusable(path, str(error)) from error
+    except RuntimeError as error:  # torch's, of tensors that are not those of the network
+        raise _unusable(path, str(error).splitlines()[-1].strip()) from error
+
+
+def _unusable(path: Path, reason: str) -> ModelError:
+    return ModelError(
+        f"{path} cannot be read ({reason}); expected the checkpoint of an unfinished training"
+    )

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from uncertainty_depth import strict_json
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, ModelError
+from uncertainty_depth.model_location import MAX_BYTES
 from uncertainty_depth.options import current_names
 from uncertainty_depth.training import domain
 
@@ -54,7 +55,7 @@ def read(folder: Path) -> OriginalRun:
         ModelError: `model.json` is damaged or names no options.
     """
     try:
-        content = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+        content = strict_json.read_file(folder / "model.json", MAX_BYTES)
         training = content["training"]
         return OriginalRun(
             current_names(
@@ -66,7 +67,7 @@ def read(folder: Path) -> OriginalRun:
             training.get("source", ""),
             training.get("source_options", {}),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, strict_json.JsonError, KeyError, TypeError) as error:
         raise ModelError(
             f"{folder / 'model.json'} does not say how the model was trained; expected the folder "
             "of a training"
