@@ -18,6 +18,7 @@ from uncertainty_depth.cli.compare import compare, merge
 from uncertainty_depth.cli.evaluate import evaluate
 from uncertainty_depth.cli.familiarity import familiarity
 from uncertainty_depth.cli.predict import export, predict
+from uncertainty_depth.cli.terminal import PrintableFormatter, printable, printable_stdout
 from uncertainty_depth.cli.train import train, wrap
 from uncertainty_depth.cli.view import view
 from uncertainty_depth.errors import UncertaintyDepthError
@@ -48,18 +49,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = build_parser(COMMANDS).parse_args(words)
     arguments.command_line = shlex.join(["uncertainty-depth", *words])
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(PrintableFormatter("%(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     try:
-        with logging_redirect_tqdm():  # or a message would stand on the line of a bar
+        # A message would otherwise stand on the line of a bar.
+        with logging_redirect_tqdm(), printable_stdout():
             arguments.command(arguments)
     except UncertaintyDepthError as error:
-        print(f"uncertainty-depth: {error}", file=sys.stderr)
+        print(f"uncertainty-depth: {printable(str(error))}", file=sys.stderr)
         return error.exit_code
     except (
         OSError
     ) as error:  # a folder that is a file, a disk that is full, a path without permission
         print(
-            f"uncertainty-depth: {error.filename or 'reading or writing'}: "
+            f"uncertainty-depth: {printable(str(error.filename or 'reading or writing'))}: "
             f"{error.strerror or error}",
             file=sys.stderr,
         )
