@@ -12,22 +12,21 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from rcl_interfaces.msg import Log
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from uncertainty_depth.ros import input_watch
-from uncertainty_depth.ros.diagnostics import Health
+from uncertainty_depth.ros.guarded import GuardedNode
 from uncertainty_depth.ros.input_watch import InputWatch
-from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
+from uncertainty_depth.ros.qos import sensor_qos
 from uncertainty_depth.ros.watched_input import WatchedInput
 
 BEST_EFFORT = ReliabilityPolicy.BEST_EFFORT
 RELIABLE = ReliabilityPolicy.RELIABLE
 
 
-class WatchingNode(Node):
+class WatchingNode(GuardedNode):
     """One watched input, Image on "image" or CameraInfo on "camera_info"."""
 
     message_type = Image
@@ -37,13 +36,11 @@ class WatchingNode(Node):
 
     def __init__(self, **options):
         super().__init__("watching", **options)
-        self.health = Health()
         self.gate = threading.Event()
         self.gate.set()
         self.input = WatchedInput(
             self,
             self.health,
-            SubscriptionQos(self),
             self.message_type,
             self.topic,
             lambda message: self.gate.wait(120),

@@ -12,17 +12,17 @@ import yaml
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 
 from uncertainty_depth.config import DepthNodeConfig, EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.options import to_mapping
+from uncertainty_depth.ros.guarded import GuardedNode
 from uncertainty_depth.ros.parameters import NodeParameters
 
 NODE = "/parameters_node"
 
 
-class ParametersNode(Node):
+class ParametersNode(GuardedNode):
     config_type = DepthNodeConfig
 
     def __init__(self, **options):

@@ -39,6 +39,8 @@ ENCODER_AND_DECODER = "encoder_and_decoder"
 DROPOUT_PLACES = ("decoder", ENCODER_AND_DECODER)
 MAX_SEED = 2**31 - 1
 MAX_COUNT = 10_000_000
+MAX_PIXELS = 16_000_000
+"""Of an image, unless the option max_pixels says otherwise: 4000x4000."""
 MAX_DEPTH_M = 10_000.0
 MAX_DURATION_S = 86_400.0
 DISTORTED_IMAGES = ("rectify", "keep", "already_rectified")

@@ -5,7 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from uncertainty_depth.config.choices import DISTORTED_IMAGES, MAX_COUNT, MAX_DEPTH_M, MAX_SEED
+from uncertainty_depth.config.choices import (
+    DISTORTED_IMAGES,
+    MAX_COUNT,
+    MAX_DEPTH_M,
+    MAX_PIXELS,
+    MAX_SEED,
+)
 from uncertainty_depth.options import option
 
 
@@ -54,8 +60,14 @@ class LidarConfig(ProjectionConfig):
 
 @dataclass(frozen=True)
 class CameraConfig:
-    """How images with lens distortion are handled."""
+    """How camera images are read."""
 
+    max_pixels: int = option(
+        MAX_PIXELS,
+        "largest camera image that is decoded, pixels: a larger one is dropped by its header",
+        minimum=1,
+        maximum=2**30,
+    )
     distorted_images: str = option(
         "rectify",
         "if the camera info has distortion: rectify the images, keep them and project with the "

@@ -176,9 +176,11 @@ class BagSource:
             self.recording.note(f"{topics.camera_info} is {rectifier.describe()}")
         if image is None:
             return
-        decode = decode_values if self._predictions.depth_topic else decode_image
+        is_map = bool(self._predictions.depth_topic)
+        max_pixels = self._config.max_pixels
         try:
-            height, width = decode(image).shape[:2]
+            pixels = decode_values(image) if is_map else decode_image(image, max_pixels)
+            height, width = pixels.shape[:2]
         except MessageError:  # the frame is skipped with this reason when its turn comes
             return
         if note := rectifier.describe_size(width, height):

@@ -57,6 +57,7 @@ class BagFrames(ABC):
         self._recording = recording
         self._layout = layout
         self._max_time_difference = config.max_time_difference
+        self._max_pixels = config.max_pixels
         self._pairer = NearestClouds(
             layout.topics.ground_truths, config.max_time_difference, QUEUE_SIZE
         )
@@ -234,7 +235,7 @@ class ImageFrames(BagFrames):
     def _frame(
         self, time_ns: int, reference: Any, truth: tuple[Any, ...] | None
     ) -> Frame | Skipped:
-        pixels = decode_image(reference)
+        pixels = decode_image(reference, self._max_pixels)
         camera = None
         if self._layout.rectifier is not None:
             pixels, camera = self._layout.rectifier.image(pixels)

@@ -106,6 +106,7 @@ def is_uncalibrated(message: Any) -> bool:
     return not (_matrix(message, "k")[0, 0] or _matrix(message, "p")[0, 0])
 
 
+@total(*UNDECODABLE)
 def description_key(message: Any) -> tuple[Any, ...]:
     """Return all of a camera info but its header, to compare: drivers repeat it every image."""
     roi = message.roi

@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.config.choices import MAX_PIXELS
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.messages.guard import check_pixels
 
@@ -29,13 +30,16 @@ _JPEG_ALONE = frozenset({0x01, *range(0xD0, 0xD9)})  # markers without a length:
 _JPEG_ENDS = frozenset({0xD9, 0xDA})  # EOI, SOS: a frame header comes before
 
 
-def decode_compressed(message: Any, flags: int, skip: int = 0) -> NDArray[Any]:
+def decode_compressed(
+    message: Any, flags: int, skip: int = 0, max_pixels: int = MAX_PIXELS
+) -> NDArray[Any]:
     """Decode the JPEG or PNG in a `sensor_msgs/CompressedImage`.
 
     Args:
         message: the image.
         flags: `cv2.IMREAD_...`.
         skip: bytes before the JPEG or PNG.
+        max_pixels: the largest image that is decoded, by its header.
 
     Raises:
         MessageError: image_undecodable, image_zero_size or image_too_large.
@@ -44,7 +48,7 @@ def decode_compressed(message: Any, flags: int, skip: int = 0) -> NDArray[Any]:
     size = image_size(data)
     if size is None:
         raise _undecodable(message, "it does not begin as a JPEG or PNG")
-    check_pixels(*size)
+    check_pixels(*size, max_pixels)
     image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
     if image is None:
         raise _undecodable(message, "its data are damaged")

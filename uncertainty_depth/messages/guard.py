@@ -7,10 +7,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from uncertainty_depth.config.choices import MAX_PIXELS
 from uncertainty_depth.errors import MessageError
-
-MAX_PIXELS = 2**26
-"""Largest image, 8192x8192: it takes some 30 bytes a pixel until it is scored."""
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -42,14 +40,14 @@ def total(
     return decorate
 
 
-def check_pixels(width: int, height: int) -> None:
+def check_pixels(width: int, height: int, max_pixels: int = MAX_PIXELS) -> None:
     """Raise `MessageError` image_zero_size or image_too_large, before anything is decoded."""
     if width <= 0 or height <= 0:
         raise MessageError(
             "image_zero_size", f"an image is {width}x{height} pixels; expected at least 1x1"
         )
-    if width * height > MAX_PIXELS:
+    if width * height > max_pixels:
         raise MessageError(
             "image_too_large",
-            f"an image is {width}x{height} pixels; expected at most {MAX_PIXELS} in all",
+            f"an image is {width}x{height} pixels; expected at most max_pixels, {max_pixels}",
         )

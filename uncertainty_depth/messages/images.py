@@ -21,6 +21,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.config.choices import MAX_PIXELS
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.messages.compressed import decode_compressed
 from uncertainty_depth.messages.guard import check_pixels, total
@@ -65,10 +66,14 @@ class _Packed:
 
 
 @total("image_undecodable", "an image")
-def decode_image(message: Any) -> NDArray[np.uint8]:
+def decode_image(message: Any, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
     """Return (H, W, 3) uint8 RGB of a `sensor_msgs` Image or CompressedImage.
 
     An unpadded rgb8 image is a view of the message.
+
+    Args:
+        message: the image.
+        max_pixels: the largest image that is decoded, by its header.
 
     Raises:
         MessageError: image_zero_size, image_too_large, image_wrong_step, image_short_data,
@@ -76,15 +81,17 @@ def decode_image(message: Any) -> NDArray[np.uint8]:
     """
     if hasattr(message, "format"):
         flags = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
-        image = decode_compressed(message, flags)
+        image = decode_compressed(message, flags, max_pixels=max_pixels)
         return cv2.cvtColor(image, cv2.COLOR_BGR2RGB, dst=image)
-    rows = image_rows(message, COLOR_ENCODINGS)
+    rows = image_rows(message, COLOR_ENCODINGS, max_pixels)
     if message.encoding == "rgb8":
         return rows.reshape(message.height, message.width, 3)
     return to_rgb()(_packed(message, rows))
 
 
-def image_rows(message: Any, encodings: dict[str, tuple[int, int, str]]) -> NDArray[np.uint8]:
+def image_rows(
+    message: Any, encodings: dict[str, tuple[int, int, str]], max_pixels: int = MAX_PIXELS
+) -> NDArray[np.uint8]:
     """Return (H, bytes per row) without padding; a view where the message has none."""
     if message.encoding not in encodings:
         raise MessageError(
@@ -95,7 +102,7 @@ def image_rows(message: Any, encodings: dict[str, tuple[int, int, str]]) -> NDAr
     height = message.height
     step = message.step
     row = message.width * size * channels
-    check_pixels(message.width, height)
+    check_pixels(message.width, height, max_pixels)
     if step < row:
         raise MessageError(
             "image_wrong_step",

@@ -8,6 +8,7 @@ ADVICE = {
     "stale": "the network is too slow, the clocks differ, or a bag is played without use_sim_time",
     "lost_in_transport": "set reliable_input, and FASTDDS_BUILTIN_TRANSPORTS for every process",
     "failed": "see the log",
+    "callback_failed": "see the log: messages or services fail, the node goes on",
     "out_of_memory": "lower samples, chunk or input_size, or free the device",
     "no_camera_info": "remap depth/camera_info to one that is published",
     "no_extrinsics": "set lidar_to_camera, or publish the LiDAR's pose on /tf_static",

@@ -18,10 +18,9 @@ from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.ros.diagnostics import Health
 from uncertainty_depth.ros.extrinsics import create_extrinsics
-from uncertainty_depth.ros.lidar_input import TOPIC as LIDAR_TOPIC
 from uncertainty_depth.ros.lidar_input import LidarInput
 from uncertainty_depth.ros.managed_node import no_change
-from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
+from uncertainty_depth.ros.qos import sensor_qos
 from uncertainty_depth.ros.watched_input import WatchedInput
 
 MIN_DDS_DEPTH = 10
@@ -75,9 +74,6 @@ class CameraInputs:
         self._health = health
         self._on_image = on_image
         self._on_camera_info = on_camera_info
-        self._qos = SubscriptionQos(node)
-        self._qos.declare([topic for _, topic in IMAGE_TOPICS.values()], image_qos(config))
-        self._qos.declare([LIDAR_TOPIC], sensor_qos(1, config.reliable_input))
         self._images: WatchedInput | None = None
         self._camera_info: WatchedInput | None = None
         self._lidar: LidarInput | None = None
@@ -102,11 +98,10 @@ class CameraInputs:
             lidar_range: min and max depth of a model that takes the LiDAR, metres; None for none.
         """
         if lidar_range is not None:
-            self._lidar = LidarInput(self._node, self._health, self._qos, config, lidar_range)
+            self._lidar = LidarInput(self._node, self._health, config, lidar_range)
         self._camera_info = WatchedInput(
             self._node,
             self._health,
-            self._qos,
             CameraInfo,
             "camera_info",
             self._on_camera_info,
@@ -191,7 +186,6 @@ class CameraInputs:
         return WatchedInput(
             self._node,
             self._health,
-            self._qos,
             message_type,
             topic,
             self._on_image,

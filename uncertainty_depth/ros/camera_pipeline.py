@@ -18,7 +18,7 @@ from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
 from uncertainty_depth.ros.camera_frame import CameraFrame, Published, check_age, deactivated
 from uncertainty_depth.ros.camera_inputs import CameraInputs
 from uncertainty_depth.ros.depth_outputs import DepthOutputs
-from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
+from uncertainty_depth.ros.diagnostics import CALLBACK_FAILED, DiagnosticsPublisher, Health
 from uncertainty_depth.ros.failed_frames import drop_failed, views_of_published_maps
 from uncertainty_depth.ros.frame_queue import FrameQueue
 from uncertainty_depth.ros.input_watch import InputWatch
@@ -63,7 +63,7 @@ class CameraPipeline:
             wake: tells the worker that an image waits; returns whether there is a worker.
         """
         self.name = name
-        self.health = Health()
+        self.health = Health() if name else node.health
         self._node = node
         self._facts_of_node = facts
         self._wake = wake
@@ -111,7 +111,9 @@ class CameraPipeline:
             if not self.inputs.is_subscribed:
                 raise deactivated()
             check_age(self._node, message.header, config.max_frame_age)
-            image, camera = self.camera.view(decode_image(message), config.distorted_images)
+            image, camera = self.camera.view(
+                decode_image(message, config.max_pixels), config.distorted_images
+            )
             sparse_m = self.inputs.sparse_depth(message.header, camera, config)
         except Exception as error:
             self.fail(error)
@@ -192,7 +194,9 @@ class CameraPipeline:
             "waiting": len(self.queue),
         }
         facts |= self.inputs.facts()
-        return facts | dict(self._facts_of_node()) | self.predictions.facts()
+        facts |= dict(self._facts_of_node()) | self.predictions.facts()
+        failed = self._node.health.counts().get(CALLBACK_FAILED)
+        return facts if failed is None else facts | {CALLBACK_FAILED: failed}
 
     def summary(self) -> str:
         """Return the counts of all images, after the name of the camera."""

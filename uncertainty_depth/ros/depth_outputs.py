@@ -15,7 +15,7 @@ from std_msgs.msg import Float64, Header, String
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros.messages import camera_info_message, image_message
-from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS, OVERRIDABLE
+from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
 from uncertainty_depth.ros.sigma_outputs import SigmaOutputs
 
 
@@ -24,9 +24,7 @@ class DepthOutputs:
 
     def __init__(self, node: Node) -> None:
         def publisher(message_type: type, topic: str) -> Publisher:
-            return node.create_publisher(
-                message_type, topic, OUTPUT_QOS, qos_overriding_options=OVERRIDABLE
-            )
+            return node.create_publisher(message_type, topic, OUTPUT_QOS)
 
         self.depth = publisher(Image, "depth/image_rect")
         self.sigma = publisher(Image, "uncertainty/image_rect")

@@ -21,6 +21,7 @@ LATE_AFTER_S = 2.0
 UNFAMILIAR = 0.25  # fraction of the frames above the 99 % quantile of the training's
 LOSSES = ("dropped.", "skipped.", "lost_")
 FAILURES = {"failed", "out_of_memory"}
+CALLBACK_FAILED = "callback_failed"
 PERCENTILES = (50, 95, 99)
 
 
@@ -130,6 +131,9 @@ def problem(
             "the images are unlike those of the training: neither depth nor sigma has been tried "
             "on such"
         )
+    if rates.get(CALLBACK_FAILED, 0) > 0:
+        sentences.append(with_advice(CALLBACK_FAILED, rates[CALLBACK_FAILED]))
+        return DiagnosticStatus.ERROR, "; ".join(["callbacks fail", *sentences])
     if not FAILURES.isdisjoint(losses_hz):
         return DiagnosticStatus.ERROR, "; ".join(["frames fail", *sentences])
     if sentences:

@@ -16,14 +16,10 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.records import Skipped
 from uncertainty_depth.ros.diagnostics import Health
-from uncertainty_depth.ros.ground_truth_topics import (
-    IMAGE_TOPIC,
-    LIDAR_TOPICS,
-    ground_truth_topics,
-)
+from uncertainty_depth.ros.ground_truth_topics import ground_truth_topics
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation
 from uncertainty_depth.ros.pair_scorer import Scored
-from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
+from uncertainty_depth.ros.qos import SUBSCRIPTION, overridden, sensor_qos
 from uncertainty_depth.ros.watched_input import WatchedInput
 
 Step = Callable[[], "list[Scored | Skipped]"]
@@ -37,7 +33,6 @@ class EvaluatorInputs:
         self,
         node: Node,
         health: Health,
-        qos: SubscriptionQos,
         config: EvaluatorNodeConfig,
         live: LiveEvaluation,
         queue: Callable[[Step], None],
@@ -47,7 +42,6 @@ class EvaluatorInputs:
         Args:
             node: whose subscriptions they are.
             health: counts received messages.
-            qos: the node's `qos_overrides`.
             config: parameters at the start.
             live: what the messages are for.
             queue: takes a step, and returns at once.
@@ -56,7 +50,6 @@ class EvaluatorInputs:
         self._health = health
         self._live = live
         self._queue = queue
-        self._qos = qos
         self._maps: list[WatchedInput] = []
         self.ground_truths: list[WatchedInput] = []
         self._ground_truth_info: Subscription | None = None
@@ -74,10 +67,6 @@ class EvaluatorInputs:
         self._maps.append(self._subscribe(Image, "uncertainty/image_rect", live.add_sigma, qos))
         self._maps.append(
             self._subscribe(CameraInfo, "depth/camera_info", live.add_camera_info, qos, once=True)
-        )
-        self._qos.declare(
-            (*LIDAR_TOPICS[: config.lidars], IMAGE_TOPIC),
-            sensor_qos(config.queue_size, config.reliable_input),
         )
         self._subscribe_ground_truths(config, self.ground_truths)
 
@@ -109,7 +98,7 @@ class EvaluatorInputs:
 
     def _subscribe_ground_truth_info(self) -> Subscription:
         topic = "ground_truth/camera_info"
-        qos = self._qos.overridden(topic, sensor_qos(1, False))
+        qos = overridden(self._node, topic, SUBSCRIPTION, sensor_qos(1, False))
         return self._node.create_subscription(
             CameraInfo, topic, self._live.add_ground_truth_info, qos
         )
@@ -140,7 +129,6 @@ class EvaluatorInputs:
         return WatchedInput(
             self._node,
             self._health,
-            self._qos,
             message_type,
             topic,
             receive,

@@ -16,15 +16,16 @@ from std_srvs.srv import Trigger
 
 from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
+from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher
 from uncertainty_depth.ros.evaluator_inputs import EvaluatorInputs
 from uncertainty_depth.ros.evaluator_options import differ
 from uncertainty_depth.ros.evaluator_run import EvaluatorRun
 from uncertainty_depth.ros.ground_truth_topics import ground_truth_topics
+from uncertainty_depth.ros.guarded import reason_of
 from uncertainty_depth.ros.input_watch import InputWatch
-from uncertainty_depth.ros.managed_node import ACTIVE, ManagedNode, reason_of
+from uncertainty_depth.ros.managed_node import ACTIVE, ManagedNode
 from uncertainty_depth.ros.predictions import INFO_TOPIC
-from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS, SubscriptionQos
+from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
 from uncertainty_depth.ros.score_outputs import ScoreOutputs
 from uncertainty_depth.ros.teardown import take_down
 from uncertainty_depth.ros.watched_input import WatchedInput
@@ -48,8 +49,6 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             SourceError: the report could not be written, or a saved state cannot be resumed.
         """
         super().__init__("evaluator_node", EvaluatorNodeConfig, **options)
-        self.health = Health()
-        self._qos = SubscriptionQos(self)
         self._outputs = ScoreOutputs(self)
         self._run: EvaluatorRun | None = None
         self._inputs: EvaluatorInputs | None = None
@@ -78,9 +77,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
     def _activate(self) -> None:
         """Subscribe to predictions and ground truth."""
         run = self._configured_run()
-        self._inputs = EvaluatorInputs(
-            self, self.health, self._qos, self.config, run.live, run.worker.put
-        )
+        self._inputs = EvaluatorInputs(self, self.health, self.config, run.live, run.worker.put)
 
     def _deactivate(self) -> None:
         """Unsubscribe; received messages are still scored, and the run may continue later."""
@@ -123,13 +120,8 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             self._run.on_prediction_info(message)
 
     def _on_timer(self) -> None:
-        if self._run is None:
-            return
-        try:
+        if self._run is not None:
             self._run.on_timer()
-        except RuntimeError:  # RCLError, which has no public name
-            if self.context.ok():  # else a signal struck meanwhile
-                raise
 
     def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         def reset() -> str:

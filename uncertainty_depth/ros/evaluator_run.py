@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -37,6 +38,7 @@ from uncertainty_depth.ros.score_outputs import ScoreOutputs
 from uncertainty_depth.ros.worker import Worker
 
 LOG_EVERY_S = 5.0
+logger = logging.getLogger(__name__)
 STREAMS_OF_PREDICTIONS = 3
 """Topics that share the queue with those of ground truth."""
 
@@ -133,8 +135,11 @@ class EvaluatorRun:
         self.worker.post(partial(self._take, step))
 
     def _is_described(self) -> bool:
-        """Return whether a node publishes how predictions are made."""
-        return self._node.count_publishers(self._node.resolve_topic_name(INFO_TOPIC)) > 0
+        """Return whether a node publishes how predictions are made; nobody does at the end."""
+        return (
+            self._node.context.ok()
+            and self._node.count_publishers(self._node.resolve_topic_name(INFO_TOPIC)) > 0
+        )
 
     def reset(self) -> None:
         """Discard all scores and counts."""
@@ -146,12 +151,19 @@ class EvaluatorRun:
         Raises:
             SourceError: the report cannot be written.
         """
-        self.worker.call(partial(self._take, self.live.finish)).result()
+        self._score_waiting()
         report_text = self.reports.write_last(self.config)
         evaluation = self.live.evaluation
         counts = [f"{evaluation.evaluated} frames scored"]
         counts += [f"{count} {reason}" for reason, count in evaluation.skipped.items()]
         return ", ".join(counts) + report_text
+
+    def _score_waiting(self) -> None:
+        """Score what waits; whatever that raises, the report of the others is to be written."""
+        try:
+            self.worker.call(partial(self._take, self.live.finish)).result()
+        except Exception:
+            logger.exception("the frames that waited were not all scored")
 
     def release(self) -> None:
         """End the threads and drop all queued messages."""

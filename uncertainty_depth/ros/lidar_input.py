@@ -20,7 +20,7 @@ from uncertainty_depth.messages.stamps import SECOND_NS, stamp_ns
 from uncertainty_depth.records import Scan
 from uncertainty_depth.ros.diagnostics import Health
 from uncertainty_depth.ros.extrinsics import Extrinsics, create_extrinsics
-from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
+from uncertainty_depth.ros.qos import sensor_qos
 from uncertainty_depth.ros.watched_input import WatchedInput
 
 TOPIC = "lidar/points"
@@ -44,7 +44,6 @@ class LidarInput:
         self,
         node: Node,
         health: Health,
-        qos: SubscriptionQos,
         config: DepthNodeConfig,
         depth_range: tuple[float, ...],
     ) -> None:
@@ -53,7 +52,6 @@ class LidarInput:
         Args:
             node: to subscribe with.
             health: counts images whose depth is from the image alone.
-            qos: of the subscription.
             config: options at the start.
             depth_range: min and max depth of the model, metres; depth far beyond it is in other
                 units, and the image alone is better than none.
@@ -66,7 +64,6 @@ class LidarInput:
         self.watched = WatchedInput(
             node,
             health,
-            qos,
             PointCloud2,
             TOPIC,
             self._on_cloud,

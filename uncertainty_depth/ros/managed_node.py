@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from std_srvs.srv import SetBool
 
-from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.ros.guarded import GuardedNode, reason_of
 from uncertainty_depth.ros.parameters import NodeParameters, fixed_names
 from uncertainty_depth.ros.teardown import destroyed_on_failure
 
@@ -27,7 +26,7 @@ def no_change() -> None:
     """Apply a change of parameters that asks for nothing."""
 
 
-class ManagedNode(LifecycleNode, Generic[ConfigT]):
+class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
     """Base of the nodes: transitions and parameters either succeed or change nothing.
 
     A subclass gives what the transitions do (`_configure`, `_activate`, `_deactivate`, `_free`)
@@ -57,9 +56,6 @@ class ManagedNode(LifecycleNode, Generic[ConfigT]):
         with destroyed_on_failure(self):
             self._options = NodeParameters(self, config_type, self._prepare_change)
         self.create_service(SetBool, "~/enable", self._on_enable)
-        # private, but no distribution has a public way; the executor asks the service each time
-        service = self._service_change_state
-        service.callback = partial(_refuse_impossible, service.callback)
 
     @property
     def config(self) -> ConfigT:
@@ -139,11 +135,6 @@ class ManagedNode(LifecycleNode, Generic[ConfigT]):
         """Free everything after a transition that rclpy itself could not finish."""
         return self._change(UNCONFIGURED, self._stop)
 
-    def destroy_node(self) -> None:
-        """Destroy the node with its state machine, which would keep it in the graph."""
-        super().destroy_node()
-        self._state_machine.destroy_when_not_in_use()
-
     def _stop(self) -> None:
         if self.state == ACTIVE:
             self._deactivate()
@@ -189,8 +180,7 @@ class ManagedNode(LifecycleNode, Generic[ConfigT]):
                 self._trigger(self.trigger_deactivate)
             response.success = True
             response.message = self.state
-        except Exception as error:  # the caller must get an answer
-            response.success = False
+        except Exception as error:  # a refusal, not a failed callback
             response.message = reason_of(error)
         return response
 
@@ -205,23 +195,3 @@ class ManagedNode(LifecycleNode, Generic[ConfigT]):
                 f"ros2 lifecycle set {node} deactivate, then cleanup"
             )
         return self._prepare(old, new)
-
-
-def _refuse_impossible(
-    change_state: Callable[..., ChangeState.Response],
-    request: ChangeState.Request,
-    response: ChangeState.Response,
-) -> ChangeState.Response:
-    """Reject transitions that the current state lacks: in Jazzy they end the executor."""
-    try:
-        return change_state(request, response)
-    except RuntimeError:  # RCLError, which has no public name
-        response.success = False
-        return response
-
-
-def reason_of(error: Exception) -> str:
-    """Return an exception as a sentence; the package's own errors are sentences already."""
-    if isinstance(error, UncertaintyDepthError):
-        return str(error)
-    return f"{type(error).__name__}: {error}"

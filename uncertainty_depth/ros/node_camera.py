@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo
 
+from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.geometry.rectification import Rectifier
+from uncertainty_depth.geometry.rectification import Calibration, Rectifier
 from uncertainty_depth.messages.camera_info import (
     calibration_from_info,
     description_key,
@@ -25,8 +26,10 @@ FIRST_INFO_TIMEOUT_S = 1.0
 class NodeCamera:
     """Rectifies images. Camera infos arrive on the executor's thread, images on a worker's.
 
+    A camera info is checked when it arrives: nothing else in the node reads its fields.
+
     Attributes:
-        info: the latest camera info; None before the first.
+        info: the latest camera info that can be used; None before the first.
     """
 
     def __init__(self, node: Node) -> None:
@@ -35,19 +38,33 @@ class NodeCamera:
         self._topic = node.resolve_topic_name("camera_info")
         self._has_info = threading.Event()
         self._may_wait = True
-        self._key: tuple[Any, ...] = ()
+        self._key: tuple[Any, ...] | None = None
+        self._calibration: Calibration | None = None
+        self._problem: MessageError | None = None
         self._rectifier: Rectifier | None = None
 
     def add(self, message: CameraInfo) -> None:
-        """Store a camera info; the latest counts."""
-        self.info = message
+        """Check a camera info, and take the images that follow with it."""
+        try:
+            key = description_key(message)
+            if key != self._key or self._problem is not None:
+                self._calibration = (
+                    None if is_uncalibrated(message) else calibration_from_info(message)
+                )
+            self._problem = None
+            self._key = key
+            self.info = message
+        except MessageError as error:  # the frames that need it are dropped for this reason
+            self._problem = error
         self._has_info.set()
 
     def description(self) -> str:
         """Return the type of camera info and how images are rectified, for diagnostics."""
+        if self._problem is not None:
+            return f"unusable: {self._problem}"
         if self.info is None:
             return f"missing: nothing on {self._topic}"
-        if is_uncalibrated(self.info):
+        if self._calibration is None:
             return "uncalibrated: its focal length is 0; calibrate the camera"
         rectifier = self._rectifier
         return "received" if rectifier is None else rectifier.describe()
@@ -65,29 +82,36 @@ class NodeCamera:
             MessageError: the camera info is invalid, or does not fit the image.
         """
         self._wait_for_first_info()
-        info = self.info
-        if info is None:
+        if self._problem is not None:
+            raise MessageError(self._problem.reason, str(self._problem))
+        if self.info is None:
             return image, None
-        if is_uncalibrated(info):
+        calibration = self._calibration
+        if calibration is None:
             height, width = image.shape[:2]
             return image, Camera(width, height, np.zeros((3, 3)))
-        return self._latest_rectifier(info, distorted_images, image).image(image)
+        return self._latest_rectifier(calibration, distorted_images, image).image(image)
 
     def _wait_for_first_info(self) -> None:
-        if self.info is None and self._may_wait and self._node.count_publishers(self._topic):
+        is_known = self._has_info.is_set()
+        if not is_known and self._may_wait and self._node.count_publishers(self._topic):
             self._has_info.wait(FIRST_INFO_TIMEOUT_S)
             self._may_wait = False
 
     def _latest_rectifier(
-        self, info: CameraInfo, distorted_images: str, image: NDArray[np.uint8]
+        self, calibration: Calibration, distorted_images: str, image: NDArray[np.uint8]
     ) -> Rectifier:
         """Return the rectifier; create and log it where camera info or option have changed."""
-        key = (distorted_images, *description_key(info))
-        if key != self._key or self._rectifier is None:
-            self._rectifier = Rectifier(calibration_from_info(info), distorted_images)
-            self._key = key
-            self._log(self._rectifier, image)
-        return self._rectifier
+        rectifier = self._rectifier
+        if (
+            rectifier is None
+            or rectifier.calibration is not calibration
+            or rectifier.distorted_images != distorted_images
+        ):
+            rectifier = Rectifier(calibration, distorted_images)
+            self._rectifier = rectifier
+            self._log(rectifier, image)
+        return rectifier
 
     def _log(self, rectifier: Rectifier, image: NDArray[np.uint8]) -> None:
         logger = self._node.get_logger()

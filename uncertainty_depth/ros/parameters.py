@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
@@ -24,8 +23,9 @@ from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
 from uncertainty_depth.options import FIXED, element_type, from_mapping, to_mapping
 
 ConfigT = TypeVar("ConfigT", bound=Any)
-ROS_PARAMETERS = re.compile(r"use_sim_time|start_type_description_service|qos_overrides\..*")
+ROS_PARAMETERS = {"use_sim_time", "start_type_description_service"}
 """Declared by ROS itself: by some distributions only, or later."""
+QOS_OVERRIDES = "qos_overrides."
 
 
 class NodeParameters(Generic[ConfigT]):
@@ -49,13 +49,15 @@ class NodeParameters(Generic[ConfigT]):
         fields = dataclasses.fields(config_type)
         self._names = {item.name for item in fields}
         self._lists = {item.name for item in fields if isinstance(item.default, tuple)}
-        warn_of_unknown(node, self._names)
+        settle_overrides(node, self._names)
         values = {item.name: self._declare(item) for item in fields}
         self.config: ConfigT = from_mapping(config_type, values)
         node.add_on_set_parameters_callback(self._on_set)
 
     def _declare(self, item: dataclasses.Field) -> Any:
         descriptor = describe(self._config_type, item)
+        if self._node.has_parameter(item.name):  # from the overrides, without a description
+            self._node.undeclare_parameter(item.name)
         try:
             parameter = self._node.declare_parameter(item.name, plain(item.default), descriptor)
         except (InvalidParameterValueException, InvalidParameterTypeException) as error:
@@ -101,19 +103,26 @@ def fixed_names(config_type: Any) -> list[str]:
     return [item.name for item in dataclasses.fields(config_type) if item.metadata["read_only"]]
 
 
-def warn_of_unknown(node: Node, names: Iterable[str]) -> None:
-    """Log each parameter override that the node does not declare; it may be another node's."""
-    declared = {*names, *node.get_parameters_by_prefix("")}
-    # private, but no distribution has a public way to ask
-    overrides = getattr(node, "_parameter_overrides", {})
-    for name in sorted(overrides.keys() - declared):
-        if ROS_PARAMETERS.fullmatch(name):
-            continue
-        similar = get_close_matches(name, declared, 1)
-        hint = f"; did you mean {similar[0]!r}?" if similar else ""
-        node.get_logger().warning(
-            f"parameter {name!r} is not one of {node.get_name()}'s and has no effect{hint}"
-        )
+def settle_overrides(node: Node, names: Iterable[str]) -> None:
+    """Fix overrides of the quality of service, and log and drop those that nothing reads.
+
+    The node was created with `automatically_declare_parameters_from_overrides`.
+
+    Args:
+        node: with its overrides as parameters.
+        names: of the parameters that it is about to declare.
+    """
+    known = set(names)
+    for name in sorted(node.get_parameters_by_prefix("").keys() - known):
+        if name.startswith(QOS_OVERRIDES):
+            node.set_descriptor(name, ParameterDescriptor(read_only=True, dynamic_typing=True))
+        elif name not in ROS_PARAMETERS:
+            node.undeclare_parameter(name)
+            similar = get_close_matches(name, known, 1)
+            hint = f"; did you mean {similar[0]!r}?" if similar else ""
+            node.get_logger().warning(
+                f"parameter {name!r} is not one of {node.get_name()}'s and has no effect{hint}"
+            )
 
 
 def plain(value: Any) -> Any:

@@ -25,7 +25,7 @@ from uncertainty_depth.messages.online_calibration import (
 )
 from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.records import DepthPrediction, SampleRange
-from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS, OVERRIDABLE
+from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
 
 if TYPE_CHECKING:
     from uncertainty_depth.inference.predictor import Predictor
@@ -42,9 +42,7 @@ class Predictions:
         self._node = node
         self._correction = CorrectionInForce()
         self._last: PredictionInfo | None = None
-        self._info = node.create_publisher(
-            DiagnosticArray, INFO_TOPIC, OUTPUT_QOS, qos_overriding_options=OVERRIDABLE
-        )
+        self._info = node.create_publisher(DiagnosticArray, INFO_TOPIC, OUTPUT_QOS)
         self._samples_used = node.create_publisher(Float64, "~/samples_used", OUTPUT_QOS)
         node.create_subscription(
             DiagnosticArray, CALIBRATION_TOPIC, self._on_estimate, LATCHED_QOS

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from copy import copy
 from typing import Any
 
-from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
-from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
 from uncertainty_depth.errors import ConfigError
 
@@ -19,15 +17,9 @@ ENUMS = {
     "durability": DurabilityPolicy,
 }
 POLICIES = ("history", "depth", "reliability", "durability")
-OVERRIDABLE = QoSOverridingOptions(
-    (
-        QoSPolicyKind.HISTORY,
-        QoSPolicyKind.DEPTH,
-        QoSPolicyKind.RELIABILITY,
-        QoSPolicyKind.DURABILITY,
-    )
-)
 OUTPUT_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+SUBSCRIPTION = "subscription"
+PUBLISHER = "publisher"
 LATCHED_QOS = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
@@ -41,60 +33,33 @@ def sensor_qos(depth: int, reliable: bool) -> QoSProfile:
     )
 
 
-class SubscriptionQos:
-    """The `qos_overrides.TOPIC.subscription.POLICY` parameters of a node.
+def override_name(node: Node, topic: str, entity: str, policy: str) -> str:
+    """Return the parameter that overrides a policy of a topic, as rclcpp and rclpy call it.
 
-    They hold for every subscription of a topic, later ones too. The overriding options of ROS
-    cannot tell an override from the default of the first subscription, so they would undo a
-    change at run time.
+    Args:
+        node: resolves the topic's name.
+        topic: before namespace and remaps.
+        entity: "publisher" or "subscription".
+        policy: one of `POLICIES`.
     """
+    return f"qos_overrides.{node.resolve_topic_name(topic)}.{entity}.{policy}"
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        self._overrides: dict[str, dict[str, Any]] = {}
 
-    def declare(self, topics: Iterable[str], default: QoSProfile) -> None:
-        """Declare the parameters of topics that are subscribed to now or later, once each.
+def overridden(node: Node, topic: str, entity: str, qos: QoSProfile) -> QoSProfile:
+    """Return a copy of `qos` with what the parameters `qos_overrides` say of the topic.
 
-        Raises:
-            ConfigError: the value of an override is not a policy of ROS.
-        """
-        for topic in topics:
-            if topic in self._overrides:
-                continue
-            name = self._node.resolve_topic_name(topic)
-            values = {policy: self._declare(name, policy, default) for policy in POLICIES}
-            self._overrides[topic] = {
-                policy: value for policy, value in values.items() if value is not None
-            }
+    Only overrides that were given are parameters: a dump of all parameters, taken for the next
+    start, then pins no policy that the node chose itself.
 
-    def overridden(self, topic: str, qos: QoSProfile) -> QoSProfile:
-        """Return `qos` with the overrides of `topic`, whose parameters are declared if need be."""
-        if topic not in self._overrides:
-            self.declare([topic], qos)
-        for policy, value in self._overrides[topic].items():
-            setattr(qos, policy, value)
-        return qos
-
-    def gives(self, topic: str, policy: str) -> bool:
-        """Return whether a policy of a declared topic is overridden."""
-        return policy in self._overrides[topic]
-
-    def _declare(self, topic: str, policy: str, qos: QoSProfile) -> Any:
-        """Declare a parameter as ROS does; return its override, None without one."""
-        name = f"qos_overrides.{topic}.subscription.{policy}"
-        descriptor = ParameterDescriptor(dynamic_typing=True)
-        override = self._node.declare_parameter(name, None, descriptor).value
-        self._node.undeclare_parameter(name)
-        value = None if override is None else _policy(name, policy, override)
-        default = getattr(qos, policy)
-        descriptor = ParameterDescriptor(
-            description=f"{policy} for subscription `{topic}`", read_only=True
-        )
-        self._node.declare_parameter(
-            name, default if policy == "depth" else default.name.lower(), descriptor
-        )
-        return value
+    Raises:
+        ConfigError: the value of an override is not a policy of ROS.
+    """
+    qos = copy(qos)
+    for policy in POLICIES:
+        name = override_name(node, topic, entity, policy)
+        if node.has_parameter(name):
+            setattr(qos, policy, _policy(name, policy, node.get_parameter(name).value))
+    return qos
 
 
 def _policy(name: str, policy: str, value: Any) -> Any:

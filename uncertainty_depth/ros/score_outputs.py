@@ -23,7 +23,7 @@ from uncertainty_depth.evaluation.plots import sparsification_figure
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.ros.messages import image_message
 from uncertainty_depth.ros.pair_scorer import Scored
-from uncertainty_depth.ros.qos import OUTPUT_QOS, OVERRIDABLE
+from uncertainty_depth.ros.qos import OUTPUT_QOS
 
 PLOTTED = {
     "depth.abs_rel": "abs_rel",
@@ -69,9 +69,7 @@ class ScoreOutputs:
         }
 
     def _image_publisher(self, name: str) -> Publisher:
-        return self._node.create_publisher(
-            Image, f"~/{name}/image", OUTPUT_QOS, qos_overriding_options=OVERRIDABLE
-        )
+        return self._node.create_publisher(Image, f"~/{name}/image", OUTPUT_QOS)
 
     def publish_frame(self, scored: Scored, config: EvaluatorNodeConfig) -> None:
         """Publish the metrics of a frame, and its images to their subscribers."""

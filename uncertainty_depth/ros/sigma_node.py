@@ -22,15 +22,15 @@ from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.predictions.maps import UNMATCHED_REASONS, decode_maps
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros.camera_frame import deactivated
-from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, Health
+from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher
 from uncertainty_depth.ros.failed_frames import drop, drop_failed, views_of_published_maps
 from uncertainty_depth.ros.input_watch import InputWatch
 from uncertainty_depth.ros.managed_node import ACTIVE, ManagedNode
 from uncertainty_depth.ros.map_camera import MapCamera
 from uncertainty_depth.ros.messages import age_s
-from uncertainty_depth.ros.qos import SubscriptionQos, sensor_qos
+from uncertainty_depth.ros.qos import sensor_qos
 from uncertainty_depth.ros.sigma_node_outputs import SigmaNodeOutputs
-from uncertainty_depth.ros.teardown import destroyed_on_failure, take_down
+from uncertainty_depth.ros.teardown import take_down
 from uncertainty_depth.ros.watched_input import WatchedInput
 from uncertainty_depth.ros.worker import Worker
 
@@ -66,12 +66,8 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             ConfigError: a parameter is illegal, or the map cannot be used.
         """
         super().__init__("sigma_node", SigmaNodeConfig, **options)
-        self.health = Health()
         self._camera = MapCamera()
         self._outputs = SigmaNodeOutputs(self)
-        self._qos = SubscriptionQos(self)
-        with destroyed_on_failure(self):
-            self._qos.declare((DEPTH, CONFIDENCE), sensor_qos(PAIRS_WAITING, True))
         self._interpreter: Interpreter | None = None
         self._worker: Worker[Pair] | None = None
         self._pairs = ExactPairs(PAIRS_WAITING)
@@ -137,7 +133,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         purpose = "points and the camera infos of the maps" if is_info else "sigma"
         self._watched.append(
             WatchedInput(
-                self, self.health, self._qos, message_type, topic, receive, qos,
+                self, self.health, message_type, topic, receive, qos,
                 once=is_info, purpose=purpose,
             )
         )  # fmt: skip

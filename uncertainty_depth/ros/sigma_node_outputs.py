@@ -14,7 +14,7 @@ from std_msgs.msg import Float64, Header, String
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros.messages import camera_info_message, image_message
-from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS, OVERRIDABLE
+from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
 from uncertainty_depth.ros.sigma_outputs import SigmaOutputs
 
 
@@ -26,12 +26,8 @@ class SigmaNodeOutputs:
 
     def __init__(self, node: Node) -> None:
         topic = "uncertainty/image_rect"
-        self._sigma = node.create_publisher(
-            Image, topic, OUTPUT_QOS, qos_overriding_options=OVERRIDABLE
-        )
-        self._info = node.create_publisher(
-            CameraInfo, "uncertainty/camera_info", OUTPUT_QOS, qos_overriding_options=OVERRIDABLE
-        )
+        self._sigma = node.create_publisher(Image, topic, OUTPUT_QOS)
+        self._info = node.create_publisher(CameraInfo, "uncertainty/camera_info", OUTPUT_QOS)
         self.views = SigmaOutputs(node)
         self._latency_ms = node.create_publisher(Float64, "~/latency_ms", OUTPUT_QOS)
         self._processing_ms = node.create_publisher(Float64, "~/processing_time_ms", OUTPUT_QOS)

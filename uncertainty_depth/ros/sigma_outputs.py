@@ -23,7 +23,7 @@ from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.compressed_depth import FORMAT, encode_compressed_depth
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros.messages import camera_info_message, image_message, points_message
-from uncertainty_depth.ros.qos import OUTPUT_QOS, OVERRIDABLE
+from uncertainty_depth.ros.qos import OUTPUT_QOS
 
 IMAGES: dict[str, Callable[[SigmaProducts], NDArray[np.float32]]] = {
     "depth/confident": attrgetter("confident_depth_m"),
@@ -51,10 +51,7 @@ class SigmaOutputs:
     def __init__(self, node: Node) -> None:
         def publishers(message_type: type, topics: Any) -> dict[str, Publisher]:
             return {
-                topic: node.create_publisher(
-                    message_type, topic, OUTPUT_QOS, qos_overriding_options=OVERRIDABLE
-                )
-                for topic in topics
+                topic: node.create_publisher(message_type, topic, OUTPUT_QOS) for topic in topics
             }
 
         self._images = publishers(Image, [f"{name}/image_rect" for name in IMAGES])

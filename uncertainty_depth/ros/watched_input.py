@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rclpy.event_handler import QoSMessageLostInfo, SubscriptionEventCallbacks
-from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from uncertainty_depth.ros.diagnostics import Health
+from uncertainty_depth.ros.guarded import GuardedNode
 from uncertainty_depth.ros.messages import age_s
-from uncertainty_depth.ros.qos import SubscriptionQos
+from uncertainty_depth.ros.qos import SUBSCRIPTION, overridden, override_name
 
 UNNUMBERED = (None, 0, 2**64 - 1)
 """Values of a middleware without sequence numbers."""
@@ -69,9 +69,8 @@ class WatchedInput:
 
     def __init__(
         self,
-        node: Node,
+        node: GuardedNode,
         health: Health,
-        overrides: SubscriptionQos,
         message_type: type,
         topic: str,
         receive: Callable[[Any], None],
@@ -85,7 +84,6 @@ class WatchedInput:
         Args:
             node: owner of the subscription; its clock tells the messages' ages.
             health: where losses are counted.
-            overrides: the node's `qos_overrides`.
             message_type: a message class with a header.
             topic: name before remaps.
             receive: called with each message, on the executor's thread.
@@ -100,9 +98,10 @@ class WatchedInput:
         self.topic = topic
         self.once = once
         self.purpose = purpose
-        self.qos = overrides.overridden(topic, qos)
+        self.qos = overridden(node, topic, SUBSCRIPTION, qos)
         is_reliable = self.qos.reliability == ReliabilityPolicy.RELIABLE
-        self._adapts = is_reliable and not overrides.gives(topic, "reliability")
+        reliability = override_name(node, topic, SUBSCRIPTION, "reliability")
+        self._adapts = is_reliable and not node.has_parameter(reliability)
         self.received = 0
         self.lost = 0
         self.last_age_s = 0.0
@@ -140,7 +139,8 @@ class WatchedInput:
         self._losses = LossCounter()
         self._counted_losses = 0
         events = SubscriptionEventCallbacks(
-            message_lost=self._on_lost, incompatible_qos=lambda _: self.adapt()
+            message_lost=self._node.guarded(self._on_lost),
+            incompatible_qos=self._node.guarded(self._on_incompatible),
         )
         self.subscription = self._node.create_subscription(
             self.message_type, self.topic, self._on_message, self.qos, event_callbacks=events
@@ -153,6 +153,9 @@ class WatchedInput:
         self.last_message_s = time.monotonic()
         self.last_age_s = age_s(self._node, message.header)
         self._receive(message)
+
+    def _on_incompatible(self, _: object) -> None:
+        self.adapt()
 
     def _on_lost(self, event: QoSMessageLostInfo) -> None:
         self._losses.on_event(event)
