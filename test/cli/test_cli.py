@@ -63,7 +63,7 @@ def test_calibrate_starts_from_raw_sigma_and_has_no_option_that_says_otherwise(c
                 "--output",
                 "{tmp}/report",
             ],
-            ["model folder", "no/model"],
+            ["neither a folder", "no/model"],
         ),
         (["predict", "no.jpg", "--model", "no/model", "--output", "{tmp}/maps"], ["no/model"]),
         (["train", "no/such/bag", "--output", "{tmp}/model"], ["no such bag"]),

@@ -81,3 +81,23 @@ def test_what_gives_no_metres_is_refused(family, words, saved, tmp_path):
     folder = tmp_path if family == "no_depth" else saved(family)
     with pytest.raises(ModelError, match=words):
         Predictor(folder)
+
+
+def test_a_relative_network_is_aligned_to_the_ground_truth(saved, tmp_path, capsys, without_plots):
+    command = ["evaluate", SOURCE, "--model", str(saved("depth_anything")), *QUICK]
+
+    def summary(name, *options):
+        main([*command, *options, "--output", str(tmp_path / name)])
+        return json.loads((tmp_path / name / "summary.json").read_text())
+
+    by_frame = summary("frames")  # the random network may run against the depth: no scores then
+    assert by_frame["model"]["align"] == "scale_shift"
+    assert by_frame["model"]["depth_type"] == "inverse_depth"
+    whole = summary("source", "--align", "median", "--align-per", "source")
+    assert whole["frames"]["evaluated"] == 2
+    assert any("the source is aligned to its ground truth" in note for note in whole["notes"])
+    capsys.readouterr()
+    command = ["evaluate", SOURCE, "--model", str(saved("glpn")), *QUICK]
+    summary_of_metric = [*command, "--align", "median", "--output", str(tmp_path / "no")]
+    assert main(summary_of_metric) == 1
+    assert "align is 'median', but" in capsys.readouterr().err

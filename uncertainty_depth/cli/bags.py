@@ -56,7 +56,7 @@ def info(arguments: argparse.Namespace) -> None:
     if (model / "model.json").is_file() or is_hugging_face(model):
         from uncertainty_depth.model_folder.folder import read
 
-        for name, value in read(model).describe().items():
+        for name, value in read(model, relative=True).describe().items():
             print(f"{name:14} {value}")
         return
     _print_topics(arguments.source)

@@ -11,6 +11,7 @@ from uncertainty_depth.cli.requirements import check_requirements
 from uncertainty_depth.config import RequirementConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.interrupt import deferred_interrupt
+from uncertainty_depth.model_location import is_hugging_face
 from uncertainty_depth.options import from_arguments, to_mapping
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 
@@ -88,8 +89,9 @@ def check_model(arguments: argparse.Namespace) -> None:
 def _refuse_options_of_recorded(arguments: argparse.Namespace) -> None:
     """Raise `ConfigError` for options that only recorded predictions have."""
     defaults = to_mapping(PredictionConfig())
+    of_relative_networks = ("align", "align_per") if is_hugging_face(arguments.model) else ()
     for name, value in to_mapping(from_arguments(PredictionConfig, arguments)).items():
-        if value != defaults[name]:
+        if value != defaults[name] and name not in of_relative_networks:
             raise ConfigError(
                 f"{name} is {value!r}, an option of recorded predictions, but --model is "
                 f"{arguments.model}; expected --depth-topic instead of --model, or no {name}"

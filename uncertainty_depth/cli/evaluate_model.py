@@ -13,6 +13,7 @@ from uncertainty_depth.completion.source import for_model
 from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.corruption.corruption import parse
 from uncertainty_depth.corruption.source import corrupted
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.evaluation.evaluate import Sink, evaluate
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.model_facts import part_of
@@ -21,6 +22,14 @@ from uncertainty_depth.frames.checked_source import CheckedSource
 from uncertainty_depth.frames.source import Source, calibrated_on, open_source, trained_on
 from uncertainty_depth.model_location import check_location
 from uncertainty_depth.options import from_arguments, to_mapping
+from uncertainty_depth.predictions.config import PredictionConfig
+from uncertainty_depth.predictions.evaluate import evaluate as evaluate_maps
+from uncertainty_depth.predictions.interpreter import Interpreter
+from uncertainty_depth.predictions.relative import (
+    RelativePredictions,
+    describe_alignment,
+    meaning_of_relative,
+)
 from uncertainty_depth.shipped_model import model_path
 from uncertainty_depth.writers.prediction_bag import prediction_sink
 
@@ -38,12 +47,14 @@ def score_model(arguments: argparse.Namespace) -> tuple[Evaluation, Context]:
     trained = trained_on(predictor.model.name, predictor.model.training, [source.name])
     calibrated = calibrated_on(part_of(predictor.describe(), "fitted_to"), [source.name])
     warn([*trained, *calibrated])
-    evaluation = _evaluated(arguments, source, predictor)
-    warn(source.notes)
-    notes = [*trained, *calibrated, *predictor.data_monitor.notes(), *source.notes]
+    aligned = _alignment_of(arguments) if predictor.model.is_relative else None
+    evaluation = _evaluated(arguments, source, predictor, aligned)
+    own_notes = [*source.notes, *(aligned.notes() if aligned else [])]
+    warn(own_notes)
+    notes = [*trained, *calibrated, *predictor.data_monitor.notes(), *own_notes]
     context = Context(
         source=arguments.source,
-        model=predictor.describe(),
+        model={**predictor.describe(), **(describe_alignment(aligned.config) if aligned else {})},
         notes=(*notes, *end_notes(evaluation, len(source))),
         options=to_mapping(options),
         trained_on=tuple(trained),
@@ -60,12 +71,36 @@ def _load(arguments: argparse.Namespace) -> Predictor:
     # Imported after the paths are checked: torch takes seconds to import.
     from uncertainty_depth.inference.predictor import Predictor
 
-    return Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
+    config = from_arguments(PredictorConfig, arguments)
+    predictor = Predictor(arguments.model, config, relative=True)
+    align = from_arguments(PredictionConfig, arguments).align
+    if align != "none" and not predictor.model.is_relative:
+        raise ConfigError(
+            f"align is {align!r}, but {arguments.model} gives metres; expected no --align, which "
+            "is for recorded predictions and relative networks"
+        )
+    return predictor
 
 
-def _evaluated(arguments: argparse.Namespace, source: Source, predictor: Predictor) -> Evaluation:
+def _alignment_of(arguments: argparse.Namespace) -> Interpreter:
+    """Return what brings a relative network's inverse depth to metres."""
+    meaning = meaning_of_relative(from_arguments(PredictionConfig, arguments))
+    return Interpreter(meaning, from_arguments(EvaluationConfig, arguments))
+
+
+def _evaluated(
+    arguments: argparse.Namespace,
+    source: Source,
+    predictor: Predictor,
+    aligned: Interpreter | None,
+) -> Evaluation:
+    config = from_arguments(EvaluationConfig, arguments)
     with ExitStack() as stack:
         sinks: list[Sink] = []
         if arguments.write_bag:
             sinks.append(stack.enter_context(prediction_sink(arguments.write_bag)))
-        return evaluate(source, predictor, from_arguments(EvaluationConfig, arguments), sinks)
+        if aligned:
+            return evaluate_maps(
+                RelativePredictions(source, predictor), aligned, config, sinks=sinks
+            )
+        return evaluate(source, predictor, config, sinks)

@@ -50,6 +50,8 @@ class Predictor:
     Args:
         folder: model folder, or the name of a shipped model: demo or varied.
         config: method, samples, device and so on.
+        relative: take a network of Hugging Face that gives inverse depth up to scale and shift
+            too: `depth_m` and `sigma_m` are then of inverse depth, without a unit.
         **options: of `PredictorConfig`, in place of the config's, e.g. `samples=16`.
 
     Raises:
@@ -71,12 +73,13 @@ class Predictor:
         self,
         folder: Path | str,
         config: PredictorConfig = PredictorConfig(),  # noqa: B008  frozen
+        relative: bool = False,
         **options: Any,
     ) -> None:
         config = changed(config, options)
         check(config)
         check_widening(config)
-        self.model = read(folder)
+        self.model = read(folder, relative)
         self.method = choose_method(config.method, self.model)
         choice = choose(self.model, self.method, config)
         self._loaded = load(self.model, self.method, *choice, config.device)

@@ -70,6 +70,11 @@ class ModelFolder:
     calibration_records: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
+    def is_relative(self) -> bool:
+        """Whether depth is inverse depth up to scale and shift; no folder is written of such."""
+        return False
+
+    @property
     def name(self) -> str:
         """The model's name in reports: that of its folder."""
         return self.path.resolve().name
@@ -164,10 +169,14 @@ def is_member_name(name: str) -> bool:
     return re.fullmatch(r"[\w-][\w.-]*", name) is not None and name not in RESERVED
 
 
-def read(folder: Path | str) -> ModelFolder:
+def read(folder: Path | str, relative: bool = False) -> ModelFolder:
     """Read the model in `folder` (see `model_path`), without its weights.
 
     A hub id or a folder of `save_pretrained` is read as if it had been wrapped.
+
+    Args:
+        folder: of the model.
+        relative: take one that gives inverse depth without a unit too.
 
     Raises:
         ModelError: the folder or a file is missing, `model.json` is broken, of a newer format or
@@ -177,7 +186,7 @@ def read(folder: Path | str) -> ModelFolder:
     if is_hugging_face(path):
         from uncertainty_depth.pretrained.in_memory import pretrained_model  # it imports this file
 
-        return pretrained_model(path)
+        return pretrained_model(path, relative)
     content = read_json(path)
     network = _read_network(path, content["network"])
     if content["method"] not in METHODS:

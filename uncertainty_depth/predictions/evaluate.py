@@ -16,11 +16,13 @@ from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.overlap import read_ahead
+from uncertainty_depth.frames.source import Source
 from uncertainty_depth.geometry.check import GeometryCheck
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.predictions.alignment import MIN_POINTS, Alignment
 from uncertainty_depth.predictions.config import SOURCE
 from uncertainty_depth.predictions.interpreter import Interpreter, Points
+from uncertainty_depth.predictions.relative import describe_alignment
 from uncertainty_depth.records import Frame, Skipped
 
 Sink = Callable[[Frame], None]
@@ -53,7 +55,7 @@ class PredictionSource(Protocol):
 
 
 def evaluate(
-    source: PredictionSource,
+    source: Source,
     interpreter: Interpreter,
     config: EvaluationConfig = EvaluationConfig(),  # noqa: B008  frozen
     progress: bool = True,
@@ -65,7 +67,7 @@ def evaluate(
     `interrupted` set; a second one raises `KeyboardInterrupt`.
 
     Args:
-        source: of predictions.
+        source: of frames with `recorded` maps.
         interpreter: what they mean, and how they are aligned.
         config: which pixels are scored, and how.
         progress: show a progress bar.
@@ -116,7 +118,7 @@ def evaluate_record(
     return Scored(frame, metrics or {})
 
 
-def fit_to_source(source: PredictionSource, interpreter: Interpreter) -> Alignment:
+def fit_to_source(source: Source, interpreter: Interpreter) -> Alignment:
     """Return the alignment of all frames together.
 
     Of each frame at most `MAX_POINTS_PER_FRAME` points count.
@@ -166,7 +168,5 @@ def describe(source: PredictionSource, interpreter: Interpreter) -> dict[str, ob
         "method": "recorded",
         **fitted,
         "confidence_type": config.confidence_type or "sigma",
-        "depth_type": config.depth_type,
-        "align": config.align,
-        "align_per": config.align_per,
+        **describe_alignment(config),
     }

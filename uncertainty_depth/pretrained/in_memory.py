@@ -5,25 +5,42 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 
-from uncertainty_depth.config import NetworkConfig
+from uncertainty_depth.config import MAX_DEPTH_M, NetworkConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.backbone import config_of, make_backbone
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.options import from_mapping
-from uncertainty_depth.pretrained.families import FAMILIES, is_depth_model, metric_range
+from uncertainty_depth.pretrained.families import (
+    FAMILIES,
+    MIN_DEPTH_M,
+    is_depth_model,
+    metric_range,
+)
+from uncertainty_depth.pretrained.network import PretrainedDepth
+from uncertainty_depth.pretrained.output_scaling import Unaligned
 from uncertainty_depth.pretrained.own_options import own_options
 from uncertainty_depth.pretrained.wrap import MEMBER, default_method, training_record
 
 logger = logging.getLogger(__name__)
 
+RELATIVE_RANGE = (MIN_DEPTH_M, MAX_DEPTH_M)
+"""Of inverse depth without a unit: wide enough that nothing but 0 is cut off."""
 
+
+@dataclass(frozen=True)
 class PretrainedModel(ModelFolder):
-    """What `wrap` would write of a depth model, in memory; its weights are read by `load`."""
+    """What `wrap` would write of a depth model, in memory; its weights are read by `load`.
+
+    Attributes:
+        is_relative: its depth is inverse depth up to scale and shift, and has no unit.
+    """
+
+    is_relative: bool = False
 
     @property
     def name(self) -> str:
@@ -37,14 +54,22 @@ class PretrainedModel(ModelFolder):
             ModelError: the weights are missing, pickled or damaged.
         """
         network = make_network(self.network, make_backbone(str(self.path)))
-        logger.info(
-            "%s is wrapped in memory: depth from %g to %g m at %d x %d, sigma uncalibrated; "
-            "`uncertainty-depth wrap %s --output MODEL` makes a folder that can be calibrated",
-            self.name,
-            *self.network.depth_range,
-            *self.network.input_size,
-            self.path,
-        )
+        size = "{} x {}".format(*self.network.input_size)
+        if self.is_relative:
+            assert isinstance(network, PretrainedDepth)
+            network.decoder.units = Unaligned()
+            logger.info(
+                "%s is wrapped in memory: inverse depth without a unit at %s", self.name, size
+            )
+        else:
+            logger.info(
+                "%s is wrapped in memory: depth from %g to %g m at %s, sigma uncalibrated; "
+                "`uncertainty-depth wrap %s --output MODEL` makes a folder to calibrate",
+                self.name,
+                *self.network.depth_range,
+                size,
+                self.path,
+            )
         return network.eval()
 
     def load_all(self, members: Sequence[str]) -> list[DepthNetwork]:
@@ -52,14 +77,15 @@ class PretrainedModel(ModelFolder):
         return [self.load(member) for member in members]
 
 
-def pretrained_model(path: Path) -> PretrainedModel:
+def pretrained_model(path: Path, relative: bool) -> PretrainedModel:
     """Return a depth model of Hugging Face as `wrap` would write it with its defaults.
 
     Args:
         path: a hub id, looked up in the local cache first, or a folder of `save_pretrained`.
+        relative: take a model that gives inverse depth up to scale and shift too.
 
     Raises:
-        ModelError: the model is unknown, not a depth model, or does not give metres.
+        ModelError: the model is unknown, not a depth model, or gives no metres.
     """
     name = str(path)
     config = config_of(name)
@@ -68,13 +94,16 @@ def pretrained_model(path: Path) -> PretrainedModel:
             f"{name} is a {config.model_type!r} model; expected a depth model of "
             f"{', '.join(FAMILIES)}, or train --backbone {name}"
         )
-    if metric_range(config) is None:
+    is_relative = metric_range(config) is None
+    if is_relative and not relative:
         raise ModelError(
-            f"{name} does not give depth in metres; expected a metric depth model, or "
-            f"train --backbone {name}"
+            f"{name} does not give depth in metres; expected a metric depth model, evaluate, "
+            f"which aligns it to the ground truth, or train --backbone {name}"
         )
     names = {field.name for field in fields(NetworkConfig)}
     own = {option: value for option, value in own_options(name).items() if option in names}
+    if is_relative:
+        own["depth_range"] = RELATIVE_RANGE
     network = from_mapping(NetworkConfig, {**own, "backbone": name, "head": "none"})
     return PretrainedModel(
         path=path,
@@ -85,4 +114,5 @@ def pretrained_model(path: Path) -> PretrainedModel:
         shared_encoder=False,
         training=training_record(),
         architecture="pretrained",
+        is_relative=is_relative,
     )

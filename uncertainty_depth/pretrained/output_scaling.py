@@ -102,6 +102,17 @@ class InverseDepth(Units):
         self.log_shift.data.copy_(shift.log())
 
 
+class Unaligned(Units):
+    """The output as it is: inverse depth up to an unknown scale and shift, without a unit."""
+
+    def forward(self, output: Tensor) -> Tensor:
+        """See `Units`."""
+        return output.float()
+
+    def fit(self, output: Tensor, depth_m: Tensor) -> None:
+        """See `Units`; there is nothing to fit."""
+
+
 def units_of(config: PretrainedConfig) -> Units:
     """Return the units of a depth model's output."""
     if metric_range(config) is None:
