@@ -107,6 +107,12 @@ class PredictorConfig(RawPredictorConfig):
         "multiply sigma by the frame's unfamiliarity where that is above 1; for a robot in places "
         "unlike the training's; it ends while use_online_calibration corrects sigma by LiDAR",
     )
+    spread_sparse: str = option(
+        "",
+        "give a model for images alone known depth, which is spread from the known pixels along "
+        "the predicted depth: lidar, or random:N for N pixels; empty: the image alone",
+        read_only=True,
+    )
     rescale_depth: str = option(
         "canonical",
         "multiply depth and sigma by the camera's focal length over the training's: canonical, "

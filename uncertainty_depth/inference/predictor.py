@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,16 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.calibration.data_monitor import DataMonitor
 from uncertainty_depth.calibration.half_widths import HalfWidths
-from uncertainty_depth.completion.sparse_input import SparseInput, parse
+from uncertainty_depth.completion.sparse_input import (
+    SparseInput,
+    check_sparse_depth,
+    parse,
+)
+from uncertainty_depth.completion.spread import spread
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.engines.choice import choose
 from uncertainty_depth.engines.loading import load
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.familiarity import file as familiarity
 from uncertainty_depth.familiarity.gauge import Gauge
 from uncertainty_depth.geometry.camera import Camera
@@ -32,7 +39,7 @@ from uncertainty_depth.inference.settings import (
     choose_method,
 )
 from uncertainty_depth.inference.trial import run_trial, warn_of_missing_uncertainty
-from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.model_folder.folder import ModelFolder, read
 from uncertainty_depth.options import changed, check, takes_options
 from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
 from uncertainty_depth.uncertainty import Estimator
@@ -80,6 +87,7 @@ class Predictor:
         check(config)
         check_widening(config)
         self.model = read(folder, relative)
+        self._spread_sparse = _checked_spread(self.model, config)
         self.method = choose_method(config.method, self.model)
         choice = choose(self.model, self.method, config)
         self._loaded = load(self.model, self.method, *choice, config.device)
@@ -128,7 +136,7 @@ class Predictor:
             stamp_ns: time of the image, nanoseconds; part of the noise's seed.
             camera: the image's, or its focal length in pixels; None if unknown.
             samples: those to be used, of the `passes`; None uses all.
-            sparse_m: (H, W) known depth for a model with sparse input, metres.
+            sparse_m: (H, W) known depth for a model with sparse input, or to spread, metres.
 
         Raises:
             MessageError: see `predict_batch`.
@@ -168,7 +176,10 @@ class Predictor:
             self._lens.factor(observation.camera, config.rescale_depth)
             for observation in observations
         ]
-        pixels = network_input(observations, factors, self.model, self.device)
+        given = observations
+        if self._spread_sparse is not None:
+            given = [replace(observation, sparse_m=None) for observation in observations]
+        pixels = network_input(given, factors, self.model, self.device)
         stamps_ns = [observation.stamp_ns for observation in observations]
         estimates: list[Estimate] = []
         at_once = len(observations) if self._loaded.engine == "torch" else 1
@@ -181,17 +192,30 @@ class Predictor:
         features = self._gauge.take()
         maps = download(tensors if features is None else [*tensors, features])
         scores = self._gauge.scores(None if features is None else maps.pop(), len(observations))
-        return [
+        predictions = [
             _at_image(observation.image, depth_and_sigma, factor, score, settings, widen)
             for observation, factor, depth_and_sigma, score in zip(
                 observations, factors, maps, scores, strict=True
             )
         ]
+        if self._spread_sparse is None:
+            return predictions
+        return [
+            self._spread(prediction, observation)
+            for prediction, observation in zip(predictions, observations, strict=True)
+        ]
+
+    def _spread(self, prediction: DepthPrediction, observation: Observation) -> DepthPrediction:
+        if observation.sparse_m is None:
+            return prediction
+        height, width = prediction.depth_m.shape
+        check_sparse_depth(observation.sparse_m, (height, width), self.depth_range)
+        return spread(prediction, observation.sparse_m)
 
     @property
     def sparse_input(self) -> SparseInput | None:
-        """The sparse depth that the model takes beside the image; None where it takes none."""
-        return parse(self.model.network.sparse_input)
+        """The sparse depth that is taken beside the image: by the model, or to be spread."""
+        return parse(self.model.network.sparse_input) or self._spread_sparse
 
     @property
     def depth_range(self) -> tuple[float, ...]:
@@ -258,12 +282,31 @@ class Predictor:
             "parameters": sum(tensor.numel() for tensor in weights),
             "backbone": network_config.backbone,
             "head": network_config.head,
-            **({"sparse_input": network_config.sparse_input} if self.sparse_input else {}),
+            **(
+                {"sparse_input": network_config.sparse_input}
+                if network_config.sparse_input
+                else {}
+            ),
+            **({"spread_sparse": config.spread_sparse} if self._spread_sparse else {}),
             "input_size": list(network_config.input_size),
             "depth_range": list(network_config.depth_range),
             "canonical_focal_length": network_config.canonical_focal_length,
             "training": self.model.training,
         }
+
+
+def _checked_spread(model: ModelFolder, config: PredictorConfig) -> SparseInput | None:
+    """Return the sparse depth to be spread.
+
+    Raises:
+        ConfigError: the model takes sparse depth itself.
+    """
+    if config.spread_sparse and model.network.sparse_input:
+        raise ConfigError(
+            f"spread_sparse is {config.spread_sparse!r}, but {model.name} takes sparse depth "
+            "itself; expected spread_sparse empty, or a model for images alone"
+        )
+    return parse(config.spread_sparse)
 
 
 def _at_image(

@@ -61,9 +61,9 @@ def load_encoder_weights(backbone: TransformersModel, path: Path) -> None:
         ModelError: the file is damaged.
     """
     if backbone is None or not path.is_file():
-        found = "the network has no backbone" if backbone is None else "there is no such file"
+        problem = "the network has no backbone" if backbone is None else "there is no such file"
         raise ConfigError(
-            f"encoder_weights is {str(path)!r}, but {found}; expected a safetensors file of the "
+            f"encoder_weights is {str(path)!r}, but {problem}; expected a safetensors file of the "
             "weights of --backbone"
         )
     tensors = read_tensors(path)
