@@ -42,7 +42,8 @@ def parser() -> argparse.ArgumentParser:
         "--data",
         type=Path,
         metavar="DIR",
-        help="folder of the data sets (default: $UNCERTAINTY_DEPTH_DATA)",
+        help="folder of the data sets, with nyuv2/, kitti_raw/ and camvid/ "
+        "(default: $UNCERTAINTY_DEPTH_DATA)",
     )
     return result
 
@@ -50,12 +51,13 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run an experiment; user errors become one sentence and exit code 1."""
     arguments = parser().parse_args(argv)
+    experiment = EXPERIMENTS[arguments.name]
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    duration = "less than two minutes on two cores" if arguments.quick else experiment.duration
+    print(f"{arguments.name} takes {duration}; if stopped, the same command goes on", flush=True)
     try:
         with logging_redirect_tqdm():
-            EXPERIMENTS[arguments.name].run(
-                arguments.output, arguments.seeds, arguments.quick, arguments.data
-            )
+            experiment.run(arguments.output, arguments.seeds, arguments.quick, arguments.data)
     except UncertaintyDepthError as error:
         print(f"experiments: {error}", file=sys.stderr)
         return 1

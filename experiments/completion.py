@@ -40,7 +40,6 @@ from experiments.completion_sets import (
     score_sets,
     scores,
 )
-from experiments.data_folders import NYU_AND_KITTI
 from experiments.runner import resume
 from uncertainty_depth import strict_json
 from uncertainty_depth.completion.config import HeldOutConfig
@@ -64,22 +63,21 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
         output: of the results, with models in `models` and scores in `results`.
         seeds: trainings of each network of part (a).
         quick: few frames, small networks, two epochs: only a test that the run works.
-        data: folder with `nyuv2` and, for a part of (b), `kitti_raw`; None takes the folder that
-            UNCERTAINTY_DEPTH_DATA names.
+        data: folder of the data sets, with `nyuv2` and, for a part of (b), `kitti_raw`; None takes
+            the one that UNCERTAINTY_DEPTH_DATA names.
 
     Raises:
         SourceError: the data are missing.
         ConfigError: the output folder has models of other options.
     """
     settings = QUICK if quick else FULL
-    folder = NYU_AND_KITTI.find(data)
     worlds = rendered(settings.worlds, TRAINING_WORLDS)
-    images = nyu(folder, "train", settings.nyu_train)
+    images = nyu(data, "train", settings.nyu_train)
     models = output / "models"
     train_models(models, worlds, shifted_trainings(settings), "completion: rendered worlds")
     train_models(models, images, completion_trainings(settings, seeds), "completion: NYU")
-    completed = completion_scores(output, nyu(folder, "test", settings.nyu_test), settings, seeds)
-    sources = test_sources(folder, settings)
+    completed = completion_scores(output, nyu(data, "test", settings.nyu_test), settings, seeds)
+    sources = test_sources(data, settings)
     shifted = shifted_scores(output, sources, settings)
     strict_json.write(
         output / "summary.json",

@@ -17,7 +17,7 @@ from experiments.completion_models import (
     rendered,
 )
 from experiments.completion_sets import MAX_DEPTH_M, MIN_DEPTH_M
-from experiments.data_folders import NYU
+from experiments.data_folders import KITTI, NYU
 from experiments.subset import first_frames, spread_frames
 from uncertainty_depth.completion.config import BY_RING, HeldOutConfig
 from uncertainty_depth.completion.source import CompletionSource
@@ -35,26 +35,26 @@ HELD_OUT_RINGS = 0.9
 FEWEST_POINTS = 4  # of a triangulation
 
 
-def nyu(folder: Path, split: str, frames: int) -> Source:
+def nyu(data: Path | None, split: str, frames: int) -> Source:
     """Return `frames` images of a split, evenly spread."""
-    source = open_source(f"nyu:{folder / NYU.folder}:{split}", SourceConfig())
+    source = open_source(f"nyu:{NYU.find(data)}:{split}", SourceConfig())
     return spread_frames(source, frames)
 
 
-def test_sources(folder: Path, settings: Settings) -> dict[str, Source]:
+def test_sources(data: Path | None, settings: Settings) -> dict[str, Source]:
     """Return the test sets of part (b) with sparse depth; KITTI is left out where it is missing.
 
     Of rendered worlds and NYU 5 % of the network's pixels are given at random.
     """
     input_pixels = INPUT_FRACTION * float(np.prod(settings.shifted.input_size))
     worlds = rendered(settings.test_worlds, TEST_WORLDS)
-    images = nyu(folder, "test", settings.shifted_test)
+    images = nyu(data, "test", settings.shifted_test)
     sources: dict[str, Source] = {
         "rendered worlds": _with_random_input(worlds, round(input_pixels)),
         "NYU": _with_random_input(images, round(input_pixels * NYU_CROP)),
     }
-    drives = sorted(folder.glob("kitti_raw/*/*_sync"))
-    if drives:
+    kitti = KITTI.existing(data)
+    if kitti is not None and (drives := sorted(kitti.glob("*/*_sync"))):
         drive = open_source(f"kitti:{drives[0]}", SourceConfig())
         held_out = HeldOutConfig(HELD_OUT_RINGS, BY_RING)
         sources["KITTI"] = CompletionSource(

@@ -18,7 +18,7 @@ class DataSet:
 
     Attributes:
         title: its name.
-        folder: where it lies in the folder that the environment names.
+        folder: its place in the folder of the data sets.
         contents: what its folder holds.
     """
 
@@ -26,28 +26,33 @@ class DataSet:
     folder: str
     contents: str
 
-    def default_folder(self) -> Path | None:
-        """Return its folder in the one that the environment names; None where it names none."""
-        data = os.environ.get(VARIABLE)
-        return Path(data) / self.folder if data else None
+    def existing(self, data: Path | None) -> Path | None:
+        """Return its folder in that of the data sets, None if there is none.
 
-    def find(self, folder: Path | None) -> Path:
-        """Return the folder, or if None the default one.
+        Args:
+            data: folder of the data sets; None takes the one that the environment names.
+        """
+        if data is None and VARIABLE in os.environ:
+            data = Path(os.environ[VARIABLE])
+        return data / self.folder if data and (data / self.folder).is_dir() else None
+
+    def find(self, data: Path | None) -> Path:
+        """Return its folder in that of the data sets, as `existing` does.
 
         Raises:
             SourceError: no folder is named, here or in the environment, or it is missing.
         """
-        folder = self.default_folder() if folder is None else folder
-        expected = f"expected --data DIR with {self.contents}"
-        if folder is None:
+        if (folder := self.existing(data)) is not None:
+            return folder
+        expected = f"expected --data DIR with {self.folder}/ in it, which has {self.contents}"
+        named = data or os.environ.get(VARIABLE)
+        if named is None:
             raise SourceError(
                 f"no {self.title}: neither --data nor {VARIABLE} is given; {expected}"
             )
-        if not folder.is_dir():
-            raise SourceError(f"no such folder of {self.title}: {folder}; {expected}")
-        return folder
+        raise SourceError(f"no {self.title}: {Path(named) / self.folder} is missing; {expected}")
 
 
 NYU = DataSet("NYU Depth v2", "nyuv2", "rgb/, depth/, train.txt and test.txt")
+KITTI = DataSet("KITTI", "kitti_raw", "2011_*/2011_*_sync/")
 CAMVID = DataSet("CamVid", "camvid", "train/, trainannot/, test/ and testannot/")
-NYU_AND_KITTI = DataSet("data", "", f"{NYU.folder}/ and, for the part on KITTI, kitti_raw/")

@@ -58,7 +58,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
         output: of the results, with models in `models` and scores in `results`.
         seeds: trainings of each method of one network; those of several are trained once.
         quick: few frames, small networks, two epochs: only a test that the run works.
-        data: folder of NYU Depth v2; None takes `nyuv2` in the folder that UNCERTAINTY_DEPTH_DATA
+        data: folder of the data sets, with `nyuv2`; None takes the one that UNCERTAINTY_DEPTH_DATA
             names.
 
     Raises:

@@ -19,13 +19,15 @@ class Experiment:
         module: of this package, with `run(output, seeds, quick)`, and `data` where it reads any.
         seeds: repetitions of a full run when the user names none.
         quick_seeds: repetitions of a quick run when the user names none.
-        reads_data: whether `run` also takes the folder of a data set.
+        duration: of a full run, with what it was measured on.
+        reads_data: whether `run` also takes the folder of the data sets.
     """
 
     description: str
     module: str
     seeds: int
     quick_seeds: int
+    duration: str
     reads_data: bool = False
 
     def run(
@@ -37,7 +39,7 @@ class Experiment:
             output: folder, created where missing.
             seeds: number of repetitions; None takes the experiment's default.
             quick: a small version, under two minutes on two cores.
-            data: folder of the data set; None takes the experiment's default.
+            data: folder of the data sets; None takes the one that the environment names.
 
         Raises:
             ConfigError: a data folder is given to an experiment that generates its data.
@@ -62,30 +64,35 @@ EXPERIMENTS: dict[str, Experiment] = {
         "toy_cubic",
         20,
         4,
+        "two minutes on two busy cores",
     ),
     "toy-sinusoid": Experiment(
         "distance of six methods to the true posterior, regression (Gustafsson et al. 2020)",
         "toy_sinusoid",
         10,
         3,
+        "40 minutes of processor time",
     ),
     "toy-classification": Experiment(
         "distance of six methods to the true posterior, classification (Gustafsson et al. 2020)",
         "toy_classification",
         10,
         3,
+        "35 minutes of processor time",
     ),
     "anchor": Experiment(
         "coverage of six deep methods against an exact reference (Schmähling et al. 2022)",
         "anchor",
         10,
         2,
+        "TBD",
     ),
     "nyu": Experiment(
         "twelve methods and ten recipes on NYU Depth v2 (Moukari et al. 2019, section VI)",
         "nyu",
         3,
         1,
+        "days",
         reads_data=True,
     ),
     "completion": Experiment(
@@ -93,6 +100,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         "completion",
         1,
         1,
+        "TBD",
         reads_data=True,
     ),
     "segmentation": Experiment(
@@ -100,6 +108,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         "segmentation",
         26,
         4,
+        "six hours of processor time for the trainings alone",
         reads_data=True,
     ),
     "free-space": Experiment(
@@ -107,24 +116,28 @@ EXPERIMENTS: dict[str, Experiment] = {
         "free_space",
         5,
         2,
+        "TBD",
     ),
     "mapping": Experiment(
         "maps fused from predicted depth, weighed and gated by sigma or by range",
         "mapping",
         5,
         2,
+        "TBD",
     ),
     "online-calibration": Experiment(
         "coverage with and without online calibration on bags whose second half is at night",
         "online_calibration",
         3,
         1,
+        "TBD",
     ),
     "shift": Experiment(
         "depth and sigma of all methods in fog, at night, behind dirt: five severities each",
         "shift",
         1,
         1,
+        "TBD",
         reads_data=True,
     ),
     "samples": Experiment(
@@ -132,6 +145,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         "samples",
         3,
         2,
+        "TBD",
         reads_data=True,
     ),
 }

@@ -57,7 +57,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
             are looked for in `models`.
         seeds: of the noise.
         quick: few frames, few samples of the reference.
-        data: folder of NYU Depth v2, see `nyu`.
+        data: folder of the data sets, see `nyu`.
 
     Raises:
         SourceError: there is a NYU network, and the data are missing.
@@ -89,8 +89,7 @@ def _setups(models: Path, settings: Settings, data: Path | None) -> dict[str, Se
     student = _existing(models / STUDENT)
     nyu_model = _existing(models / NYU_MODEL)
     setups = {"shipped": Setup(SHIPPED_MODEL, worlds(settings.frames // 2, 2, 0.5), student)}
-    default = NYU.default_folder() if data is None else data
-    if nyu_model is None and (default is None or not default.is_dir()):
+    if nyu_model is None and NYU.existing(data) is None:
         return setups
     source = f"nyu:{NYU.find(data)}:test"
     setups["shipped on NYU"] = Setup(SHIPPED_MODEL, source, student)

@@ -105,7 +105,8 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
         output: of the weights, the results, table.md, table.csv, summary.json and the plots.
         seeds: ensemble members.
         quick: small images and few steps.
-        data: CamVid folder; None takes `camvid` in the folder that the environment names.
+        data: folder of the data sets, with `camvid`; None takes the one that
+            UNCERTAINTY_DEPTH_DATA names.
 
     Raises:
         SourceError: the data are missing or damaged.

@@ -66,7 +66,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
         output: of the results; NYU models are looked for in `models`.
         seeds: of the frames of the worlds.
         quick: few frames, two corruptions of two severities.
-        data: folder of NYU Depth v2, see `nyu`.
+        data: folder of the data sets, see `nyu`.
 
     Raises:
         SourceError: there are NYU models, and the data are missing.

@@ -61,7 +61,7 @@ def methods(models: Path, frames: int, seeds: int, data: Path | None) -> Iterato
         models: folder of the networks.
         frames: scored of each source.
         seeds: of the frames of the worlds.
-        data: folder of NYU Depth v2; None takes the one that the environment names, if any.
+        data: folder of the data sets; None takes the one that the environment names, if any.
 
     Raises:
         SourceError: there are networks of NYU, and the data are missing.
@@ -69,8 +69,7 @@ def methods(models: Path, frames: int, seeds: int, data: Path | None) -> Iterato
     worlds = -(-frames // 2)
     rooms = f"synthetic:worlds={worlds},frames=2,rate=0.25,seed={HOME_SEED + seeds},dense=true"
     of_nyu = list(_of_nyu(models))
-    default = data_folders.NYU.default_folder()
-    is_there = data is not None or (default is not None and default.is_dir())
+    is_there = data is not None or data_folders.NYU.existing(data) is not None
     nyu = f"nyu:{data_folders.NYU.find(data)}:test" if of_nyu or is_there else ""
     for name, served in OF_ONE_NETWORK.items():
         yield Method(ROOMS, name, SHIPPED_MODEL, served, rooms, nyu)

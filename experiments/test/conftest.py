@@ -35,7 +35,8 @@ def nyu_like(tmp_path_factory):
 
     The depth of a wall is given by its brightness.
     """
-    folder = tmp_path_factory.mktemp("nyu_like")
+    folder = tmp_path_factory.mktemp("data") / "nyuv2"
+    folder.mkdir()
     for part in ("rgb", "depth"):
         (folder / part).mkdir()
     for index in range(16):

@@ -40,12 +40,10 @@ TINY = replace(
 def finished(nyu_like, tmp_path_factory):
     """Output folder of a whole run, on data without KITTI."""
     folder = tmp_path_factory.mktemp("completion")
-    (folder / "data").mkdir()
-    (folder / "data" / "nyuv2").symlink_to(nyu_like)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(completion, "QUICK", TINY)
         patch.setattr("uncertainty_depth.training.member_run.write_plot", lambda *_: None)
-        completion.run(folder / "output", 1, True, folder / "data")
+        completion.run(folder / "output", 1, True, nyu_like.parent)
     return folder
 
 
@@ -143,15 +141,16 @@ def test_interpolation_gives_a_plane_back_and_the_nearest_beyond():
     assert (interpolated(sparse, asked) == 2.5).all()
 
 
-def test_images_are_evenly_spread_over_a_split(nyu_like, tmp_path):
-    (tmp_path / "nyuv2").symlink_to(nyu_like)
-    assert [record.name for record in nyu(tmp_path, "test", 2)] == ["0012", "0014"]
-    assert len(nyu(tmp_path, "test", 0)) == 4
+def test_images_are_evenly_spread_over_a_split(nyu_like):
+    assert [record.name for record in nyu(nyu_like.parent, "test", 2)] == ["0012", "0014"]
+    assert len(nyu(nyu_like.parent, "test", 0)) == 4
 
 
 def test_missing_data_are_one_clear_sentence(monkeypatch, tmp_path):
     monkeypatch.delenv("UNCERTAINTY_DEPTH_DATA", raising=False)
     with pytest.raises(SourceError, match=r"neither --data nor UNCERTAINTY_DEPTH_DATA is given"):
         completion.run(tmp_path, 1, True)
-    with pytest.raises(SourceError, match="no such NYU folder"):
+    with pytest.raises(
+        SourceError, match=r"no NYU Depth v2: .*nyuv2 is missing; expected --data DIR with nyuv2/"
+    ):
         completion.run(tmp_path, 1, True, tmp_path)

@@ -59,7 +59,7 @@ def run(nyu_like, tiny_settings):
         patch.setattr(nyu, "questions", lambda settings: answerable(questions(settings)))
         # A picture takes most of the time of so small a training.
         patch.setattr(member_run, "write_plot", lambda *_: None)
-        yield lambda output: nyu.run(output, 1, True, nyu_like)
+        yield lambda output: nyu.run(output, 1, True, nyu_like.parent)
 
 
 def answerable(search_questions):

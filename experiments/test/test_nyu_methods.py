@@ -180,11 +180,11 @@ def test_the_first_frames_are_those_of_the_source(nyu_like):
 
 def test_a_missing_data_folder_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("UNCERTAINTY_DEPTH_DATA", str(tmp_path))
-    with pytest.raises(SourceError, match=r"no such folder of NYU Depth v2: .*nyuv2; expected"):
+    with pytest.raises(SourceError, match=r"no NYU Depth v2: .*nyuv2 is missing; expected"):
         NYU.find(None)
     (tmp_path / "nyuv2").mkdir()
     assert NYU.find(None) == tmp_path / "nyuv2"
-    assert NYU.find(tmp_path) == tmp_path
+    assert NYU.find(tmp_path) == tmp_path / "nyuv2"
     monkeypatch.delenv("UNCERTAINTY_DEPTH_DATA")
     with pytest.raises(
         SourceError,

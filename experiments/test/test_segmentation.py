@@ -44,10 +44,10 @@ def same_bits_in_each_run() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def camvid_like(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a folder like CamVid: three images by day and two at dusk in each split, 64x48."""
-    folder = tmp_path_factory.mktemp("camvid_like")
+    folder = tmp_path_factory.mktemp("data") / "camvid"
     rng = np.random.default_rng(0)
     for split in ("train", "test"):
-        (folder / split).mkdir()
+        (folder / split).mkdir(parents=True)
         (folder / f"{split}annot").mkdir()
         for number, drive in enumerate(("0006R0", "0006R0", "Seq05VD", "0001TP", "0001TP")):
             name = f"{drive}_{number:06d}"
@@ -63,7 +63,7 @@ def camvid_like(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small_run(camvid_like: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the output of a run of three members and a network of MC-dropout."""
     output = tmp_path_factory.mktemp("segmentation")
-    segmentation.compare(output, 3, SETTINGS, camvid_like)
+    segmentation.compare(output, 3, SETTINGS, camvid_like.parent)
     return output
 
 
@@ -180,7 +180,7 @@ def test_a_killed_run_goes_on_where_it_stopped(
     (small_run / "results" / "dusk_mc_dropout_000.json").unlink()
     monkeypatch.setattr("experiments.figures.save", lambda *_: None)
     monkeypatch.setattr(segmentation, "train", None)  # no network is trained again
-    segmentation.compare(small_run, 3, SETTINGS, camvid_like)
+    segmentation.compare(small_run, 3, SETTINGS, camvid_like.parent)
     assert (small_run / "summary.json").read_text() == before
     weights = small_run / "weights" / "mc_dropout_000.safetensors"
     content = weights.read_bytes()
@@ -205,9 +205,9 @@ def test_missing_data_are_named(
     with pytest.raises(SourceError, match=r"neither --data nor UNCERTAINTY_DEPTH_DATA is given"):
         CAMVID.find(None)
     monkeypatch.setenv("UNCERTAINTY_DEPTH_DATA", str(tmp_path))
-    with pytest.raises(SourceError, match=r"no such folder of CamVid: .*camvid"):
+    with pytest.raises(SourceError, match=r"no CamVid: .*camvid is missing"):
         CAMVID.find(None)
-    assert CAMVID.find(camvid_like) == camvid_like
+    assert CAMVID.find(camvid_like.parent) == camvid_like
     with pytest.raises(SourceError, match=r"val has no .jpg or .png images of drive 0001TP"):
         read(camvid_like, "val", True, (32, 24))
 
