@@ -383,9 +383,9 @@ BLOCKS = {
     "calibration-maps": Block("calibration.md", maps, is_cheap=True),
     "demo-calibration": Block("calibration.md", demo_calibration),
     "nyu-calibration": Block("calibration.md", nyu_calibration, needs_folders=True),
-    "nyu-scores": Block("experiments/nyu.md", nyu_scores, needs_folders=True),
-    "nyu-pretrained": Block("experiments/nyu.md", nyu_pretrained, needs_folders=True),
-    "nyu-larger": Block("experiments/nyu.md", nyu_larger, needs_folders=True),
+    "nyu-scores": Block("../experiments/docs/nyu.md", nyu_scores, needs_folders=True),
+    "nyu-pretrained": Block("../experiments/docs/nyu.md", nyu_pretrained, needs_folders=True),
+    "nyu-larger": Block("../experiments/docs/nyu.md", nyu_larger, needs_folders=True),
 }
 
 

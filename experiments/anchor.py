@@ -6,7 +6,7 @@ whose function is linear in its coefficients have an exact answer, Bayesian line
 anchor. For each test input, over training sets that differ in the noise alone: the deviation from
 the true function, the uncertainty, and the coverage, the fraction of the repetitions in which the
 deviation is smaller than 1.96 times the uncertainty. What the text leaves open and how it was
-decided stands in docs/experiments/anchor.md.
+decided stands in experiments/docs/anchor.md.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 (a) Networks with 200, 500 and 1,000 known pixels of NYU, one of normalised convolutions, beside
 the literature and beside plain interpolation. (b) Gustafsson et al. 2020, section 4.2 and appendix
 C: networks trained on rendered worlds alone complete real depth; ensembles against MC-dropout by
-number of members or passes. What differs from the paper is in `docs/experiments/completion.md`.
+number of members or passes. What differs from the paper is in `experiments/docs/completion.md`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ What differs from the paper: its network is a ResNet-200 trained on 16,000 image
 here an encoder of 0.3 million weights from scratch and the 795 labelled images of the official
 training split, 160x128, so that a run takes hours on two cores. Values cannot be compared with
 the paper's, the order of the methods can. All networks of the methods are trained for the same
-number of epochs at a constant rate. See `docs/experiments/nyu.md`.
+number of epochs at a constant rate. See `experiments/docs/nyu.md`.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import uncertainty_depth
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+PAGES += sorted((ROOT / "experiments" / "docs").glob("*.md"))
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 UNWRAPPED = re.compile(r" *\|| *!\[|#|    ")
