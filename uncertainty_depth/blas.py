@@ -1,9 +1,22 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Keep NumPy's BLAS from using threads: on a busy machine they spin and wait for each other."""
+"""How many threads compute, and how they wait: a robot's computer is always busy.
+
+Threads that spin while they wait for each other take the processors from those they wait for.
+"""
 
 from __future__ import annotations
 
+import os
 from typing import Any
+
+
+def wait_passively() -> None:
+    """Let the waiting threads of torch sleep; to be called before torch is imported.
+
+    They spin by default, which costs most where least is left. Passing OMP_WAIT_POLICY to the
+    process still decides.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def single_threaded_blas() -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from tqdm.contrib.logging import logging_redirect_tqdm
 
+from uncertainty_depth.blas import wait_passively
 from uncertainty_depth.cli.arguments import build_parser
 from uncertainty_depth.cli.bags import convert_kitti, demo, info, play, synthesize
 from uncertainty_depth.cli.calibrate import calibrate
@@ -46,6 +47,7 @@ COMMANDS: dict[str, Command] = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; user errors become one sentence and exit code 1, failed requirements 3."""
+    wait_passively()
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = build_parser(COMMANDS).parse_args(words)
     arguments.command_line = shlex.join(["uncertainty-depth", *words])

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
-from uncertainty_depth.blas import single_threaded_blas
+from uncertainty_depth.blas import single_threaded_blas, wait_passively
 from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
 from uncertainty_depth.ros.command_line import (
     DEPTH_NODE,
@@ -60,6 +60,7 @@ def run(command: NodeCommand, args: Sequence[str] | None) -> int:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         require_ros()
         refuse_ignored(command, arguments)
+        wait_passively()
         single_threaded_blas()
         spin(command, arguments)
     except KeyboardInterrupt:  # while the node was starting
