@@ -60,6 +60,16 @@ def test_images_are_rgb_and_depth_is_metres_inside_the_evaluation_crop(folder):
     )
 
 
+def test_the_white_border_shows_what_lies_inside_it(folder):
+    path = str(folder / "rgb" / "0001.jpg")
+    image = np.full((240, 320, 3), 255, np.uint8)
+    image[4:-4, 4:-4] = 60
+    cv2.imwrite(path, image)
+    frame = next(iter(open_source(f"nyu:{folder}:test", CONFIG)))
+    assert frame.image.shape == image.shape
+    assert frame.image.max() < 100
+
+
 def test_crop_and_camera_scale_with_the_images(folder):
     for part, name in (("rgb", "0001.jpg"), ("depth", "0001.png")):
         image = cv2.imread(str(folder / part / name), cv2.IMREAD_UNCHANGED)

@@ -6,6 +6,7 @@ Its files: `rgb/NNNN.jpg`, `depth/NNNN.png`, `train.txt` and `test.txt`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -28,14 +29,16 @@ _CROP = (
     slice(22, 236),
     slice(20, 301),
 )  # rows 22-235, columns 20-300 at 320x240: the usual evaluation crop, without the white border
+_WHITE_BORDER = 5  # pixels at 320x240
 
 
 class NyuSource:
     """The labelled images of a folder, of one official split or of both in order. A `Source`.
 
     Depth is millimetres in 16 bits, 0 = none. Outside the usual evaluation crop it is taken as
-    unknown: the images have a white border there. Stamps are nominal, the official index times
-    0.1 s.
+    unknown: the images have a white border there. The border shows the mirrored pixels inside it,
+    or a network would learn to tell this camera from others by it. Stamps are nominal, the
+    official index times 0.1 s.
     """
 
     def __init__(self, folder: Path, split: str = "") -> None:
@@ -86,8 +89,16 @@ class NyuSource:
             )
         height, width = image.shape[:2]
         camera = Camera(*_SIZE, _INTRINSICS).scaled(width, height)
-        rgb = np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8)
+        rgb = np.asarray(cv2.cvtColor(without_border(image), cv2.COLOR_BGR2RGB), np.uint8)
         return Frame(stamp_ns, name, camera, rgb, ground_truth_m=ground_truth(depth_mm))
+
+
+def without_border(image: NDArray[np.integer | np.floating]) -> NDArray[np.uint8]:
+    """Return an (H, W, 3) image whose white border is replaced by the mirrored pixels inside."""
+    border = math.ceil(_WHITE_BORDER * image.shape[0] / _SIZE[1])
+    inside = image[border:-border, border:-border]
+    mirrored = cv2.copyMakeBorder(inside, *[border] * 4, cv2.BORDER_REFLECT_101)
+    return mirrored.astype(np.uint8, copy=False)
 
 
 def ground_truth(depth_mm: NDArray[np.uint16]) -> NDArray[np.float32]:
