@@ -28,6 +28,12 @@ def summary_of(evaluation, *texts):
     return report.summarize(evaluation, context)
 
 
+ALIAS_BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
 @pytest.mark.parametrize(
     ("text", "metric"),
     [
@@ -125,7 +131,15 @@ def test_a_file_comes_before_what_is_given_one_by_one(tmp_path):
     [
         ("auce: 0.1", "expected a list of requirements"),
         ("- [auce]", "expected a list of requirements"),
-        ("- 'auce", "is not valid YAML"),
+        ("- 'auce", "cannot be read: it is not YAML"),
+        (b"\xff", "cannot be read: it is not UTF-8"),
+        (ALIAS_BOMB, r"it has the alias \*a; expected none"),
+        ("[" * 1000, "it is nested more than 16 levels deep"),
+        ("- " * 1000, "it is nested more than 16 levels deep"),
+        ("- auce<=1\n" * 10_000, "it is longer than 65536 bytes"),
+        ("- " + "auce" * 10_000 + "<=1", "the requirement is 'auceauce"),
+        ("- 2024-99-99", "the requirement is '2024-99-99'; expected a metric"),
+        ("!!timestamp auce", "holds 'auce'; expected a list"),
         ("", "expected a list of requirements"),
         (None, "cannot be read: No such file"),
     ],
@@ -133,9 +147,10 @@ def test_a_file_comes_before_what_is_given_one_by_one(tmp_path):
 def test_a_bad_file_is_one_sentence(tmp_path, content, words):
     path = tmp_path / "limits.yaml"
     if content is not None:
-        path.write_text(content)
-    with pytest.raises(ConfigError, match=words):
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ConfigError, match=words) as caught:
         requirements_from(RequirementConfig((), str(path)))
+    assert len(str(caught.value)) < 500
 
 
 def test_junit_holds_a_case_for_each_requirement(evaluation, tmp_path):

@@ -74,11 +74,15 @@ def test_folders_that_are_no_bag_are_one_sentence(tmp_path, write_bag):
     with pytest.raises(SourceError, match=r"is not a bag: it has no metadata.yaml and no file"):
         BagSource(tmp_path, CONFIG)
     bag = write_bag()
-    (bag / "metadata.yaml").write_text("rosbag2_bagfile_information: {version: 99}")
-    with pytest.raises(
-        SourceError, match="cannot be read as a bag: Rosbag2 version 99 not supported"
-    ):
-        BagSource(bag, CONFIG)
+    for metadata, sentence in {
+        "rosbag2_bagfile_information: {version: 99}": "as a bag: Rosbag2 version 99 not supported",
+        "a: &a [x, x]\nb: [*a, *a]": r"metadata.yaml cannot be read: it has the alias \*a",
+        "[" * 10_000: "metadata.yaml cannot be read: it is nested more than 16 levels deep",
+        "a: " + "x" * 2**22: "metadata.yaml cannot be read: it is longer than 4194304 bytes",
+    }.items():
+        (bag / "metadata.yaml").write_text(metadata)
+        with pytest.raises(SourceError, match=sentence):
+            BagSource(bag, CONFIG)
 
 
 @pytest.mark.parametrize(

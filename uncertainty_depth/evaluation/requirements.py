@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
@@ -13,8 +14,7 @@ from operator import ge, gt, le, lt
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from uncertainty_depth import strict_yaml
 from uncertainty_depth.config import RequirementConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.evaluation.bootstrap import Interval
@@ -30,6 +30,9 @@ PREFIXES = ("uncertainty.", "depth.", "scale.")
 OTHER_NAMES = {"picp": "coverage_95", "mpiw": "mpiw_95", "interval_score": "interval_score_95"}
 """Usual names of metrics that are called by their level here."""
 MAX_NEAR_NAMES = 4
+MAX_FILE_BYTES = 2**16
+MAX_LENGTH = 200
+"""Characters of a requirement."""
 PASS = "PASS  "
 FAIL = "FAIL  "
 UNDEFINED = {
@@ -96,12 +99,12 @@ def parse(text: str) -> Requirement:
     Raises:
         ConfigError: a requirement cannot be parsed, or names an unknown metric.
     """
-    match = PATTERN.fullmatch(text)
+    match = PATTERN.fullmatch(text) if len(text) <= MAX_LENGTH else None
     limit = _number(match["limit"]) if match else math.nan
     if match is None or math.isnan(limit):
         raise ConfigError(
-            f"the requirement is {text!r}; expected a metric, one of {', '.join(COMPARISONS)}, "
-            "and a number, such as 'ause.rmse<=0.2'"
+            f"the requirement is {reprlib.repr(text)}; expected a metric, one of "
+            f"{', '.join(COMPARISONS)}, and a number, such as 'ause.rmse<=0.2'"
         )
     return Requirement(_resolved(match["metric"], text), match["comparison"], limit, text)
 
@@ -188,16 +191,14 @@ def _number(text: str) -> float:
 
 def _texts_of(path: Path) -> list[str]:
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = strict_yaml.read_file(path, MAX_FILE_BYTES)
     except OSError as error:
         raise ConfigError(f"require_file {path} cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"require_file {path} is not valid YAML: {str(error).splitlines()[0]}"
-        ) from error
+    except strict_yaml.YamlError as error:
+        raise ConfigError(f"require_file {path} cannot be read: {error}") from error
     if not isinstance(content, list) or not all(isinstance(text, str) for text in content):
         raise ConfigError(
-            f"require_file {path} holds {str(content)[:60]!r}; expected a list of requirements, "
+            f"require_file {path} holds {reprlib.repr(content)}; expected a list of requirements, "
             "one a line: - ause.rmse<=0.2"
         )
     return content

@@ -9,14 +9,15 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
-import yaml
 from rosbags import rosbag1, rosbag2
 
+from uncertainty_depth import strict_yaml
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.mcap_file import McapFile
 
 SUFFIXES = (".mcap", ".db3", ".bag")
 METADATA = "metadata.yaml"
+MAX_METADATA_BYTES = 2**22
 
 
 class StorageFiles:
@@ -64,11 +65,14 @@ def _listed_files(metadata: Path) -> list[str]:
     versions and storages that it refuses with a sentence.
     """
     try:
-        information = yaml.safe_load(metadata.read_text())["rosbag2_bagfile_information"]
+        content = strict_yaml.read_file(metadata, MAX_METADATA_BYTES)
+        information = content["rosbag2_bagfile_information"]
         names = [PurePath(name).name for name in information["relative_file_paths"]]
         is_compressed = information.get("compression_mode", "").lower() in ("file", "message")
         is_supported = int(information["version"]) <= 9
-    except (yaml.YAMLError, OSError, ValueError, KeyError, TypeError, AttributeError):
+    except strict_yaml.YamlError as error:
+        raise SourceError(f"{metadata} cannot be read: {error}") from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return []
     if is_compressed or not is_supported:
         return []
