@@ -85,6 +85,17 @@ def test_a_jpeg_that_claims_too_many_pixels_never_reaches_the_decoder(monkeypatc
     assert error.value.reason == "image_too_large"
 
 
+def test_a_jpeg_of_endless_scans_never_reaches_the_decoder(monkeypatch):
+    """1000 scans of 16 million pixels are 125 kB, and 15 s of the decoder's time."""
+    data = encoded("progressive")
+    last = data.rindex(b"\xff\xda")
+    bomb = data[:last] + data[last:-2] * 200 + data[-2:]
+    monkeypatch.setattr(compressed.cv2, "imdecode", None)
+    with pytest.raises(MessageError, match="scans; expected at most 100") as error:
+        decode_image(message(bomb))
+    assert error.value.reason == "image_undecodable"
+
+
 @pytest.mark.parametrize("data", [png_claiming(0, 5), jpeg_claiming(32, 0)], ids=["png", "jpeg"])
 def test_an_image_without_pixels_is_refused(data):
     with pytest.raises(MessageError) as error:

@@ -20,6 +20,9 @@ from uncertainty_depth.messages.guard import check_pixels
 
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 JPEG_MAGIC = b"\xff\xd8\xff"
+MAX_JPEG_SCANS = 100
+"""Each scan passes over the whole image, whatever its few bytes hold; encoders write about 10."""
+_JPEG_SCAN = b"\xff\xda"  # SOS; image data never have it, for their 0xff is followed by 0
 _PNG_SIZE = struct.Struct(">8s4x4sII")  # magic, length, IHDR, width, height
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {
     0xC4,
@@ -49,6 +52,9 @@ def decode_compressed(
     if size is None:
         raise _undecodable(message, "it does not begin as a JPEG or PNG")
     check_pixels(*size, max_pixels)
+    scans = data.count(_JPEG_SCAN) if data.startswith(JPEG_MAGIC) else 0
+    if scans > MAX_JPEG_SCANS:
+        raise _undecodable(message, f"it has {scans} scans; expected at most {MAX_JPEG_SCANS}")
     image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
     if image is None:
         raise _undecodable(message, "its data are damaged")
