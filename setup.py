@@ -12,10 +12,12 @@ ROS = [
     "ros-diagnostic-msgs>=5.3",
     "ros-rosgraph-msgs>=2.0",
 ]
-NETWORK = ["torch>=2.2", "transformers>=4.48", "safetensors>=0.4"]
+OPENCV = "opencv-python-headless>=4.6"
+BAGS = [OPENCV, "rosbags>=0.10.10", "rosbags-image>=0.10", "mcap>=1.1"]
+NETWORK = [OPENCV, "torch>=2.2", "transformers>=4.48", "safetensors>=0.4"]
 OPENVINO = ["openvino>=2024.4", "onnx>=1.16"]
 ONNXRUNTIME = ["onnxruntime>=1.18", "onnx>=1.16"]
-VIEW = ["rerun-sdk>=0.23"]
+VIEW = [*BAGS, "rerun-sdk>=0.23"]
 DOCS = ["mkdocs-material>=9.5", "mkdocstrings[python]>=0.26"]
 LINT = [
     "ruff>=0.4",
@@ -67,20 +69,18 @@ setup(
         "scipy>=1.10",
         "scikit-learn>=1.3",
         "threadpoolctl>=3.1",
-        "opencv-python-headless>=4.6",
-        "rosbags>=0.10.10",
-        "rosbags-image>=0.10",
-        "mcap>=1.1",
         "matplotlib>=3.7",
+        "pillow>=9.0",
         "jinja2>=3.1",
         "pyyaml>=6.0",
         "tqdm>=4.65",
     ],
     extras_require={
+        "bags": BAGS,
         "network": NETWORK,
         "openvino": OPENVINO,
         "onnxruntime": ONNXRUNTIME,
-        "ros": ROS,
+        "ros": [*BAGS, *ROS],
         "test": TEST,
         "lint": LINT,
         "docs": DOCS,

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 ROOT = Path(__file__).parents[1]
 ROSDEP_KEYS = {
+    "PIL": "python3-pil",
     "cv2": "python3-opencv",
     "huggingface_hub": "python3-transformers-pip",
     "jinja2": "python3-jinja2",

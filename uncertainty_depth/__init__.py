@@ -11,6 +11,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from uncertainty_depth.extras import missing_in
+
 if TYPE_CHECKING:
     from uncertainty_depth.evaluation.evaluate import evaluate
     from uncertainty_depth.inference.predictor import Predictor
@@ -35,4 +37,7 @@ def __getattr__(name: str) -> Any:
     """Import and return one of the names in `__all__`."""
     if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(MODULES[name]), name)
+    try:
+        return getattr(importlib.import_module(MODULES[name]), name)
+    except ModuleNotFoundError as error:
+        raise ImportError(f"{name}: {missing_in(error) or error}") from error

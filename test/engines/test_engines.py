@@ -211,7 +211,7 @@ def test_a_choice_goes_to_the_users_cache_where_the_folder_cannot_be_written(
 
 def test_an_engine_that_is_missing_is_named_with_what_to_type(models, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"pip install 'uncertainty_depth\[openvino\]'"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[openvino\]'"):
         Predictor(models["multi_epochs"], PredictorConfig(engine="openvino", device="cpu"))
 
 

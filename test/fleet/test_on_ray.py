@@ -33,7 +33,7 @@ def slow(source, folder):
 def test_without_ray_the_sentence_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     jobs = open_fleet(tmp_path, ["a"], {}, False)
-    with pytest.raises(ConfigError, match=r"expected pip install 'uncertainty_depth\[ray\]'"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[ray\]'"):
         on_ray.run(jobs, print, "local", False, Interrupt(), print)
 
 

@@ -25,7 +25,7 @@ def test_sentence_names_what_to_do(without_rclpy):
     with pytest.raises(
         RosMissingError,
         match=r"ROS 2 is not available .*source a ROS distribution.*"
-        r"pip install 'uncertainty_depth\[ros\]'",
+        r"pip install '\.\[ros\]'",
     ):
         require_ros()
 
@@ -35,9 +35,9 @@ def test_nodes_without_rclpy_exit_1_with_one_sentence(node, without_rclpy, capsy
     assert node([]) == 1
     lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1
-    assert "uncertainty_depth[ros]" in lines[0]
+    assert ".[ros]" in lines[0]
 
 
 def test_play_without_rclpy_exits_1_with_one_sentence(without_rclpy, capsys, tmp_path):
     assert main(["play", str(tmp_path)]) == 1
-    assert "uncertainty_depth[ros]" in capsys.readouterr().err
+    assert ".[ros]" in capsys.readouterr().err

@@ -23,6 +23,7 @@ from uncertainty_depth.cli.terminal import PrintableFormatter, printable, printa
 from uncertainty_depth.cli.train import train, wrap
 from uncertainty_depth.cli.view import view
 from uncertainty_depth.errors import UncertaintyDepthError
+from uncertainty_depth.extras import missing_in
 
 Command = Callable[[argparse.Namespace], None]
 
@@ -61,6 +62,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UncertaintyDepthError as error:
         print(f"uncertainty-depth: {printable(str(error))}", file=sys.stderr)
         return error.exit_code
+    except ModuleNotFoundError as error:
+        if (sentence := missing_in(error)) is None:
+            raise
+        print(f"uncertainty-depth: {sentence}", file=sys.stderr)
+        return 1
     except (
         OSError
     ) as error:  # a folder that is a file, a disk that is full, a path without permission

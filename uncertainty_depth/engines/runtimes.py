@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.engines.graphs import Graph
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.extras import missing
 
 Arrays = Sequence[NDArray[Any]]
 Compiled = Callable[[Arrays], list[NDArray[np.float32]]]
@@ -156,19 +157,13 @@ def is_installed(name: str) -> bool:
 def require(name: str) -> None:
     """Raise `ConfigError` where an engine is not installed, with the command that installs it."""
     if not is_installed(name):
-        raise ConfigError(
-            f"engine is {name!r}, which is not installed; "
-            f"run: python -m pip install 'uncertainty_depth[{name}]'"
-        )
+        raise ConfigError(f"engine is {name!r}: {missing(name)}")
 
 
 def require_onnx() -> None:
     """Raise `ConfigError` where the package that writes ONNX files is not installed."""
     if importlib.util.find_spec("onnx") is None:
-        raise ConfigError(
-            "the package onnx is not installed; "
-            "run: python -m pip install 'uncertainty_depth[onnxruntime]'"
-        )
+        raise ConfigError(missing("onnx"))
 
 
 def make_engine(name: str, precision: str, device: str) -> Engine:

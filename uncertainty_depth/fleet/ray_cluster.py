@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.extras import missing
 
 LOCAL = "local"
 RETRIES = 5
@@ -41,9 +42,7 @@ def _connected(address: str) -> Any:
     try:
         import ray
     except ImportError as error:
-        raise ConfigError(
-            "ray is not installed; expected pip install 'uncertainty_depth[ray]'"
-        ) from error
+        raise ConfigError(missing("ray")) from error
     try:
         ray.init(
             address=None if address == LOCAL else address,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -203,6 +202,8 @@ def remove_occluded(
     """
     if tolerance == 0:
         return depth_m.copy()
+    import cv2  # a camera alone does not need it
+
     nearest = cv2.erode(
         np.where(np.isnan(depth_m), np.float32(np.inf), depth_m),
         np.ones((window, window), np.uint8),

@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import cv2
 import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
@@ -17,7 +16,8 @@ COEFFICIENT_COUNTS = {
     "rational_polynomial": (4, 5, 8, 12),
     EQUIDISTANT: (4,),
 }
-UNDISTORTION_STOP = (cv2.TERM_CRITERIA_COUNT | cv2.TERM_CRITERIA_EPS, 100, 1e-10)
+UNDISTORTION_STEPS = 100
+UNDISTORTION_ERROR = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +44,19 @@ class Distortion:
 
     def undistorted(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return rays of image coordinates for unit focal length: the inverse of `distorted`."""
+        import cv2  # a camera alone does not need it
+
         points = np.ascontiguousarray(coordinates, dtype=np.float64).reshape(-1, 1, 2)
+        stop = cv2.TERM_CRITERIA_COUNT | cv2.TERM_CRITERIA_EPS
         if self.model == EQUIDISTANT:
             return cv2.fisheye.undistortPoints(points, np.eye(3), self.coefficients).reshape(-1, 2)
         rays = cv2.undistortPointsIter(
-            points, np.eye(3), self.coefficients, np.eye(3), np.eye(3), UNDISTORTION_STOP
+            points,
+            np.eye(3),
+            self.coefficients,
+            np.eye(3),
+            np.eye(3),
+            (stop, UNDISTORTION_STEPS, UNDISTORTION_ERROR),
         )
         return rays.reshape(-1, 2)
 

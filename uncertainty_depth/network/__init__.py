@@ -4,10 +4,8 @@
 import importlib.util
 
 from uncertainty_depth.errors import UncertaintyDepthError
+from uncertainty_depth.extras import missing
 
 for _library in ("torch", "transformers", "safetensors"):
     if importlib.util.find_spec(_library) is None:
-        raise UncertaintyDepthError(
-            f"the network needs {_library}, which is not installed; "
-            "run: python -m pip install torch transformers safetensors"
-        )
+        raise UncertaintyDepthError(missing(_library))

@@ -34,5 +34,5 @@ def require_ros() -> None:
         except ImportError as error:
             raise RosMissingError(
                 f"ROS 2 is not available ({error}): source a ROS distribution, "
-                "or pip install 'uncertainty_depth[ros]'"
+                "or pip install '.[ros]' in a clone of uncertainty_depth"
             ) from error

@@ -7,6 +7,7 @@ from typing import Any
 
 from uncertainty_depth.config import ColorConfig
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.extras import missing
 
 APPLICATION = "uncertainty_depth"
 IMAGE = "maps/image"
@@ -33,9 +34,7 @@ def rerun() -> Any:
         import rerun as module
         import rerun.blueprint
     except ImportError as error:
-        raise ConfigError(
-            f"rerun cannot be imported ({error}); expected pip install 'uncertainty_depth[view]'"
-        ) from error
+        raise ConfigError(missing("rerun")) from error
     return module
 
 
