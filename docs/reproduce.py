@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from experiments.nyu_methods import (
     ROWS,
@@ -40,12 +39,11 @@ from uncertainty_depth.calibration.run import Calibration, calibrate
 from uncertainty_depth.calibration.scores import LABELS
 from uncertainty_depth.calibration.table import text
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
-from uncertainty_depth.evaluation import saved_state
-from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.distributions import distribution_of
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.records import Frame
 
 DOCS = Path(__file__).resolve().parent
@@ -55,7 +53,6 @@ SEQUENCES = [f"synthetic:worlds=2,frames=12,seed={seed}" for seed in (101, 102, 
 BASELINES = {
     "constant": "– constant",
     "proportional_to_depth": "– depth",
-    "proportional_to_depth_noisy": "– depth x noise",
 }
 BASELINE_PREFIXES = {title: f"baselines.{key}" for key, title in BASELINES.items()}
 COLUMNS = {
@@ -68,7 +65,6 @@ COLUMNS = {
     "95 % (Laplace)": "coverage_95_laplace",
     "NLL (Laplace)": "nll_laplace",
     "n-MeRCI": "n_merci",
-    "withdrawn": "n_merci_withdrawn",
     "Spearman": "spearman",
 }
 DEPTH_COLUMNS = ("abs_rel", "rmse", "a1")
@@ -94,13 +90,7 @@ LARGER_COLUMNS = {
     "AUCE (Laplace)": "auce_laplace",
     "95 % (Laplace)": "coverage_95_laplace",
     "n-MeRCI": "n_merci",
-    "withdrawn": "n_merci_withdrawn",
 }
-BY_DEPTH_TITLES = (
-    "n-MeRCI, mean over intervals",
-    "rank correlation of n-MeRCI with depth",
-    "of the MAE with depth",
-)
 Scores = Mapping[str, Sequence[Mapping[str, float]]]
 """Title to the metrics of each seed, by dotted name."""
 
@@ -204,7 +194,7 @@ def sigma_table(scores: Scores) -> str:
         for row_title, prefix in {title: "uncertainty", **BASELINE_PREFIXES}.items():
             keys = [f"{prefix}.{key}" for key in COLUMNS.values()]
             rows.append([row_title, *_cells(seeds, keys)])
-        rows.append(["– against the better of the first two", *_changes(seeds)])
+        rows.append(["– against the better of the two", *_changes(seeds)])
     return markdown(["", *COLUMNS], rows)
 
 
@@ -281,7 +271,6 @@ def nyu_larger(inputs: Inputs) -> str:
     """Return the scores of larger networks from what `evaluate` wrote of each seed."""
     ause = [key for key in COLUMNS.values() if key.startswith("ause")]
     rows = []
-    trends = []
     for name, folders in NYU_LARGER.items():
         reports = _reports(inputs, folders)
         seeds = []
@@ -292,14 +281,8 @@ def nyu_larger(inputs: Inputs) -> str:
         cells += [_change(seeds, key) for key in ause]
         cells += _cells(seeds, [f"uncertainty.{key}" for key in LARGER_COLUMNS.values()])
         rows.append([title, *cells])
-        by_depth = np.transpose([_by_depth(report) for report in reports])
-        trends.append([title, *(mean_and_deviation(values) for values in by_depth)])
     header = ["", *DEPTH_TITLES.values(), "AUSE abs_rel", "AUSE rmse", "AUSE 1 - a1"]
-    return (
-        markdown([*header, *LARGER_COLUMNS], rows)
-        + "\n"
-        + markdown(["", *BY_DEPTH_TITLES], trends)
-    )
+    return markdown([*header, *LARGER_COLUMNS], rows)
 
 
 def _reports(inputs: Inputs, folders: str) -> list[Path]:
@@ -310,17 +293,6 @@ def _reports(inputs: Inputs, folders: str) -> list[Path]:
     if not found:
         raise SystemExit(f"reproduce: {inputs.reports} has no {folders}/summary.json")
     return found
-
-
-def _by_depth(report: Path) -> tuple[float, float, float]:
-    """Return the values of `BY_DEPTH_TITLES`, over intervals of 0.1 m with enough pixels."""
-    curves = saved_state.read(report).evaluation.metrics.curves()["intervals"]
-    chosen = (curves["pixels"] >= curves["enough"]) & np.isfinite(curves["n_merci"])
-    number = np.flatnonzero(chosen)
-    n_merci = curves["n_merci"][chosen]
-    of_n_merci = spearmanr(number, n_merci).statistic
-    of_error = spearmanr(number, curves["mae"][chosen]).statistic
-    return float(n_merci.mean()), float(of_n_merci), float(of_error)
 
 
 def _nyu_rows(inputs: Inputs, names: Sequence[str]) -> dict[str, list[dict[str, float]]]:

@@ -35,7 +35,7 @@ from experiments.nyu_methods import (
     train_models,
 )
 from experiments.nyu_recipes import Question, questions
-from experiments.nyu_scores import CONFIG, THINNED, Scores, score_rows, time_rows
+from experiments.nyu_scores import CONFIG, INTERVAL_M, THINNED, Scores, score_rows, time_rows
 from experiments.nyu_search import RecipeScores, search
 from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.frames.source import Source
@@ -100,7 +100,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
 def method_tables(scores: Scores, seconds: Mapping[str, Any]) -> Titled:
     """Return file name to caption and table, of the methods."""
     means = (
-        f"Means over intervals of {CONFIG.depth_bin_width} m of true depth with enough pixels; "
+        f"Means over intervals of {INTERVAL_M} m of true depth with enough pixels; "
         f"alpha {CONFIG.alpha}, every {THINNED}nd row and column of the images."
     )
     main = (

@@ -60,45 +60,30 @@ def interval_figure(scores: Scores) -> figures.Figure:
 
 
 def alpha_figure(scores: Scores) -> figures.Figure:
-    """Plot n-MeRCI against the fraction of pixels covered, both readings; mean over the seeds."""
-    figure, panels = figures.panels(1, 2, width=5.5, height=4.6)
-    for axes, (reading, label) in zip(panels.flat, READINGS.items(), strict=True):
-        for name, style in _lines():
-            _alpha_line(
-                axes, [entry["n_merci"] for entry in scores[name]], reading, "method", style
-            )
-        _alpha_line(
-            axes,
-            [entry["n_merci"] for entry in scores["multi_epochs"]],
-            reading,
-            "proportional_to_depth",
-            DEPTH_LINE,
-        )
-        axes.axhline(1.0, color="0.6", linewidth=1, linestyle=":")
-        axes.set(xlabel="alpha", ylabel=label, ylim=(0, 2))
-    figure.legend(
-        *panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8
-    )
+    """Plot n-MeRCI against the fraction of pixels covered; mean over the seeds."""
+    figure, panels = figures.panels(1, 1, width=6.5, height=4.6)
+    axes = panels[0, 0]
+    for name, style in _lines():
+        _alpha_line(axes, [entry["n_merci"] for entry in scores[name]], "method", style)
+    of_depth = [entry["n_merci"] for entry in scores["multi_epochs"]]
+    _alpha_line(axes, of_depth, "proportional_to_depth", DEPTH_LINE)
+    axes.axhline(1.0, color="0.6", linewidth=1, linestyle=":")
+    axes.set(xlabel="alpha", ylabel="n-MeRCI", ylim=(0, 2))
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside right", fontsize=8)
     return figure
 
 
 def _alpha_line(
-    axes: Axes,
-    curves: Sequence[Mapping[str, Any]],
-    reading: str,
-    candidate: str,
-    style: Mapping[str, Any],
+    axes: Axes, curves: Sequence[Mapping[str, Any]], candidate: str, style: Mapping[str, Any]
 ) -> None:
-    """Plot a line, of the plain reading only where its denominator is positive."""
-    values = np.mean([_floats(curve[reading][candidate]) for curve in curves], axis=0)
-    if reading == "plain":
-        is_positive = np.all([curve["tail"] for curve in curves], axis=0)
-        values = np.where(is_positive, values, np.nan)
-    axes.plot(_floats(curves[0]["alphas"]), values, **style)
+    """Plot a line where the denominator is positive."""
+    values = np.mean([_floats(curve[candidate]) for curve in curves], axis=0)
+    is_positive = np.all([curve["tail"] for curve in curves], axis=0)
+    axes.plot(_floats(curves[0]["alphas"]), np.where(is_positive, values, np.nan), **style)
 
 
 def sparsification_figure(scores: Scores) -> figures.Figure:
-    """Plot the error of the remaining pixels above the oracle's, all pixels pooled.
+    """Plot the error of the remaining pixels above the oracle's, mean over the images.
 
     Mean over the seeds. Depths differ between rows, hence the difference to the oracle.
     """

@@ -24,7 +24,7 @@ from experiments.nyu_tables import (
     percent,
     rank,
 )
-from uncertainty_depth.evaluation.frame_table import flatten
+from uncertainty_depth.metrics.registry import flatten
 
 COLUMNS = (*(f"{title}, change" for title in AUSE), "mean AUSE, change", "AUCE")
 

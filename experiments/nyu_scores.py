@@ -29,9 +29,10 @@ from uncertainty_depth.options import to_mapping
 from uncertainty_depth.records import Frame
 
 CONFIG = EvaluationConfig()
+INTERVAL_M = 0.1  # of true depth, as in the paper
 THINNED = 2  # the depth intervals use every second row and column
 FRAME_METRICS = ("depth.abs_rel", "uncertainty.ause.rmse")
-METRICS = 3  # version of the stored scores: 3 has the MAE of 95 % of the pixels by depth
+METRICS = 4  # version of the stored scores: 4 has means over images for all rankings
 Scores = dict[str, list[dict[str, Any]]]
 
 
@@ -120,9 +121,8 @@ class Thinned:
         many intervals have enough.
         """
         error, sigma, truth = np.concatenate(self._frames, axis=1)
-        width = CONFIG.depth_bin_width
-        plain = by_depth(error, sigma, truth, width, CONFIG.alpha)
-        withdrawn = by_depth(error, sigma, truth, width, CONFIG.alpha, withdrawn=True)
+        plain = by_depth(error, sigma, truth, INTERVAL_M, CONFIG.alpha)
+        withdrawn = by_depth(error, sigma, truth, INTERVAL_M, CONFIG.alpha, withdrawn=True)
         return {
             "edges": plain.edges,
             "pixels": plain.pixels,

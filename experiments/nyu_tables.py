@@ -13,11 +13,11 @@ from scipy.stats import spearmanr
 from experiments.nyu_methods import ROWS
 from experiments.nyu_scores import Scores
 from experiments.tables import finite, mean_and_deviation
-from uncertainty_depth.evaluation.frame_table import flatten
+from uncertainty_depth.metrics.registry import flatten
 
 Table = tuple[list[str], list[list[str]]]
 DEPTH = {"MAE (m)": "mae", "abs_rel": "abs_rel", "rmse (m)": "rmse"}
-N_MERCI = {"n-MeRCI": "n_merci", "n-MeRCI withdrawn": "n_merci_withdrawn"}
+N_MERCI = {"n-MeRCI": "n_merci"}
 AUSE = {"AUSE abs_rel": "ause.abs_rel", "AUSE rmse": "ause.rmse", "AUSE 1 - a1": "ause.a1"}
 AURG = {"AURG abs_rel": "aurg.abs_rel", "AURG rmse": "aurg.rmse", "AURG 1 - a1": "aurg.a1"}
 SIZED = {
@@ -32,7 +32,6 @@ METRICS = {**AUSE, **SIZED, **N_MERCI, "Spearman": "spearman", **AURG}
 BASELINE_KEYS = {
     "– constant sigma": "constant",
     "– sigma = depth": "proportional_to_depth",
-    "– sigma = depth x noise": "proportional_to_depth_noisy",
 }
 COMPARED = ("constant", "proportional_to_depth")
 """A gain is quoted against the better of these."""

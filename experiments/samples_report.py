@@ -18,7 +18,6 @@ BASES = ("independent 64", ALL_MEMBERS)
 """What others are compared with; a piece has one of them."""
 COLUMNS = {
     "n_merci": "n-MeRCI",
-    "n_merci_withdrawn": "withdrawn",
     "ause_abs_rel": "AUSE abs_rel",
     "ause_rmse": "AUSE rmse",
     "ause_a1": "AUSE 1 - a1",

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from experiments.samples_frames import Scene
 from experiments.samples_ways import Way
-from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.distributions import distribution_of
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.records import Frame
 from uncertainty_depth.uncertainty.moments import Estimate
@@ -23,7 +23,6 @@ from uncertainty_depth.uncertainty.moments import Estimate
 THINNED = 3  # every third row and column is scored
 METRICS = {
     "n_merci": "uncertainty.n_merci",
-    "n_merci_withdrawn": "uncertainty.n_merci_withdrawn",
     "ause_abs_rel": "uncertainty.ause.abs_rel",
     "ause_rmse": "uncertainty.ause.rmse",
     "ause_a1": "uncertainty.ause.a1",

@@ -14,9 +14,9 @@ import pytest
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import NetworkConfig, SourceConfig
 from uncertainty_depth.evaluation.merging import merge, read_report
-from uncertainty_depth.evaluation.summary import UNCERTAINTY_ROWS, row
 from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.frames.source import open_source
+from uncertainty_depth.metrics.registry import METRICS, flatten
 from uncertainty_depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
 
@@ -99,10 +99,12 @@ def test_every_frame_of_a_bag_is_scored(report):
     summary = summary_of(report / "report")
     assert summary["frames"] == {"read": 8, "evaluated": 8, "skipped": {}}
     assert summary["model"]["method"] == "multi_epochs"
+    values = flatten({"uncertainty": summary["uncertainty"]})
     ranked = [
-        name for name in UNCERTAINTY_ROWS if name != "spearman"
-    ]  # undefined for the nearly constant sigma of so short a training
-    assert np.isfinite([row(summary, name)[0] for name in ranked]).all()
+        metric.name for metric in METRICS if metric.is_of_sigma and "spearman" not in metric.name
+    ]
+    # Spearman is undefined for the nearly constant sigma of so short a training.
+    assert np.isfinite([values[name] for name in ranked]).all()
     assert (report / "report" / "report.html").stat().st_size > 50_000
 
 
@@ -294,8 +296,9 @@ def test_kitti_drive_and_its_bag_have_equal_metrics(tmp_path):
     right = summary_of(tmp_path / "converted")
     assert left["frames"] == right["frames"] == {"read": 24, "evaluated": 24, "skipped": {}}
     assert left["pixels"] > 24 * 14_000
-    for name in UNCERTAINTY_ROWS:
-        assert row(left, name)[0] == pytest.approx(row(right, name)[0], rel=1e-4), name
+    ours, theirs = flatten(left["uncertainty"]), flatten(right["uncertainty"])
+    for name, value in ours.items():
+        assert theirs[name] == pytest.approx(value, rel=1e-4), name
     assert left["depth"] == pytest.approx(right["depth"], rel=1e-4)
     assert len(open_source(str(tmp_path / "bag"), SourceConfig())) == 24
 

@@ -102,7 +102,6 @@ def test_usual_names_of_methods_mean_those_of_the_papers(alias, method):
         (config.NetworkConfig, "dropout_kind", "dropout_type", "concrete"),
         (config.TrainingConfig, "validation_share", "validation_fraction", 0.3),
         (config.EvaluationConfig, "pictures", "example_frames", 2),
-        (config.EvaluationConfig, "depth_interval", "depth_bin_width", 0.5),
     ],
 )
 def test_files_of_earlier_versions_with_former_option_names_are_read(kind, former, current, value):

@@ -32,10 +32,10 @@ from uncertainty_depth.config import (
     TrainingConfig,
 )
 from uncertainty_depth.evaluation.evaluate import evaluate
-from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics.distributions import distribution_of
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import set_calibration
 from uncertainty_depth.records import Frame, Skipped

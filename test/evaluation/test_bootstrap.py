@@ -8,20 +8,26 @@ import pytest
 
 from uncertainty_depth.evaluation.bootstrap import (
     ENOUGH_BLOCKS,
-    Bootstrap,
     Interval,
-    block_length,
+    Resampled,
+    longest_block,
 )
-from uncertainty_depth.evaluation.units import Units
+from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.metrics.block import Block
+from uncertainty_depth.metrics.registry import BY_NAME
 
-LAYOUT = {"sums": ((2,), "float64"), "counts": ((3,), "int32")}
+MAE = BY_NAME["depth.mae"]
 
 
-def units_of(values):
-    units = Units(LAYOUT)
+def metrics_of(values):
+    """One pixel a frame, whose error is the value."""
+    metrics = OnlineMetrics()
     for value in values:
-        units.add({"sums": np.array([value, 1.0]), "counts": np.array([1, 2, 3])})
-    return units
+        block = Block()
+        block["frames"] = block["pixels"] = 1
+        block["error"] = value
+        metrics.blocks.add(block)
+    return metrics
 
 
 def series(random, correlation, frames):
@@ -38,10 +44,8 @@ def fraction_held(correlation, frames, runs=150):
     random = np.random.default_rng(0)
     held = 0
     for _ in range(runs):
-        tables = units_of(5 + series(random, correlation, frames)).tables()
-        bootstrap = Bootstrap(tables, tables["sums"][:, 0] / tables["sums"][:, 1])
-        sums = bootstrap.sums("sums")
-        interval = bootstrap.interval(sums[:, 0] / sums[:, 1])
+        sample = Resampled(metrics_of(5 + series(random, correlation, frames)))
+        interval = sample.interval(sample.rows(MAE))
         held += interval.low <= 5 <= interval.high
     return held / runs
 
@@ -56,29 +60,26 @@ def test_interval_of_correlated_frames_covers_the_truth():
 
 def test_blocks_are_longer_for_higher_correlation():
     random = np.random.default_rng(1)
-    lengths = [block_length(series(random, value, 120)) for value in (0.0, 0.6, 0.9)]
+    lengths = [longest_block([series(random, value, 120)]) for value in (0.0, 0.6, 0.9)]
     assert lengths == sorted(lengths)
     assert lengths[0] == 5
     assert lengths[2] > 10
-    assert block_length(np.full(8, 3.0)) == 2
-    assert block_length(np.array([1.0])) == 1
+    assert longest_block([np.full(8, 3.0)]) == 2
+    assert longest_block([np.array([1.0])]) == 1
 
 
 def test_few_blocks_give_wide_intervals():
-    tables = units_of(np.full(12, 2.0)).tables()
-    bootstrap = Bootstrap(tables, tables["sums"][:, 0])
-    assert bootstrap.blocks < ENOUGH_BLOCKS
-    assert bootstrap.few
-    rows = bootstrap.sums("sums")[:, 0] / bootstrap.sums("sums")[:, 1]
-    interval = bootstrap.interval(rows, 2.0)
-    spread = 0.5 * 2.0 / math.sqrt(bootstrap.blocks)
+    sample = Resampled(metrics_of(np.full(12, 2.0)))
+    assert sample.blocks < ENOUGH_BLOCKS
+    assert sample.few
+    interval = sample.interval(sample.rows(MAE), 2.0)
+    spread = 0.5 * 2.0 / math.sqrt(sample.blocks)
     assert (interval.low, interval.high) == pytest.approx((2 - spread, 2 + spread))
 
 
 def test_one_block_without_scale_has_no_interval():
-    tables = units_of([3.0]).tables()
-    bootstrap = Bootstrap(tables, tables["sums"][:, 0])
-    interval = bootstrap.interval(bootstrap.sums("sums")[:, 0])
+    sample = Resampled(metrics_of([3.0]))
+    interval = sample.interval(sample.rows(MAE))
     assert interval.value == 3.0
     assert math.isnan(interval.low)
     assert interval.text() == "3.000"

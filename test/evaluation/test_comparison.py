@@ -3,6 +3,7 @@
 
 import csv
 import json
+import math
 import re
 import shutil
 
@@ -13,12 +14,14 @@ from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.evaluation import comparison_page, report, saved_state
+from uncertainty_depth.evaluation.bootstrap import Resampled
 from uncertainty_depth.evaluation.comparison import compare
-from uncertainty_depth.evaluation.domain import unfamiliarity_check
 from uncertainty_depth.evaluation.evaluation import Evaluation
-from uncertainty_depth.evaluation.frame_statistics import Unfamiliarity
 from uncertainty_depth.evaluation.merging import merge, read_report
 from uncertainty_depth.evaluation.page import Images
+from uncertainty_depth.evaluation.requirements import outcome, parse
+from uncertainty_depth.metrics.registry import BY_VALUE, METRICS, flatten
+from uncertainty_depth.records import DepthPrediction, Frame
 
 FRAMES = 48
 CONTEXT = report.Context("drive", {"method": "mc_dropout", "head": "laplace"})
@@ -51,16 +54,42 @@ def row_of(comparison, name):
     return next(row for row in comparison.rows if row.name == name)
 
 
-def test_values_over_the_common_frames_are_those_of_the_reports(compared):
-    for row in compared.rows:
-        if row.name.endswith(("auce", "auce_laplace", "spearman")) or "n_merci" in row.name:
-            continue  # means over images here, over all pixels in a report
-        group, name = row.name.split(".", 1)
-        for value, saved in zip(row.values, compared.reports, strict=True):
-            expected = saved.summary[group]
-            for part in name.split("."):
-                expected = expected[part]
-            assert value.value == pytest.approx(expected, rel=1e-9), row.name
+def test_every_metric_is_that_of_the_reports_and_of_their_verdicts_bit_for_bit(compared):
+    """The frames are equal: summary, interval, verdict, requirement and comparison agree."""
+    names = {row.name for row in compared.rows}
+    for metric in METRICS:
+        assert metric.unit == "count" or names.issuperset(metric.names())
+    for place, saved in enumerate(compared.reports):
+        values = flatten(saved.summary)
+        again = flatten(saved.evaluation.summary())
+        sample = Resampled(saved.evaluation.metrics)
+        for row in compared.rows:
+            found = row.values[place].value
+            stored = values[row.name]
+            expected = math.nan if stored is None else float(stored)
+            judged = sample.rows(BY_VALUE[row.name])[0].reshape(-1)
+            judged = judged[BY_VALUE[row.name].names().index(row.name)]
+            np.testing.assert_equal([found, again[row.name], judged], [expected] * 3, row.name)
+        checks = {check["name"]: check for line in saved.summary["verdict"]["lines"]
+                  for check in line["checks"]}  # fmt: skip
+        assert checks["a1 against the best constant depth"]["value"] == -values["depth.a1"]
+        coverage = checks["coverage at 95 % (laplace)"]["value"]
+        assert coverage == values["uncertainty.coverage_95_laplace"]
+        required = outcome(parse("auce_laplace<=1"), saved.summary)
+        assert required.value == values["uncertainty.auce_laplace"]
+
+
+def test_the_columns_on_the_terminal_do_not_run_together(compared):
+    lines = comparison_page.headline(compared)
+    start = next(index for index, line in enumerate(lines) if "good" in line and "double" in line)
+    table = [re.split(r"  +", line.strip()) for line in lines[start:]]
+    assert table[0] == ["good", "double", "shuffled"]
+    for cells in table[1:]:
+        assert len(cells) in (4, 5), cells
+        assert re.fullmatch(r"-?[0-9.]+", cells[1]), cells
+        for cell in cells[2:4]:
+            number = r"[+-]?[0-9.]+"
+            assert re.fullmatch(rf"{number} {number} \({number} to {number}\)", cell), cell
 
 
 def test_differences_are_paired_and_called_better_or_worse(compared):
@@ -72,7 +101,7 @@ def test_differences_are_paired_and_called_better_or_worse(compared):
     assert mae.outcome(1) == ""
     assert row_of(compared, "uncertainty.ause.rmse").outcome(1) == "worse"
     assert row_of(compared, "uncertainty.aurg.rmse").outcome(1) == "worse"
-    assert row_of(compared, "uncertainty.coverage_95").outcome(1) == ""
+    assert row_of(compared, "uncertainty.mpiw_95").outcome(1) == ""
 
 
 def test_pairing_makes_the_interval_of_a_difference_narrow(compared):
@@ -146,7 +175,7 @@ def test_merged_reports_are_the_evaluation_of_all_frames(folders, evaluate_momen
     crps = [each["uncertainty"]["crps_laplace"] for each in single]
     expected = np.average(crps, weights=weights)
     assert summary["uncertainty"]["crps_laplace"] == pytest.approx(expected, rel=1e-12)
-    assert len(evaluation.units) == FRAMES + 30
+    assert len(evaluation.metrics.blocks) == FRAMES + 30
     rows = list(csv.DictReader(evaluation.table.text()))
     assert [row["source"] for row in rows[:1]] == ["drive"]
     assert len(rows) == FRAMES + 30
@@ -154,27 +183,31 @@ def test_merged_reports_are_the_evaluation_of_all_frames(folders, evaluate_momen
     assert again.metrics.compute() == evaluation.metrics.compute()
 
 
-def test_merged_unfamiliarity_is_that_of_all_frames(evaluate_moments, tmp_path):
+def test_merged_unfamiliarity_is_that_of_all_frames(tmp_path):
     scores = np.random.default_rng(3).uniform(0.5, 1.2, 8)
-    whole = Unfamiliarity()
+    truth = np.random.default_rng(0).uniform(1, 5, (8, 8)).astype(np.float32)
     reports = []
-    parts = {"a": scores[:3], "b": scores[3:], "recorded": [None]}
-    for seed, (name, part) in enumerate(parts.items()):
-        evaluation = evaluate_moments(frames=2, seed=seed)
-        for score in part:
-            evaluation.unfamiliarity.add(score)
-            whole.add(score)
+    for name, part in {"a": scores[:3], "b": scores[3:], "recorded": [None]}.items():
+        evaluation = Evaluation()
+        for stamp, score in enumerate(part):
+            depth = (1.1 + 0.01 * len(reports) + 0.001 * stamp) * truth
+            made = DepthPrediction(depth, 0.1 * truth, unfamiliarity=score)
+            evaluation.add(Frame(stamp, str(stamp), ground_truth_m=truth, prediction=made))
         report.write(evaluation, tmp_path / name, CONTEXT, images=False)
         reports.append(read_report(tmp_path / name))
-    assert 0 < whole.above < len(scores)
     evaluation, context = merge(reports)
     report.write(evaluation, tmp_path / "merged", context, images=False)
     again = read_report(tmp_path / "merged")
-    expected = pytest.approx(whole.as_dict(), rel=1e-12)  # sums are added in another order
+    expected = {
+        "frames": len(scores),
+        "mean": pytest.approx(scores.mean()),
+        "max": scores.max(),
+        "fraction_above_1": pytest.approx((scores > 1).mean()),
+    }
     assert again.summary["unfamiliarity"] == expected
     (domain,) = [line for line in again.summary["verdict"]["lines"] if line["name"] == "domain"]
-    assert domain["checks"][0]["text"] == unfamiliarity_check(whole).text
-    assert merge([again])[0].unfamiliarity.as_dict() == expected
+    assert f"of {len(scores)} frames" in domain["checks"][0]["text"]
+    assert merge([again])[0].summary()["unfamiliarity"] == expected
 
 
 def test_merge_writes_a_report_that_can_be_merged_again(

@@ -15,8 +15,8 @@ from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.examples import Examples
-from uncertainty_depth.evaluation.frame_table import flatten
-from uncertainty_depth.evaluation.units import MAX_UNITS
+from uncertainty_depth.metrics.blocks import MAX_BLOCKS
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
 
@@ -149,8 +149,8 @@ def memory_after(frames, at):
 
 
 def test_memory_does_not_grow_with_the_number_of_frames():
-    """Both moments hold as many units of frames as there ever are: see `units.MAX_UNITS`."""
-    early, late = memory_after(2 * MAX_UNITS, (MAX_UNITS - 1, 2 * MAX_UNITS - 1))
+    """Both moments hold as many units of frames as there ever are: see `units.MAX_BLOCKS`."""
+    early, late = memory_after(2 * MAX_BLOCKS, (MAX_BLOCKS - 1, 2 * MAX_BLOCKS - 1))
     assert late < early + 200_000, (
         "the arrays of these 128 frames take 1.4 MB: not even a sixth may stay"
     )

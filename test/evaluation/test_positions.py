@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from uncertainty_depth.evaluation.frame_pixels import CELLS, covered_by_cell
+from uncertainty_depth.evaluation.positions import CELLS, covered_by_cell
 
 
 def test_each_width_counts_the_ratios_within_it_by_cell():

@@ -11,9 +11,9 @@ from uncertainty_depth.config import RequirementConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.evaluation import junit, report
 from uncertainty_depth.evaluation.evaluation import Evaluation
-from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.evaluation.requirements import metric_names, parse
 from uncertainty_depth.evaluation.requirements import requirements_of as requirements_from
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.records import Skipped
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from uncertainty_depth.evaluation import report, saved_state
 from uncertainty_depth.evaluation.evaluation import Evaluation
-from uncertainty_depth.evaluation.frame_statistics import ScaleDrift, frame_scale
 from uncertainty_depth.evaluation.frame_table import FrameTable
 from uncertainty_depth.evaluation.requirements import parse
 from uncertainty_depth.evaluation.summary import table
@@ -40,7 +39,7 @@ def test_drift_and_jump_are_those_of_the_logarithms(aligned):
     found = fill(Evaluation(), aligned=aligned).summary()["scale"]
     logs = np.log(SCALES)
     assert found["scale"] == pytest.approx(math.exp(logs.mean()), rel=0.01)
-    assert found["scale_drift"] == pytest.approx(logs.std(), rel=0.05)
+    assert found["scale_deviation"] == pytest.approx(logs.std(), rel=0.05)
     assert found["scale_jump"] == pytest.approx(np.abs(np.diff(logs)).mean(), rel=0.05)
 
 
@@ -49,24 +48,20 @@ def test_every_frame_has_its_scale_in_the_table():
     assert evaluation.table.rows().column("scale") == pytest.approx(SCALES, rel=0.02)
 
 
-def test_nothing_seen_has_no_scale():
-    assert all(math.isnan(value) for value in ScaleDrift().as_dict().values())
-    assert math.isnan(frame_scale(np.array([-1.0, 0.0]), np.ones(2)))
-
-
-def test_frames_without_a_scale_are_left_out_and_parts_can_be_merged():
-    parts = [ScaleDrift(), ScaleDrift()]
-    together = ScaleDrift()
-    for index, scale in enumerate((1.0, math.nan, 2.0, 0.0, 3.0, 4.0)):
-        parts[index // 4].add(scale)
-        together.add(scale)
-    parts[0].merge(parts[1])
-    expected = together.as_dict()
-    merged = parts[0].as_dict()
-    logs = np.log([2.0, 4 / 3])
-    assert merged.pop("scale_jump") == pytest.approx(np.mean(logs))
-    expected.pop("scale_jump")
-    assert merged == pytest.approx(expected)
+def test_nothing_seen_has_no_scale_and_a_frame_without_one_is_left_out():
+    assert all(math.isnan(value) for value in Evaluation().summary()["scale"].values())
+    evaluation = fill(Evaluation(), SCALES[:2])
+    before = evaluation.summary()["scale"]
+    truth = np.ones((4, 5), np.float32)
+    flat = DepthPrediction(0 * truth, truth)
+    evaluation.add(Frame(9, "flat", ground_truth_m=truth, prediction=flat))
+    assert evaluation.summary()["scale"] == before
+    evaluation.merge(fill(Evaluation(), SCALES[2:]), "later")
+    merged = evaluation.summary()["scale"]
+    logs = np.log(SCALES)
+    jumps = np.abs(np.diff(logs))[[0, 2, 3]]  # not the one between the parts
+    assert merged["scale_deviation"] == pytest.approx(logs.std(), rel=0.05)
+    assert merged["scale_jump"] == pytest.approx(jumps.mean(), rel=0.05)
 
 
 @pytest.mark.usefixtures("plots_without_pixels")
@@ -79,7 +74,7 @@ def test_a_sigma_without_a_unit_has_no_size_anywhere(tmp_path):
     assert content["without_size"] == REASON
     sized = {name for name, value in sigma.items() if value is None}
     assert {"auce", "auce_laplace", "coverage_95", "nll", "crps", "mpiw_95"} <= sized
-    assert not sized & {"n_merci", "n_merci_withdrawn", "spearman", "merci"}
+    assert not sized & {"n_merci", "aurc", "spearman", "merci"}
     assert content["baselines"]["constant"]["auce"] is not None
     lines = {line["name"]: line for line in content["verdict"]["lines"]}
     assert (lines["size"]["color"], lines["size"]["text"]) == ("grey", REASON)
@@ -98,7 +93,7 @@ def test_a_sigma_without_a_unit_has_no_size_anywhere(tmp_path):
 
 def test_a_requirement_on_the_size_of_a_sigma_without_a_unit_fails_with_the_reason():
     evaluation = fill(Evaluation(without_size=REASON))
-    required = (parse("auce<=0.05"), parse("scale_drift<=0.2"))
+    required = (parse("auce<=0.05"), parse("scale_deviation<=0.2"))
     context = report.Context("bag", {}, requirements=required)
     missed, met = report.summarize(evaluation, context)["requirements"]
     assert not missed["passed"]
@@ -117,6 +112,8 @@ def test_scale_and_unit_survive_a_restart(tmp_path):
     saved_state.save(saved, tmp_path, {})
     resumed = saved_state.load(tmp_path, saved.config).evaluation
     assert resumed.without_size == REASON
-    for scale in (1.0, 1.3):
-        resumed.scale.add(scale)
-    assert resumed.scale.as_dict() == pytest.approx(whole.scale.as_dict(), rel=0.02)
+    rest = fill(Evaluation(None, None, REASON), SCALES[3:])
+    assert resumed.summary()["scale"] == saved.summary()["scale"]
+    resumed.merge(rest, "rest")
+    expected = whole.summary()["scale"]["scale_deviation"]
+    assert resumed.summary()["scale"]["scale_deviation"] == pytest.approx(expected, rel=0.02)

@@ -13,15 +13,16 @@ import torch
 
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
-from uncertainty_depth.evaluation.domain import unfamiliarity_check
-from uncertainty_depth.evaluation.frame_statistics import Unfamiliarity
-from uncertainty_depth.evaluation.judgement import GREEN, RED
+from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.evaluation.judgement import GREEN, RED, Check
+from uncertainty_depth.evaluation.verdict import judge
 from uncertainty_depth.familiarity import file
 from uncertainty_depth.familiarity.fit import fit
 from uncertainty_depth.familiarity.gauge import WARNING_FRAMES, Familiarity, pooled
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder.writing import create, export_half, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.training.familiarity import add_familiarity
 from uncertainty_depth.training.frames import TrainingFrames
 
@@ -184,14 +185,18 @@ def test_the_familiarity_of_another_network_is_refused(folder: Path, tmp_path: P
         Predictor(copy, PredictorConfig(device="cpu"))
 
 
-def test_the_verdict_is_red_where_a_quarter_of_the_frames_is_unfamiliar() -> None:
-    total = Unfamiliarity()
-    total.add(None)
-    for score in (0.5,) * 99 + (1.2,):
-        total.add(score)
-    assert unfamiliarity_check(total).color == GREEN
-    for _ in range(50):
-        total.add(3.0)
-    unlike = unfamiliarity_check(total)
+def test_the_verdict_is_red_if_a_quarter_of_the_frames_is_unfamiliar() -> None:
+    def verdict(scores: tuple[float | None, ...]) -> Check:
+        evaluation = Evaluation()
+        truth = np.random.default_rng(0).uniform(1, 5, (8, 8)).astype(np.float32)
+        for stamp, score in enumerate(scores):
+            made = DepthPrediction(1.1 * truth, 0.1 * truth, unfamiliarity=score)
+            evaluation.add(Frame(stamp, str(stamp), ground_truth_m=truth, prediction=made))
+        line = next(line for line in judge(evaluation, {}, None).lines if line.name == "domain")
+        return line.checks[0]
+
+    like = (None, *(0.5,) * 99, 1.2)
+    assert verdict(like).color == GREEN
+    unlike = verdict((*like, *(3.0,) * 50))
     assert unlike.color == RED
     assert "above 1 in 34% of 150 frames" in unlike.text

@@ -8,7 +8,7 @@ import torch
 KINDS = ["numpy", "torch"]
 
 
-def draw(
+def drawn(
     number: int, seed: int = 0, dtype: str = "float64"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return depth, sigma and ground truth like those of a decent network.
@@ -23,16 +23,22 @@ def draw(
     return tuple(values.astype(dtype) for values in (depth, sigma, ground_truth))
 
 
+@pytest.fixture(scope="module")
+def draw():
+    """The function that draws depth, sigma and ground truth."""
+    return drawn
+
+
 @pytest.fixture
 def make_pixels():
     """The function that draws depth, sigma and ground truth."""
-    return draw
+    return drawn
 
 
 @pytest.fixture
 def pixels():
     """3,000 pixels: depth, sigma, ground truth."""
-    return draw(3000)
+    return drawn(3000)
 
 
 @pytest.fixture(params=KINDS)

@@ -62,9 +62,6 @@ def test_coarse_bins_are_those_of_the_values(values, bits, low, high):
     wanted = Bins(low, high, bits)
     index = fine.index(values)
     np.testing.assert_array_equal(fine.coarse(index, wanted), wanted.index(values))
-    counts = np.bincount(index, minlength=fine.number)
-    expected = np.bincount(wanted.index(values), minlength=wanted.number)
-    np.testing.assert_array_equal(fine.coarse_counts(counts, wanted), expected)
 
 
 def test_order_statistics_are_within_a_bin_and_exact_at_the_end():
@@ -72,6 +69,6 @@ def test_order_statistics_are_within_a_bin_and_exact_at_the_end():
     values = np.sort(10 ** rng.uniform(-3, 4, 5000))
     bins = Bins(-20, 20, 10)
     counts = np.bincount(bins.index(values), minlength=bins.number)
-    found = bins.order_statistics(counts, np.arange(1, 5001), (values[0], values[-1]))
+    found = bins.order_statistics(counts, np.arange(1, 5001), values[0], values[-1])
     np.testing.assert_allclose(found, values, rtol=2.0**-10)
     assert found[-1] == values[-1]

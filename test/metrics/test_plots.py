@@ -23,7 +23,7 @@ def curves(make_pixels):
 def test_every_axis_is_labelled_and_every_title_names_its_source(curves):
     named = figures(curves)
     assert sorted(named) == [
-        "depth_intervals",
+        "by_distance",
         "n_merci",
         "reliability",
         "sparsification_a1",
@@ -32,7 +32,7 @@ def test_every_axis_is_labelled_and_every_title_names_its_source(curves):
     ]
     for name, figure in named.items():
         titles = " ".join([figure.get_suptitle(), *(axes.get_title() for axes in figure.axes)])
-        assert {"n": "Moukari", "r": "Gustafsson", "s": "Poggi", "d": "intervals of 1 m"}[
+        assert {"n": "Moukari", "r": "Gustafsson", "s": "Poggi", "b": "By distance"}[
             name[0]
         ] in titles
         assert all(axes.get_ylabel() for axes in figure.axes)
@@ -55,7 +55,7 @@ def test_the_sparsification_figure_holds_the_curves_it_was_given(curves):
 
 
 def test_plots_can_be_written(curves):
-    for figure in [sparsification_figure(curves), figures(curves)["depth_intervals"]]:
+    for figure in [sparsification_figure(curves), figures(curves)["by_distance"]]:
         file = io.BytesIO()
         figure.savefig(file, format="png", dpi=50)
         file.seek(0)

@@ -10,8 +10,8 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from uncertainty_depth.calibration.sigma_map import affine
 from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig, SourceConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.frames.recording import Recording
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.predictions.confidence_map import ConfidenceMap, SavedMap
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.predictions.evaluate import evaluate

@@ -214,11 +214,11 @@ def test_each_frame_is_brought_to_scale_and_the_drift_is_told(write_camera):
     assert summary["depth"]["abs_rel"] < 0.1
     assert summary["uncertainty"]["auce"] < 0.03, "sigma is scaled along"
     logs = np.log(SCALES)
-    assert summary["scale"]["scale_drift"] == pytest.approx(logs.std(), rel=0.05)
+    assert summary["scale"]["scale_deviation"] == pytest.approx(logs.std(), rel=0.05)
     (note,) = interpreter.notes()
     assert "each frame is aligned" in note
     whole, _, fitted = run(bag, align="scale", align_per="source")
-    assert whole.summary()["scale"]["scale_drift"] == pytest.approx(logs.std(), rel=0.05)
+    assert whole.summary()["scale"]["scale_deviation"] == pytest.approx(logs.std(), rel=0.05)
     assert whole.summary()["depth"]["abs_rel"] > 0.1
     assert "as a whole" in fitted.notes()[0]
     raw, _, _ = run(bag)

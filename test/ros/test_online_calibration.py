@@ -158,8 +158,8 @@ def test_sigma_is_corrected_without_running_away_and_returns_when_lidar_is_gone(
     assert facts["calibration"] == "online"
     assert facts["samples_used"] == "8 of 8"
     assert float(evaluator._facts()["calibration.recent_coverage"]) > 0.5
-    unfamiliarity = evaluator._run.live.evaluation.unfamiliarity
-    assert (unfamiliarity.frames, unfamiliarity.highest) == (8, UNFAMILIARITY)
+    unfamiliarity = evaluator._run.live.evaluation.summary()["unfamiliarity"]
+    assert (unfamiliarity["frames"], unfamiliarity["max"]) == (8, UNFAMILIARITY)
 
     late = graph.inbox(DiagnosticArray, "uncertainty/calibration", LATCHED)  # it is latched
     assert factor_of(late.wait()[0]) == pytest.approx(FACTOR, rel=0.15)

@@ -23,10 +23,10 @@ from uncertainty_depth.config import (
     SynthesisConfig,
 )
 from uncertainty_depth.evaluation.evaluate import evaluate
-from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.ros.depth_node import DepthNode
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.player.player import play

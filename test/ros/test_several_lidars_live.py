@@ -13,9 +13,9 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
 from uncertainty_depth.config import EvaluationConfig, PlayerConfig, SourceConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.predictions.evaluate import evaluate
 from uncertainty_depth.predictions.interpreter import Interpreter

@@ -16,11 +16,11 @@ from uncertainty_depth.config import (
 )
 from uncertainty_depth.evaluation import report
 from uncertainty_depth.evaluation.evaluate import evaluate
-from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.evaluation.verdict import sentences
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.source import trained_on
 from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.ros.requirements import require_ros
 from uncertainty_depth.synthetic.source import synthesize
 
@@ -38,7 +38,6 @@ COMPARED_METRICS = (
     "uncertainty.auce_laplace",
     "uncertainty.coverage_95_laplace",
     "uncertainty.n_merci",
-    "uncertainty.n_merci_withdrawn",
 )
 
 

@@ -31,13 +31,6 @@ class EvaluationConfig:
         minimum=0.01,
         maximum=1.0,
     )
-    depth_bin_width: float = option(
-        0.1,
-        "width of the depth bins of the metrics by depth, metres",
-        minimum=0.01,
-        maximum=MAX_DEPTH_M,
-        former_name="depth_interval",
-    )
     example_frames: int = option(
         6,
         "number of frames plotted in the report, half of them those with the largest error",

@@ -1,19 +1,23 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Confidence intervals of metrics computed from sums, by a block bootstrap over frames.
+"""95 % intervals of metrics by a block bootstrap over frames.
 
 Neighbouring frames are alike, so frames are resampled in blocks of consecutive frames (Carlstein,
-"The use of subseries values for estimating the variance of a general statistic", 1986). The
-metrics are computed from sums over these blocks, see `units`.
+"The use of subseries values for estimating the variance of a general statistic", 1986). A
+replicate is a weighted sum of blocks: the registry computes metrics from it as from all frames.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.metrics.blocks import Sums
+from uncertainty_depth.metrics.registry import METRICS, Metric
 
 Floats = NDArray[np.float64]
 ENOUGH_BLOCKS = 10
@@ -48,44 +52,52 @@ def _number(value: float, digits: int) -> str:
     return f"{value:.2g}" if is_long else f"{value:.{digits}f}"
 
 
-class Bootstrap:
-    """Resampled sums: row 0 is the sample itself, the other rows are replicates.
+class Resampled:
+    """The sums of all frames, and of bootstrap replicates drawn from their blocks.
 
     Attributes:
-        blocks: number of blocks of consecutive units in the sample.
+        total: of all frames, one row.
+        replicates: `REPLICATES` rows.
+        blocks: number of blocks that were drawn from.
     """
 
-    def __init__(self, units: Mapping[str, NDArray], series: Floats) -> None:
-        """Draw the blocks.
+    def __init__(self, metrics: OnlineMetrics, length: int | None = None) -> None:
+        """Draw the replicates.
 
         Args:
-            units: (n, ...) sums of consecutive units of frames, by name.
-            series: (n,) mean error of each unit, whose autocorrelation sets the block length.
+            metrics: of at least one frame.
+            length: number of neighbouring blocks of the state that are drawn as one; None lets
+                their correlation decide. Equal numbers draw equal frames from equal blocks.
         """
-        self._units = units
-        length = block_length(series)
-        self._starts = np.arange(0, max(len(series) - length // 2, 1), length)
-        self.blocks = len(self._starts) if len(series) else 0
+        vectors = metrics.blocks.vectors()
+        number = len(vectors["sums"])
+        self.total = metrics.total()
+        length = block_length(metrics) if length is None else length
+        starts = np.arange(0, max(number - length // 2, 1), length)
+        self.blocks = len(starts)
+        drawn = {
+            "sums": np.add.reduceat(vectors["sums"], starts, axis=0),
+            "counts": np.add.reduceat(vectors["counts"], starts, axis=0, dtype=np.int64),
+            "extremes": np.maximum.reduceat(vectors["extremes"], starts, axis=0),
+        }
         random = np.random.default_rng(SEED)
-        equal = np.full(max(self.blocks, 1), 1 / max(self.blocks, 1))
-        draws = random.multinomial(self.blocks, equal, size=REPLICATES)
-        self._weights = np.vstack((np.ones((1, draws.shape[1])), draws))
+        weights = random.multinomial(
+            self.blocks, np.full(self.blocks, 1 / self.blocks), REPLICATES
+        )
+        self.replicates = Sums(drawn, weights.astype(np.float64), metrics.config.alpha)
 
     @property
     def few(self) -> bool:
         """Return whether the blocks are too few for a reliable interval."""
         return self.blocks < ENOUGH_BLOCKS
 
-    def sums(self, name: str) -> Floats:
-        """Return the (1 + REPLICATES, ...) sums of a table."""
-        return self.resample(self._units[name])
-
-    def resample(self, table: NDArray) -> Floats:
-        """Return the (1 + REPLICATES, ...) sums of a (n, ...) table of the units."""
-        sums: NDArray = np.add.reduceat(table, self._starts, axis=0)
-        blocks = sums.astype(np.float64)
-        rows = np.asarray(self._weights @ blocks.reshape(self.blocks, -1))
-        return rows.reshape(len(rows), *table.shape[1:])
+    def rows(self, metric: Metric | Callable[[Sums], Floats], candidate: str = "method") -> Floats:
+        """Return a metric of all frames, and of each replicate: (1 + REPLICATES, ...)."""
+        compute = metric.values if isinstance(metric, Metric) else metric
+        with np.errstate(all="ignore"):
+            return np.concatenate(
+                (compute(self.total.of(candidate)), compute(self.replicates.of(candidate)))
+            )
 
     def interval(self, rows: Floats, scale: float | None = None) -> Interval:
         """Return the interval of a metric from its value in the sample and in the replicates.
@@ -112,8 +124,33 @@ class Bootstrap:
         above = max(factor * (high - value), min_width)
         return Interval(value, value - below, value + above)
 
+    def intervals(self, without_size: bool = False) -> dict[str, Interval]:
+        """Return the interval of each metric that is a finite number, by dotted name."""
+        by_name = {}
+        for metric in METRICS:
+            if metric.unit == "count" or (without_size and metric.is_size):
+                continue
+            rows = self.rows(metric)
+            columns = rows.T if metric.groups else [rows]
+            for name, column in zip(metric.names(), columns, strict=True):
+                if math.isfinite(column[0]):
+                    by_name[name] = self.interval(column)
+        return by_name
 
-def block_length(series: Floats) -> int:
+
+def block_length(metrics: OnlineMetrics) -> int:
+    """Return how many neighbouring blocks of the state are drawn as one."""
+    sums = metrics.each_block()
+    with np.errstate(invalid="ignore"):
+        return longest_block([sums["error"] / sums["pixels"]])
+
+
+def longest_block(series: Iterable[Floats]) -> int:
+    """Return the longest of the block lengths of several series."""
+    return max(map(_block_length, series))
+
+
+def _block_length(series: Floats) -> int:
     """Return the number of units in a block: optimal for a variance, at least `n^(1/3)`.
 
     Politis and White, "Automatic block-length selection for the dependent bootstrap", Econometric

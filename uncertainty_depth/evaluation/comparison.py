@@ -1,14 +1,16 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Compare reports frame by frame: metrics over the frames that all of them scored.
 
-Each frame of one report is paired with the same frame of the others, by stamp. Differences to the
-first report have intervals by a block bootstrap that draws the same frames for every report.
+Each frame of one report is paired with the same frame of the others, by stamp, and the sums of the
+common frames are added again: a metric is what a report of these frames alone would say.
+Differences to the first report have intervals by a block bootstrap that draws the same frames for
+every report.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,43 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.evaluation.bootstrap import Bootstrap, Interval
+from uncertainty_depth.evaluation.bootstrap import REPLICATES, Interval, Resampled, block_length
 from uncertainty_depth.evaluation.merging import SavedReport, check_same_config
-from uncertainty_depth.evaluation.summary import HIGHER_IS_BETTER
-from uncertainty_depth.metrics.sparsification_variants import POGGI
+from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.metrics.block import Block
+from uncertainty_depth.metrics.registry import BY_VALUE, METRICS
 
 Floats = NDArray[np.float64]
 Frame = tuple[int, int]
 """Stamp, nanoseconds, and how many frames with this stamp came before."""
 
-ROOTS = ("depth.rmse", "depth.rmse_log", "depth.irmse")
-"""Roots of means over pixels: their squares are averaged."""
-SIZE_METRICS = ("coverage_68", "coverage_95", "nll", "crps", "interval_score_95", "mpiw_95")
-PIXEL_MEANS = (
-    "depth.mae",
-    "depth.abs_rel",
-    "depth.sq_rel",
-    "depth.imae",
-    "depth.a1",
-    "depth.a2",
-    "depth.a3",
-    *(f"uncertainty.{name}" for name in SIZE_METRICS),
-    *(f"uncertainty.{name}_laplace" for name in SIZE_METRICS),
-)
-FRAME_MEANS = (
-    *(f"uncertainty.ause.{statistic}" for statistic in POGGI.errors),
-    *(f"uncertainty.aurg.{statistic}" for statistic in POGGI.errors),
-    "uncertainty.auce",
-    "uncertainty.auce_laplace",
-    "uncertainty.n_merci",
-    "uncertainty.n_merci_withdrawn",
-    "uncertainty.spearman",
-)
-"""Means over images. AUCE, n-MeRCI and Spearman of a report are those of all pixels together."""
-METRICS = (*ROOTS, *PIXEL_MEANS, *FRAME_MEANS)
-NEITHER = ("coverage", "mpiw")
-"""Metrics that are neither better low nor better high."""
-ACCURACIES = ("depth.a1", "depth.a2", "depth.a3")
 WORST_BY = "depth.abs_rel"
 
 
@@ -64,23 +39,22 @@ class Row:
         name: dotted name.
         values: of each report, with its interval.
         differences: to the first report, of each of the others.
-        frames: common frames in which every report has the metric.
     """
 
     name: str
     values: tuple[Interval, ...]
     differences: tuple[Interval, ...]
-    frames: int
 
     def outcome(self, index: int) -> str:
-        """Return "better", "worse" or "" where the interval of a difference holds zero."""
+        """Return "better", "worse" or "" if the interval of a difference holds zero."""
         difference = self.differences[index]
-        short = self.name.removeprefix("uncertainty.")
-        excludes_zero = difference.low > 0 or difference.high < 0
-        if short.startswith(NEITHER) or not excludes_zero:
+        better = BY_VALUE[self.name].better
+        if not (difference.low > 0 or difference.high < 0) or better == "":
             return ""
-        is_high_better = short.startswith(HIGHER_IS_BETTER) or short in ACCURACIES
-        return "better" if (difference.value > 0) == is_high_better else "worse"
+        if isinstance(better, float):
+            gaps = [abs(self.values[place].value - better) for place in (index + 1, 0)]
+            return "better" if gaps[0] < gaps[1] else "worse"
+        return "better" if (difference.value > 0) == (better == "higher") else "worse"
 
 
 @dataclass(frozen=True)
@@ -141,21 +115,44 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
     paired = [list(map(table.__getitem__, common)) for table in tables]
     pixels = _column(paired, "pixels")
     series = _column(paired, WORST_BY)
-    bootstrap = Bootstrap(_units(paired, pixels), _column(paired, "depth.mae")[0])
-    rows = tuple(_row(name, bootstrap, paired) for name in METRICS)
+    scored = [_scored_again(report, common) for report in reports]
+    length = max(map(block_length, scored))
+    samples = [Resampled(metrics, length) for metrics in scored]
+    rows = tuple(_rows(reports, samples))
     worst = tuple(_worst(paired, series, index, worst_frames) for index in range(len(reports)))
     notes = tuple(_notes(reports, names, tables, common, pixels))
-    return Comparison(tuple(reports), names, rows, worst, series, bootstrap.blocks, notes)
+    return Comparison(tuple(reports), names, rows, worst, series, samples[0].blocks, notes)
 
 
 def _by_frame(report: SavedReport) -> dict[Frame, dict[str, str]]:
+    rows = report.evaluation.table.rows().dicts()
+    return {frame: row for frame, row in zip(_frames(report), rows, strict=True)}
+
+
+def _frames(report: SavedReport) -> Iterator[Frame]:
+    """Yield the key of each frame, in the order of the report."""
     repeats: Counter[int] = Counter()
-    frames = {}
     for row in report.evaluation.table.rows().dicts():
         stamp_ns = int(row["stamp_ns"])
-        frames[stamp_ns, repeats[stamp_ns]] = row
+        yield stamp_ns, repeats[stamp_ns]
         repeats[stamp_ns] += 1
-    return frames
+
+
+def _scored_again(report: SavedReport, common: Sequence[Frame]) -> OnlineMetrics:
+    """Return the metrics of the common frames of a report, in the order of the first report."""
+    metrics = OnlineMetrics(report.evaluation.config)
+    frames = zip(_frames(report), report.evaluation.table.rows().blocks(), strict=True)
+    waiting: dict[Frame, Block] = {}
+    expected = iter(common)
+    frame = next(expected)
+    wanted = set(common)
+    for key, block in frames:
+        if key in wanted:
+            waiting[key] = block
+        while frame in waiting:
+            metrics.blocks.add(waiting.pop(frame))
+            frame = next(expected, (0, -1))
+    return metrics
 
 
 def _column(paired: Sequence[Sequence[dict[str, str]]], name: str) -> Floats:
@@ -166,34 +163,19 @@ def _column(paired: Sequence[Sequence[dict[str, str]]], name: str) -> Floats:
     return columns
 
 
-def _units(paired: Sequence[Sequence[dict[str, str]]], pixels: Floats) -> dict[str, Floats]:
-    """Return by metric (frames, reports, 2): what is summed, and the weight it is divided by.
-
-    A frame in which the metric is not finite in every report has no weight in any.
-    """
-    units = {}
-    for name in METRICS:
-        values = _column(paired, name)
-        weights = np.ones_like(values) if name in FRAME_MEANS else pixels
-        defined = np.isfinite(values).all(axis=0)
-        weights = np.where(defined, weights, 0.0)
-        summed = np.where(defined, values, 0.0)
-        if name in ROOTS:
-            summed = summed**2
-        units[name] = np.stack([(weights * summed).T, weights.T], axis=2)
-    return units
-
-
-def _row(name: str, bootstrap: Bootstrap, paired: Sequence[Sequence[dict[str, str]]]) -> Row:
-    sums = bootstrap.sums(name)
-    with np.errstate(invalid="ignore"):
-        means = sums[..., 0] / sums[..., 1]
-    if name in ROOTS:
-        means = np.sqrt(means)
-    values = tuple(bootstrap.interval(column) for column in means.T)
-    differences = tuple(bootstrap.interval(column - means[:, 0]) for column in means.T[1:])
-    defined = np.isfinite(_column(paired, name)).all(axis=0)
-    return Row(name, values, differences, int(defined.sum()))
+def _rows(reports: Sequence[SavedReport], samples: Sequence[Resampled]) -> Iterator[Row]:
+    without_size = any(report.evaluation.without_size for report in reports)
+    for metric in METRICS:
+        if metric.unit == "count" or (metric.is_size and without_size):
+            continue
+        by_report = [sample.rows(metric).reshape(1 + REPLICATES, -1) for sample in samples]
+        for place, name in enumerate(metric.names()):
+            columns = [rows[:, place] for rows in by_report]
+            values = tuple(
+                sample.interval(column) for sample, column in zip(samples, columns, strict=True)
+            )
+            differences = tuple(samples[0].interval(column - columns[0]) for column in columns[1:])
+            yield Row(name, values, differences)
 
 
 def _worst(

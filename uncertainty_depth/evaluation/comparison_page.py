@@ -3,24 +3,25 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.evaluation.bootstrap import Interval
-from uncertainty_depth.evaluation.comparison import FRAME_MEANS, WORST_BY, Comparison, Row
+from uncertainty_depth.evaluation.comparison import WORST_BY, Comparison, Row
 from uncertainty_depth.evaluation.comparison_plots import figures
 from uncertainty_depth.evaluation.drawing import PLOT_DPI
 from uncertainty_depth.evaluation.html import base64_text, render_template
 from uncertainty_depth.evaluation.model_facts import law_of
-from uncertainty_depth.evaluation.summary import UNCERTAINTY_ROWS, headline_rows
+from uncertainty_depth.evaluation.summary import headline_names, note, title
 from uncertainty_depth.figure_bytes import encoded
+from uncertainty_depth.metrics.registry import BY_VALUE
 
 PAGE = "compare.html"
 TABLE = "compare.json"
-OVER_IMAGES = ("auce", "n_merci", "spearman")
-"""Metrics whose name means something else in a report: there, over all pixels together."""
 MAX_IMAGES = 3
 HEADLINE_DEPTH = ("depth.abs_rel", "depth.rmse", "depth.a1")
 
@@ -41,7 +42,8 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
         blocks=comparison.blocks,
         common=comparison.series.shape[1],
         verdicts=[report.summary["verdict"] for report in comparison.reports],
-        rows=[_cells(row) for row in comparison.rows],
+        rows=[_cells(row) for row in comparison.rows if not BY_VALUE[row.name].groups],
+        group_rows=[_cells(row) for row in comparison.rows if _is_group(row)],
         plots=plots,
         worst_by=WORST_BY,
         worst=_worst(comparison),
@@ -53,43 +55,53 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
 def headline(comparison: Comparison) -> list[str]:
     """Return the headline metrics as lines for a terminal."""
     law = law_of(comparison.reports[0].summary["model"])
-    names = {*HEADLINE_DEPTH, *(f"uncertainty.{name}" for name in headline_rows(law))}
-    lines = [
-        f"{comparison.series.shape[1]} common frames in {comparison.blocks} blocks; "
-        f"differences to {comparison.names[0]} with 95 % intervals",
-        *(f"note: {note}" for note in comparison.notes),
-        "",
-        f"{'':24}" + "".join(f"{name[-30:]:>32}" for name in comparison.names),
-    ]
+    names = {*HEADLINE_DEPTH, *headline_names(law)}
+    table = [("", *comparison.names, "")]
     for row in comparison.rows:
         if row.name in names:
             cells = [f"{row.values[0].value:.4f}"]
             pairs = zip(row.values[1:], row.differences, strict=True)
             cells += [f"{value.value:.4f} {_signed(gap)}" for value, gap in pairs]
             outcomes = [row.outcome(index) for index in range(len(row.differences))]
-            lines.append(
-                f"{_short(row.name):24}"
-                + "".join(f"{cell:>32}" for cell in cells)
-                + f"  {', '.join(outcomes)}".rstrip(" ,")
-            )
+            name = row.name.removeprefix("uncertainty.")
+            table.append((name, *cells, ", ".join(filter(None, outcomes))))
+    return [
+        f"{comparison.series.shape[1]} common frames in {comparison.blocks} blocks; "
+        f"differences to {comparison.names[0]} with 95 % intervals",
+        *(f"note: {text}" for text in comparison.notes),
+        "",
+        *_aligned(table),
+    ]
+
+
+def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of cells as lines: two spaces or more between the columns."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = []
+    for first, *cells, last in table:
+        middle = [f"{cell:>{width}}" for cell, width in zip(cells, widths[1:-1], strict=True)]
+        lines.append("  ".join((f"{first:{widths[0]}}", *middle, last)).rstrip())
     return lines
 
 
+def _is_group(row: Row) -> bool:
+    """Return whether a row is a part of a metric that is a list, and some report has it."""
+    has_value = any(math.isfinite(value.value) for value in row.values)
+    return bool(BY_VALUE[row.name].groups) and has_value
+
+
 def _cells(row: Row) -> dict[str, Any]:
-    label, note = UNCERTAINTY_ROWS.get(_short(row.name), (row.name, ""))
-    if _short(row.name).startswith(OVER_IMAGES):
-        note = "mean over images"
+    metric = BY_VALUE[row.name]
     pairs = zip(row.values[1:], row.differences, strict=True)
     others = [
         {"value": value.text(4), "gap": _signed(gap), "outcome": row.outcome(index)}
         for index, (value, gap) in enumerate(pairs)
     ]
     return {
-        "label": label,
-        "note": note,
+        "label": row.name if metric.groups else title(metric),
+        "note": note(metric),
         "first": row.values[0].text(4),
         "others": others,
-        "frames": row.frames,
     }
 
 
@@ -123,8 +135,7 @@ def _table(comparison: Comparison) -> dict[str, Any]:
 
 def _json_row(row: Row) -> dict[str, Any]:
     return {
-        "mean_over": "images" if row.name in FRAME_MEANS else "pixels",
-        "frames": row.frames,
+        "over": BY_VALUE[row.name].over,
         "values": [asdict(value) for value in row.values],
         "differences": [asdict(gap) for gap in row.differences],
         "outcomes": [row.outcome(index) for index in range(len(row.differences))],
@@ -133,7 +144,3 @@ def _json_row(row: Row) -> dict[str, Any]:
 
 def _signed(gap: Interval, digits: int = 4) -> str:
     return f"{gap.value:+.{digits}f} ({gap.low:+.{digits}f} to {gap.high:+.{digits}f})"
-
-
-def _short(name: str) -> str:
-    return name.removeprefix("uncertainty.")

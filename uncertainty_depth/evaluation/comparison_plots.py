@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from uncertainty_depth.evaluation.comparison import WORST_BY, Comparison
-from uncertainty_depth.evaluation.plots import ERROR_LABELS, SIZE, style
+from uncertainty_depth.evaluation.plots import ERROR_LABELS, SIZE, distances, style
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Of Okabe and Ito; colour-blind readers can tell them apart."""
@@ -25,7 +25,7 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
     return {
         "sparsification": _sparsification(curves, comparison.names),
         "reliability": _reliability(curves, comparison.names),
-        "by_depth": _by_depth(curves, comparison.names),
+        "by_distance": _by_distance(curves, comparison.names),
         "frames": _frames(comparison),
     }
 
@@ -50,7 +50,7 @@ def _panels(columns: int, titles: Sequence[str]) -> tuple[Figure, Sequence[Axes]
 
 
 def _sparsification(curves: Sequence[dict[str, Any]], names: Sequence[str]) -> Figure:
-    figure, panels = _panels(3, ["Sparsification, pixels pooled", "dim: oracle", ""])
+    figure, panels = _panels(3, ["Sparsification, mean over images", "dim: oracle", ""])
     for axes, (statistic, label) in zip(panels, ERROR_LABELS.items(), strict=True):
         for curve, line in zip(curves, _lines(names), strict=True):
             values = curve["sparsification"][statistic]
@@ -77,15 +77,13 @@ def _reliability(curves: Sequence[dict[str, Any]], names: Sequence[str]) -> Figu
     return figure
 
 
-def _by_depth(curves: Sequence[dict[str, Any]], names: Sequence[str]) -> Figure:
-    figure, panels = _panels(2, ["MAE by true depth", "n-MeRCI by true depth"])
+def _by_distance(curves: Sequence[dict[str, Any]], names: Sequence[str]) -> Figure:
+    figure, panels = _panels(2, ["MAE by true distance", "n-MeRCI by true distance"])
     for axes, key in zip(panels, ("mae", "n_merci"), strict=True):
         for curve, line in zip(curves, _lines(names), strict=True):
-            intervals = curve["plotted_intervals"]
-            middle = (intervals["edges"][1:] + intervals["edges"][:-1]) / 2
-            enough = intervals["pixels"] >= intervals["enough"]
-            axes.plot(middle, np.where(enough, intervals[key], np.nan), **line)
-        axes.set(xlabel="true depth (m)", ylim=(0, None))
+            middle, enough = distances(curve["by_distance"])
+            axes.plot(middle, np.where(enough, curve["by_distance"][key], np.nan), **line)
+        axes.set(xlabel="true depth (m)", xscale="log", ylim=(0, None))
     panels[0].set(ylabel="MAE (m)")
     panels[1].set(ylabel="n-MeRCI (0 best, 1 no information)")
     panels[0].legend(frameon=False, fontsize=8)

@@ -7,12 +7,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from uncertainty_depth.evaluation.estimates import Estimates
-from uncertainty_depth.evaluation.frame_statistics import CameraRange, Unfamiliarity
+from uncertainty_depth.evaluation import references
+from uncertainty_depth.evaluation.bootstrap import Resampled
+from uncertainty_depth.evaluation.cameras import CameraRange
 from uncertainty_depth.evaluation.judgement import GREEN, GREY, RED, Check
 from uncertainty_depth.evaluation.model_facts import limits_of, part_of
 from uncertainty_depth.evaluation.summary import unfamiliarity_text
 from uncertainty_depth.frames.source import PERHAPS
+from uncertainty_depth.metrics.registry import BY_NAME
 
 OUTSIDE_TOLERANCE = 0.01  # fraction of the ground truth that a depth range may leave out
 SAME_FACTOR = 1.02  # up to it focal length or aspect are those of the training: rounding
@@ -28,16 +30,15 @@ CAMERA_NAMES = {
 
 
 def checks(
-    estimates: Estimates,
+    sample: Resampled,
     cameras: CameraRange,
-    unfamiliarity: Unfamiliarity,
     model: Mapping[str, Any],
     trained_on: Sequence[str] | None,
 ) -> list[Check]:
     """Return all checks of the domain, grey where model or data lack the information."""
     training_camera = part_of(part_of(model, "training"), "camera")
-    results = [unfamiliarity_check(unfamiliarity)] if unfamiliarity.frames else []
-    results.append(_depth_range_check(estimates, _depth_range(model, cameras)))
+    results = unfamiliarity_checks(sample)
+    results.append(_depth_range_check(sample, _depth_range(model, cameras)))
     for name, label in CAMERA_NAMES.items():
         trained = limits_of(training_camera.get(name))
         results.append(_camera_check(label, getattr(cameras, name), trained))
@@ -47,7 +48,7 @@ def checks(
 
 
 def calibration_notes(
-    estimates: Estimates, cameras: CameraRange, model: Mapping[str, Any]
+    sample: Resampled, cameras: CameraRange, model: Mapping[str, Any]
 ) -> list[str]:
     """Return a sentence for each way in which the data are unlike those calibrated on."""
     fitted = part_of(model, "fitted_to")
@@ -61,7 +62,7 @@ def calibration_notes(
         origin += ", or take --no-calibrated"
     notes = []
     depths = limits_of(fitted.get("depth_range_m"))
-    outside = float(estimates.outside(*depths)[0]) if depths else 0.0
+    outside = float(references.outside(*depths)(sample.total)[0]) if depths else 0.0
     if depths and outside > CALIBRATED_DEPTH_TOLERANCE:
         notes.append(
             f"{outside:.0%} of the ground truth lies outside {depths[0]:.3g} to "
@@ -82,9 +83,18 @@ def calibration_notes(
     return notes
 
 
-def unfamiliarity_check(unfamiliarity: Unfamiliarity) -> Check:
-    """Return the check of the frames whose unfamiliarity is known, at least one."""
-    fraction = unfamiliarity.above / unfamiliarity.frames
+def unfamiliarity_checks(sample: Resampled) -> list[Check]:
+    """Return the check of the frames whose unfamiliarity is known; none if there is none."""
+    prefix = "unfamiliarity."
+    values = {
+        name.removeprefix(prefix): metric.values(sample.total)[0].item()
+        for name, metric in BY_NAME.items()
+        if name.startswith(prefix)
+    }
+    fraction = values["fraction_above_1"]
+    if not values["frames"]:
+        return []
+    values["frames"] = int(values["frames"])
     if fraction <= FEW_UNFAMILIAR:
         color = GREEN
         word = "like"
@@ -96,9 +106,9 @@ def unfamiliarity_check(unfamiliarity: Unfamiliarity) -> Check:
         word = "a little unlike"
     sentence = (
         f"the images are {word} those of the training: unfamiliarity is "
-        f"{unfamiliarity_text(unfamiliarity.as_dict())}"
+        f"{unfamiliarity_text(values)}"
     )
-    return Check("unfamiliarity", color, sentence, fraction)
+    return [Check("unfamiliarity", color, sentence, fraction)]
 
 
 def _depth_range(model: Mapping[str, Any], cameras: CameraRange) -> Sequence[float] | None:
@@ -117,13 +127,13 @@ def _depth_range(model: Mapping[str, Any], cameras: CameraRange) -> Sequence[flo
     return (limits[0] * low, limits[1] * high)
 
 
-def _depth_range_check(estimates: Estimates, depth_range: Sequence[float] | None) -> Check:
+def _depth_range_check(sample: Resampled, depth_range: Sequence[float] | None) -> Check:
     name = "ground truth outside the depth range"
     if not depth_range:
         return Check(name, GREY, "the depth range of the model is not known")
     low, high = depth_range
-    rows = estimates.outside(low, high)
-    outside = estimates.interval(rows, float(rows[0]))
+    rows = sample.rows(references.outside(low, high))
+    outside = sample.interval(rows, float(rows[0]))
     if outside.low > OUTSIDE_TOLERANCE:
         color = RED
     elif outside.high < OUTSIDE_TOLERANCE:

@@ -37,7 +37,7 @@ def draw(evaluation: Evaluation, law: str) -> Images:
     if not evaluation.evaluated:
         return Images({})
     figures = plots.figures(evaluation.metrics.curves(), law)
-    figures["timeline"] = timeline_plot(evaluation.units, law)
+    figures["timeline"] = timeline_plot(evaluation.metrics, law)
     figures["positions"] = positions_plot(evaluation.positions, law)
     if evaluation.without_size:
         figures = {name: plot for name, plot in figures.items() if name not in SIZED_PLOTS}

@@ -3,25 +3,18 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.evaluation.cameras import CameraRange
 from uncertainty_depth.evaluation.examples import Example, Examples
-from uncertainty_depth.evaluation.frame_pixels import FramePixels, Positions
-from uncertainty_depth.evaluation.frame_statistics import (
-    CameraRange,
-    ScaleDrift,
-    Unfamiliarity,
-    frame_scale,
-)
-from uncertainty_depth.evaluation.frame_table import FrameTable, flatten
+from uncertainty_depth.evaluation.frame_table import FrameTable
+from uncertainty_depth.evaluation.positions import Positions
 from uncertainty_depth.evaluation.repeated_frames import RepeatedFrames
-from uncertainty_depth.evaluation.unit_sums import LAYOUT, frame_sums
-from uncertainty_depth.evaluation.unitless import without_sizes
-from uncertainty_depth.evaluation.units import Units
-from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.metrics import OnlineMetrics, registry
+from uncertainty_depth.metrics.pixels import ScoredPixels
 from uncertainty_depth.records import Frame, Skipped
 
 
@@ -47,11 +40,8 @@ class Evaluation:
         self.first_skips: dict[str, str] = {}
         self.evaluated = 0
         self.interrupted = False
-        self.units = Units(LAYOUT)
         self.positions = Positions()
         self.cameras = CameraRange()
-        self.scale = ScaleDrift()
-        self.unfamiliarity = Unfamiliarity()
         self.repeated = RepeatedFrames()
         self.table = FrameTable() if table is None else table
         self.examples = Examples(self.config.example_frames)
@@ -71,14 +61,15 @@ class Evaluation:
         """
         prediction = frame.need_prediction()
         ground_truth_m = frame.need_ground_truth()
-        pixels = FramePixels(prediction, ground_truth_m, self.config)
-        truth_pixels = len(pixels.valid_truth)
-        metrics = self.metrics.update_pixels(
-            pixels.depth, pixels.sigma, pixels.ground_truth, truth_pixels
+        pixels = ScoredPixels(
+            prediction.depth_m,
+            prediction.sigma_m,
+            ground_truth_m,
+            self.config.min_depth,
+            self.config.max_depth,
         )
-        if truth_pixels:
-            self.units.add(frame_sums(pixels, metrics))
-        if metrics is None:
+        block = self.metrics.add(pixels, prediction.aligned_by, prediction.unfamiliarity)
+        if not len(pixels):
             text = (
                 f"{frame.name}: no pixel has a prediction and a ground truth within the depth "
                 "range"
@@ -88,16 +79,9 @@ class Evaluation:
         self.evaluated += 1
         self.positions.add(pixels)
         self.cameras.add(frame.camera, prediction.depth_m.shape)
-        scale = prediction.aligned_by * frame_scale(pixels.depth, pixels.ground_truth)
-        self.scale.add(scale)
-        row = flatten(without_sizes(metrics) if self.without_size else metrics)
-        row["scale"] = scale
-        self.unfamiliarity.add(prediction.unfamiliarity)
-        row["unfamiliarity"] = (
-            math.nan if prediction.unfamiliarity is None else prediction.unfamiliarity
-        )
+        row = registry.frame_values(self.metrics.sums_of(block), bool(self.without_size))
         self.repeated.add(row)
-        self.table.add({"frame": frame.name, "stamp_ns": frame.stamp_ns} | row)
+        self.table.add({"frame": frame.name, "stamp_ns": frame.stamp_ns} | row, block)
         self.examples.offer(
             row["depth.abs_rel"],
             lambda: Example(
@@ -118,18 +102,23 @@ class Evaluation:
             ValueError: it was scored with other options.
         """
         self.metrics.merge(other.metrics)
-        self.units.merge(other.units)
         self.positions.merge(other.positions)
         self.cameras.merge(other.cameras)
-        self.scale.merge(other.scale)
-        self.unfamiliarity.merge(other.unfamiliarity)
         self.repeated.merge(other.repeated)
         self.skipped += other.skipped
         self.evaluated += other.evaluated
         self.first_skips = {**other.first_skips, **self.first_skips}
         self.interrupted = self.interrupted or other.interrupted
-        for row in other.table.rows().dicts() if with_frames else ():
-            self.table.add({"source": source, **row})
+        if with_frames:
+            rows = other.table.rows()
+            for row, block in zip(rows.dicts(), rows.blocks(), strict=True):
+                self.table.add({"source": source, **row}, block)
+
+    def set_example_frames(self, number: int) -> None:
+        """Set the one option that changes no score, from now on."""
+        self.config = replace(self.config, example_frames=number)
+        self.metrics.config = self.config
+        self.examples.resize(number)
 
     def skip(self, record: Skipped) -> None:
         """Count a frame that could not be scored."""
@@ -146,12 +135,5 @@ class Evaluation:
 
     def summary(self) -> dict[str, Any]:
         """Return the metrics over all frames, as in `summary.json`."""
-        metrics = self.metrics.compute()
-        if self.without_size:
-            metrics = without_sizes(metrics)
-        return {
-            "frames": self.frames(),
-            **metrics,
-            "scale": self.scale.as_dict(),
-            "unfamiliarity": self.unfamiliarity.as_dict(),
-        }
+        values = registry.flat_values(self.metrics.total(), bool(self.without_size))
+        return {"frames": self.frames(), **registry.nested(values)}

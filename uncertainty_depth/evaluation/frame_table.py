@@ -8,14 +8,17 @@ import json
 import math
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO
 
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.metrics.block import PACKED_BYTES, Block, packed, unpacked
 
 CHUNK_BYTES = 1 << 20
+LENGTH_BYTES = 4
 KEYS = ("source", "frame", "stamp_ns")
 """Columns that name the frame, its source only where there are several; the others are metrics."""
 
@@ -25,18 +28,20 @@ class FrameRows:
     """The rows of a table at one moment; the table may have grown since.
 
     Attributes:
-        path: of the table's file.
+        path: of the table's file; the sums of the frames are beside it, see `sums_path`.
         size: of these rows, bytes.
-        owner: keeps a temporary file alive after its table is closed, in this process only.
+        sums_size: of the sums of these frames, bytes.
+        owner: keeps temporary files alive after their table is closed, in this process only.
     """
 
     path: Path
     size: int
-    owner: TextIO | None = field(default=None, repr=False, compare=False)
+    sums_size: int = 0
+    owner: Any = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle without the owner, which cannot leave the process."""
-        return FrameRows, (self.path, self.size)
+        return FrameRows, (self.path, self.size, self.sums_size)
 
     def __deepcopy__(self, _: dict[int, Any]) -> FrameRows:
         """Return itself: rows do not change."""
@@ -51,14 +56,31 @@ class FrameRows:
         return [float(row[name]) for row in self.dicts()]
 
     def write(self, path: Path) -> None:
-        """Copy the rows to a CSV file in chunks, so that memory stays bounded."""
-        with self.path.open("rb") as source, path.open("wb") as target:
-            remaining = self.size
-            while remaining:
-                chunk = source.read(min(remaining, CHUNK_BYTES))
-                if not chunk:
-                    raise SourceError(f"{self.path} is shorter than {self.size} bytes")
-                remaining -= target.write(chunk)
+        """Copy the rows and the sums to another file in chunks, so that memory stays bounded."""
+        _copy(self.path, path, self.size)
+        _copy(sums_path(self.path), sums_path(path), self.sums_size)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the sums of each frame.
+
+        Raises:
+            SourceError: they are damaged, or do not belong to the rows.
+        """
+        path = sums_path(self.path)
+        try:
+            with path.open("rb") as file:
+                remaining = self.sums_size
+                while remaining > 0:
+                    size = int.from_bytes(file.read(LENGTH_BYTES), "little")
+                    if not 0 < size <= PACKED_BYTES:
+                        raise ValueError(f"a frame of {size} bytes")
+                    yield unpacked(file.read(size))
+                    remaining -= LENGTH_BYTES + size
+        except (OSError, ValueError, zlib.error) as error:
+            raise SourceError(
+                f"{path} does not hold the sums of the frames ({error}); expected the file that "
+                "was written with frames.csv"
+            ) from error
 
     def dicts(self) -> Iterator[dict[str, str]]:
         """Yield each row as texts by column."""
@@ -70,6 +92,20 @@ class FrameRows:
         with path.open("w", encoding="utf-8") as target:
             for row in self.dicts():
                 target.write(json.dumps(_typed(row), allow_nan=False) + "\n")
+
+
+def sums_path(path: Path) -> Path:
+    """Return the path of the sums that belong to a table of frames."""
+    return path.with_suffix(".sums")
+
+
+def _copy(source: Path, target: Path, size: int) -> None:
+    with source.open("rb") as reader, target.open("wb") as writer:
+        while size:
+            chunk = reader.read(min(size, CHUNK_BYTES))
+            if not chunk:
+                raise SourceError(f"{source} is {size} bytes too short")
+            size -= writer.write(chunk)
 
 
 def _typed(row: Mapping[str, str]) -> dict[str, Any]:
@@ -88,51 +124,55 @@ def _lines(file: BinaryIO, size: int) -> Iterator[str]:
 
 
 class FrameTable:
-    """One row of exact metrics per frame, kept on disk so that memory stays bounded.
+    """One row of metrics per frame and its sums, kept on disk so that memory stays bounded.
 
+    The sums let any frames be scored together again, as `compare` does with those in common: two
+    reports hardly ever have all frames in common, and no metric but a mean follows from the rows.
     A copy or a pickle of a table is its `FrameRows` of that moment.
     """
 
-    def __init__(self, path: Path | None = None, size: int = 0) -> None:
+    def __init__(self, path: Path | None = None, size: int = 0, sums_size: int = 0) -> None:
         """Open a new or an existing table.
 
         Args:
             path: its file; None for a temporary one, deleted with the table.
             size: of the rows already in the file, bytes; what follows is truncated.
+            sums_size: the same of the sums.
 
         Raises:
-            SourceError: the file is shorter than `size`.
-            OSError: the file cannot be written.
+            SourceError: a file is shorter.
+            OSError: a file cannot be written.
         """
-        if path is None:
-            # Closed with the table.
-            self._file: Any = tempfile.NamedTemporaryFile(  # noqa: SIM115
-                "a+", newline="", encoding="utf-8"
-            )
-            self._path = Path(self._file.name)
-        else:
-            self._file = path.open("a+", newline="", encoding="utf-8")
-            self._path = path
-        file_size = os.fstat(self._file.fileno()).st_size
-        if file_size < size:
-            raise SourceError(f"{self._path} has {file_size} bytes; expected at least {size}")
-        self._file.truncate(size)
+        self._folder = None if path else tempfile.TemporaryDirectory(prefix="frames_")
+        self._path = path or Path(self._folder.name if self._folder else "") / "frames.csv"
+        self._file = self._path.open("a+", newline="", encoding="utf-8")
+        self._sums = sums_path(self._path).open("ab")
+        for file, expected in ((self._file, size), (self._sums, sums_size)):
+            found = os.fstat(file.fileno()).st_size
+            if found < expected:
+                raise SourceError(f"{file.name} has {found} bytes; expected at least {expected}")
+            file.truncate(expected)
         self._writer: csv.DictWriter | None = None
         if size:
             self._file.seek(0)
             self._writer = csv.DictWriter(self._file, next(csv.reader(self._file)))
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Append a row; the first one fixes the columns."""
+    def add(self, row: Mapping[str, Any], block: Block) -> None:
+        """Append a frame; the first one fixes the columns."""
         if self._writer is None:
             self._writer = csv.DictWriter(self._file, list(row))
             self._writer.writeheader()
         self._writer.writerow(row)
+        data = packed(block)
+        self._sums.write(len(data).to_bytes(LENGTH_BYTES, "little") + data)
 
     def rows(self) -> FrameRows:
         """Return the current rows."""
         self._file.flush()
-        return FrameRows(self._path, os.fstat(self._file.fileno()).st_size, self._file)
+        self._sums.flush()
+        size = os.fstat(self._file.fileno()).st_size
+        sums_size = os.fstat(self._sums.fileno()).st_size
+        return FrameRows(self._path, size, sums_size, self._folder)
 
     def write(self, path: Path) -> None:
         """Copy the current rows to a CSV file."""
@@ -149,8 +189,11 @@ class FrameTable:
             yield from file
 
     def close(self) -> None:
-        """Close the file; a temporary one is deleted."""
+        """Close the files; temporary ones are deleted."""
         self._file.close()
+        self._sums.close()
+        if self._folder:
+            self._folder.cleanup()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the current rows: an open file cannot be pickled."""
@@ -159,15 +202,3 @@ class FrameTable:
     def __deepcopy__(self, _: dict[int, Any]) -> FrameRows:
         """Return the current rows."""
         return self.rows()
-
-
-def flatten(metrics: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
-    """Return nested metrics as one row: {"ause": {"rmse": 1}} becomes {"ause.rmse": 1}."""
-    flat: dict[str, float] = {}
-    for key, value in metrics.items():
-        flat |= (
-            flatten(value, f"{prefix}{key}.")
-            if isinstance(value, Mapping)
-            else {prefix + key: value}
-        )
-    return flat

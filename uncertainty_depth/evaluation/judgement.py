@@ -6,15 +6,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.evaluation.bootstrap import FEW_BLOCKS_SPREAD, Interval
-from uncertainty_depth.evaluation.estimates import Estimates
-from uncertainty_depth.evaluation.frame_pixels import INTERVAL_LEVELS
+from uncertainty_depth.evaluation import references
+from uncertainty_depth.evaluation.bootstrap import FEW_BLOCKS_SPREAD, Interval, Resampled
 from uncertainty_depth.evaluation.model_facts import median_depth_of
+from uncertainty_depth.metrics.distributions import DISTRIBUTIONS
+from uncertainty_depth.metrics.registry import BASELINES, BY_NAME, COVERAGE_LEVELS, ratio_quantile
 from uncertainty_depth.metrics.sparsification_variants import POGGI
 
 Floats = NDArray[np.float64]
@@ -36,7 +38,6 @@ BASELINE_NAMES = {
     "constant": "a constant sigma",
     "proportional_to_depth": "sigma proportional to depth",
 }
-STATISTIC_NAMES = {"abs_rel": "abs_rel", "rmse": "rmse (m)", "a1": "1 - a1"}
 
 
 @dataclass(frozen=True)
@@ -60,55 +61,56 @@ class Check:
     difference: tuple[float, float] | None = None
 
 
-def depth_checks(estimates: Estimates, model: Mapping[str, Any]) -> list[Check]:
+def depth_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
     """Check whether the depth is better than one that ignores the image."""
-    references = {
-        "the best constant depth": (estimates.constant_a1(), estimates.constant_rmse()),
-    }
+    a1 = -sample.rows(BY_NAME["depth.a1"])
+    rmse = sample.rows(BY_NAME["depth.rmse"])
+    constant_a1 = -sample.rows(references.constant_a1)
+    constant_rmse = sample.rows(references.constant_rmse)
+    against = "the best constant depth"
+    checks = scored_checks(sample, RED)
+    checks.append(_beats("a1", sample, a1, constant_a1, against))
+    checks.append(_beats("rmse (m)", sample, rmse, constant_rmse, against))
     median_m = median_depth_of(model)
     if median_m is not None:
-        references["the median depth of training"] = estimates.median_map_errors(median_m)
-    checks = scored_checks(estimates, RED)
-    for name, (a1, rmse) in references.items():
-        checks.append(_beats("a1", estimates, -estimates.a1(), -a1, name, 1.0))
-        checks.append(_beats("rmse (m)", estimates, estimates.rmse(), rmse, name, 1.0))
+        against = "the median depth of training"
+        log_error, squared_error = references.median_map(median_m)
+        rmse_log = sample.rows(BY_NAME["depth.rmse_log"])
+        checks.append(_beats("rmse_log", sample, rmse_log, sample.rows(log_error), against))
+        checks.append(_beats("rmse (m)", sample, rmse, sample.rows(squared_error), against))
     return checks
 
 
-def order_checks(estimates: Estimates) -> list[Check]:
+def order_checks(sample: Resampled) -> list[Check]:
     """Check whether sigma ranks the errors better than the better trivial baseline."""
-    checks = scored_checks(estimates, GREY)
+    checks = scored_checks(sample, GREY)
     for statistic in POGGI.errors:
-        areas = estimates.ause(statistic)
-        method = areas.pop("method")
-        best, name = _better(areas)
+        metric = BY_NAME[f"uncertainty.ause.{statistic}"]
+        method = sample.rows(metric)
+        best, name = _better({name: sample.rows(metric, name) for name in BASELINES})
         if not (method[0] or best[0]):
             continue  # all pixels are accurate, or none is: nothing to rank
-        label = f"AUSE {STATISTIC_NAMES[statistic]}"
-        checks.append(_beats(label, estimates, method, best, name, 1.0))
+        checks.append(_beats(metric.label, sample, method, best, name))
     return checks
 
 
-def size_checks(estimates: Estimates, law: str) -> list[Check]:
+def size_checks(sample: Resampled, law: str) -> list[Check]:
     """Check whether the intervals of sigma cover as many errors as they claim."""
-    checks = scored_checks(estimates, GREY)
-    checks += [_coverage_check(estimates, law, level) for level in INTERVAL_LEVELS]
-    nll, nll_name = _better(estimates.fitted_nll(law))
-    auce, auce_name = _better(estimates.fitted_auce(law))
-    name = f"NLL ({law})"
-    checks.append(
-        _no_worse(name, estimates, estimates.nll(law), nll, nll_name, NLL_TOLERANCE, 1.0)
-    )
-    name = f"AUCE ({law})"
-    checks.append(
-        _no_worse(name, estimates, estimates.auce(law), auce, auce_name, AUCE_TOLERANCE, 0.1)
-    )
+    suffix = "" if law == "gaussian" else f"_{law}"
+    checks = scored_checks(sample, GREY)
+    checks += [_coverage_check(sample, law, percent) for percent in COVERAGE_LEVELS]
+    tolerances = {"nll": (NLL_TOLERANCE, 1.0), "auce": (AUCE_TOLERANCE, 0.1)}
+    for name, (tolerance, scale) in tolerances.items():
+        metric = BY_NAME[f"uncertainty.{name}{suffix}"]
+        fitted, against = _better({name: sample.rows(metric, name) for name in BASELINES})
+        method = sample.rows(metric)
+        checks.append(_no_worse(metric.label, sample, method, fitted, against, tolerance, scale))
     return checks
 
 
-def scored_checks(estimates: Estimates, worst: str) -> list[Check]:
+def scored_checks(sample: Resampled, worst: str) -> list[Check]:
     """Check that 99 % of the ground truth has a prediction; `worst` is the color below 90 %."""
-    interval = estimates.interval(estimates.scored_fraction())
+    interval = sample.interval(sample.rows(BY_NAME["scored_fraction"]))
     if interval.value >= SCORED_ENOUGH:
         return []
     color = worst if interval.value < SCORED_AT_ALL else GREY
@@ -122,12 +124,10 @@ def _better(rows: Mapping[str, Floats]) -> tuple[Floats, str]:
     return np.fmin.reduce(list(rows.values())), BASELINE_NAMES[name]
 
 
-def _beats(
-    name: str, estimates: Estimates, method: Floats, reference: Floats, against: str, scale: float
-) -> Check:
+def _beats(name: str, sample: Resampled, method: Floats, reference: Floats, against: str) -> Check:
     """Check that a metric is lower than its reference; red if a relevant gain is excluded."""
     size = abs(float(reference[0]))
-    difference = estimates.interval(method - reference, scale * size)
+    difference = sample.interval(method - reference, size)
     margin = NEGLIGIBLE * size
     if difference.high < 0 and difference.low < -margin:
         color = GREEN
@@ -139,14 +139,14 @@ def _beats(
         color = GREY
         word = "cannot be told from"
     sign = -1 if reference[0] < 0 else 1
-    interval = estimates.interval(sign * method)
+    interval = sample.interval(sign * method)
     text = f"{name} {interval.text()} {word} {against}, {sign * reference[0]:.3f}"
     return _check(f"{name} against {against}", color, text, interval, difference)
 
 
 def _no_worse(
     name: str,
-    estimates: Estimates,
+    sample: Resampled,
     method: Floats,
     fitted: Floats,
     against: str,
@@ -158,7 +158,7 @@ def _no_worse(
     The baseline has seen the ground truth, so sigma need not beat it.
     """
     baseline_scale = scale * max(abs(float(fitted[0])), 1.0)
-    difference = estimates.interval(method - fitted, baseline_scale)
+    difference = sample.interval(method - fitted, baseline_scale)
     if difference.high < tolerance:
         color = GREEN
         word = "is as good as" if difference.high >= 0 else "beats"
@@ -168,17 +168,20 @@ def _no_worse(
     else:
         color = GREY
         word = "may be worse than"
-    interval = estimates.interval(method)
+    interval = sample.interval(method)
     text = f"{name} {interval.text()} {word} {against} fitted to these data, {fitted[0]:.3f}"
     return _check(f"{name} against {against}", color, text, interval, difference)
 
 
-def _coverage_check(estimates: Estimates, law: str, level: float) -> Check:
-    coverage = estimates.interval(estimates.coverage(law, level))
+def _coverage_check(sample: Resampled, law: str, percent: int) -> Check:
+    suffix = "" if law == "gaussian" else f"_{law}"
+    level = percent / 100
+    coverage = sample.interval(sample.rows(BY_NAME[f"uncertainty.coverage_{percent}{suffix}"]))
+    width = DISTRIBUTIONS[law].half_widths(level)
     with np.errstate(divide="ignore"):
-        log_factor = np.log(estimates.sigma_factor(law, level))
+        log_factor = np.log(sample.rows(partial(ratio_quantile, share=level)) / width)
     spread = math.log(1 + FEW_BLOCKS_SPREAD) / FEW_BLOCKS_SPREAD
-    factor = estimates.interval(log_factor, spread)
+    factor = sample.interval(log_factor, spread)
     limit = math.log(SIZE_TOLERANCE)
     if -limit < factor.low and factor.high < limit:
         color = GREEN

@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from uncertainty_depth.evaluation.frame_pixels import INTERVAL_LEVELS, LAWS, Positions
 from uncertainty_depth.evaluation.images import MISSING_COLOR, SIGMA_COLORS
 from uncertainty_depth.evaluation.plots import LINES, SIZE, style
-from uncertainty_depth.evaluation.unit_sums import SCALARS
-from uncertainty_depth.evaluation.units import Units
+from uncertainty_depth.evaluation.positions import Positions
+from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.metrics.registry import BY_NAME, COVERAGE_LEVELS
 
 ERROR_COLOR = "#D55E00"
 SIGMA_COLOR = LINES["method"]["color"]
@@ -34,27 +34,27 @@ def scale_plot(scales: Sequence[float]) -> Figure:
     return figure
 
 
-def timeline_plot(units: Units, law: str) -> Figure:
-    """Return the plot of mean error, mean sigma and coverage per unit of frames."""
+def timeline_plot(metrics: OnlineMetrics, law: str) -> Figure:
+    """Return the plot of mean error, mean sigma and coverage per block of frames."""
     figure = Figure(figsize=(1.4 * SIZE[0], 1.2 * SIZE[1]), layout="constrained")
     metres, fraction = figure.subplots(2, 1, sharex=True)
-    tables = units.tables()
-    scalars = dict(zip(SCALARS, tables["scalars"].T, strict=True))
-    start = np.arange(len(units)) * units.frames_per_unit
+    sums = metrics.each_block()
+    per_point = metrics.blocks.frames_per_block
+    start = np.arange(len(metrics.blocks)) * per_point
+    suffix = "_laplace" if law == "laplace" else ""
     with np.errstate(invalid="ignore"):
-        error = scalars["error"] / scalars["pixels"]
-        sigma = scalars["sigma"] / scalars["pixels"]
-        covered = tables["covered"][:, LAWS.index(law)] / scalars["pixels"][:, None]
+        error = sums["error"] / sums["pixels"]
+        sigma = sums["sigma"] / sums["pixels"]
     metres.plot(start, error, color=ERROR_COLOR, label="mean error", marker=".", markersize=4)
     metres.plot(start, sigma, label="mean sigma", color=SIGMA_COLOR, marker=".", markersize=4)
     metres.set(ylabel="metres", ylim=(0, None))
-    for level, color, values in zip(INTERVAL_LEVELS, LEVEL_COLORS, covered.T, strict=True):
-        fraction.plot(start, 100 * values, color=color, marker=".", markersize=4)
-        fraction.axhline(100 * level, color=color, linewidth=0.8, linestyle=(0, (4, 3)))
-        where = {"color": color, "transform": fraction.transAxes, "va": "center"}
-        fraction.text(1.005, level, f"{100 * level:.0f} %", **where)
+    for level, color in zip(COVERAGE_LEVELS, LEVEL_COLORS, strict=True):
+        covered = BY_NAME[f"uncertainty.coverage_{level}{suffix}"].values(sums)
+        fraction.plot(start, 100 * covered, color=color, marker=".", markersize=4)
+        fraction.axhline(level, color=color, linewidth=0.8, linestyle=(0, (4, 3)))
+        place = {"color": color, "transform": fraction.transAxes, "va": "center"}
+        fraction.text(1.005, level / 100, f"{level} %", **place)
     fraction.set(ylabel=f"coverage (%), {law}", ylim=(0, 102), xlabel="frame")
-    per_point = units.frames_per_unit
     style(metres, "Over time" + (f", {per_point} frames a point" if per_point > 1 else ""))
     style(fraction, "")
     metres.legend(frameon=False, fontsize=8)

@@ -12,10 +12,11 @@ from uncertainty_depth.evaluation.html import base64_text, render_template
 from uncertainty_depth.evaluation.model_facts import law_of, limits_of, part_of
 from uncertainty_depth.evaluation.summary import (
     BASELINE_LABELS,
+    by_group,
     compared,
     depth_with_intervals,
-    headline_rows,
-    other_rows,
+    headline_names,
+    other_names,
     scale_text,
     scored_sigma,
     unfamiliarity_text,
@@ -26,7 +27,7 @@ CURVES = (
     "sparsification_abs_rel",
     "sparsification_rmse",
     "sparsification_a1",
-    "depth_intervals",
+    "by_distance",
     "n_merci",
 )
 CAPTION = {
@@ -83,8 +84,10 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         scored=scored,
         law=law,
         baselines=BASELINE_LABELS.values(),
-        headline=[compared(summary, key) for key in headline_rows(law)] if scored else [],
-        others=[compared(summary, key) for key in other_rows(law)] if scored else [],
+        headline=[compared(summary, name) for name in headline_names(law)] if scored else [],
+        others=[compared(summary, name) for name in other_names(law)] if scored else [],
+        by_distance=by_group(summary, "by_distance.", law) if scored else None,
+        by_sigma=by_group(summary, "uncertainty.", law) if scored else None,
         depth=depth_with_intervals(summary),
         scale=scale_text(summary["scale"]),
         without_size=summary["without_size"],

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 LINES: dict[str, dict[str, Any]] = {
     "method": {"color": "#0072B2", "linewidth": 2.0, "label": "predicted sigma", "zorder": 4},
@@ -40,6 +41,7 @@ ERROR_LABELS = {
 }
 PLOTTED = ("method", "proportional_to_depth", "constant")
 SIZE = (5.2, 3.6)
+ENOUGH_PIXELS = 100
 MARKED_LEVELS = (0.68, 0.95)
 
 
@@ -55,7 +57,7 @@ def figures(curves: dict[str, Any], law: str = "gaussian") -> dict[str, Figure]:
         **sparsification_figures,
         "n_merci": n_merci_figure(curves),
         "reliability": reliability_figure(curves, law),
-        "depth_intervals": intervals_figure(curves),
+        "by_distance": distance_figure(curves, law),
     }
 
 
@@ -68,7 +70,7 @@ def sparsification_figure(curves: dict[str, Any], statistic: str = "rmse") -> Fi
         curves: from `OnlineMetrics.curves`.
         statistic: "abs_rel", "rmse" or "a1".
     """
-    figure, axes = _figure(f"Sparsification, {curves['variant']}, all pixels pooled")
+    figure, axes = _figure(f"Sparsification, {curves['variant']}, mean over the images")
     if not curves["pixels"]:
         return figure
     curve = curves["sparsification"][statistic]
@@ -82,7 +84,7 @@ def sparsification_figure(curves: dict[str, Any], statistic: str = "rmse") -> Fi
         linewidth=0,
     )
     for name in ("random", "proportional_to_depth", "method", "oracle"):
-        ause = f", pooled AUSE {curve['ause'][name]:.3g}" if name in curve["ause"] else ""
+        ause = f", AUSE {curve['ause'][name]:.3g}" if name in curve["ause"] else ""
         axes.plot(removed, curve[name], **{**LINES[name], "label": LINES[name]["label"] + ause})
     axes.set(
         xlabel="most uncertain pixels removed (%)",
@@ -95,32 +97,27 @@ def sparsification_figure(curves: dict[str, Any], statistic: str = "rmse") -> Fi
 
 
 def n_merci_figure(curves: dict[str, Any]) -> Figure:
-    """Return the plot of n-MeRCI against alpha in both readings; below 1 beats a constant sigma.
+    """Return the plot of n-MeRCI against alpha; below 1 beats a constant sigma.
 
-    The plain reading is plotted where the largest covered error is above the mean error: there
-    its denominator is zero (a pole), and negative below. Negative values are left out.
+    It is plotted where the largest covered error is above the mean error: there its denominator is
+    zero (a pole), and negative below. Negative values are left out.
     """
-    figure = Figure(figsize=(2 * SIZE[0] * 0.85, SIZE[1]), layout="constrained")
-    figure.suptitle("n-MeRCI (Moukari et al. 2019)", fontsize=10)
-    panels = figure.subplots(1, 2)
-    alphas = curves["n_merci"]["alphas"]
-    for axes, reading in zip(panels, ("plain", "withdrawn"), strict=True):
-        style(axes, "over all pixels" if reading == "plain" else "largest errors withdrawn")
-        defined = curves["n_merci"]["tail"] if reading == "plain" else np.ones_like(alphas, bool)
-        values = {}
-        for name in PLOTTED:
-            value = curves["n_merci"][reading][name]
-            with np.errstate(invalid="ignore"):
-                values[name] = np.where(defined & (value >= 0), value, np.nan)
-            axes.plot(100 * alphas, values[name], **LINES[name], marker=".", markersize=4)
-        axes.axvline(100 * curves["alpha"], color="#BBBBBB", linewidth=0.8, zorder=0)
-        axes.set(
-            xlabel="alpha: fraction of the pixels covered (%)",
-            ylabel="n-MeRCI (0 best, 1 no information)",
-            xlim=(0, 100),
-        )
-        axes.set_ylim(0, _upper_limit(values))
-    panels[0].legend(frameon=False, fontsize=8)
+    figure, axes = _figure("n-MeRCI over all pixels (Moukari et al. 2019)")
+    curve = curves["n_merci"]
+    values = {}
+    for name in PLOTTED:
+        with np.errstate(invalid="ignore"):
+            is_defined = curve["tail"] & (curve[name] >= 0)
+        values[name] = np.where(is_defined, curve[name], np.nan)
+        axes.plot(100 * curve["alphas"], values[name], **LINES[name], marker=".", markersize=4)
+    axes.axvline(100 * curves["alpha"], color="#BBBBBB", linewidth=0.8, zorder=0)
+    axes.set(
+        xlabel="alpha: fraction of the pixels covered (%)",
+        ylabel="n-MeRCI (0 best, 1 no information)",
+        xlim=(0, 100),
+        ylim=(0, _upper_limit(values)),
+    )
+    axes.legend(frameon=False, fontsize=8)
     return figure
 
 
@@ -172,33 +169,41 @@ def _mark_coverage(axes: Axes, level: float, covered: float) -> None:
     )
 
 
-def intervals_figure(curves: dict[str, Any]) -> Figure:
-    """Return the plot of MAE, n-MeRCI and number of pixels against the true depth."""
+def distance_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
+    """Return the plot of error, sigma, bias, coverage and n-MeRCI against the true distance."""
     figure = Figure(figsize=(SIZE[0], SIZE[1] * 1.5), layout="constrained")
-    panels = figure.subplots(3, 1, sharex=True, height_ratios=(2, 2, 1))
-    curve = curves["plotted_intervals"]
-    width = curve["edges"][1] - curve["edges"][0]
-    middle = (curve["edges"][1:] + curve["edges"][:-1]) / 2
-    filled = curve["pixels"] > 0
-    enough = curve["pixels"] >= curve["enough"]
-    title = f"By depth, intervals of {width:.3g} m with {curve['enough']} pixels or more"
-    style(panels[0], title)
-    line = {**LINES["method"], "label": None, "marker": ".", "markersize": 3}
-    labels = {"mae": "MAE (m)", "n_merci": f"n-MeRCI, alpha {curves['alpha']:g}"}
-    for axes, (name, label) in zip(panels, labels.items(), strict=False):
-        axes.plot(middle, np.where(enough, curve[name], np.nan), **line)
-        axes.set(ylabel=label, ylim=(0, None))
-    panels[1].axhline(1, **{**LINES["constant"], "label": "constant sigma"})
-    valid = enough & np.isfinite(curve["n_merci"])
-    mean = float(curve["n_merci"][valid].mean()) if valid.any() else np.nan
-    label = f"mean of {enough.sum()} intervals: {mean:.3g}"
-    panels[1].axhline(mean, color=LINES["method"]["color"], linewidth=0.8, label=label)
-    panels[1].legend(frameon=False, fontsize=8)
-    panels[2].step(middle[filled], curve["pixels"][filled], where="mid", color="#666666")
-    panels[2].set(xlabel="true depth (m)", ylabel="pixels", yscale="log")
+    panels = figure.subplots(3, 1, sharex=True, height_ratios=(2, 1, 1))
+    curve = curves["by_distance"]
+    middle, enough = distances(curve)
+    style(panels[0], f"By distance, where there are {ENOUGH_PIXELS} pixels")
+    lines = {
+        "mae": {"color": "#D55E00", "label": "mean error"},
+        "sigma": {"color": LINES["method"]["color"], "label": "mean sigma"},
+        "bias": {"color": "#009E73", "label": "bias", "linestyle": (0, (5, 1.5))},
+    }
+    for name, line in lines.items():
+        panels[0].plot(middle, np.where(enough, curve[name], np.nan), **line, marker=".")
+    panels[0].axhline(0, color="#666666", linewidth=0.8)
+    panels[0].set(ylabel="metres")
+    panels[0].legend(frameon=False, fontsize=8)
+    coverage = curve["coverage_95_laplace" if law == "laplace" else "coverage_95"]
+    color = LINES["method"]["color"]
+    panels[1].plot(middle, np.where(enough, 100 * coverage, np.nan), color=color, marker=".")
+    panels[1].axhline(95, color="#666666", linewidth=0.8, linestyle=(0, (4, 3)))
+    panels[1].set(ylabel=f"coverage of 95 %\n({law})", ylim=(None, 102))
+    panels[2].plot(middle, np.where(enough, curve["n_merci"], np.nan), color=color, marker=".")
+    panels[2].axhline(1, **{**LINES["constant"], "label": None})
+    panels[2].set(ylabel="n-MeRCI", ylim=(0, None), xlabel="true depth (m)", xscale="log")
     for axes in panels[1:]:
         style(axes, "")
     return figure
+
+
+def distances(curve: dict[str, Any]) -> tuple[NDArray, NDArray[np.bool_]]:
+    """Return the middle of each interval of distance, metres, and whether it has enough pixels."""
+    edges = curve["edges"]
+    limits = np.concatenate((edges[1:2] / 1.5, edges[1:-1], edges[-2:-1] * 1.5))
+    return np.sqrt(limits[:-1] * limits[1:]), curve["pixels"] >= ENOUGH_PIXELS
 
 
 def _figure(title: str) -> tuple[Figure, Axes]:

@@ -1,8 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Write an evaluation as files.
 
-`report.html` (self-contained), `summary.json`, `frames.csv`, `frames.jsonl`, `state.npz` (the
-sums, to merge and compare reports), and every plot.
+`report.html` (self-contained), `summary.json`, `frames.csv`, `frames.jsonl`, `frames.sums` and
+`state.npz` (the sums of each frame and of all, to compare and merge reports), and every plot.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from typing import Any
 from uncertainty_depth import __version__, atomic
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.evaluation import saved_state
+from uncertainty_depth.evaluation.bootstrap import Resampled
 from uncertainty_depth.evaluation.drawing import draw
-from uncertainty_depth.evaluation.estimates import Estimates
 from uncertainty_depth.evaluation.evaluation import Evaluation
-from uncertainty_depth.evaluation.intervals import intervals
 from uncertainty_depth.evaluation.model_facts import law_of
 from uncertainty_depth.evaluation.page import Images, render
 from uncertainty_depth.evaluation.requirements import Requirement, outcome
@@ -33,6 +32,7 @@ OWNED = (
     "summary.json",
     "frames.csv",
     "frames.jsonl",
+    "frames.sums",
     "metrics.npz",
     "state.npz",
     "report.html",
@@ -144,11 +144,9 @@ def _write_files(evaluation: Evaluation, folder: Path, context: Context, images:
 
 def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
     """Return the content of `summary.json`: the metrics, and how to reproduce them."""
-    estimates = Estimates(evaluation.units) if evaluation.evaluated else None
-    verdict = judge(
-        evaluation, context.model, context.trained_on, estimates, context.calibrated_on
-    )
-    metrics = metrics_with_intervals(evaluation, estimates)
+    sample = Resampled(evaluation.metrics) if evaluation.evaluated else None
+    verdict = judge(evaluation, context.model, context.trained_on, sample, context.calibrated_on)
+    metrics = metrics_with_intervals(evaluation, sample)
     results = [outcome(requirement, metrics) for requirement in context.requirements]
     return {
         "verdict": verdict.as_dict(),
@@ -165,15 +163,15 @@ def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
     }
 
 
-def metrics_with_intervals(evaluation: Evaluation, estimates: Estimates | None) -> dict[str, Any]:
+def metrics_with_intervals(evaluation: Evaluation, sample: Resampled | None) -> dict[str, Any]:
     """Return the metrics over all frames and their 95 % intervals, which requirements limit.
 
     Args:
         evaluation: of the frames.
-        estimates: of its units; None where no frame was scored.
+        sample: of its metrics; None if no frame was scored.
     """
     metrics = evaluation.summary()
-    by_name = intervals(estimates, metrics, evaluation.config.alpha) if estimates else {}
+    by_name = sample.intervals(bool(evaluation.without_size)) if sample else {}
     metrics["intervals"] = {name: [limits.low, limits.high] for name, limits in by_name.items()}
     metrics["without_size"] = evaluation.without_size
     return metrics

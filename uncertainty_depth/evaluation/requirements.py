@@ -18,10 +18,13 @@ from uncertainty_depth import strict_yaml
 from uncertainty_depth.config import RequirementConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.evaluation.bootstrap import Interval
-from uncertainty_depth.evaluation.frame_statistics import ScaleDrift, Unfamiliarity
-from uncertainty_depth.evaluation.frame_table import flatten
-from uncertainty_depth.evaluation.unitless import is_sized
-from uncertainty_depth.metrics.candidate import no_metrics
+from uncertainty_depth.metrics.registry import (
+    BASELINES,
+    BY_VALUE,
+    METRICS,
+    baseline_name,
+    flatten,
+)
 
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {"<=": le, ">=": ge, "<": lt, ">": gt}
 PATTERN = re.compile(r"\s*(?P<metric>[\w.]+)\s*(?P<comparison><=|>=|<|>)\s*(?P<limit>\S+)\s*")
@@ -29,6 +32,7 @@ PREFIXES = ("uncertainty.", "depth.", "scale.")
 """May be left out of the name of a metric."""
 OTHER_NAMES = {"picp": "coverage_95", "mpiw": "mpiw_95", "interval_score": "interval_score_95"}
 """Usual names of metrics that are called by their level here."""
+FRAME_COUNTS = ("read", "evaluated", "skipped")
 MAX_NEAR_NAMES = 4
 MAX_FILE_BYTES = 2**16
 MAX_LENGTH = 200
@@ -112,14 +116,13 @@ def parse(text: str) -> Requirement:
 @cache
 def metric_names() -> tuple[str, ...]:
     """Return the dotted names of everything that can be required."""
-    frames = dict.fromkeys(("read", "evaluated", "skipped"), 0)
-    nothing = {
-        "frames": frames,
-        **no_metrics(math.nan),
-        "scale": ScaleDrift().as_dict(),
-        "unfamiliarity": Unfamiliarity().as_dict(),
-    }
-    return tuple(flatten(nothing))
+    of_baselines = [
+        baseline_name(baseline, metric)
+        for baseline in BASELINES
+        for metric in METRICS
+        if metric.is_of_sigma
+    ]
+    return (*(f"frames.{name}" for name in FRAME_COUNTS), *BY_VALUE, *of_baselines)
 
 
 def outcome(requirement: Requirement, summary: Mapping[str, Any]) -> Outcome:
@@ -151,7 +154,7 @@ def _reason(metric: str, summary: Mapping[str, Any]) -> str:
     if not frames["evaluated"]:
         skipped = ", ".join(f"{count} {reason}" for reason, count in frames["skipped"].items())
         return f"no frame was scored ({skipped or 'none was read'})"
-    if summary["without_size"] and is_sized(metric):
+    if summary["without_size"] and metric in BY_VALUE and BY_VALUE[metric].is_size:
         return str(summary["without_size"])
     reasons = [reason for name, reason in UNDEFINED.items() if name in metric]
     return reasons[0] if reasons else "it is not defined on these frames"

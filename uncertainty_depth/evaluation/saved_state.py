@@ -7,35 +7,40 @@ images are not saved.
 
 from __future__ import annotations
 
-import json
 import os
-import zipfile
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth import atomic
+from uncertainty_depth import atomic, strict_npz
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.evaluation.cameras import CameraRange
 from uncertainty_depth.evaluation.evaluation import Evaluation
-from uncertainty_depth.evaluation.frame_pixels import Positions
-from uncertainty_depth.evaluation.frame_statistics import CameraRange, ScaleDrift, Unfamiliarity
-from uncertainty_depth.evaluation.frame_table import FrameRows, FrameTable
-from uncertainty_depth.evaluation.repeated_frames import RepeatedFrames
-from uncertainty_depth.evaluation.unit_sums import LAYOUT
-from uncertainty_depth.evaluation.units import Units
+from uncertainty_depth.evaluation.frame_table import FrameRows, FrameTable, sums_path
+from uncertainty_depth.evaluation.positions import Positions
+from uncertainty_depth.evaluation.repeated_frames import MAX_FRAMES, RepeatedFrames
 from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.metrics import online as saved_metrics
 from uncertainty_depth.options import to_mapping
+from uncertainty_depth.strict_npz import Expected
 
-FORMAT = 2
 STATE_FILE = "state.npz"
-COMPRESSION_LEVEL = 1
-"""20 MB become 2.8 MB, in a seventh of the time of zlib's default level, which gives 2.4 MB."""
+FRAME_KEYS = "frame_keys"
+LAYOUT = {
+    **saved_metrics.LAYOUT,
+    **{
+        name: Expected(array.dtype.type, array.shape)
+        for name, array in Positions().arrays().items()
+    },
+    FRAME_KEYS: Expected(np.uint64, (), 2 * MAX_FRAMES),
+}
+"""Arrays of the state; whatever else the file holds is not read."""
 
 
 @dataclass(frozen=True)
@@ -67,29 +72,28 @@ def save(
     """
     rows = evaluation.table.rows()
     _sync(rows.path)
+    _sync(sums_path(rows.path))
     header = {
-        "format": FORMAT,
+        **evaluation.metrics.header(),
         "evaluated": evaluation.evaluated,
         "skipped": dict(evaluation.skipped),
-        "frames_per_unit": evaluation.units.frames_per_unit,
-        "frames_in_last_unit": evaluation.units.frames_in_last,
         "cameras": evaluation.cameras.as_dict(),
         "without_size": evaluation.without_size,
-        "unfamiliarity": asdict(evaluation.unfamiliarity),
         "repeated_frames": evaluation.repeated.count,
-        "table": {"file": table_file or rows.path.name, "size": rows.size},
+        "table": {
+            "file": table_file or rows.path.name,
+            "size": rows.size,
+            "sums_size": rows.sums_size,
+        },
         "details": details,
     }
     arrays = {
-        "header": np.array(json.dumps(header)),
-        **_prefixed("metrics", evaluation.metrics.to_arrays()),
-        **_prefixed("units", evaluation.units.tables()),
-        **_prefixed("positions", evaluation.positions.tables()),
-        "scale": evaluation.scale.sums,
-        "frame_keys": evaluation.repeated.to_array(),
+        **evaluation.metrics.arrays(),
+        **evaluation.positions.arrays(),
+        FRAME_KEYS: evaluation.repeated.to_array(),
     }
     with atomic.replacing(folder / STATE_FILE) as temporary:
-        _write_npz(temporary, arrays)
+        strict_npz.write(temporary, header, arrays)
 
 
 def load(folder: Path, config: EvaluationConfig) -> SavedState:
@@ -107,9 +111,10 @@ def load(folder: Path, config: EvaluationConfig) -> SavedState:
     header, arrays, metrics = _read(path)
     check_same_options(path, to_mapping(metrics.config), to_mapping(config), {"example_frames"})
     try:
-        file = folder / Path(header["table"]["file"]).name
-        table = FrameTable(file, header["table"]["size"])
-        evaluation = _restored(header, arrays, metrics, table, config)
+        evaluation = _restored(header, arrays, metrics, FrameTable(*_table(folder, header)))
+        evaluation.config = config
+        metrics.config = config
+        evaluation.set_example_frames(config.example_frames)
     except SourceError:
         raise
     except Exception as error:
@@ -126,8 +131,7 @@ def read(folder: Path) -> SavedState:
     path = folder / STATE_FILE
     header, arrays, metrics = _read(path)
     try:
-        rows = FrameRows(folder / Path(header["table"]["file"]).name, header["table"]["size"])
-        evaluation = _restored(header, arrays, metrics, rows, metrics.config)
+        evaluation = _restored(header, arrays, metrics, FrameRows(*_table(folder, header)))
     except Exception as error:
         raise _damaged(path, error) from error
     return SavedState(evaluation, header["details"])
@@ -135,19 +139,23 @@ def read(folder: Path) -> SavedState:
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray], OnlineMetrics]:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = json.loads(str(arrays["header"]))
-        if header["format"] != FORMAT:
-            raise SourceError(
-                f"{path} has format {header['format']}; expected {FORMAT}: evaluate again"
-            )
-        return header, arrays, OnlineMetrics.from_arrays(_without_prefix("metrics", arrays), path)
+        header = strict_npz.read_header(path)
+        saved_metrics.check_format(path, header.get("format"))
+        arrays = strict_npz.read(path, LAYOUT)
+        return header, arrays, OnlineMetrics.from_arrays(header, arrays)
     except SourceError:
         raise
     # Whatever the parsers of zip, deflate, npy and JSON raise at damaged bytes.
     except Exception as error:
         raise _damaged(path, error) from error
+
+
+def _table(folder: Path, header: Mapping[str, Any]) -> tuple[Path, int, int]:
+    table = header["table"]
+    sizes = int(table["size"]), int(table["sums_size"])
+    if min(sizes) < 0:
+        raise ValueError(f"the table of frames has {min(sizes)} bytes")
+    return folder / Path(str(table["file"])).name, *sizes
 
 
 def _damaged(path: Path, error: Exception) -> SourceError:
@@ -177,48 +185,16 @@ def _restored(
     arrays: Mapping[str, NDArray],
     metrics: OnlineMetrics,
     table: Any,  # rows stand in for the table of an evaluation that is read only
-    config: EvaluationConfig,
 ) -> Evaluation:
-    evaluation = Evaluation(config, table, header["without_size"])
-    evaluation.scale = ScaleDrift(arrays["scale"])
-    evaluation.unfamiliarity = Unfamiliarity(**header.get("unfamiliarity", {}))
-    evaluation.repeated = RepeatedFrames(
-        header.get("repeated_frames", 0), arrays.get("frame_keys", np.empty(0)).tolist()
-    )
-    evaluation.evaluated = header["evaluated"]
-    evaluation.skipped = Counter(header["skipped"])
+    evaluation = Evaluation(metrics.config, table, str(header["without_size"]))
     evaluation.metrics = metrics
-    metrics.config = replace(metrics.config, example_frames=config.example_frames)
-    evaluation.units = Units.from_tables(
-        LAYOUT,
-        _without_prefix("units", arrays),
-        header["frames_per_unit"],
-        header["frames_in_last_unit"],
-    )
-    evaluation.positions = Positions.from_tables(_without_prefix("positions", arrays))
+    evaluation.evaluated = int(header["evaluated"])
+    evaluation.skipped = Counter({str(k): int(v) for k, v in header["skipped"].items()})
+    evaluation.positions = Positions.from_arrays(arrays)
     evaluation.cameras = CameraRange.from_dict(header["cameras"])
+    keys = arrays[FRAME_KEYS].tolist()
+    evaluation.repeated = RepeatedFrames(int(header["repeated_frames"]), keys)
     return evaluation
-
-
-def _prefixed(prefix: str, arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
-    return {f"{prefix}/{name}": array for name, array in arrays.items()}
-
-
-def _without_prefix(prefix: str, arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
-    start = f"{prefix}/"
-    return {
-        name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)
-    }
-
-
-def _write_npz(path: Path, arrays: Mapping[str, NDArray]) -> None:
-    """Write like `np.savez_compressed`, which has no option for the level."""
-    with zipfile.ZipFile(
-        path, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION_LEVEL
-    ) as archive:
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                np.lib.format.write_array(file, array, allow_pickle=False)
 
 
 def _sync(path: Path) -> None:

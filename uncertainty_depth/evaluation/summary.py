@@ -7,89 +7,70 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from uncertainty_depth.evaluation.frame_table import flatten
 from uncertainty_depth.evaluation.model_facts import law_of
-from uncertainty_depth.evaluation.unitless import NO_UNIT, is_sized
+from uncertainty_depth.metrics.registry import BY_NAME, METRICS, Metric, baseline_name, flatten
 
-BASELINE_LABELS = {
-    "constant": "constant",
-    "proportional_to_depth": "~ depth",
-    "proportional_to_depth_noisy": "~ depth, noisy",
-}
-"""Label of each trivial baseline: constant, proportional to depth, and the latter with noise."""
-UNCERTAINTY_ROWS = {
-    "ause.abs_rel": ("AUSE abs_rel", "order; mean over images, lower is better"),
-    "ause.rmse": ("AUSE rmse (m)", "order; mean over images, lower is better"),
-    "ause.a1": ("AUSE 1 - a1", "order; mean over images, lower is better"),
-    "auce": ("AUCE (Gaussian)", "size; lower is better, baselines have their scale fitted"),
-    "auce_laplace": ("AUCE (Laplace)", "size; lower is better, baselines have their scale fitted"),
-    "coverage_95": ("coverage 95 % (Gaussian)", "size; best at 0.95"),
-    "coverage_95_laplace": ("coverage 95 % (Laplace)", "size; best at 0.95"),
-    "coverage_68": ("coverage 68 % (Gaussian)", "size; best at 0.68"),
-    "coverage_68_laplace": ("coverage 68 % (Laplace)", "size; best at 0.68"),
-    "nll": ("NLL (Gaussian)", "size and order; lower is better"),
-    "nll_laplace": ("NLL (Laplace)", "size and order; lower is better"),
-    "crps": ("CRPS (m, Gaussian)", "size and order; lower is better"),
-    "crps_laplace": ("CRPS (m, Laplace)", "size and order; lower is better"),
-    "interval_score_95": ("interval score 95 % (m, Gaussian)", "size and order; lower is better"),
-    "interval_score_95_laplace": (
-        "interval score 95 % (m, Laplace)",
-        "size and order; lower is better",
-    ),
-    "mpiw_95": ("mean interval width 95 % (m, Gaussian)", "MPIW; to be read with coverage 95 %"),
-    "mpiw_95_laplace": (
-        "mean interval width 95 % (m, Laplace)",
-        "MPIW; to be read with coverage 95 %",
-    ),
-    "n_merci": ("n-MeRCI", "lower is better, 1 = constant"),
-    "n_merci_withdrawn": ("n-MeRCI withdrawn", "lower is better, 1 = constant"),
-    "aurg.abs_rel": (
-        "AURG abs_rel",
-        "mean over images, higher is better; random removal: +1 % of the error",
-    ),
-    "aurg.rmse": ("AURG rmse (m)", "mean over images, higher is better"),
-    "aurg.a1": ("AURG 1 - a1", "mean over images, higher is better"),
-    "spearman": ("Spearman", "rank correlation of sigma and error; higher is better"),
-    "n_merci_trimmed": ("n-MeRCI trimmed", "rewards noise: compare with the noisy baseline"),
-}
-"""Label and note of every metric of sigma, by its dotted name."""
-HIGHER_IS_BETTER = ("aurg.", "spearman")
+BASELINE_LABELS = {"constant": "constant", "proportional_to_depth": "~ depth"}
+"""Label of each trivial baseline."""
+NO_UNIT = "no unit"
+MIN_PIXELS = 100
+"""Pixels that a distance needs to have a row."""
 
 
-def headline_rows(law: str) -> tuple[str, ...]:
+def headline_names(law: str) -> tuple[str, ...]:
     """Return the headline metrics: order, size under the given law of the error, n-MeRCI."""
     suffix = "_laplace" if law == "laplace" else ""
-    return (
-        "ause.abs_rel",
-        "ause.rmse",
-        "ause.a1",
-        f"auce{suffix}",
-        f"coverage_95{suffix}",
-        "n_merci",
-        "n_merci_withdrawn",
+    names = ("ause.abs_rel", "ause.rmse", "ause.a1", f"auce{suffix}", f"coverage_95{suffix}")
+    return tuple(f"uncertainty.{name}" for name in (*names, "n_merci"))
+
+
+def other_names(law: str) -> tuple[str, ...]:
+    """Return the metrics of sigma that are not in the headline, sizes of the given law first."""
+    headline = headline_names(law)
+    others = [
+        metric
+        for metric in METRICS
+        if metric.name.startswith("uncertainty.")
+        and not metric.groups
+        and metric.name not in headline
+    ]
+    others.sort(
+        key=lambda metric: (
+            not (metric.is_size and metric.name.endswith("_laplace") == (law == "laplace"))
+        )
     )
+    return tuple(metric.name for metric in others)
 
 
-def other_rows(law: str) -> tuple[str, ...]:
-    """Return the metrics not in the headline, those of the given law first."""
-    other_names = [name for name in UNCERTAINTY_ROWS if name not in headline_rows(law)]
-    own = [name for name in other_names if name.endswith("_laplace") == (law == "laplace")]
-    sized = ("coverage", "nll", "auce", "crps", "interval_score", "mpiw")
-    first = [name for name in own if name.startswith(sized)]
-    return (*first, *(name for name in other_names if name not in first))
+def row(summary: Mapping[str, Any], name: str) -> tuple[float, dict[str, float]]:
+    """Return a metric, by dotted name, of the predicted sigma and of each baseline; NaN: none."""
+    values = flatten({key: summary[key] for key in ("uncertainty", "baselines")})
+    metric = BY_NAME[name]
+    names = {baseline: baseline_name(baseline, metric) for baseline in BASELINE_LABELS}
+    return values[name], {key: values.get(full, math.nan) for key, full in names.items()}
 
 
-def row(summary: Mapping[str, Any], key: str) -> tuple[float, dict[str, float]]:
-    """Return the metric `key` (dotted name) of the predicted sigma, and of each baseline."""
-    method = flatten(summary["uncertainty"])[key]
-    return method, {name: flatten(summary["baselines"][name])[key] for name in BASELINE_LABELS}
-
-
-def method_text(summary: Mapping[str, Any], key: str) -> str:
-    """Return the metric `key` of the predicted sigma as text; "no unit" for sizes without one."""
-    if summary["without_size"] and is_sized(key):
+def method_text(summary: Mapping[str, Any], name: str) -> str:
+    """Return a metric of the predicted sigma as text; "no unit" for sizes without one."""
+    if summary["without_size"] and BY_NAME[name].is_size:
         return NO_UNIT
-    return f"{row(summary, key)[0]:.4f}"
+    return f"{row(summary, name)[0]:.4f}"
+
+
+def title(metric: Metric) -> str:
+    """Return the label of a metric, with its unit."""
+    return f"{metric.label}, {metric.unit}" if metric.unit else metric.label
+
+
+def note(metric: Metric) -> str:
+    """Return what a metric means, and which value is better."""
+    better = {
+        "": "",
+        "lower": "lower is better",
+        "higher": "higher is better",
+    }
+    text = better.get(str(metric.better), f"best at {metric.better}")
+    return "; ".join(part for part in (metric.meaning, text) if part)
 
 
 def table(summary: Mapping[str, Any], model: Mapping[str, Any]) -> str:
@@ -101,15 +82,15 @@ def table(summary: Mapping[str, Any], model: Mapping[str, Any]) -> str:
     lines += [scale_text(summary["scale"]), ""]
     if summary["without_size"]:
         lines += [summary["without_size"], ""]
-    titles = "".join(f"{title:>16}" for title in BASELINE_LABELS.values())
+    titles = "".join(f"{label:>16}" for label in BASELINE_LABELS.values())
     lines.append(f"{'':26}{'sigma':>10}{'95 % interval':>20}{titles}")
-    for key in headline_rows(law_of(model)):
-        _, baselines = row(summary, key)
-        interval = interval_text(summary, f"uncertainty.{key}")
-        method = method_text(summary, key)
+    for name in headline_names(law_of(model)):
+        _, baselines = row(summary, name)
+        interval = interval_text(summary, name)
+        method = method_text(summary, name)
         cells = "".join(f"{value:16.4f}" for value in baselines.values())
-        label, note = UNCERTAINTY_ROWS[key]
-        lines.append(f"{label:26}{method:>10}{interval:>20}{cells}   {note}")
+        metric = BY_NAME[name]
+        lines.append(f"{title(metric):26}{method:>10}{interval:>20}{cells}   {note(metric)}")
     return "\n".join(lines)
 
 
@@ -122,8 +103,8 @@ def interval_text(summary: Mapping[str, Any], name: str) -> str:
 def scale_text(scale: Mapping[str, float]) -> str:
     """Return how the scale of the depth wanders, as one line."""
     return (
-        f"scale: {scale['scale']:.3f}, scale_drift {scale['scale_drift']:.2%} over the frames, "
-        f"scale_jump {scale['scale_jump']:.2%} from frame to frame"
+        f"scale: {scale['scale']:.3f}, scale_deviation {scale['scale_deviation']:.2%} over the "
+        f"frames, scale_jump {scale['scale_jump']:.2%} from frame to frame"
     )
 
 
@@ -161,23 +142,64 @@ def depth_with_intervals(summary: Mapping[str, Any]) -> list[tuple[str, str, str
     return [(*pair, interval_text(summary, f"depth.{pair[0]}")) for pair in depth(summary)]
 
 
-def compared(summary: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the metric `key` as a table row: label, note, and cells of sigma and baselines."""
-    method, baselines = row(summary, key)
+def compared(summary: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a metric as a table row: label, note, and cells of sigma and baselines."""
+    metric = BY_NAME[name]
+    method, baselines = row(summary, name)
     values = [method, *baselines.values()]
-    best = _best(key, values)
-    label, note = UNCERTAINTY_ROWS[key]
-    cells = [{"text": f"{value:.4f}", "best": value == best} for value in values]
-    cells[0]["text"] = method_text(summary, key)
-    interval = interval_text(summary, f"uncertainty.{key}")
-    return {"label": label, "note": note, "cells": cells, "interval": interval}
+    best = _best(metric, values)
+    cells = [
+        {"text": "" if math.isnan(value) else f"{value:.4f}", "best": value == best}
+        for value in values
+    ]
+    cells[0]["text"] = method_text(summary, name)
+    interval = interval_text(summary, name)
+    return {"label": title(metric), "note": note(metric), "cells": cells, "interval": interval}
 
 
-def _best(key: str, values: list[float]) -> float:
+def _best(metric: Metric, values: list[float]) -> float:
     numbers = [value for value in values if not math.isnan(value)]
-    if not numbers:
+    if not numbers or metric.better == "":
         return math.nan
-    if key.startswith("coverage"):
-        nominal = 0.95 if "95" in key else 0.68
-        return min(numbers, key=lambda value: abs(value - nominal))
-    return max(numbers) if key.startswith(HIGHER_IS_BETTER) else min(numbers)
+    if isinstance(metric.better, float):
+        target = metric.better
+        return min(numbers, key=lambda value: abs(value - target))
+    return max(numbers) if metric.better == "higher" else min(numbers)
+
+
+def by_group(summary: Mapping[str, Any], prefix: str, law: str) -> tuple[list[str], list[Any]]:
+    """Return the metrics that are lists, as a table: titles, and rows of (name, texts).
+
+    Args:
+        summary: as `report.summarize` makes it.
+        prefix: of their dotted names.
+        law: distribution of the error, whose coverage is shown.
+    """
+    values = flatten({key: summary[key] for key in ("uncertainty", "by_distance")})
+    metrics = [
+        metric
+        for metric in METRICS
+        if metric.groups and metric.name.startswith(prefix) and _is_of_law(metric, law)
+    ]
+    pixels = [values.get(f"{prefix}pixels.{group}", MIN_PIXELS) for group in metrics[0].groups]
+    rows = []
+    for group, number in zip(metrics[0].groups, pixels, strict=True):
+        if number >= MIN_PIXELS:
+            of_group = [(metric, values[f"{metric.name}.{group}"]) for metric in metrics]
+            rows.append((_group_text(group), [_cell(*pair) for pair in of_group]))
+    return [title(metric) for metric in metrics], rows
+
+
+def _is_of_law(metric: Metric, law: str) -> bool:
+    is_laplace = "_laplace" in metric.name
+    return is_laplace == (law == "laplace") or "coverage" not in metric.name
+
+
+def _group_text(group: str) -> str:
+    return group.replace("_", " ", 1) if group[0].isalpha() else group.replace("_", " to ")
+
+
+def _cell(metric: Metric, value: float) -> str:
+    if math.isnan(value):
+        return ""
+    return f"{value:,}" if metric.unit == "count" else f"{value:.3f}"

@@ -17,8 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.evaluation import domain, judgement
-from uncertainty_depth.evaluation.bootstrap import ENOUGH_BLOCKS
-from uncertainty_depth.evaluation.estimates import Estimates
+from uncertainty_depth.evaluation.bootstrap import ENOUGH_BLOCKS, Resampled
 from uncertainty_depth.evaluation.judgement import GREEN, GREY, RED, Check
 from uncertainty_depth.evaluation.model_facts import law_of
 
@@ -78,7 +77,7 @@ def judge(
     evaluation: Evaluation,
     model: Mapping[str, Any],
     trained_on: Sequence[str] | None,
-    estimates: Estimates | None = None,
+    sample: Resampled | None = None,
     calibrated_on: Sequence[str] = (),
 ) -> Verdict:
     """Return the verdict on all frames scored so far.
@@ -88,21 +87,19 @@ def judge(
         model: description of the predictor; empty if unknown.
         trained_on: a sentence for each scored source that the model was trained on; None if the
             source is unknown, as in a live run.
-        estimates: of its units, where the caller has them.
+        sample: of its metrics, if the caller has them.
         calibrated_on: a sentence for each scored source that sigma was calibrated on.
     """
     if not evaluation.evaluated:
         return Verdict(GREY, nothing_scored(evaluation))
-    estimates = estimates or Estimates(evaluation.units)
+    sample = sample or Resampled(evaluation.metrics)
     checks = {
-        "depth": judgement.depth_checks(estimates, model),
-        "order": judgement.order_checks(estimates),
-        "size": judgement.size_checks(estimates, law_of(model)),
-        "domain": domain.checks(
-            estimates, evaluation.cameras, evaluation.unfamiliarity, model, trained_on
-        ),
+        "depth": judgement.depth_checks(sample, model),
+        "order": judgement.order_checks(sample),
+        "size": judgement.size_checks(sample, law_of(model)),
+        "domain": domain.checks(sample, evaluation.cameras, model, trained_on),
     }
-    doubt = _doubt(evaluation, estimates)
+    doubt = _doubt(evaluation, sample)
     doubts = {"depth": doubt, "order": doubt, "size": "; ".join(calibrated_on) or doubt}
     lines = tuple(
         Line(name, GREY, evaluation.without_size, ())
@@ -111,8 +108,8 @@ def judge(
         for name, line_checks in checks.items()
     )
     color = _worst([line.color for line in lines])
-    notes = tuple(_notes(evaluation, estimates, model, trained_on))
-    return Verdict(color, _headline(color, lines), lines, estimates.bootstrap.blocks, notes)
+    notes = tuple(_notes(evaluation, sample, model, trained_on))
+    return Verdict(color, _headline(color, lines), lines, sample.blocks, notes)
 
 
 def sentences(verdict: Mapping[str, Any]) -> list[str]:
@@ -134,9 +131,9 @@ def nothing_scored(evaluation: Evaluation) -> str:
     return f"no frame could be scored: {reasons or 'none was read'}"
 
 
-def _doubt(evaluation: Evaluation, estimates: Estimates) -> str:
+def _doubt(evaluation: Evaluation, sample: Resampled) -> str:
     """Return why no line that depends on intervals can be green; empty if one can."""
-    if estimates.bootstrap.blocks < MIN_BLOCKS_FOR_GREEN:
+    if sample.blocks < MIN_BLOCKS_FOR_GREEN:
         return "too few frames for a green line"
     if evaluation.repeated.count > MAX_REPEATED * evaluation.evaluated:
         return "too many repeated frames for a green line"
@@ -168,11 +165,11 @@ def _headline(color: str, lines: Sequence[Line]) -> str:
 
 def _notes(
     evaluation: Evaluation,
-    estimates: Estimates,
+    sample: Resampled,
     model: Mapping[str, Any],
     trained_on: Sequence[str] | None,
 ) -> list[str]:
-    blocks = estimates.bootstrap.blocks
+    blocks = sample.blocks
     notes = []
     if blocks < ENOUGH_BLOCKS:
         notes.append(
@@ -189,4 +186,4 @@ def _notes(
         notes.append("the model has no description: sigma is judged as that of a Gaussian")
     if trained_on is None:
         notes.append("unknown whether the model was trained on these frames")
-    return notes + domain.calibration_notes(estimates, evaluation.cameras, model)
+    return notes + domain.calibration_notes(sample, evaluation.cameras, model)

@@ -9,7 +9,7 @@ from uncertainty_depth.metrics.merci import merci, n_merci, n_merci_curve
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.online_classification import OnlineClassification
 from uncertainty_depth.metrics.proper_scores import crps, interval_score, mpiw
-from uncertainty_depth.metrics.sparsification import Sparsification, sparsification
+from uncertainty_depth.metrics.sparsification import Sparsification, aurc, sparsification
 
 __all__ = [
     "DepthIntervals",
@@ -17,6 +17,7 @@ __all__ = [
     "OnlineMetrics",
     "Sparsification",
     "auce",
+    "aurc",
     "brier",
     "by_depth",
     "coverage",

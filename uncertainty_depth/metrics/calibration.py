@@ -65,13 +65,13 @@ def auce(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> 
         0.49
     """
     fractions = np.asarray(coverage(error, sigma, CONFIDENCE_LEVELS, distribution))
-    return area_of_miscoverage(fractions)
+    return float(area_of_miscoverage(fractions))
 
 
-def area_of_miscoverage(fractions: Floats) -> float:
-    """Return AUCE from the fractions covered at `CONFIDENCE_LEVELS`."""
+def area_of_miscoverage(fractions: Floats) -> Floats:
+    """Return AUCE from the fractions covered at `CONFIDENCE_LEVELS`, (..., 99) to (...)."""
     gaps = np.abs(CONFIDENCE_LEVELS - fractions)
-    return float(gaps.sum() - (gaps[0] + gaps[-1]) / 2) * LEVEL_STEP
+    return (gaps.sum(axis=-1) - (gaps[..., 0] + gaps[..., -1]) / 2) * LEVEL_STEP
 
 
 def nll(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> float:
@@ -161,19 +161,3 @@ def kl_divergence(
     spread = sigma_p / sigma_q
     shift = (mean_p - mean_q) / sigma_q
     return float(((spread * spread + shift * shift - 1) / 2 - np.log(spread)).mean())
-
-
-def correlation_of_counts(joint: Floats) -> float:
-    """Return the rank correlation from a joint histogram; a bin's pixels are ties."""
-    rows = _shared_ranks(joint.sum(axis=1))
-    columns = _shared_ranks(joint.sum(axis=0))
-    row_variance = inner(rows**2, joint.sum(axis=1))
-    column_variance = inner(columns**2, joint.sum(axis=0))
-    spread = math.sqrt(row_variance * column_variance)
-    covariance = float(np.einsum("i,ij,j", rows, joint, columns))
-    return covariance / spread if spread else math.nan
-
-
-def _shared_ranks(counts: Floats) -> Floats:
-    """Return the centred rank that the pixels of each bin share."""
-    return np.cumsum(counts) - (counts - 1) / 2 - (counts.sum() + 1) / 2

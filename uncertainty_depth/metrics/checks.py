@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.metrics.arrays import Floats, as_array, as_floats
 
 
@@ -98,3 +99,18 @@ def choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}")
     return value
+
+
+def depth_limits(min_depth: float, max_depth: float) -> None:
+    """Refuse limits of the depth that are not finite, negative or reversed.
+
+    Raises:
+        ConfigError: naming the option, its value and what was expected.
+    """
+    for name, value in (("min_depth", min_depth), ("max_depth", max_depth)):
+        if not (math.isfinite(value) and value >= 0):
+            raise ConfigError(
+                f"{name} is {value}; expected a finite number of metres, not negative"
+            )
+    if min_depth >= max_depth:
+        raise ConfigError(f"min_depth is {min_depth}; expected less than max_depth, {max_depth}")

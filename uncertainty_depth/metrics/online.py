@@ -1,48 +1,51 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Every metric in one pass over the pixels, in bounded memory, whatever their number.
 
-Sums and counts are exact. Order statistics come from logarithmic bins (see `bins`), so pooled
-metrics are off from the exact functions on all pixels together by bounds that docs/metrics.md
-states and the tests hold. Chunks of any size, at once, or merged in any order: counts are equal
-and sums agree to rounding. Only the per-image metrics depend on what one image is.
+Sums and counts are exact. Order statistics come from logarithmic bins (see `bins`), so metrics
+made of them are off from the exact functions on all pixels together by bounds that docs/metrics.md
+states and the tests hold. Chunks of frames, at once, or merged in any order: counts are equal and
+sums agree to rounding.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from uncertainty_depth import atomic, strict_npz
 from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.errors import SourceError
 from uncertainty_depth.interrupt import held_interrupt
-from uncertainty_depth.metrics import checks, plot_curves, pooled
-from uncertainty_depth.metrics.arrays import Floats, as_floats
-from uncertainty_depth.metrics.candidate import Candidate, candidates, frame_metrics
-from uncertainty_depth.metrics.depth import pixels_with_ground_truth, predicted_pixels
-from uncertainty_depth.metrics.fold import fold_areas, fold_candidate, fold_errors
-from uncertainty_depth.metrics.sorted_pixels import SortedPixels
-from uncertainty_depth.metrics.state import (
-    State,
-    from_arrays,
-    load_state,
-    save_state,
-    to_arrays,
-)
-from uncertainty_depth.options import changed, takes_options
+from uncertainty_depth.metrics import checks, curves, registry
+from uncertainty_depth.metrics.block import KINDS, Block, frame_block
+from uncertainty_depth.metrics.blocks import MAX_BLOCKS, Blocks, Sums
+from uncertainty_depth.metrics.pixels import ScoredPixels
+from uncertainty_depth.options import changed, from_mapping, takes_options, to_mapping
 
+FORMAT = 5
 HEAP_RESERVE_BYTES = 24 << 20
 """glibc returns freed memory beyond twice the largest block it was ever asked to free. It would
 do so after every frame, and page faults would take a third of the time: one block of this size,
 never touched, makes it keep what a frame needs."""
+LAYOUT = {
+    f"blocks/{name}": strict_npz.Expected(kind.dtype, (kind.size,), MAX_BLOCKS)
+    for name, kind in KINDS.items()
+}
+"""Arrays of a saved state."""
 
 
 class OnlineMetrics:
     """Accumulates all metrics of depth, its sigma and the trivial baselines over any frames.
 
-    The state is at most 8 MB; besides, `update` needs 0.2 kB for each scored pixel of its frame.
+    The state is at most 128 blocks of frames; besides, `update` needs 0.2 kB for each scored pixel
+    of its frame.
 
     Args:
         config: what is scored, and how.
@@ -50,10 +53,10 @@ class OnlineMetrics:
 
     Attributes:
         config: what is scored, and how. States merge when their configs score the same.
+        blocks: the sums of all frames so far.
 
     Raises:
-        ConfigError: an option is unknown, the limits are not finite, reversed, or hold more depth
-            intervals than fit.
+        ConfigError: an option is unknown, or the limits are not finite or reversed.
         ValueError: alpha is out of range.
 
     Examples:
@@ -71,29 +74,31 @@ class OnlineMetrics:
     ) -> None:
         config = changed(config, options)
         checks.fraction("alpha", config.alpha)
+        checks.depth_limits(config.min_depth, config.max_depth)
         self.config = config
-        self._state = State(config)
+        self.blocks = Blocks()
+        self._last_log_scale = math.nan
         np.empty(HEAP_RESERVE_BYTES, dtype=np.uint8)  # freed at once: see HEAP_RESERVE_BYTES
 
     @property
     def pixels(self) -> int:
         """Number of pixels scored so far."""
-        return int(self._state.tables["counts"][0])
+        return int(self.total()["pixels"][0])
 
     @property
     def frames(self) -> int:
         """Number of frames with at least one valid pixel so far."""
-        return int(self._state.tables["counts"][1])
+        return int(self.total()["frames"][0])
 
     @property
     def nbytes(self) -> int:
         """Size of the state, bytes."""
-        return self._state.nbytes
+        return self.blocks.nbytes
 
     def update(
         self, depth: ArrayLike, sigma: ArrayLike, ground_truth: ArrayLike
     ) -> dict[str, Any] | None:
-        """Score one frame and fold it in.
+        """Score one frame and add it.
 
         Args:
             depth: predicted depth of any shape, metres; NaN where there is no prediction.
@@ -101,112 +106,166 @@ class OnlineMetrics:
             ground_truth: same shape, metres, NaN where unknown.
 
         Returns:
-            The exact metrics of this frame, nested like `compute`; None where no pixel is valid.
-            Its pixels with ground truth count in the pooled `scored_fraction` all the same.
+            The metrics of this frame, nested like `compute`, of the baselines the rankings alone;
+            None if no pixel is valid. Its pixels with ground truth count in `scored_fraction` all
+            the same.
 
         Raises:
             ValueError: the shapes differ, or an argument is not an array of numbers.
         """
         limits = self.config.min_depth, self.config.max_depth
-        maps_with_truth = pixels_with_ground_truth(depth, sigma, ground_truth, *limits)
-        valid = predicted_pixels(*maps_with_truth)
-        known_pixels = len(maps_with_truth[0])
-        del maps_with_truth
-        depth, sigma, ground_truth = map(as_floats, valid)
-        return self.update_pixels(depth, sigma, ground_truth, known_pixels)
+        block = self.add(ScoredPixels(depth, sigma, ground_truth, *limits))
+        if not block["pixels"]:
+            return None
+        return registry.nested(registry.frame_values(self.sums_of(block)))
 
-    def update_pixels(
-        self, depth: Floats, sigma: Floats, ground_truth: Floats, known_pixels: int
-    ) -> dict[str, Any] | None:
-        """Score the selected pixels of one frame and fold them in; `update` selects them itself.
+    def add(
+        self,
+        pixels: ScoredPixels,
+        aligned_by: float = 1.0,
+        unfamiliarity: float | None = None,
+    ) -> Block:
+        """Add the selected pixels of one frame, and return its block; `update` selects them.
 
         Args:
-            depth: (N,) finite, metres.
-            sigma: (N,) finite and not negative, metres.
-            ground_truth: (N,) within the limits of the config, metres.
-            known_pixels: number of pixels with such a ground truth, with or without a prediction.
-
-        Returns:
-            As `update`; None for N = 0.
+            pixels: of the frame.
+            aligned_by: factor that brought the depth to the scale of the ground truth.
+            unfamiliarity: of the frame; None if not known.
         """
-        if not len(depth):
-            self._state.tables["counts"][2] += known_pixels
-            return None
-        frame = SortedPixels(depth, sigma, ground_truth, self.config.alpha)
+        block = frame_block(pixels)
+        if len(pixels):
+            block.add_scale(aligned_by * frame_scale(pixels), self._last_log_scale)
+            block.add_unfamiliarity(unfamiliarity)
         with held_interrupt():
-            return self._fold(frame, known_pixels)
+            if block["scales"]:
+                self._last_log_scale = float(block["log_scale"])
+            self.blocks.add(block)
+        return block
 
     def merge(self, other: OnlineMetrics) -> None:
-        """Add the frames of another accumulator.
+        """Add the frames of another accumulator; the jump of scale between the two is not counted.
 
         Raises:
             ValueError: the other one scores something else.
         """
-        for name in ("min_depth", "max_depth", "depth_bin_width"):
+        for name in ("min_depth", "max_depth"):
             value = getattr(self.config, name)
             other_value = getattr(other.config, name)
             if value != other_value:
                 raise ValueError(f"other has {name} {other_value}; expected {value}, as here")
-        self._state.merge(other._state)
+        self.blocks.merge(other.blocks)
+        if not math.isnan(other._last_log_scale):
+            self._last_log_scale = other._last_log_scale
+
+    def total(self) -> Sums:
+        """Return the sums of all frames, a leading axis of one."""
+        return Sums(self.blocks.vectors(), None, self.config.alpha)
+
+    def each_block(self) -> Sums:
+        """Return the sums of each block, a row each."""
+        return Sums(self.blocks.vectors(), np.eye(len(self.blocks)), self.config.alpha)
+
+    def sums_of(self, block: Block) -> Sums:
+        """Return the sums of one block."""
+        vectors = {name: vector[None] for name, vector in block.vectors.items()}
+        return Sums(vectors, None, self.config.alpha)
 
     def compute(self) -> dict[str, Any]:
         """Return the nested mapping of `summary.json` over all frames; NaN without pixels."""
-        return pooled.summary(self._state, self.config.alpha)
+        return registry.nested(registry.flat_values(self.total()))
 
     def curves(self) -> dict[str, Any]:
-        """Return the plain arrays behind the plots, see `plot_curves.curves`."""
-        return plot_curves.curves(self._state, self.config.alpha)
+        """Return the plain arrays behind the plots, see `curves.curves`."""
+        return curves.curves(self.total())
 
     def reset(self) -> None:
         """Discard all frames."""
-        self._state = State(self.config)
+        self.blocks = Blocks()
+        self._last_log_scale = math.nan
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write the state, to continue later or to merge partial evaluations."""
-        save_state(self._state, self.config, path)
+        """Write the state, to continue later or to merge partial evaluations, in one step."""
+        with atomic.replacing(os.fspath(path)) as temporary:
+            strict_npz.write(temporary, self.header(), self.arrays())
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> OnlineMetrics:
-        """Read a saved state.
+        """Read a saved state; nothing in the file is executed.
 
         Raises:
             SourceError: the file is missing, damaged or of another format.
         """
-        state, config = load_state(path)
-        metrics = cls(config)
-        metrics._state = state
-        return metrics
+        try:
+            header = strict_npz.read_header(path)
+            check_format(path, header.get("format"))
+            return cls.from_arrays(header, strict_npz.read(path, LAYOUT))
+        except FileNotFoundError as error:
+            raise SourceError(f"{path} does not exist; expected a saved metrics state") from error
+        except SourceError:
+            raise
+        # Whatever the parsers of zip, deflate, npy and JSON raise at damaged bytes.
+        except Exception as error:
+            raise SourceError(
+                f"{path} is not a complete metrics state ({error}); expected a file written by "
+                "OnlineMetrics.save"
+            ) from error
 
-    def to_arrays(self) -> dict[str, NDArray]:
-        """Return the state as named arrays, to be saved as a part of something larger."""
-        return to_arrays(self._state, self.config)
+    def header(self) -> dict[str, Any]:
+        """Return what is saved beside the arrays."""
+        options = to_mapping(self.config)  # of a node: more than the evaluation's own
+        return {
+            "format": FORMAT,
+            "config": {item.name: options[item.name] for item in fields(EvaluationConfig)},
+            "frames_per_block": self.blocks.frames_per_block,
+            "frames_in_last_block": self.blocks.frames_in_last,
+            "last_log_scale": None if math.isnan(self._last_log_scale) else self._last_log_scale,
+        }
+
+    def arrays(self) -> dict[str, NDArray]:
+        """Return the state as named arrays, see `LAYOUT`."""
+        return {f"blocks/{name}": table for name, table in self.blocks.vectors().items()}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray], path: str | os.PathLike) -> OnlineMetrics:
-        """Return the metrics that `to_arrays` gave; `path` is where the arrays were read from.
+    def from_arrays(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray]
+    ) -> OnlineMetrics:
+        """Return the metrics that `header` and `arrays` gave.
 
         Raises:
-            SourceError: the arrays are of another format.
-            ValueError, KeyError: they are damaged.
+            ValueError, TypeError, KeyError, ConfigError: they are damaged.
         """
-        state, config = from_arrays(arrays, path)
-        metrics = cls(config)
-        metrics._state = state
+        metrics = cls(from_mapping(EvaluationConfig, header["config"]))
+        tables = {name: arrays[f"blocks/{name}"] for name in KINDS}
+        if len({len(table) for table in tables.values()}) != 1:
+            raise ValueError("the tables are of different numbers of blocks")
+        per_block = int(header["frames_per_block"])
+        in_last = int(header["frames_in_last_block"])
+        if per_block < 1 or per_block & (per_block - 1) or not 0 <= in_last <= per_block:
+            raise ValueError(f"{in_last} of {per_block} frames in the last block")
+        metrics.blocks = Blocks.from_vectors(tables, per_block, in_last)
+        last = header["last_log_scale"]
+        metrics._last_log_scale = math.nan if last is None else float(last)
         return metrics
 
-    def _fold(self, frame: SortedPixels, known_pixels: int) -> dict[str, Any]:
-        """Score a frame and add it to the tables, which agree only once all of it is done.
 
-        One candidate at a time, so that the arrays of the others take no memory.
-        """
-        state = self._state
-        state.tables["counts"] += (frame.pixels, 1, known_pixels)
-        error_bins = fold_errors(state, frame)
-        by_candidate = {}
-        for name, candidate in candidates(frame):
-            by_candidate[name] = candidate.metrics()
-            fold_areas(state, name, by_candidate[name])
-            if isinstance(candidate, Candidate):
-                fold_candidate(state, name, candidate, error_bins)
-            del candidate
-        return frame_metrics(frame, by_candidate, frame.pixels / known_pixels)
+def check_format(path: str | os.PathLike | Path, number: Any) -> None:
+    """Raise `SourceError` unless a saved state has this version's format."""
+    if number == FORMAT:
+        return
+    is_newer = isinstance(number, int) and number > FORMAT
+    reason = (
+        "it was written by a newer version"
+        if is_newer
+        else "an older version wrote it, evaluate again"
+    )
+    raise SourceError(f"{path} has format {str(number)[:20]}; expected {FORMAT}: {reason}")
+
+
+def frame_scale(pixels: ScoredPixels) -> float:
+    """Return the median of ground truth / depth; NaN without positive depth."""
+    positive = pixels.depth > 0
+    if positive.all():
+        return float(np.median(pixels.ground_truth / pixels.depth))
+    if not positive.any():
+        return math.nan
+    return float(np.median(pixels.ground_truth[positive] / pixels.depth[positive]))

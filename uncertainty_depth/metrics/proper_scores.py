@@ -8,7 +8,7 @@ prediction interval coverage probability (PICP) at a level is `calibration.cover
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -72,7 +72,7 @@ def interval_score(
     if not len(error):
         return math.nan
     excess = _excess(error, sigma, half_width)
-    return mean_interval_score(half_width * sigma.mean(), excess / len(error), level)
+    return float(mean_interval_score(half_width * sigma.mean(), excess / len(error), level))
 
 
 def mpiw(sigma: ArrayLike, level: float = NOMINAL_LEVEL, distribution: str = "gaussian") -> float:
@@ -87,10 +87,10 @@ def mpiw(sigma: ArrayLike, level: float = NOMINAL_LEVEL, distribution: str = "ga
 
 
 def mean_interval_score(
-    mean_half_width: float, mean_excess: float, level: float = NOMINAL_LEVEL
-) -> float:
+    mean_half_width: Any, mean_excess: Any, level: float = NOMINAL_LEVEL
+) -> Any:
     """Return the interval score from two means over the pixels, metres."""
-    return float(2 * mean_half_width + 2 / (1 - level) * mean_excess)
+    return 2 * mean_half_width + 2 / (1 - level) * mean_excess
 
 
 def score_sums(

@@ -8,13 +8,14 @@ conventions are those of `sparsification_variants`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from uncertainty_depth.metrics import checks
-from uncertainty_depth.metrics.arrays import Floats, trapezoid
+from uncertainty_depth.metrics.arrays import Floats, sorted_order, trapezoid
 from uncertainty_depth.metrics.depth import PixelErrors
 from uncertainty_depth.metrics.removal_curves import (
     oracle_curve,
@@ -103,6 +104,47 @@ def sparsification(
         removal_curve(convention, name, sigma, values[0]),
         oracle_curve(convention, name, *values),
     )
+
+
+def aurc(error: ArrayLike, sigma: ArrayLike) -> float:
+    """Return the area under the curve of risk against coverage, metres; lower is better.
+
+    The risk is the mean error of the pixels kept, those with the smallest sigma first: the mean
+    over k = 1 ... N of the mean error of the first k. Equal sigmas count as in the mean over all
+    their orders. Geifman and El-Yaniv, "Selective Classification for Deep Neural Networks",
+    NeurIPS 2017, with the absolute error as the loss.
+
+    Args:
+        error: (N,) absolute errors, metres.
+        sigma: (N,) standard deviations; only their order matters.
+
+    Returns:
+        The area; NaN for N = 0.
+
+    Raises:
+        ValueError: wrong shapes, a negative or non-finite value.
+
+    Examples:
+        >>> aurc(error=[1.0, 3.0], sigma=[0.1, 0.2])  # the mean of 1 and 2
+        1.5
+    """
+    error, sigma = checks.flat(error=error, sigma=sigma)
+    checks.at_least_zero(error=error, sigma=sigma)
+    if not len(error):
+        return math.nan
+    order, ascending = sorted_order(sigma)
+    return mean_of_running_means(ascending, error.take(order))
+
+
+def mean_of_running_means(ascending_key: Floats, values: Floats) -> float:
+    """Return the mean of the running means of values that are sorted by a key, ties shared."""
+    numbers = np.arange(1.0, len(values) + 1)
+    sums = np.cumsum(values)
+    is_last = np.append(ascending_key[1:] != ascending_key[:-1], True)
+    if not is_last.all():  # between the ends of a group of equals every order is as likely
+        ends = np.flatnonzero(is_last)
+        sums = np.interp(numbers, np.append(0, ends + 1), np.append(0.0, sums[ends]))
+    return float((sums / numbers).mean())
 
 
 def curves(convention: Variant, name: str, removal: Floats, oracle: Floats) -> Sparsification:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 from uncertainty_depth.completion.config import HeldOutConfig
@@ -140,10 +140,7 @@ class LiveEvaluation:
         self._scorer.config = config
         self._pairs.queue_size = config.queue_size
         self._pairer.queue_size = config.queue_size
-        self.evaluation.config = replace(
-            self.evaluation.config, example_frames=config.example_frames
-        )
-        self.evaluation.examples.resize(config.example_frames)
+        self.evaluation.set_example_frames(config.example_frames)
 
     def set_held_out(self, rule: HeldOutConfig | None) -> None:
         """Score only depth that a model with sparse input was not given; None: all depth."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from uncertainty_depth.evaluation.estimates import Estimates
+from uncertainty_depth.evaluation.bootstrap import Resampled
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.report import metrics_with_intervals
 from uncertainty_depth.evaluation.requirements import FAIL, Outcome, Requirement, outcome
@@ -62,10 +62,10 @@ class LiveVerdict:
         state = (id(evaluation), evaluation.frames()["read"], id(model), requirements)
         if state == self._judged:
             return
-        estimates = Estimates(evaluation.units) if evaluation.evaluated else None
-        results = _outcomes(requirements, evaluation, estimates)
+        sample = Resampled(evaluation.metrics) if evaluation.evaluated else None
+        results = _outcomes(requirements, evaluation, sample)
         self.facts = {
-            **facts(judge(evaluation, model, None, estimates)),
+            **facts(judge(evaluation, model, None, sample)),
             **{f"requirement.{result.requirement}": result.text for result in results},
         }
         self.failures = tuple(
@@ -77,10 +77,10 @@ class LiveVerdict:
 
 
 def _outcomes(
-    requirements: tuple[Requirement, ...], evaluation: Evaluation, estimates: Estimates | None
+    requirements: tuple[Requirement, ...], evaluation: Evaluation, sample: Resampled | None
 ) -> list[Outcome]:
     """Return the outcomes; without requirements no interval of a metric is computed."""
     if not requirements:
         return []
-    metrics = metrics_with_intervals(evaluation, estimates)
+    metrics = metrics_with_intervals(evaluation, sample)
     return [outcome(requirement, metrics) for requirement in requirements]
