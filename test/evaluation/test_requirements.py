@@ -45,7 +45,7 @@ ALIAS_BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("scored_fraction>=0.99", "scored_fraction"),
         ("frames.skipped<=3", "frames.skipped"),
         ("picp>=0.9", "uncertainty.coverage_95"),
-        ("scale_drift<=0.1", "scale.scale_drift"),
+        ("scale_deviation<=0.1", "scale.scale_deviation"),
     ],
 )
 def test_a_requirement_names_a_metric_and_its_limit(text, metric):

@@ -56,7 +56,7 @@ def test_nothing_seen_has_no_scale_and_a_frame_without_one_is_left_out():
     flat = DepthPrediction(0 * truth, truth)
     evaluation.add(Frame(9, "flat", ground_truth_m=truth, prediction=flat))
     assert evaluation.summary()["scale"] == before
-    evaluation.merge(fill(Evaluation(), SCALES[2:]), "later")
+    evaluation.merge(fill(Evaluation(), SCALES[2:]), "later", with_frames=False)
     merged = evaluation.summary()["scale"]
     logs = np.log(SCALES)
     jumps = np.abs(np.diff(logs))[[0, 2, 3]]  # not the one between the parts
@@ -114,6 +114,6 @@ def test_scale_and_unit_survive_a_restart(tmp_path):
     assert resumed.without_size == REASON
     rest = fill(Evaluation(None, None, REASON), SCALES[3:])
     assert resumed.summary()["scale"] == saved.summary()["scale"]
-    resumed.merge(rest, "rest")
+    resumed.merge(rest, "rest", with_frames=False)
     expected = whole.summary()["scale"]["scale_deviation"]
     assert resumed.summary()["scale"]["scale_deviation"] == pytest.approx(expected, rel=0.02)

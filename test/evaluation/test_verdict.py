@@ -215,7 +215,7 @@ def test_gaussian_head_is_judged_by_gaussian_metrics(evaluate_moments, model):
     evaluation = evaluate_moments(gaussian, frames=96)
     assert colors(judge(evaluation, model | {"head": "gaussian"}, []))["size"] == "green"
     checks = judge(evaluation, model | {"head": "gaussian"}, []).lines[2].checks
-    assert {check.name.split("(")[-1].split(")")[0] for check in checks} == {"gaussian"}
+    assert {check.name.split("(")[-1].split(")")[0].lower() for check in checks} == {"gaussian"}
 
 
 def test_same_frames_give_the_same_verdict(evaluate_moments, model):

@@ -3,6 +3,7 @@
 
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from uncertainty_depth.metrics import (
     spearman,
 )
 from uncertainty_depth.metrics.blocks import MAX_BLOCKS, Sums
-from uncertainty_depth.metrics.registry import BASELINES, METRICS, baseline_name, flatten
+from uncertainty_depth.metrics.registry import BASELINES, METRICS, baseline_name, flatten, markdown
 
 LAWS = {"gaussian": "", "laplace": "_laplace"}
 EDGES = [0, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, math.inf]
@@ -229,6 +230,11 @@ def scored(request, draw):
 
 def test_every_metric_has_a_reference():
     assert set(REFERENCES) == {metric.name for metric in METRICS}
+
+
+def test_the_table_in_the_docs_is_that_of_the_registry():
+    docs = Path(__file__).parents[2] / "docs" / "metrics.md"
+    assert markdown() in docs.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)

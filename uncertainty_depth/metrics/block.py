@@ -285,6 +285,8 @@ def frame_block(pixels: ScoredPixels) -> Block:
     is arithmetic; a pass over the pixels takes longer than any arithmetic in it.
     """
     block = Block()
+    if not len(pixels.truth):
+        return block
     block["known_pixels"] = len(pixels.truth)
     block["truths"] = np.bincount(TRUTH.index(pixels.truth), minlength=TRUTH.number)
     if not len(pixels):

@@ -139,7 +139,8 @@ class OnlineMetrics:
         with held_interrupt():
             if block["scales"]:
                 self._last_log_scale = float(block["log_scale"])
-            self.blocks.add(block)
+            if block["known_pixels"]:
+                self.blocks.add(block)
         return block
 
     def merge(self, other: OnlineMetrics) -> None:

@@ -130,7 +130,7 @@ class Interpreter:
             return (
                 f"each frame is aligned to its ground truth ({self.config.align}, in {space}): "
                 "no robot has such a depth, and errors of scale are not in these scores; "
-                "scale_drift is what they leave out"
+                "scale_deviation is what they leave out"
             )
         return (
             f"the source is aligned to its ground truth as a whole ({self.config.align}, in "
