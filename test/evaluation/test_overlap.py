@@ -54,8 +54,8 @@ def test_results_are_those_of_a_loop_in_every_bit():
     assert both.frames() == alone.frames()
     assert list(both.first_skips) == list(alone.first_skips)
     assert list(both.table.text()) == list(alone.table.text())
-    tables = both.metrics.to_arrays()
-    for name, table in alone.metrics.to_arrays().items():
+    tables = both.metrics.arrays()
+    for name, table in alone.metrics.arrays().items():
         np.testing.assert_array_equal(tables[name], table, err_msg=name)
 
 

@@ -23,7 +23,7 @@ from uncertainty_depth.messages.camera_info import calibration_from_info, camera
 from uncertainty_depth.messages.online_calibration import PredictionInfo, info_values, read_info
 from uncertainty_depth.messages.stamps import frame_name
 from uncertainty_depth.metrics.registry import flatten
-from uncertainty_depth.records import SampleRange
+from uncertainty_depth.records import Frame, SampleRange
 from uncertainty_depth.ros.extrinsics import FixedExtrinsics
 from uncertainty_depth.ros.live_evaluation import MAX_WITHOUT_INFO, LiveEvaluation
 from uncertainty_depth.ros.map_camera import MapCamera
@@ -447,7 +447,9 @@ def test_unfamiliarity_is_scored_live_as_it_is_offline(order, make, tmp_path):
             results += evaluation.add_prediction_info(stamp, info_of(score))
         scored = results[-1]
         prediction = replace(scored.prediction, unfamiliarity=score)
-        offline.add(frame_name(stamp), stamp, prediction, scored.ground_truth_m)
+        name = frame_name(stamp)
+        truth = scored.ground_truth_m
+        offline.add(Frame(stamp, name, ground_truth_m=truth, prediction=prediction))
     tables = [each.table.rows() for each in (evaluation.evaluation, offline)]
     assert list(tables[0].dicts()) == list(tables[1].dicts())
     assert tables[0].column("unfamiliarity") == pytest.approx(

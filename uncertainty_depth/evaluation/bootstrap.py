@@ -115,7 +115,8 @@ class Resampled:
             return Interval(value, value, value)
         if self.blocks == 1 and scale is None:
             return Interval(value, math.nan, math.nan)
-        low, high = np.nanpercentile(rows[1:], (2.5, 97.5)).tolist()
+        with np.errstate(invalid="ignore"):  # between two infinite replicates
+            low, high = np.nanpercentile(rows[1:], (2.5, 97.5)).tolist()
         min_width = (
             FEW_BLOCKS_SPREAD / math.sqrt(self.blocks) * (scale or 0.0) if self.few else 0.0
         )
