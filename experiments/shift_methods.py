@@ -94,7 +94,15 @@ def _of_nyu(models: Path) -> Iterator[tuple[str, Path, str]]:
     if (student / "model.json").exists():
         yield DISTILLED, student, "distilled"
     for name, served in OF_ONE_NETWORK.items():
-        yield name, folders[0], served
+        if name != DROPOUT:
+            yield name, folders[0], served
+    for number, folder in enumerate(folders):  # what the ensemble joins
+        yield of_network(DROPOUT, number), folder, OF_ONE_NETWORK[DROPOUT]
+
+
+def of_network(name: str, number: int) -> str:
+    """Return the name of a method of one network of several."""
+    return f"{name} of network {number}"
 
 
 def join(folders: Sequence[Path], output: Path) -> None:

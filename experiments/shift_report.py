@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments import figures, tables
-from experiments.shift_methods import DROPOUT
+from experiments.shift_methods import DROPOUT, of_network
 from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.metrics.classification import auroc
 
@@ -35,7 +35,12 @@ RESAMPLINGS = 2000
 def write(
     output: Path, results: Results, corruptions: Sequence[str], severities: Sequence[int]
 ) -> None:
-    """Write table.md, table.csv, summary.json and shift.png."""
+    """Write table.md, table.csv, summary.json and shift.png.
+
+    Dropout of several networks counts as their mean, frame by frame: the ensemble joins them all.
+    """
+    networks = {domain: _dropouts(methods) for domain, methods in results.items()}
+    results = {domain: _with_mean_dropout(methods) for domain, methods in results.items()}
     clean: dict[str, dict[str, float]] = {}
     corrupted: dict[str, Any] = {}
     domains: dict[str, list[str]] = {}
@@ -59,6 +64,7 @@ def write(
         tables.markdown(["method", "score", *corruptions], _by_corruption(corrupted, severities)),
         *_elsewhere(results),
         *_against_dropout(results, header, corruptions, severities),
+        *_over_networks(networks, header[1:], corruptions, severities),
     ]
     atomic.write_text(output / "table.md", "\n".join(parts))
     tables.write_table(output / "table.csv", header, rows)
@@ -99,6 +105,61 @@ def _against_dropout(
     return parts
 
 
+def _dropouts(methods: Mapping[str, Mapping[str, Frames]]) -> list[Mapping[str, Frames]]:
+    """Return the scores of dropout of each network; nothing if there is one alone."""
+    prefix = of_network(DROPOUT, 0)[:-1]
+    return [scores for name, scores in methods.items() if name.startswith(prefix)]
+
+
+def _with_mean_dropout(
+    methods: Mapping[str, Mapping[str, Frames]],
+) -> dict[str, Mapping[str, Frames]]:
+    networks = _dropouts(methods)
+    others = {name: scores for name, scores in methods.items() if scores not in networks}
+    if not networks:
+        return others
+    mean: dict[str, Frames] = {}
+    for condition, scores in networks[0].items():
+        mean[condition] = {
+            key: np.mean([_floats(network[condition][key]) for network in networks], 0).tolist()
+            if None not in values
+            else values
+            for key, values in scores.items()
+        }
+    return {**others, DROPOUT: mean}
+
+
+def _over_networks(
+    networks: Mapping[str, Sequence[Mapping[str, Frames]]],
+    header: Sequence[str],
+    corruptions: Sequence[str],
+    severities: Sequence[int],
+) -> list[str]:
+    """Return a table for each domain with several networks: how they differ among themselves."""
+    parts = []
+    for domain, of_domain in networks.items():
+        if len(of_domain) > 1:
+            rows = []
+            for key in OF_FRAMES:
+                means = [
+                    [_mean_of_frames(one, conditions, key).mean() for one in of_domain]
+                    for conditions in _levels(corruptions, severities)
+                ]
+                cells = [f"{np.mean(row):.3f} ± {np.std(row, ddof=1):.3f}" for row in means]
+                rows.append([SCORES[key], *cells])
+            caption = f"{domain}: {DROPOUT} of {len(of_domain)} networks, mean ± deviation:\n"
+            parts += [caption, tables.markdown(header, rows)]
+    return parts
+
+
+def _levels(corruptions: Sequence[str], severities: Sequence[int]) -> list[list[str]]:
+    """Return the conditions of each severity, the clean one first."""
+    levels = [["clean"]]
+    for severity in severities:
+        levels.append([f"{corruption}_{severity}" for corruption in corruptions])
+    return levels
+
+
 def _by_severity(means: Mapping[str, Any], clean: Mapping[str, Any]) -> list[list[str]]:
     rows = []
     for method, scores in means.items():
@@ -127,16 +188,13 @@ def _differences(
 
     The last column is the difference at the last severity minus that of the clean frames.
     """
-    levels = [["clean"]]
-    for severity in severities:
-        levels.append([f"{corruption}_{severity}" for corruption in corruptions])
     rows = []
     for name, method in methods.items():
         if name == DROPOUT:
             continue
         for key in OF_FRAMES:
             differences = []
-            for conditions in levels:
+            for conditions in _levels(corruptions, severities):
                 own = _mean_of_frames(method, conditions, key)
                 differences.append(own - _mean_of_frames(methods[DROPOUT], conditions, key))
             differences.append(differences[-1] - differences[0])

@@ -78,6 +78,20 @@ def test_methods_are_compared_with_dropout_frame_by_frame(tmp_path: Path) -> Non
     assert row == f"| ensemble | MAE (m) | {' | '.join([*differences, growth])} |"
 
 
+def test_an_ensemble_is_compared_with_dropout_of_all_its_networks(tmp_path: Path) -> None:
+    networks = {f"MC-dropout of network {number}": number for number in range(3)}
+    scored = {name: {"clean": frames(n), "fog_1": frames(n + 1.0)} for name, n in networks.items()}
+    scored["ensemble"] = {"clean": frames(0.5), "fog_1": frames(1.5)}
+    shift_report.write(tmp_path, {"NYU": scored}, ("fog",), (1,))
+    table = (tmp_path / "table.md").read_text()
+    assert (
+        "| ensemble | MAE (m) | -0.500 (-0.500 to -0.500) | -0.500 (-0.500 to -0.500) |" in table
+    )
+    assert "NYU: MC-dropout of 3 networks, mean ± deviation:" in table
+    assert "| MAE (m) | 1.100 ± 1.000 | 2.100 ± 1.000 |" in table
+    assert "network 1" not in table
+
+
 def small_network() -> DepthNetwork:
     config = NetworkConfig(backbone="tiny", decoder_width=16, input_size=(32, 32))
     return make_network(config, make_backbone("tiny"))
@@ -86,6 +100,7 @@ def small_network() -> DepthNetwork:
 def test_a_student_of_the_networks_is_a_method(tmp_path: Path) -> None:
     for name in (f"{VARIANTS[0]}-0", f"{VARIANTS[0]}_distilled-0"):
         create(tmp_path / name, small_network(), {"source": "nyu"})
+    (tmp_path / "nyuv2").mkdir()
     found = {method.name: method for method in methods(tmp_path, 2, 1, tmp_path)}
     student = found["distilled"]
     assert (student.folder.name, student.served) == (f"{VARIANTS[0]}_distilled-0", "distilled")
@@ -102,6 +117,7 @@ def test_an_ensemble_is_joined_from_the_best_network_of_each_seed(tmp_path: Path
             network.decoder.final.bias.fill_(seed)
         write_member(folder, "best", network)
         set_members(folder, ["worse", "best"], "multi_epochs")
+    (tmp_path / "nyuv2").mkdir()
     found = {method.name: method for method in methods(tmp_path, 2, 1, tmp_path)}
     joined = read(found["ensemble"].folder)
     biases = [one.decoder.final.bias[0].item() for one in joined.load_all(joined.members)]
