@@ -45,7 +45,8 @@ from uncertainty_depth import strict_json
 from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.completion.source import CompletionSource
 from uncertainty_depth.completion.sparse_input import SparseInput
-from uncertainty_depth.evaluation.evaluate import evaluate, predict_frame
+from uncertainty_depth.evaluation.evaluate import evaluate
+from uncertainty_depth.frames.predicted import predict_frame, predicted
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.records import DepthPrediction, Frame
@@ -110,7 +111,7 @@ def completion_scores(
             source, SparseInput(pieces[name].samples), HeldOutConfig()
         )
         predictor = load(output / "models" / name, 1)
-        summary = evaluate(sparse_source, predictor).summary()
+        summary = evaluate(predicted(sparse_source, predictor)).summary()
         pixels = predicted_pixels(predictor, sparse_source, settings.pixels, f"{name}: pooled")
         return {
             "summary": summary,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from uncertainty_depth.evaluation.evaluate import predict_frame
+from uncertainty_depth.frames.predicted import predict_frame
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import coverage, sparsification

@@ -21,6 +21,7 @@ from experiments.runner import resume
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import by_depth, valid_pixels
@@ -73,7 +74,7 @@ def score(predictor: Predictor, source: Source) -> dict[str, Any]:
         KeyboardInterrupt: the evaluation was interrupted.
     """
     thinned = Thinned()
-    evaluation = evaluate(source, predictor, CONFIG, [thinned])
+    evaluation = evaluate(predicted(source, predictor), CONFIG, [thinned])
     if evaluation.interrupted:
         raise KeyboardInterrupt
     curves = evaluation.metrics.curves()

@@ -1,9 +1,11 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Monocular depth with an error bar, and the scores that tell whether to trust the error bar.
 
-    from uncertainty_depth import OnlineMetrics, Predictor, evaluate
+    from uncertainty_depth import OnlineMetrics, Predictor, evaluate, predicted
 
-The three names are imported when they are used: the metrics need neither torch nor transformers.
+    evaluate(predicted("my_bag", Predictor("demo"))).summary()
+
+These names are imported when they are used: the metrics need neither torch nor transformers.
 """
 
 from __future__ import annotations
@@ -15,16 +17,18 @@ from uncertainty_depth.extras import missing_in
 
 if TYPE_CHECKING:
     from uncertainty_depth.evaluation.evaluate import evaluate
+    from uncertainty_depth.frames.predicted import predicted
     from uncertainty_depth.inference.predictor import Predictor
     from uncertainty_depth.metrics import OnlineMetrics
 
 __version__ = "0.1.0"
-__all__ = ["OnlineMetrics", "Predictor", "evaluate"]
+__all__ = ["OnlineMetrics", "Predictor", "evaluate", "predicted"]
 
 MODULES = {
     "OnlineMetrics": "uncertainty_depth.metrics",
     "Predictor": "uncertainty_depth.inference.predictor",
     "evaluate": "uncertainty_depth.evaluation.evaluate",
+    "predicted": "uncertainty_depth.frames.predicted",
 }
 
 

@@ -177,6 +177,7 @@ def print_frame_path() -> None:
     from uncertainty_depth.config import SourceConfig
     from uncertainty_depth.evaluation.evaluate import evaluate
     from uncertainty_depth.evaluation.report import Context, summarize
+    from uncertainty_depth.frames.predicted import predicted
     from uncertainty_depth.frames.source import open_source
     from uncertainty_depth.records import DepthPrediction
 
@@ -194,7 +195,7 @@ def print_frame_path() -> None:
         command(["synthesize", bag, "--worlds", "1", "--frames", "2"])
         source = open_source(bag, SourceConfig())
         with traced() as functions:
-            evaluation = evaluate(source, Constant(), progress=False)
+            evaluation = evaluate(predicted(source, Constant()), progress=False)
             summarize(evaluation, Context("bag", {}))
     modules = Counter(path for path, _ in functions)
     for module, number in sorted(modules.items()):

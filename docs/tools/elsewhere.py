@@ -32,6 +32,7 @@ from uncertainty_depth.config import (
     TrainingConfig,
 )
 from uncertainty_depth.evaluation.evaluate import evaluate
+from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics.distributions import distribution_of
@@ -158,7 +159,7 @@ def calibrate_on(folder: Path, source: Source) -> None:
 def score(folder: Path, calibrated: bool, source: Source) -> dict[str, Any]:
     """Return all metrics, by dotted name, as `evaluate` has them."""
     predictor = Predictor(folder, PredictorConfig(calibrated=calibrated, device="cpu"))
-    evaluation = evaluate(source, predictor, CONFIG)
+    evaluation = evaluate(predicted(source, predictor), CONFIG)
     if evaluation.interrupted:
         raise KeyboardInterrupt
     return flatten(evaluation.summary())

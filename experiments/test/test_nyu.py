@@ -27,8 +27,9 @@ from experiments.nyu_methods import (
     plan,
 )
 from experiments.nyu_recipes import Question, Recipe, questions
-from uncertainty_depth.config import EvaluationConfig, PredictorConfig
+from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.evaluation.evaluate import evaluate
+from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import OnlineMetrics, by_depth
 from uncertainty_depth.metrics.registry import flatten
@@ -131,9 +132,7 @@ def test_numbers_are_those_of_evaluate_on_the_same_folder(finished, nyu_like, na
         PredictorConfig(method=row.served, sampling="independent"),
     )
     flat = flatten(
-        evaluate(
-            open_splits(nyu_like, 0, 3).test, predictor, EvaluationConfig(), progress=False
-        ).summary()
+        evaluate(predicted(open_splits(nyu_like, 0, 3).test, predictor), progress=False).summary()
     )
     shown = next(line for line in table(finished, "table") if line["method"] == row.title)
     for title, key in {

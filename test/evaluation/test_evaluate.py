@@ -15,6 +15,7 @@ from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.examples import Examples
+from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.metrics.blocks import MAX_BLOCKS
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
@@ -71,8 +72,7 @@ def test_every_record_is_scored_or_counted_once():
     predictor = NoisyPredictor()
     seen = []
     evaluation = evaluate(
-        ListSource(records),
-        predictor,
+        predicted(ListSource(records), predictor),
         EvaluationConfig(),
         [lambda f: seen.append(f.name)],
         progress=False,
@@ -88,8 +88,7 @@ def test_every_record_is_scored_or_counted_once():
 
 def test_table_has_the_exact_metrics_of_each_frame():
     evaluation = evaluate(
-        ListSource([frame(i) for i in range(3)]),
-        NoisyPredictor(),
+        predicted(ListSource([frame(i) for i in range(3)]), NoisyPredictor()),
         EvaluationConfig(),
         progress=False,
     )
@@ -106,8 +105,7 @@ def test_table_has_the_exact_metrics_of_each_frame():
 
 def test_summary_pools_all_pixels():
     evaluation = evaluate(
-        ListSource([frame(i) for i in range(4)]),
-        NoisyPredictor(),
+        predicted(ListSource([frame(i) for i in range(4)]), NoisyPredictor()),
         EvaluationConfig(),
         progress=False,
     )
@@ -138,8 +136,7 @@ def memory_after(frames, at):
 
     tracemalloc.start()
     evaluate(
-        Streamed([None] * frames),
-        NoisyPredictor(),
+        predicted(Streamed([None] * frames), NoisyPredictor()),
         EvaluationConfig(example_frames=2),
         [measure],
         progress=False,
@@ -193,11 +190,11 @@ def test_interrupted_run_returns_the_frames_so_far():
             return super().predict(image, stamp_ns, camera)
 
     records = [frame(index) for index in range(5)]
-    evaluation = evaluate(ListSource(records), Interrupted(), EvaluationConfig(), progress=False)
+    evaluation = evaluate(predicted(ListSource(records), Interrupted()), progress=False)
     assert evaluation.interrupted
     assert evaluation.summary()["frames"]["evaluated"] == 2
     assert not evaluate(
-        ListSource([frame(0)]), NoisyPredictor(), EvaluationConfig(), progress=False
+        predicted(ListSource([frame(0)]), NoisyPredictor()), progress=False
     ).interrupted
 
 

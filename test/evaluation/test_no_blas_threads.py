@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from uncertainty_depth.evaluation.evaluate import evaluate
+from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.geometry.camera import Camera, project
 from uncertainty_depth.records import DepthPrediction, Frame
@@ -60,7 +61,7 @@ evaluation.add(frame)
 evaluation.summary()
 print(len(tasks), cpu_ns_of_blas() - before)
 sinks = [lambda frame: used_ns.append(cpu_ns_of_blas())]
-evaluate(Source(), Predictor(), sinks=sinks, progress=False)
+evaluate(predicted(Source(), Predictor()), sinks=sinks, progress=False)
 print(used_ns[2] - used_ns[0])
 before = cpu_ns_of_blas()
 square = np.ones((500, 500))

@@ -2,12 +2,14 @@
 """Reading ahead and scoring behind: the order, the exceptions and the results of a plain loop."""
 
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
 
 from uncertainty_depth.evaluation.evaluate import evaluate
-from uncertainty_depth.evaluation.overlap import AHEAD, BEHIND, Behind, read_ahead
+from uncertainty_depth.frames.overlap import AHEAD, BEHIND, Behind, read_ahead
+from uncertainty_depth.frames.predicted import Predicted, predict_frame, predicted
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
 WAIT_S = 30
@@ -45,10 +47,9 @@ def test_results_are_those_of_a_loop_in_every_bit():
     results = {}
     for overlapped in (False, True):
         names = handed.setdefault(overlapped, [])
-        results[overlapped] = evaluate(
-            Source(), Predictor(), sinks=[lambda frame, names=names: names.append(frame.name)],
-            progress=False, overlapped=overlapped,
-        )  # fmt: skip
+        frames = Predicted(Source(), partial(predict_frame, Predictor()), overlapped)
+        sinks = [lambda frame, names=names: names.append(frame.name)]
+        results[overlapped] = evaluate(frames, sinks=sinks, progress=False, overlapped=overlapped)
     alone, both = results.values()
     assert handed[True] == handed[False]
     assert both.frames() == alone.frames()
@@ -79,7 +80,9 @@ def test_the_three_parts_run_at_the_same_time():
         if frame.stamp_ns == 0:
             everywhere.wait(WAIT_S)
 
-    assert evaluate(Waiting(), Met(), sinks=[meet], progress=False).frames()["read"] == 12
+    assert (
+        evaluate(predicted(Waiting(), Met()), sinks=[meet], progress=False).frames()["read"] == 12
+    )
 
 
 @pytest.mark.parametrize("part", ["reading", "predicting", "scoring"])
@@ -101,7 +104,7 @@ def test_an_exception_in_any_stage_propagates(part):
 
     sinks = [lambda frame: fail(part == "scoring" and frame.stamp_ns == 4)]
     with pytest.raises(OSError, match=part):
-        evaluate(Reading(), Predicting(), sinks=sinks, progress=False)
+        evaluate(predicted(Reading(), Predicting()), sinks=sinks, progress=False)
     assert not {thread.name.split("_")[0] for thread in threading.enumerate()} & {part}
 
 

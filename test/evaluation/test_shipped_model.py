@@ -12,6 +12,7 @@ import uncertainty_depth
 from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.verdict import judge
+from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import open_source, trained_on
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.inference.predictor import Predictor
@@ -62,7 +63,9 @@ class Street:
 
 
 def verdict_on(source, predictor):
-    evaluation = evaluate(source, predictor, EvaluationConfig(example_frames=0), progress=False)
+    evaluation = evaluate(
+        predicted(source, predictor), EvaluationConfig(example_frames=0), progress=False
+    )
     seen = trained_on(predictor.model.name, predictor.model.training, [source.name])
     return judge(evaluation, predictor.describe(), seen)
 

@@ -19,7 +19,7 @@ from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.evaluation import report
 from uncertainty_depth.evaluation.page import Images
 from uncertainty_depth.fleet import local
-from uncertainty_depth.fleet.folder import Job, open_fleet
+from uncertainty_depth.fleet.folder import FleetSource, open_fleet
 from uncertainty_depth.interrupt import Interrupt
 
 FRAMES = 4
@@ -109,7 +109,7 @@ def test_other_options_are_refused_in_one_sentence(scored, sources, capsys):
     _, output = scored
     assert evaluate(sources, output, "--max-depth", "5") == 1
     sentence = capsys.readouterr().err
-    assert "was started with max_depth None, now it is 5.0" in sentence
+    assert "was started with max_depth 80.0, now it is 5.0" in sentence
     assert sentence.count("\n") == 1
 
 
@@ -153,7 +153,7 @@ def test_a_source_that_changed_is_scored_again(tmp_path):
 
 ENDS = '''"""Work whose process is killed as its source says, the first times it is tried."""
 import os, signal
-def ends(source, folder):
+def ends(source, folder, command):
     tries = folder.with_suffix(".tries")
     number = len(tries.read_text()) if tries.exists() else 0
     tries.write_text("x" * (number + 1))
@@ -170,13 +170,14 @@ def test_a_killed_worker_is_tried_again_and_its_end_recorded(tmp_path, monkeypat
     ends = importlib.import_module("work_that_ends").ends
     jobs = open_fleet(tmp_path, ["once", "always", "raises", "fine"], {}, False)
     told = []
-    local.run(jobs, ends, 2, Interrupt(), told.append)
+    work = {job: (ends, job.notation, "") for job in jobs}
+    local.run(work, 2, Interrupt(), told.append)
     assert set(told) == set(jobs)
-    sentences = {job.source: job.outcome()["sentence"] for job in jobs}
+    sentences = {job.notation: job.outcome()["sentence"] for job in jobs}
     assert sentences["once"] == sentences["fine"] == ""
-    assert sentences["always"].startswith("its process ended with SIGKILL, 3 times; see ")
+    assert sentences["always"].startswith("its process was killed, 3 times; see ")
     assert sentences["raises"] == "ValueError: no frame index"
-    raised = next(job for job in jobs if job.source == "raises")
+    raised = next(job for job in jobs if job.notation == "raises")
     assert "Traceback" in raised.log_file.read_text()
 
 
@@ -186,14 +187,15 @@ from pathlib import Path
 from uncertainty_depth.evaluation import report
 from uncertainty_depth.evaluation.page import Images
 from uncertainty_depth.fleet import local
-from uncertainty_depth.fleet.folder import Job
+from uncertainty_depth.fleet.folder import FleetSource
 from uncertainty_depth.interrupt import deferred_interrupt
-def forever(source, folder):
+def forever(source, folder, command):
     Path(folder).with_suffix(".pid").write_text(str(__import__("os").getpid()))
     time.sleep(600)
 if __name__ == "__main__":
     with deferred_interrupt() as interrupt:
-        local.run([Job("a", Path(sys.argv[1]) / "a")], forever, 1, interrupt, print)
+        source = FleetSource("a", Path(sys.argv[1]) / "a")
+        local.run({source: (forever, "a", "")}, 1, interrupt, print)
 """
 
 
@@ -213,4 +215,4 @@ def test_workers_end_with_their_parent(tmp_path, number):
     while os.path.exists(f"/proc/{worker}"):
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    assert Job("a", tmp_path / "a").outcome() == {}
+    assert FleetSource("a", tmp_path / "a").outcome() == {}

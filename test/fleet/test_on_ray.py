@@ -20,7 +20,7 @@ WORK = """
 import os, time
 from pathlib import Path
 import ray
-def slow(source, folder):
+def slow(source, folder, command):
     node = ray.get_runtime_context().get_node_id()
     with (Path(__file__).parent / source).open("a") as marks:
         marks.write(node + " ")
@@ -34,7 +34,7 @@ def test_without_ray_the_sentence_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     jobs = open_fleet(tmp_path, ["a"], {}, False)
     with pytest.raises(ConfigError, match=r"pip install '\.\[ray\]'"):
-        on_ray.run(jobs, print, "local", False, Interrupt(), print)
+        on_ray.run(dict.fromkeys(jobs, (print, "a", "")), "local", False, Interrupt(), print)
 
 
 @pytest.mark.skipif("UNCERTAINTY_DEPTH_RAY" not in os.environ, reason="starts a Ray cluster")
@@ -63,7 +63,8 @@ def test_the_source_of_a_node_that_dies_is_scored_again(tmp_path, monkeypatch):
     killer = threading.Thread(target=kill_once_busy)
     killer.start()
     try:
-        on_ray.run(jobs, slow, cluster.address, False, Interrupt(), lambda job: None)
+        work = {job: (slow, job.notation, "") for job in jobs}
+        on_ray.run(work, cluster.address, False, Interrupt(), lambda job: None)
     finally:
         over.set()
         killer.join()

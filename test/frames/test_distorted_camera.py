@@ -11,8 +11,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.config import EvaluationConfig, SourceConfig, SynthesisConfig
+from uncertainty_depth.config import SourceConfig, SynthesisConfig
 from uncertainty_depth.evaluation.evaluate import evaluate
+from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.geometry.camera import Camera, image_coordinates
 from uncertainty_depth.geometry.distortion import Distortion
@@ -79,7 +80,7 @@ class Oracle:
 
 def abs_rel(bag: Path, depth_m: np.ndarray, **options: str) -> float:
     source = open_source(str(bag), SourceConfig(**options))
-    evaluation = evaluate(source, Oracle(depth_m), EvaluationConfig(), progress=False)
+    evaluation = evaluate(predicted(source, Oracle(depth_m)), progress=False)
     assert evaluation.evaluated == 1
     return evaluation.summary()["depth"]["abs_rel"]
 

@@ -10,13 +10,14 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from uncertainty_depth.calibration.sigma_map import affine
 from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig, SourceConfig
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.evaluation.evaluate import evaluate
+from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.frames.recording import Recording
+from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.predictions.confidence_map import ConfidenceMap, SavedMap
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
-from uncertainty_depth.predictions.evaluate import evaluate
 from uncertainty_depth.predictions.interpreter import Interpreter
-from uncertainty_depth.predictions.open import open_predictions
 from uncertainty_depth.ros.evaluator_options import check_options
 from uncertainty_depth.ros.extrinsics import FixedExtrinsics
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation
@@ -46,8 +47,8 @@ def test_live_equals_offline_in_every_digit(meaning, bag, tmp_path):
         saved.write(tmp_path / "map.json")
     interpreter = Interpreter(PredictionConfig(**options), EvaluationConfig())
     topics = PredictionTopics(*TOPICS)
-    source = open_predictions(str(bag), SourceConfig(), topics, interpreter.config)
-    offline = evaluate(source, interpreter, progress=False)
+    source = open_source(str(bag), SourceConfig(), topics, interpreter.config)
+    offline = evaluate(Predicted(source, interpreter.predict), progress=False)
 
     live = LiveEvaluation(EvaluatorNodeConfig(**options), FixedExtrinsics(IDENTITY))
     takers = {

@@ -12,10 +12,12 @@ import pytest
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import EvaluationConfig, SourceConfig
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.evaluation.evaluate import evaluate
+from uncertainty_depth.frames.checked_source import CheckedSource
+from uncertainty_depth.frames.predicted import Predicted
+from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
-from uncertainty_depth.predictions.evaluate import evaluate
 from uncertainty_depth.predictions.interpreter import Interpreter
-from uncertainty_depth.predictions.open import open_predictions
 
 pytestmark = pytest.mark.usefixtures("without_plots")
 
@@ -28,9 +30,14 @@ def run(source, topics=TOPICS, config=None, **meaning):
     meaning = PredictionConfig(**meaning)
     limits = EvaluationConfig()
     options = config or SourceConfig()
-    opened = open_predictions(str(source), options, PredictionTopics(*topics), meaning)
     interpreter = Interpreter(meaning, limits)
-    return evaluate(opened, interpreter, limits, progress=False), opened, interpreter
+    opened = CheckedSource(
+        open_source(str(source), options, PredictionTopics(*topics), interpreter.config)
+    )
+    interpreter.fit_to(opened.name, opened.source)
+    frames = Predicted(opened, interpreter.predict)
+    evaluation = evaluate(frames, limits, progress=False, without_size=interpreter.without_size)
+    return evaluation, opened, interpreter
 
 
 def millimetres(values):

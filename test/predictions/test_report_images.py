@@ -13,11 +13,12 @@ from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import EvaluationConfig, SourceConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.evaluation.drawing import draw
+from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.frames.bag import BagSource
+from uncertainty_depth.frames.predicted import Predicted
+from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
-from uncertainty_depth.predictions.evaluate import evaluate
 from uncertainty_depth.predictions.interpreter import Interpreter
-from uncertainty_depth.predictions.open import open_predictions
 
 pytestmark = pytest.mark.usefixtures("plots_without_pixels")
 
@@ -29,9 +30,9 @@ LATE_NS = 20_000_000
 def run(bag, image_topic, topics=TOPICS, ground_truth_topic=""):
     """Score a bag with the images of a topic; return the evaluation and the source."""
     options = SourceConfig(image_topic=image_topic, ground_truth_topic=ground_truth_topic)
-    source = open_predictions(str(bag), options, PredictionTopics(*topics), PredictionConfig())
+    source = open_source(str(bag), options, PredictionTopics(*topics))
     interpreter = Interpreter(PredictionConfig(), EvaluationConfig())
-    return evaluate(source, interpreter, EvaluationConfig(), progress=False), source
+    return evaluate(Predicted(source, interpreter.predict), progress=False), source
 
 
 def examples(evaluation):
@@ -92,12 +93,10 @@ def test_an_image_of_a_folder_may_have_any_size(size, tmp_path, scene_at):
         np.save(tmp_path / name / "0.npy", values)
     (tmp_path / "image").mkdir()
     cv2.imwrite(str(tmp_path / "image" / "0.png"), np.zeros((height, width, 3), np.uint8))
-    meaning = PredictionConfig()
-    source = open_predictions(
-        f"predictions:{tmp_path}", SourceConfig(), PredictionTopics(), meaning
-    )
-    interpreter = Interpreter(meaning, EvaluationConfig())
-    images = draw(evaluate(source, interpreter, EvaluationConfig(), progress=False), "gaussian")
+    source = open_source(f"predictions:{tmp_path}", SourceConfig())
+    interpreter = Interpreter(PredictionConfig(), EvaluationConfig())
+    frames = Predicted(source, interpreter.predict)
+    images = draw(evaluate(frames, progress=False), "gaussian")
     assert len(images.worst) + len(images.typical) == 1
     assert bool(images.overlay) == (width / height == 64 / 48)
 

@@ -17,6 +17,7 @@ from uncertainty_depth.config import NetworkConfig, PredictorConfig, TrainingCon
 from uncertainty_depth.engines.graphs import trace
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.evaluation.evaluate import evaluate
+from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.network.sparse_fill import fill
 from uncertainty_depth.pretrained.own_options import own_options
@@ -89,7 +90,7 @@ def test_the_command_wraps_it_and_it_is_scored_on_what_was_held_out(saved, tmp_p
     predictor = Predictor(folder, CPU)
     assert predictor.describe()["sparse_input"] == "lidar"
     split = for_model(source, predictor, HeldOutConfig())
-    summary = evaluate(split, predictor, progress=False).summary()
+    summary = evaluate(predicted(split, predictor), progress=False).summary()
     assert summary["frames"]["evaluated"] == len(source)
     known = sum(int(np.isfinite(frame.ground_truth_m).sum()) for frame in source)
     assert 0.4 * known < summary["pixels"] < 0.6 * known

@@ -13,9 +13,10 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
-from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig, SourceConfig
+from uncertainty_depth.config import EvaluatorNodeConfig, SourceConfig
 from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.frames.bag import BagSource
+from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.messages.camera_info import calibration_from_info, camera_from_info
 from uncertainty_depth.messages.clouds import cloud_points
@@ -200,7 +201,7 @@ def test_live_equals_offline_in_every_digit_for_a_distorted_camera(
         writer.cloud("/lidar/points", stamp_ns, "lidar", np.insert(points, 3, 0, axis=1))
     config = SourceConfig(lidar_to_camera=IDENTITY, distorted_images=distorted_images)
     offline = evaluate(
-        BagSource(tmp_path / "bag", config), RedIsDepth(), EvaluationConfig(), (), False
+        predicted(BagSource(tmp_path / "bag", config), RedIsDepth()), progress=False
     )
 
     live = LiveEvaluation(EvaluatorNodeConfig(), FixedExtrinsics(IDENTITY))

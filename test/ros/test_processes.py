@@ -16,7 +16,6 @@ from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import Image
 
 from uncertainty_depth.config import (
-    EvaluationConfig,
     PlayerConfig,
     PredictorConfig,
     SourceConfig,
@@ -24,6 +23,7 @@ from uncertainty_depth.config import (
 )
 from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.frames.bag import BagSource
+from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics.registry import flatten
@@ -224,7 +224,7 @@ def test_live_and_offline_agree(graph, bag, tiny_model, tmp_path):
     live = json.loads((report / "summary.json").read_text())
 
     offline = evaluate(
-        source, Predictor(tiny_model, PredictorConfig()), EvaluationConfig(), progress=False
+        predicted(source, Predictor(tiny_model, PredictorConfig())), progress=False
     ).summary()
     assert live["frames"] == offline["frames"] == {"read": 8, "evaluated": 8, "skipped": {}}
     assert live["notes"] == []

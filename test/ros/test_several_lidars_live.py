@@ -13,13 +13,14 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
 from uncertainty_depth.config import EvaluationConfig, PlayerConfig, SourceConfig
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.evaluation.evaluate import evaluate
+from uncertainty_depth.frames.predicted import Predicted
+from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
-from uncertainty_depth.predictions.evaluate import evaluate
 from uncertainty_depth.predictions.interpreter import Interpreter
-from uncertainty_depth.predictions.open import open_predictions
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.player.player import play
 from uncertainty_depth.writers.bag_writer import BagWriter
@@ -76,8 +77,8 @@ def intensity(points):
 def offline(bag):
     config = SourceConfig(lidar_topic=",".join(LIDARS), lidar_to_camera=OPTION)
     interpreter = Interpreter(PredictionConfig(), EvaluationConfig())
-    source = open_predictions(str(bag), config, PredictionTopics(*MAPS), interpreter.config)
-    return evaluate(source, interpreter, progress=False)
+    source = open_source(str(bag), config, PredictionTopics(*MAPS), interpreter.config)
+    return evaluate(Predicted(source, interpreter.predict), progress=False)
 
 
 def test_two_lidars_live_equal_offline_in_every_digit(graph, bag):
@@ -104,8 +105,8 @@ def test_two_lidars_live_equal_offline_in_every_digit(graph, bag):
     assert "pairing: scored without lidar2/points: 1" in run.reports.notes.notes(run.live)
     alone = SourceConfig(lidar_topic=LIDARS[0], lidar_to_camera=OPTION[:7])
     interpreter = Interpreter(PredictionConfig(), EvaluationConfig())
-    source = open_predictions(str(bag), alone, PredictionTopics(*MAPS), interpreter.config)
-    front = evaluate(source, interpreter, progress=False)
+    source = open_source(str(bag), alone, PredictionTopics(*MAPS), interpreter.config)
+    front = evaluate(Predicted(source, interpreter.predict), progress=False)
     assert front.summary()["depth"] != expected.summary()["depth"], "the rear one counts"
 
 

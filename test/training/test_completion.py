@@ -19,6 +19,7 @@ from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.evaluation.evaluate import evaluate
+from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import Frame
 from uncertainty_depth.training.run import train
@@ -155,7 +156,7 @@ def test_only_held_out_depth_is_scored(
     model = make(completing, tmp_path / "model", "multi_epochs")
     predictor = Predictor(model, CPU)
     split = for_model(source, predictor, HeldOutConfig())
-    evaluation = evaluate(split, predictor, progress=False)
+    evaluation = evaluate(predicted(split, predictor), progress=False)
     known = sum(int(np.isfinite(frame.ground_truth_m).sum()) for frame in source)
     scored = evaluation.summary()["pixels"]
     assert 0.4 * known < scored < 0.6 * known

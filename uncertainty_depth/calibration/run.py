@@ -24,7 +24,7 @@ from uncertainty_depth.calibration.scores import LABELS, Scores, harmed, mean_sc
 from uncertainty_depth.calibration.sigma_map import IDENTITY, SigmaMap
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.errors import CalibrationError, SourceError
-from uncertainty_depth.evaluation.evaluate import DepthPredictor
+from uncertainty_depth.frames.predicted import DepthPredictor
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.metrics import coverage

@@ -15,7 +15,7 @@ from tqdm import tqdm
 from uncertainty_depth.calibration.fitted_data import QUANTILE_LEVELS, FittedData
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.evaluation.evaluate import DepthPredictor, predict_frame
+from uncertainty_depth.frames.predicted import DepthPredictor, predict_frame
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.focal_length import camera_ranges

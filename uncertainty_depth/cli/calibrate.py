@@ -11,12 +11,12 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from uncertainty_depth.cli.calibrate_predictions import calibrate_predictions
-from uncertainty_depth.cli.notes import warn
 from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.model_location import check_location, is_hugging_face
+from uncertainty_depth.notes import warn
 from uncertainty_depth.options import from_arguments
 from uncertainty_depth.predictions.config import PredictionTopics
 from uncertainty_depth.shipped_model import model_path
@@ -34,9 +34,9 @@ def calibrate(arguments: argparse.Namespace) -> None:
     """Fit a calibration of sigma and write it if it improves the scores of held-out frames."""
     from uncertainty_depth.calibration import report
     from uncertainty_depth.calibration.table import table
-    from uncertainty_depth.predictions.open import are_predictions
+    from uncertainty_depth.frames.source import has_recorded
 
-    if are_predictions(str(arguments.model), from_arguments(PredictionTopics, arguments)):
+    if has_recorded(str(arguments.model), from_arguments(PredictionTopics, arguments)):
         calibrate_predictions(arguments)
         return
     _check(arguments)

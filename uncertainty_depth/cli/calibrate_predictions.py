@@ -7,10 +7,10 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth import __version__, strict_json
-from uncertainty_depth.cli.notes import warn
 from uncertainty_depth.config import CalibrationConfig, EvaluationConfig, SourceConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.interrupt import deferred_interrupt
+from uncertainty_depth.notes import warn
 from uncertainty_depth.options import from_arguments, to_mapping
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 
@@ -59,15 +59,15 @@ def _fit(
     Raises:
         KeyboardInterrupt: after Ctrl-C, once the scores of the frames read so far are printed.
     """
+    from uncertainty_depth.frames.source import open_source
     from uncertainty_depth.predictions.calibrate import calibrate, collect
     from uncertainty_depth.predictions.confidence import TYPES
     from uncertainty_depth.predictions.map_table import table
-    from uncertainty_depth.predictions.open import open_predictions
 
     meaning = interpreter.config
     options = from_arguments(SourceConfig, arguments)
     names = [str(arguments.model), *arguments.source]
-    sources = [open_predictions(name, options, topics, meaning) for name in names]
+    sources = [open_source(name, options, topics, meaning) for name in names]
     with deferred_interrupt() as interrupt:
         samples = []
         for source in sources:

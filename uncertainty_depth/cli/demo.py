@@ -18,6 +18,7 @@ from uncertainty_depth.evaluation import report
 from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.evaluation.verdict import sentences
 from uncertainty_depth.frames.bag import BagSource
+from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import trained_on
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics.registry import flatten
@@ -77,7 +78,7 @@ def make_bag(bag: Path) -> Path:
 def evaluate_offline(source: BagSource, folder: Path) -> None:
     """Evaluate the bag as `uncertainty-depth evaluate` does."""
     predictor = Predictor(MODEL, PredictorConfig())
-    evaluation = evaluate(source, predictor, EvaluationConfig())
+    evaluation = evaluate(predicted(source, predictor), EvaluationConfig())
     if evaluation.interrupted:  # half a bag is nothing to compare the live run with
         raise KeyboardInterrupt
     overlaps = trained_on(predictor.model.name, predictor.model.training, [source.name])

@@ -9,16 +9,17 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.cli.evaluate import job_of
+from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.options import from_arguments
-from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.viewing.config import ViewConfig
 
 if TYPE_CHECKING:
     from uncertainty_depth.evaluation.evaluation import Evaluation
-    from uncertainty_depth.viewing.recorder import Recorder, ViewFrame
+    from uncertainty_depth.records import Frame
+    from uncertainty_depth.viewing.recorder import Recorder
 
 
 def view(arguments: argparse.Namespace) -> None:
@@ -53,8 +54,8 @@ def _recorded(arguments: argparse.Namespace, recorder: Recorder) -> int:
     evaluation = Evaluation(from_arguments(EvaluationConfig, arguments))
     count = 0
     with deferred_interrupt() as interrupt:
-        for frame in _frames(arguments, evaluation):
-            recorder.add(frame)
+        for frame, scores in _scored(arguments, evaluation):
+            recorder.add(frame, scores)
             count += 1
             if interrupt.requested:
                 break
@@ -62,41 +63,20 @@ def _recorded(arguments: argparse.Namespace, recorder: Recorder) -> int:
     return count
 
 
-def _frames(arguments: argparse.Namespace, evaluation: Evaluation) -> Iterator[ViewFrame]:
-    from uncertainty_depth.predictions.open import are_predictions, open_predictions
+def _scored(
+    arguments: argparse.Namespace, evaluation: Evaluation
+) -> Iterator[tuple[Frame, dict[str, float]]]:
+    """Return the frames with their scores, of a report or of a source."""
+    from uncertainty_depth.evaluation.model_facts import law_of
+    from uncertainty_depth.scoring import open_frames
     from uncertainty_depth.viewing import sources
 
-    options = from_arguments(SourceConfig, arguments)
-    topics = from_arguments(PredictionTopics, arguments)
     if sources.is_report(Path(arguments.source)):
         return sources.report_frames(Path(arguments.source))
-    if are_predictions(arguments.source, topics):
-        from uncertainty_depth.predictions.interpreter import Interpreter
-
-        meaning = from_arguments(PredictionConfig, arguments)
-        limits = from_arguments(EvaluationConfig, arguments)
-        recorded = open_predictions(arguments.source, options, topics, meaning)
-        return sources.recorded_frames(recorded, Interpreter(meaning, limits), evaluation)
-    if not arguments.model:
-        raise ConfigError(
-            "--model is missing; expected --model (demo, varied: shipped ones), or a "
-            "report, predictions:DIR, or --depth-topic and --confidence-topic of the bag"
-        )
-    return _predicted_frames(arguments, options, evaluation)
-
-
-def _predicted_frames(
-    arguments: argparse.Namespace, options: SourceConfig, evaluation: Evaluation
-) -> Iterator[ViewFrame]:
-    from uncertainty_depth.evaluation.model_facts import law_of
-    from uncertainty_depth.frames.source import open_source
-    from uncertainty_depth.inference.predictor import Predictor
-    from uncertainty_depth.viewing import sources
-
-    predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
-    source = open_source(arguments.source, options)
-    law = law_of(predictor.describe())
-    return sources.predicted_frames(source, predictor, evaluation, law)
+    job = job_of(arguments, arguments.source)
+    job.check()
+    opened = open_frames(job)
+    return sources.scored_frames(opened.frames, evaluation, law_of(opened.describe()))
 
 
 def _notes(source: str, evaluation: Evaluation) -> str:

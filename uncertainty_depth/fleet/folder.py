@@ -28,20 +28,20 @@ FAILED = "failed"
 
 
 @dataclass(frozen=True)
-class Job:
-    """One source to score.
+class FleetSource:
+    """One source, and where its report and its outcome are kept.
 
     Attributes:
-        source: its notation.
+        notation: of the source.
         folder: of its report.
     """
 
-    source: str
+    notation: str
     folder: Path
 
     @property
     def outcome_file(self) -> Path:
-        """File with the outcome of the job."""
+        """File that says how it ended."""
         return self.folder.with_name(f"{self.folder.name}.json")
 
     @property
@@ -52,10 +52,10 @@ class Job:
     def finish(self, failure: str = "") -> None:
         """Record that the source is scored, or the sentence of its error."""
         outcome = {
-            "source": self.source,
+            "source": self.notation,
             "state": FAILED if failure else DONE,
             "sentence": failure,
-            "files": files_of(self.source),
+            "files": files_of(self.notation),
         }
         strict_json.write(self.outcome_file, outcome)
 
@@ -73,15 +73,15 @@ class Job:
         outcome = self.outcome()
         return (
             outcome.get("state") == DONE
-            and outcome.get("files") == files_of(self.source)
+            and outcome.get("files") == files_of(self.notation)
             and (self.folder / "summary.json").is_file()
         )
 
 
 def open_fleet(
     folder: Path, sources: Sequence[str], options: Mapping[str, Any], overwrite: bool
-) -> list[Job]:
-    """Return the jobs of an evaluation, new or to be continued, in the order of the sources.
+) -> list[FleetSource]:
+    """Return the sources of an evaluation, new or to be continued, in the order of the sources.
 
     Args:
         folder: of the evaluation; created if missing.
@@ -108,7 +108,7 @@ def open_fleet(
         )
     (folder / SOURCES).mkdir(parents=True, exist_ok=True)
     strict_json.write(path, {"format": FORMAT, "options": options})
-    return [Job(source, folder / SOURCES / _name(source)) for source in sources]
+    return [FleetSource(source, folder / SOURCES / _name(source)) for source in sources]
 
 
 def _check_options(path: Path, options: Mapping[str, Any]) -> None:

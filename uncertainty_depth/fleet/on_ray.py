@@ -9,30 +9,28 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from uncertainty_depth import atomic
-from uncertainty_depth.fleet.folder import Job
+from uncertainty_depth.fleet.folder import FleetSource
 from uncertainty_depth.fleet.local import Work, score
 from uncertainty_depth.fleet.ray_cluster import POLL_S, RETRIES, cluster_at, go_to, last_line
 from uncertainty_depth.interrupt import Interrupt
 
 
 def run(
-    jobs: Sequence[Job],
-    work: Work,
+    work: Mapping[FleetSource, Work],
     address: str,
     gpus: bool,
     interrupt: Interrupt,
-    tell: Callable[[Job], None],
+    tell: Callable[[FleetSource], None],
 ) -> None:
     """Score each source, and record how it ended.
 
     Args:
-        jobs: sources to score.
-        work: scores one.
+        work: what to do for each source.
         address: of the cluster; "local" starts one on this machine.
         gpus: whether each task takes a GPU where the cluster has any.
         interrupt: once requested, tasks are cancelled.
@@ -47,36 +45,36 @@ def run(
             options["num_gpus"] = 1
         task = ray.remote(**options)(_score_remotely)
         folder = os.getcwd()
-        running = {task.remote(work, job.source, folder): job for job in jobs}
+        running = {task.remote(item, folder): source for source, item in work.items()}
         while running and not interrupt.requested:
             ready, _ = ray.wait(list(running), num_returns=1, timeout=POLL_S)
             for reference in ready:
-                job = running.pop(reference)
-                _take(ray, reference, job)
-                tell(job)
+                source = running.pop(reference)
+                _take(ray, reference, source)
+                tell(source)
         for reference in running:
             ray.cancel(reference, force=True)
 
 
-def _score_remotely(work: Work, source: str, folder: str) -> tuple[str, dict[str, bytes]]:
+def _score_remotely(work: Work, folder: str) -> tuple[str, dict[str, bytes]]:
     """Return why scoring failed, empty if it did not, and the files of the report."""
     go_to(folder)
     with tempfile.TemporaryDirectory() as parent:
         report = Path(parent) / "report"
-        failure = score(work, source, report)
+        failure = score(work, report)
         if failure:
             return failure, {}
         return "", {path.name: path.read_bytes() for path in sorted(report.iterdir())}
 
 
-def _take(ray: Any, reference: Any, job: Job) -> None:
+def _take(ray: Any, reference: Any, source: FleetSource) -> None:
     try:
         failure, files = ray.get(reference)
     except ray.exceptions.RayError as error:
-        job.finish(f"its task failed {RETRIES + 1} times: {last_line(error)}")
+        source.finish(f"its task failed {RETRIES + 1} times: {last_line(error)}")
         return
     if files:
-        with atomic.replacing_folder(job.folder) as staging:
+        with atomic.replacing_folder(source.folder) as staging:
             for name, content in files.items():
                 (staging / name).write_bytes(content)
-    job.finish(failure)
+    source.finish(failure)

@@ -12,7 +12,7 @@ from typing import Any
 
 from uncertainty_depth import atomic
 from uncertainty_depth.evaluation.model_facts import law_of
-from uncertainty_depth.fleet.folder import DONE, Job
+from uncertainty_depth.fleet.folder import DONE, FleetSource
 
 MAX_ROWS = 20
 METRICS = ("abs_rel", "rmse", "ause_rmse", "auce", "coverage_95", "crps")
@@ -20,16 +20,16 @@ COLUMNS = ("source", "failure", "verdict", "frames", "skipped", *METRICS, "repor
 Row = dict[str, Any]
 
 
-def rows_of(jobs: Sequence[Job], folder: Path) -> list[Row]:
+def rows_of(sources: Sequence[FleetSource], folder: Path) -> list[Row]:
     """Return one row per source: failed ones first, then those without a frame, then by CRPS.
 
     Without CRPS, for a sigma without a unit, by abs_rel.
 
     Args:
-        jobs: all that ended.
+        sources: all that ended.
         folder: of the evaluation, which the paths of the reports are relative to.
     """
-    rows = [_row(job, folder) for job in jobs]
+    rows = [_row(source, folder) for source in sources]
     return sorted(rows, key=_badness, reverse=True)
 
 
@@ -62,15 +62,16 @@ def lines(rows: Sequence[Row]) -> list[str]:
     return texts
 
 
-def _row(job: Job, folder: Path) -> Row:
-    outcome = job.outcome()
+def _row(source: FleetSource, folder: Path) -> Row:
+    outcome = source.outcome()
     if outcome["state"] != DONE:
-        return {**dict.fromkeys(COLUMNS), "source": job.source, "failure": outcome["sentence"]}
-    summary = json.loads((job.folder / "summary.json").read_text(encoding="utf-8"))
+        failure = {"source": source.notation, "failure": outcome["sentence"]}
+        return {**dict.fromkeys(COLUMNS), **failure}
+    summary = json.loads((source.folder / "summary.json").read_text(encoding="utf-8"))
     sigma = summary["uncertainty"]
     suffix = "_laplace" if law_of(summary["model"]) == "laplace" else ""
     return {
-        "source": job.source,
+        "source": source.notation,
         "failure": "",
         "verdict": summary["verdict"]["color"],
         "frames": summary["frames"]["evaluated"],
@@ -81,7 +82,7 @@ def _row(job: Job, folder: Path) -> Row:
         "auce": _number(sigma[f"auce{suffix}"]),
         "coverage_95": _number(sigma[f"coverage_95{suffix}"]),
         "crps": _number(sigma[f"crps{suffix}"]),
-        "report": str((job.folder / "report.html").relative_to(folder)),
+        "report": str((source.folder / "report.html").relative_to(folder)),
     }
 
 

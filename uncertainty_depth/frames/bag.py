@@ -11,13 +11,14 @@ from typing import Any
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
-from uncertainty_depth.frames.bag_frames import ImageFrames, Layout
+from uncertainty_depth.frames.bag_frames import BagFrames, ImageFrames, Layout
 from uncertainty_depth.frames.extrinsics import ExtrinsicsFinder
 from uncertainty_depth.frames.ground_truth import (
     DepthImageGroundTruth,
     GroundTruth,
     LidarGroundTruth,
 )
+from uncertainty_depth.frames.recorded_bag import RecordedFrames
 from uncertainty_depth.frames.recording import OpenRecording, Recording
 from uncertainty_depth.frames.topics import NO_PREDICTIONS, TopicChooser, Topics
 from uncertainty_depth.frames.transforms import TransformTree
@@ -26,7 +27,7 @@ from uncertainty_depth.messages.camera_info import calibration_from_info
 from uncertainty_depth.messages.clouds import is_predicted
 from uncertainty_depth.messages.depth_images import decode_values, encoding_of
 from uncertainty_depth.messages.images import decode_image
-from uncertainty_depth.predictions.config import PredictionTopics
+from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.records import Frame, Skipped
 
 
@@ -47,7 +48,11 @@ class BagSource:
     """
 
     def __init__(
-        self, path: Path, config: SourceConfig, predictions: PredictionTopics = NO_PREDICTIONS
+        self,
+        path: Path,
+        config: SourceConfig,
+        predictions: PredictionTopics = NO_PREDICTIONS,
+        meaning: PredictionConfig = PredictionConfig(),  # noqa: B008  frozen
     ) -> None:
         """Find the topics, the camera and the extrinsics.
 
@@ -55,6 +60,7 @@ class BagSource:
             path: of the bag.
             config: which topics, and how they are read.
             predictions: recorded depth that takes the place of the camera image.
+            meaning: what recorded depth and confidence hold.
 
         Raises:
             SourceError: the bag does not exist, cannot be read, or lacks one of these.
@@ -62,6 +68,7 @@ class BagSource:
         self.name = str(path)
         self._config = config
         self._predictions = predictions
+        self._meaning = meaning
         self.recording = Recording(path)
         self.notes = self.recording.notes
         try:
@@ -79,7 +86,13 @@ class BagSource:
     def __iter__(self) -> Iterator[Frame | Skipped]:
         """Yield every camera image once, as a frame or as the reason why it cannot be scored."""
         with self.recording.open() as bag:
-            yield from ImageFrames(self.recording, self.layout, self._config).read(bag)
+            yield from self._frames().read(bag)
+
+    def _frames(self) -> BagFrames:
+        if not self._predictions.depth_topic:
+            return ImageFrames(self.recording, self.layout, self._config)
+        confidence = self._predictions.confidence_topic
+        return RecordedFrames(self.recording, self.layout, self._config, confidence, self._meaning)
 
     def _set_up(self, bag: OpenRecording) -> Layout:
         topics = self._choose_topics(bag)

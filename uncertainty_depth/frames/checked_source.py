@@ -31,5 +31,6 @@ class CheckedSource:
             frame = record.frame if isinstance(record, Skipped) else record
             if frame is not None:
                 truth_m = frame.need_ground_truth()
-                self.check.update(frame.image, truth_m, frame.camera, frame.scan)
+                image = frame.image if frame.is_registered else None
+                self.check.update(image, truth_m, frame.camera, frame.scan)
             yield record

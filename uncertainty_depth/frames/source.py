@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from uncertainty_depth.config import SourceConfig, SynthesisConfig
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.options import element_type, from_mapping
+from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.records import Frame, Skipped
 
 PERHAPS = "if they are one"
 """In a sentence of `trained_on` or `calibrated_on` that is no more than a hint."""
 
 
+RECORDED = "predictions:"
+"""Prefix of a folder of recorded predictions."""
 NAME_SEPARATOR = " + "
 """Between the names of sources that were read as one."""
 
@@ -42,18 +45,33 @@ class Source(Protocol):
         """Yield each camera image exactly once, as a frame or as the reason for its loss."""
 
 
-def open_source(notation: str, config: SourceConfig) -> Source:
+def has_recorded(notation: str, topics: PredictionTopics) -> bool:
+    """Return whether a source brings its predictions, so that it needs no model."""
+    return notation.startswith(RECORDED) or bool(topics.depth_topic or topics.confidence_topic)
+
+
+def open_source(
+    notation: str,
+    config: SourceConfig,
+    topics: PredictionTopics = PredictionTopics(),  # noqa: B008  frozen
+    meaning: PredictionConfig = PredictionConfig(),  # noqa: B008  frozen
+) -> Source:
     """Open a source by its notation.
 
     Args:
         notation: a bag's path, `nyu:DIR[:train|:test]`, `kitti:DRIVE_DIR`, `rgbd:DIR` or
             `synthetic:[option=value,...]`.
         config: topics and extrinsics, as far as the source has them.
+        topics: of recorded predictions in a bag; `predictions:DIR` is a folder of them.
+        meaning: what recorded predictions hold.
 
     Raises:
         SourceError: the source does not exist, cannot be read, or lacks a part of a frame.
+        ConfigError: the topics do not fit the source.
         ConfigError: an option of `synthetic:` is unknown or out of range.
     """
+    if has_recorded(notation, topics):
+        return _recorded(notation, config, topics, meaning)
     prefix, colon, rest = notation.partition(":")
     if colon and prefix in _OPENERS:
         return _OPENERS[prefix](rest, config)
@@ -152,6 +170,33 @@ def _bag(path: str, config: SourceConfig) -> Source:
             "or synthetic:"
         )
     return BagSource(Path(path), config)
+
+
+def _recorded(
+    notation: str, config: SourceConfig, topics: PredictionTopics, meaning: PredictionConfig
+) -> Source:
+    if notation.startswith(RECORDED):
+        from uncertainty_depth.frames.recorded_folder import RecordedFolder
+
+        if topics.depth_topic or topics.confidence_topic:
+            raise ConfigError(
+                f"{notation} has folders, not topics; expected no --depth-topic and no "
+                "--confidence-topic"
+            )
+        return RecordedFolder(notation, meaning)
+    if not topics.depth_topic:
+        raise ConfigError(
+            f"confidence_topic is {topics.confidence_topic!r} without a depth; expected "
+            "--depth-topic, the depth image that it belongs to"
+        )
+    from uncertainty_depth.frames.bag import BagSource
+
+    if not Path(notation).exists():
+        raise SourceError(
+            f"no such bag: {notation}; --depth-topic scores what is recorded in a bag; expected "
+            "its path"
+        )
+    return BagSource(Path(notation), config, topics, meaning)
 
 
 def _nyu(rest: str, config: SourceConfig) -> Source:

@@ -17,9 +17,9 @@ from tqdm import tqdm
 from uncertainty_depth import atomic
 from uncertainty_depth.config import ColorConfig
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.evaluation.evaluate import DepthPredictor
 from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, panel_aspect
 from uncertainty_depth.figure_bytes import encoded
+from uncertainty_depth.frames.predicted import DepthPredictor
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.images import read_rgb
 from uncertainty_depth.interrupt import deferred_interrupt

@@ -34,9 +34,9 @@ from uncertainty_depth.calibration.scores import (
 from uncertainty_depth.calibration.sigma_map import IDENTITY, affine
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.errors import CalibrationError, MessageError
+from uncertainty_depth.frames.source import Source
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.predictions.confidence_map import POWERS, ConfidenceMap
-from uncertainty_depth.predictions.evaluate import PredictionSource
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.records import Frame
 
@@ -99,7 +99,7 @@ class MapCalibration:
 
 
 def collect(
-    source: PredictionSource,
+    source: Source,
     interpreter: Interpreter,
     config: CalibrationConfig,
     progress: bool = True,

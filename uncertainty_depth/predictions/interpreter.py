@@ -4,21 +4,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import MAX_DEPTH_M, EvaluationConfig
-from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.metrics.depth import scorable
-from uncertainty_depth.predictions.alignment import Alignment, fit
+from uncertainty_depth.predictions.alignment import MIN_POINTS, Alignment, fit
 from uncertainty_depth.predictions.confidence import TYPES, without_size
 from uncertainty_depth.predictions.confidence_map import SavedMap, read_map
-from uncertainty_depth.predictions.config import PredictionConfig
-from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.predictions.config import SOURCE, PredictionConfig
+from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
 NO_LIMITS = EvaluationConfig(min_depth=0.0, max_depth=MAX_DEPTH_M)
+MAX_POINTS_PER_FRAME = 2000
+"""Of a frame, evenly spaced, for the alignment of a whole source."""
 Floats = NDArray[np.float32]
 Points = NDArray[np.float64]
 
@@ -110,6 +113,64 @@ class Interpreter:
         if self.config.align == "none":
             return Alignment(is_inverse=is_inverse)
         return fit(self.config.align, prediction, ground_truth_m, is_inverse)
+
+    def fit_to(self, name: str, frames: Iterable[Frame | Skipped]) -> None:
+        """Align all frames of a source together, if the options ask for that.
+
+        Of each frame at most `MAX_POINTS_PER_FRAME` points count.
+
+        Raises:
+            SourceError: too few points, or no positive scale fits.
+        """
+        if self.config.align_per != SOURCE or self.config.align == "none":
+            return
+        parts: list[Points] = []
+        for record in frames:
+            if isinstance(record, Frame) and record.recorded is not None:
+                truth_m = record.need_ground_truth()
+                points = np.stack(self.points(record.recorded.depth, truth_m))
+                step = max(-(-points.shape[1] // MAX_POINTS_PER_FRAME), 1)
+                parts.append(points[:, ::step])
+        prediction, truth = np.concatenate(parts, axis=1) if parts else np.empty((2, 0))
+        if len(prediction) < MIN_POINTS:
+            raise SourceError(
+                f"{name} cannot be aligned: in all its frames together {len(prediction)} pixels "
+                "have a prediction and a ground truth within the depth range; expected at least "
+                f"{MIN_POINTS}: another --depth-topic, or other --min-depth and --max-depth"
+            )
+        try:
+            self.alignment = self.fit(prediction, truth)
+        except MessageError as error:
+            raise SourceError(f"{name} cannot be aligned: {error}") from error
+
+    def describe(self, name: str) -> dict[str, object]:
+        """Return the predictions as plain values for a report, in the place of a model.
+
+        Args:
+            name: of the predictions: their topics, or their folder.
+        """
+        fitted: dict[str, object] = {}
+        if self.sigma_map is not None:
+            fitted = {
+                "calibration": self.sigma_map.confidence_map.name,
+                "head": self.sigma_map.distribution,
+                "fitted_to": self.sigma_map.provenance.get("fitted_to", {}),
+            }
+        return {
+            "model": name,
+            "method": "recorded",
+            **fitted,
+            "confidence_type": self.config.confidence_type or "sigma",
+            **self.describe_alignment(),
+        }
+
+    def describe_alignment(self) -> dict[str, object]:
+        """Return how depth came by its metres, as plain values for a report."""
+        return {
+            "depth_type": self.config.depth_type,
+            "align": self.config.align,
+            "align_per": self.config.align_per,
+        }
 
     def notes(self) -> list[str]:
         """Return sentences on what the scores rest on, complete after the last frame."""

@@ -1,45 +1,41 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A relative network's predictions on a source, to be aligned and scored as recorded ones are."""
+"""A relative network's predictions, aligned to the ground truth as recorded ones are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from uncertainty_depth.evaluation.evaluate import DepthPredictor
-from uncertainty_depth.frames.source import Source
+from uncertainty_depth.frames.predicted import DepthPredictor
 from uncertainty_depth.predictions.config import PredictionConfig
-from uncertainty_depth.records import Frame, RecordedMaps, Skipped
+from uncertainty_depth.predictions.interpreter import Interpreter
+from uncertainty_depth.records import DepthPrediction, Frame, RecordedMaps, Skipped
 
 
-class RelativePredictions:
-    """A `Source` of frames with the inverse depth that a network predicts for each, `recorded`.
+class RelativePredictor:
+    """Predicts inverse depth up to scale and shift, and has it aligned."""
 
-    Args:
-        source: of frames with images and ground truth.
-        predictor: whose `depth_m` and `sigma_m` are of inverse depth, up to scale and shift.
-    """
+    def __init__(self, predictor: DepthPredictor, interpreter: Interpreter) -> None:
+        """Take a predictor whose `depth_m` and `sigma_m` are of inverse depth, and its meaning."""
+        self._predictor = predictor
+        self._interpreter = interpreter
 
-    def __init__(self, source: Source, predictor: DepthPredictor) -> None:
-        self.name = source.name
-        self._source = source
-        self._model = predictor
+    def __call__(self, frame: Frame) -> DepthPrediction:
+        """Return depth and sigma of a frame, metres."""
+        return self._interpreter.predict(self._recorded(frame))
 
-    @property
-    def notes(self) -> list[str]:
-        """The notes of the source."""
-        return self._source.notes
+    def fit_to(self, name: str, frames: Iterable[Frame | Skipped]) -> None:
+        """Align all frames together, if the options ask for that, see `Interpreter.fit_to`."""
+        self._interpreter.fit_to(name, self._all_recorded(frames))
 
-    def __len__(self) -> int:
-        return len(self._source)
+    def _all_recorded(self, frames: Iterable[Frame | Skipped]) -> Iterator[Frame]:
+        for record in frames:
+            if isinstance(record, Frame):
+                yield self._recorded(record)
 
-    def __iter__(self) -> Iterator[Frame | Skipped]:
-        for record in self._source:
-            if isinstance(record, Skipped):
-                yield record
-                continue
-            maps = self._model.predict(record.need_image(), record.stamp_ns, record.camera)
-            yield replace(record, recorded=RecordedMaps(maps.depth_m, maps.sigma_m))
+    def _recorded(self, frame: Frame) -> Frame:
+        maps = self._predictor.predict(frame.need_image(), frame.stamp_ns, frame.camera)
+        return replace(frame, recorded=RecordedMaps(maps.depth_m, maps.sigma_m))
 
 
 def meaning_of_relative(config: PredictionConfig) -> PredictionConfig:
@@ -49,8 +45,3 @@ def meaning_of_relative(config: PredictionConfig) -> PredictionConfig:
     """
     align = "scale_shift" if config.align == "none" else config.align
     return replace(config, depth_type="inverse_depth", confidence_type="sigma", align=align)
-
-
-def describe_alignment(config: PredictionConfig) -> dict[str, str]:
-    """Return how depth came by its metres, as plain values for a report."""
-    return {"depth_type": config.depth_type, "align": config.align, "align_per": config.align_per}

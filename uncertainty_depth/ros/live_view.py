@@ -20,10 +20,11 @@ from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.camera_info import camera_from_info
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.messages.images import decode_image
-from uncertainty_depth.messages.stamps import stamp_ns
+from uncertainty_depth.messages.stamps import frame_name, stamp_ns
+from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.ros.qos import sensor_qos
 from uncertainty_depth.viewing import layout
-from uncertainty_depth.viewing.recorder import NOMINAL, SCORES, Recorder, ViewFrame
+from uncertainty_depth.viewing.recorder import NOMINAL, SCORES, Recorder
 
 QUEUE_SIZE = 10
 MAX_IMAGES = 30
@@ -86,7 +87,9 @@ class LiveView(Node):
         camera = self._camera
         if camera is not None and (camera.height, camera.width) != depth_m.shape:
             camera = None
-        self._recorder.add(ViewFrame(stamp, image, depth_m, sigma_m, camera=camera))
+        prediction = DepthPrediction(depth_m, sigma_m)
+        frame = Frame(stamp, frame_name(stamp), camera, image, prediction=prediction)
+        self._recorder.add(frame)
         self.frames += 1
 
     def _on_error(self, message: Image) -> None:

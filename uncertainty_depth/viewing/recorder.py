@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.evaluation.images import thicken
 from uncertainty_depth.gating.products import SigmaProducts
-from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.records import Frame
 from uncertainty_depth.viewing import layout
 from uncertainty_depth.viewing.config import ViewConfig
 
@@ -22,29 +21,6 @@ SCORES = ("abs_rel", "rmse", "ause.rmse", "auce")
 JPEG_QUALITY = 85
 SIGMA_COLORMAP = "Magma"
 DEPTH_COLORMAP = "Viridis"
-
-
-@dataclass(frozen=True, eq=False)
-class ViewFrame:
-    """One frame as the viewer shows it; what is None or empty is not shown.
-
-    Attributes:
-        stamp_ns: its time stamp, nanoseconds.
-        image: (H, W, 3) uint8 RGB.
-        depth_m: (H, W) metres.
-        sigma_m: (H, W) metres.
-        ground_truth_m: (H, W) metres, NaN where unknown.
-        camera: of the maps.
-        scores: of this frame, by names of `SCORES` and `NOMINAL`.
-    """
-
-    stamp_ns: int
-    image: NDArray[np.uint8] | None = None
-    depth_m: NDArray[np.float32] | None = None
-    sigma_m: NDArray[np.float32] | None = None
-    ground_truth_m: NDArray[np.float32] | None = None
-    camera: Camera | None = None
-    scores: Mapping[str, float] = field(default_factory=dict)
 
 
 class Recorder:
@@ -73,18 +49,18 @@ class Recorder:
         document = self._rerun.TextDocument(text, media_type="text/markdown")
         self._stream.log(layout.NOTES, document, static=True)
 
-    def add(self, frame: ViewFrame) -> None:
-        """Log one frame."""
+    def add(self, frame: Frame, scores: Mapping[str, float] | None = None) -> None:
+        """Log what is known of a frame, and its scores by names of `SCORES` and `NOMINAL`."""
         self._stream.set_time(layout.FRAME_TIMELINE, sequence=self._frames)
         stamp = np.datetime64(frame.stamp_ns, "ns")
         self._stream.set_time(layout.STAMP_TIMELINE, timestamp=stamp)
         self._frames += 1
-        if frame.image is not None:
+        if frame.image is not None and frame.is_registered:
             image = self._rerun.Image(frame.image).compress(jpeg_quality=JPEG_QUALITY)
             self._stream.log(layout.IMAGE, image)
         self._add_maps(frame)
         self._add_points(frame)
-        self.add_scores(frame.scores)
+        self.add_scores(scores or {})
 
     def add_scores(self, scores: Mapping[str, float]) -> None:
         """Log scores at the time of the last frame; what is not finite is left out."""
@@ -109,15 +85,15 @@ class Recorder:
     def _add_scalar(self, entity: str, value: float) -> None:
         self._stream.log(entity, self._rerun.Scalars(float(value)))
 
-    def _add_maps(self, frame: ViewFrame) -> None:
-        depth_m = frame.depth_m
+    def _add_maps(self, frame: Frame) -> None:
+        if frame.prediction is None:
+            return
+        depth_m = frame.prediction.depth_m
         max_sigma = self._config.color_max_sigma
-        if depth_m is not None:
-            max_depth = self._config.color_max_depth
-            self._add_map(layout.DEPTH, depth_m, max_depth, DEPTH_COLORMAP)
-        if frame.sigma_m is not None:
-            self._add_map(layout.SIGMA, frame.sigma_m, max_sigma, SIGMA_COLORMAP)
-        if depth_m is not None and frame.ground_truth_m is not None:
+        max_depth = self._config.color_max_depth
+        self._add_map(layout.DEPTH, depth_m, max_depth, DEPTH_COLORMAP)
+        self._add_map(layout.SIGMA, frame.prediction.sigma_m, max_sigma, SIGMA_COLORMAP)
+        if frame.ground_truth_m is not None:
             error_m = thicken(np.abs(depth_m - frame.ground_truth_m)).astype(np.float32)
             self._add_map(layout.ERROR, error_m, max_sigma, SIGMA_COLORMAP)
 
@@ -129,18 +105,20 @@ class Recorder:
         )
         self._stream.log(entity, image)
 
-    def _add_points(self, frame: ViewFrame) -> None:
-        if frame.depth_m is None or frame.sigma_m is None:
+    def _add_points(self, frame: Frame) -> None:
+        prediction = frame.prediction
+        if prediction is None:
             return
+        image = frame.image if frame.is_registered else None
         products = SigmaProducts(
-            frame.depth_m, frame.sigma_m, self._config, 1.0, frame.camera, frame.image
+            prediction.depth_m, prediction.sigma_m, self._config, 1.0, frame.camera, image
         )
         if frame.camera is None or not products.has_points:
             return
         points = products.confident_points
         positions = np.stack([points[axis] for axis in "xyz"], axis=-1)
         colors: Any = None
-        if frame.image is not None:
+        if image is not None:
             packed = np.ascontiguousarray(points["rgb"]).view(np.uint32)
             colors = np.stack([packed >> 16, packed >> 8, packed], axis=-1).astype(np.uint8)
         self._stream.log(layout.POINTS, self._rerun.Points3D(positions, colors=colors))

@@ -1,22 +1,17 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Frames for the viewer: of a source with a model, of recorded predictions, of a report."""
+"""Frames for the viewer with their scores: of a source, or of a report."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from uncertainty_depth.blas import single_threaded_blas
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.evaluation.evaluate import DepthPredictor, predict_frame
 from uncertainty_depth.evaluation.evaluation import Evaluation
-from uncertainty_depth.predictions.evaluate import evaluate_record
-from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.records import Frame, Skipped
-from uncertainty_depth.viewing.recorder import NOMINAL, SCORES, ViewFrame
+from uncertainty_depth.viewing.recorder import NOMINAL, SCORES
 
 FRAMES = "frames.jsonl"
 SUMMARY = "summary.json"
@@ -40,30 +35,15 @@ def scores_of(row: Mapping[str, Any], law: str = "gaussian") -> dict[str, float]
     return scores
 
 
-def predicted_frames(
-    source: Iterable[Frame | Skipped], predictor: DepthPredictor, evaluation: Evaluation, law: str
-) -> Iterator[ViewFrame]:
-    """Yield each frame of a source with its prediction and scores."""
-    with single_threaded_blas():
-        for record in source:
-            if isinstance(record, Skipped):
-                evaluation.skip(record)
-                continue
-            frame = replace(record, prediction=predict_frame(predictor, record))
-            row = evaluation.add(frame)
-            yield _view_frame(frame, scores_of(row or {}, law))
-
-
-def recorded_frames(
-    source: Iterable[Frame | Skipped], interpreter: Interpreter, evaluation: Evaluation
-) -> Iterator[ViewFrame]:
-    """Yield each recorded prediction that can be interpreted, with its scores."""
-    with single_threaded_blas():
-        for record in source:
-            scored = evaluate_record(record, interpreter, evaluation)
-            if scored is None or isinstance(record, Skipped):
-                continue
-            yield _view_frame(scored.frame, scores_of(scored.metrics))
+def scored_frames(
+    frames: Iterable[Frame | Skipped], evaluation: Evaluation, law: str = "gaussian"
+) -> Iterator[tuple[Frame, dict[str, float]]]:
+    """Yield each frame, which has a prediction, with its scores; others are counted."""
+    for record in frames:
+        if isinstance(record, Skipped):
+            evaluation.skip(record)
+        else:
+            yield record, scores_of(evaluation.add(record) or {}, law)
 
 
 def is_report(path: Path) -> bool:
@@ -71,7 +51,7 @@ def is_report(path: Path) -> bool:
     return (path / SUMMARY).is_file()
 
 
-def report_frames(report: Path) -> Iterator[ViewFrame]:
+def report_frames(report: Path) -> Iterator[tuple[Frame, dict[str, float]]]:
     """Yield the scores of each frame of a report: it holds no maps of all frames.
 
     Raises:
@@ -83,7 +63,8 @@ def report_frames(report: Path) -> Iterator[ViewFrame]:
         with path.open(encoding="utf-8") as lines:
             for line in lines:
                 row = json.loads(line)
-                yield ViewFrame(int(row.get("stamp_ns") or 0), scores=scores_of(row, law))
+                stamp_ns = int(row.get("stamp_ns") or 0)
+                yield Frame(stamp_ns, str(row.get("frame"))), scores_of(row, law)
     except (OSError, ValueError, AttributeError) as error:
         raise SourceError(
             f"{path} cannot be read: {error}; expected the metrics of each frame, which evaluate "
@@ -103,16 +84,3 @@ def law_of_report(report: Path) -> str:
     except (OSError, ValueError, AttributeError) as error:
         raise SourceError(f"{report / SUMMARY} cannot be read: {error}") from error
     return "laplace" if head == "laplace" else "gaussian"
-
-
-def _view_frame(record: Frame, scores: Mapping[str, float]) -> ViewFrame:
-    prediction = record.need_prediction()
-    return ViewFrame(
-        record.stamp_ns,
-        record.image if record.is_registered else None,
-        prediction.depth_m,
-        prediction.sigma_m,
-        record.ground_truth_m,
-        record.camera,
-        scores,
-    )

@@ -12,29 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.errors import MessageError, SourceError
-from uncertainty_depth.geometry.check import GeometryCheck
+from uncertainty_depth.frames.notation import folder_and_options, per_metre
+from uncertainty_depth.frames.report_images import ReportImage, fitted
 from uncertainty_depth.messages.depth_images import as_ground_truth
 from uncertainty_depth.predictions.config import PredictionConfig
 from uncertainty_depth.predictions.maps import UNMATCHED_REASONS, check_sizes
-from uncertainty_depth.predictions.report_images import ReportImage, fitted
 from uncertainty_depth.records import Frame, RecordedMaps, Skipped
 
 Floats = NDArray[np.float32]
-PREFIX = "predictions:"
 DEPTH = "depth"
 CONFIDENCE = "confidence"
 GROUND_TRUTH = "ground_truth"
 IMAGE = "image"
 MAP_SUFFIXES = (".png", ".tif", ".tiff", ".npy")
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
-MILLIMETRES = 1000.0
 LAYOUT = (
     "expected the folders depth, ground_truth and, unless the depth is scored alone, confidence, "
     f"with files of equal names ({', '.join(MAP_SUFFIXES)})"
 )
 
 
-class FolderPredictions:
+class RecordedFolder:
     """Depth and confidence of `DIR/depth` and `DIR/confidence`, paired by the names of the files.
 
     The ground truth is in `DIR/ground_truth`, the camera images may be in `DIR/image`. Depth of
@@ -43,8 +41,6 @@ class FolderPredictions:
 
     Attributes:
         name: the notation.
-        predictor: the path of the folder of the depth.
-        check: has seen the ground truth of every frame of the last iteration.
     """
 
     def __init__(self, notation: str, meaning: PredictionConfig) -> None:
@@ -59,9 +55,8 @@ class FolderPredictions:
         """
         self.name = notation
         self._meaning = meaning
-        folder, self._per_metre = _parsed(notation)
-        self.predictor = str(folder / DEPTH)
-        self.check = GeometryCheck()
+        folder, options = folder_and_options(notation, ("per_metre",))
+        self._per_metre = per_metre(notation, options)
         self._depth = _files(folder / DEPTH)
         self._ground_truth = _files(folder / GROUND_TRUTH)
         has_confidence = (folder / CONFIDENCE).is_dir()
@@ -73,8 +68,7 @@ class FolderPredictions:
     def notes(self) -> list[str]:
         """Sentences about what is not used."""
         unused = len(self._ground_truth.keys() - self._depth.keys())
-        losses = [f"{unused} files of {GROUND_TRUTH} have no depth"] if unused else []
-        return [*losses, *self.check.warnings()]
+        return [f"{unused} files of {GROUND_TRUTH} have no depth"] if unused else []
 
     def __len__(self) -> int:
         """Return the number of names with depth or confidence."""
@@ -82,7 +76,6 @@ class FolderPredictions:
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         """Yield every name once, as a frame or as the reason why it cannot be scored."""
-        self.check = GeometryCheck()
         for index, name in enumerate(self._names()):
             try:
                 yield self._frame(index, name)
@@ -109,7 +102,6 @@ class FolderPredictions:
         truth = _read(self._ground_truth[name], self._per_metre)
         shape = (depth.shape[0], depth.shape[1])
         ground_truth_m = as_ground_truth(truth, shape)
-        self.check.update(None, ground_truth_m)
         image = self._image(name, shape)
         maps = RecordedMaps(depth, confidence)
         frame = Frame(index, name, ground_truth_m=ground_truth_m, recorded=maps)
@@ -121,23 +113,6 @@ class FolderPredictions:
             return None
         rgb = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB), np.uint8)
         return fitted(rgb, shape, same_camera=True)
-
-
-def _parsed(notation: str) -> tuple[Path, float]:
-    """Return the folder, and the PNG values to the metre."""
-    text, comma, option = notation.removeprefix(PREFIX).rpartition(",per_metre=")
-    if not comma:
-        return Path(option), MILLIMETRES
-    try:
-        per_metre = float(option)
-    except ValueError:
-        per_metre = 0.0
-    if not per_metre > 0:
-        raise SourceError(
-            f"{notation} has per_metre={option}; expected a positive number, e.g. 1000 for "
-            "millimetres, 256 for the depth of KITTI"
-        )
-    return Path(text), per_metre
 
 
 def _files(folder: Path, suffixes: tuple[str, ...] = MAP_SUFFIXES) -> dict[str, Path]:

@@ -1,86 +1,27 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Predictions that are in a bag, with ground truth from its LiDAR or a depth image."""
+"""One pass over recorded predictions in a bag, with ground truth as for camera images."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.errors import MessageError
-from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.bag_frames import QUEUE_SIZE, BagFrames, Layout
 from uncertainty_depth.frames.exact_pairs import ExactPairs, Unmatched
 from uncertainty_depth.frames.pairing import Outcome
 from uncertainty_depth.frames.recording import Recording
+from uncertainty_depth.frames.report_images import ReportImages
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.geometry.check import GeometryCheck
 from uncertainty_depth.geometry.rectification import KEEP
 from uncertainty_depth.messages.stamps import frame_name, stamp_ns
-from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
+from uncertainty_depth.predictions.config import PredictionConfig
 from uncertainty_depth.predictions.maps import UNMATCHED_REASONS, decode_maps
-from uncertainty_depth.predictions.report_images import ReportImages
-from uncertainty_depth.records import Frame, RecordedMaps, Skipped
+from uncertainty_depth.records import Frame, RecordedMaps, Skipped, in_view
 
 
-class BagPredictions:
-    """Depth and confidence of a bag as frames, paired by equal stamps, each exactly once.
-
-    Attributes:
-        name: the path of the bag.
-        predictor: what the predictions are called in a report.
-        check: has seen the ground truth of every frame of the last iteration.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        config: SourceConfig,
-        topics: PredictionTopics,
-        meaning: PredictionConfig,
-    ) -> None:
-        """Find the topics, the camera and the extrinsics.
-
-        Raises:
-            SourceError: the bag does not exist, cannot be read, or lacks one of these.
-        """
-        self._bag = BagSource(path, config, topics)
-        self._config = config
-        self._topics = topics
-        self._meaning = meaning
-        self.name = self._bag.name
-        self.predictor = " with ".join(filter(None, (topics.depth_topic, topics.confidence_topic)))
-        self.check = GeometryCheck()
-
-    @property
-    def notes(self) -> list[str]:
-        """Sentences about what was lost or assumed, complete after an iteration."""
-        return [*self._bag.notes, *self.check.warnings()]
-
-    def __len__(self) -> int:
-        """Return the number of depth images."""
-        return len(self._bag)
-
-    def __iter__(self) -> Iterator[Frame | Skipped]:
-        """Yield every depth and every confidence image once, as a frame or as a reason."""
-        self.check = GeometryCheck()
-        with self._bag.recording.open() as recording:
-            frames = PredictionFrames(
-                self._bag.recording,
-                self._bag.layout,
-                self._config,
-                self._topics.confidence_topic,
-                self._meaning,
-                self.check,
-            )
-            yield from frames.read(recording)
-
-
-class PredictionFrames(BagFrames):
+class RecordedFrames(BagFrames):
     """One pass over the predictions of a bag."""
 
     def __init__(
@@ -90,12 +31,10 @@ class PredictionFrames(BagFrames):
         config: SourceConfig,
         confidence_topic: str,
         meaning: PredictionConfig,
-        check: GeometryCheck,
     ) -> None:
         super().__init__(recording, layout, config)
         self._confidence_topic = confidence_topic
         self._meaning = meaning
-        self._check = check
         self._pairs = ExactPairs(QUEUE_SIZE)
         self._report_images = ReportImages(
             config.image_topic, config.max_time_difference, QUEUE_SIZE
@@ -157,21 +96,19 @@ class PredictionFrames(BagFrames):
         camera = self._camera(width, height)
         ground_truth_m, scan = self._ground_truth(truth, reference, camera, depth.shape)
         report_image = self._report_images.beside(reference[0].header, depth.shape)
-        registered = report_image.image if report_image and report_image.is_registered else None
-        self._check.update(registered, ground_truth_m, camera, scan)
         name = frame_name(time_ns)
-        if np.isnan(ground_truth_m).all():
-            raise MessageError(
-                "no_lidar_point_in_view", "no LiDAR point projects into the depth image"
-            )
         frame = Frame(
             time_ns,
             name,
             camera,
             ground_truth_m=ground_truth_m,
+            scan=scan,
             recorded=RecordedMaps(depth, confidence),
         )
-        return frame if report_image is None else replace(frame, **report_image._asdict())
+        if report_image is not None:
+            frame = replace(frame, **report_image._asdict())
+        sentence = "no LiDAR point projects into the depth image"
+        return in_view(frame, f"the image at {name} s: {sentence}")
 
     def _losses(self) -> Iterator[str]:
         yield from super()._losses()

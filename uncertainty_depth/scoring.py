@@ -1,0 +1,303 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""One source, what predicts its frames, and all options of their scores: as a job, and done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from uncertainty_depth.completion.config import HeldOutConfig
+from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.frames.checked_source import CheckedSource
+from uncertainty_depth.frames.predicted import Predict, Predicted, predict_frame
+from uncertainty_depth.frames.source import (
+    RECORDED,
+    calibrated_on,
+    has_recorded,
+    open_source,
+    trained_on,
+)
+from uncertainty_depth.geometry.check import GeometryCheck
+from uncertainty_depth.model_location import check_location, is_hugging_face
+from uncertainty_depth.options import to_mapping
+from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
+from uncertainty_depth.shipped_model import model_path
+
+if TYPE_CHECKING:
+    from uncertainty_depth.evaluation.evaluation import Evaluation
+    from uncertainty_depth.evaluation.report import Context
+
+Facts = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ScoringJob:
+    """What decides the scores of a source. Plain values: it travels to other processes.
+
+    Attributes:
+        source: its notation.
+        model: folder or name of a model; empty for predictions that the source has recorded.
+        corrupt: how the images are corrupted, e.g. `fog:3`.
+        sources: how the source is read.
+        evaluation: what is scored.
+        predictor: how the model predicts.
+        held_out: the known depth that a model with sparse input is scored on.
+        topics: of recorded predictions.
+        meaning: of recorded predictions.
+    """
+
+    source: str
+    model: str = ""
+    corrupt: tuple[str, ...] = ()
+    sources: SourceConfig = field(default_factory=SourceConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    predictor: PredictorConfig = field(default_factory=PredictorConfig)
+    held_out: HeldOutConfig = field(default_factory=HeldOutConfig)
+    topics: PredictionTopics = field(default_factory=PredictionTopics)
+    meaning: PredictionConfig = field(default_factory=PredictionConfig)
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the source brings its predictions."""
+        return has_recorded(self.source, self.topics)
+
+    def options(self) -> dict[str, Any]:
+        """Return all values but the source by name, for JSON."""
+        values: dict[str, Any] = {"model": self.model, "corrupt": list(self.corrupt)}
+        for item in fields(self):
+            part = getattr(self, item.name)
+            values |= to_mapping(part) if is_dataclass(part) else {}
+        return values
+
+    def check(self, write_bag: Path | None = None) -> None:
+        """Refuse options that do not fit each other, before anything is opened.
+
+        Args:
+            write_bag: where a bag is to be written; None for none.
+
+        Raises:
+            ConfigError: they do not.
+        """
+        if self.is_recorded:
+            self._check_recorded(write_bag)
+        elif not self.model:
+            raise ConfigError(
+                "--model is missing; expected --model (demo, varied: shipped ones), or "
+                "--depth-topic and --confidence-topic of what is recorded in the bag"
+            )
+        else:
+            self._refuse_options_of_recorded()
+
+    def _check_recorded(self, write_bag: Path | None) -> None:
+        if self.model:
+            raise ConfigError(
+                f"model is {self.model!r}, but {self.source} has its own predictions; expected "
+                "--model, or a depth topic or predictions:DIR, not both"
+            )
+        if self.corrupt:
+            raise ConfigError(
+                f"corrupt is {', '.join(self.corrupt)}; expected none for recorded predictions, "
+                "which are of the images as they were"
+            )
+        if write_bag and not self.topics.confidence_topic:
+            raise ConfigError(
+                f"write_bag is {str(write_bag)!r}, which is to hold depth and sigma at the times "
+                f"of a bag, but {self.source} is scored without a confidence topic; expected a "
+                "bag with --depth-topic and --confidence-topic, or no --write-bag"
+            )
+
+    def _refuse_options_of_recorded(self) -> None:
+        defaults = to_mapping(PredictionConfig())
+        of_relative_networks = ("align", "align_per") if is_hugging_face(Path(self.model)) else ()
+        for name, value in to_mapping(self.meaning).items():
+            if value != defaults[name] and name not in of_relative_networks:
+                raise ConfigError(
+                    f"{name} is {value!r}, an option of recorded predictions, but --model is "
+                    f"{self.model}; expected --depth-topic instead of --model, or no {name}"
+                )
+
+
+class Opened(NamedTuple):
+    """Frames with predictions, and what a report says about them.
+
+    Attributes:
+        frames: each with a prediction.
+        check: has seen their geometry, after an iteration.
+        describe: returns what predicts, for `summary.json`.
+        notes: returns what was lost or assumed, complete after an iteration.
+        trained_on: sentences on frames that the model was trained on; None if that is not known.
+        calibrated_on: sentences on frames that sigma was calibrated on.
+        without_size: why the size of sigma is not judged; empty if it is in metres.
+        options: of the source and of recorded predictions.
+    """
+
+    frames: Predicted
+    check: GeometryCheck
+    describe: Callable[[], Facts]
+    notes: Callable[[], list[str]]
+    trained_on: tuple[str, ...] | None
+    calibrated_on: tuple[str, ...]
+    without_size: str
+    options: Facts
+
+
+def open_frames(job: ScoringJob) -> Opened:
+    """Open a job's source and what predicts its frames.
+
+    Raises:
+        SourceError: the source cannot be opened.
+        ModelError: the model cannot be read.
+        ConfigError: an option does not fit.
+    """
+    return _open_recorded(job) if job.is_recorded else _open_predicted(job)
+
+
+def _open_predicted(job: ScoringJob) -> Opened:
+    from uncertainty_depth.completion.source import for_model
+    from uncertainty_depth.corruption.corruption import parse
+    from uncertainty_depth.corruption.source import corrupted
+    from uncertainty_depth.evaluation.model_facts import part_of
+
+    checked = CheckedSource(open_source(job.source, job.sources))
+    images = corrupted(checked, [parse(text) for text in job.corrupt])
+    check_location(model_path(job.model))
+
+    # Imported after the paths are checked: torch takes seconds to import.
+    from uncertainty_depth.inference.predictor import Predictor
+    from uncertainty_depth.predictions.interpreter import Interpreter
+    from uncertainty_depth.predictions.relative import RelativePredictor, meaning_of_relative
+
+    predictor = Predictor(Path(job.model), job.predictor, relative=True)
+    source = for_model(images, predictor, job.held_out)
+    predict: Predict = partial(predict_frame, predictor)
+    aligned: Interpreter | None = None
+    if predictor.model.is_relative:
+        aligned = Interpreter(meaning_of_relative(job.meaning), job.evaluation)
+        predict = relative = RelativePredictor(predictor, aligned)
+        relative.fit_to(source.name, source)
+    elif job.meaning.align != "none":
+        raise ConfigError(
+            f"align is {job.meaning.align!r}, but {job.model} gives metres; expected no --align, "
+            "which is for recorded predictions and relative networks"
+        )
+    frames = Predicted(source, predict)
+
+    def describe() -> Facts:
+        return {**predictor.describe(), **(aligned.describe_alignment() if aligned else {})}
+
+    def notes() -> list[str]:
+        own = aligned.notes() if aligned else []
+        return [*predictor.data_monitor.notes(), *frames.notes, *own]
+
+    return Opened(
+        frames,
+        checked.check,
+        describe,
+        notes,
+        tuple(trained_on(predictor.model.name, predictor.model.training, [frames.name])),
+        tuple(calibrated_on(part_of(predictor.describe(), "fitted_to"), [frames.name])),
+        "",
+        to_mapping(job.sources),
+    )
+
+
+def _open_recorded(job: ScoringJob) -> Opened:
+    from uncertainty_depth.predictions.interpreter import Interpreter
+
+    interpreter = Interpreter(job.meaning, job.evaluation)
+    meaning = interpreter.config
+    checked = CheckedSource(open_source(job.source, job.sources, job.topics, meaning))
+    interpreter.fit_to(checked.name, checked.source)
+    frames = Predicted(checked, interpreter.predict)
+    topics = [name for name in (job.topics.depth_topic, job.topics.confidence_topic) if name]
+    folder = job.source.removeprefix(RECORDED).partition(",per_metre=")[0]
+    facts = interpreter.describe(" with ".join(topics) or f"{folder}/depth")
+    fitted = facts.get("fitted_to")
+    return Opened(
+        frames,
+        checked.check,
+        lambda: facts,
+        lambda: [*interpreter.notes(), *frames.notes],
+        None,
+        tuple(calibrated_on(fitted if isinstance(fitted, Mapping) else {}, [job.source])),
+        interpreter.without_size,
+        {**to_mapping(job.sources), **to_mapping(job.topics), **to_mapping(meaning)},
+    )
+
+
+def score(
+    job: ScoringJob, command: str = "", write_bag: Path | None = None
+) -> tuple[Evaluation, Context]:
+    """Score a job's frames; return their evaluation and what a report says about them.
+
+    Args:
+        job: checked.
+        command: what made it, for the report.
+        write_bag: bag to write the predictions to; None for none.
+
+    Raises:
+        SourceError: the source cannot be read.
+        ModelError: the model cannot be read.
+        ConfigError: an option does not fit.
+    """
+    from uncertainty_depth.evaluation.evaluate import Sink, evaluate
+    from uncertainty_depth.evaluation.report import Context
+    from uncertainty_depth.notes import end_notes, warn
+    from uncertainty_depth.writers.prediction_bag import prediction_sink
+
+    opened = open_frames(job)
+    if write_bag and opened.without_size:
+        raise ConfigError(
+            f"write_bag is {str(write_bag)!r}, which is to hold sigma in metres, but "
+            f"confidence_type {job.meaning.confidence_type!r} has no unit; expected "
+            "--sigma-map map.json of `uncertainty-depth calibrate`, or no --write-bag"
+        )
+    known = [*(opened.trained_on or ()), *opened.calibrated_on]
+    warn(known)
+    with ExitStack() as stack:
+        sinks: list[Sink] = []
+        if write_bag:
+            sinks.append(stack.enter_context(prediction_sink(write_bag)))
+        evaluation = evaluate(
+            opened.frames, job.evaluation, sinks, without_size=opened.without_size
+        )
+    notes = opened.notes()
+    warn(notes)
+    context = Context(
+        source=job.source,
+        model=opened.describe(),
+        notes=(*known, *notes, *end_notes(evaluation, len(opened.frames))),
+        options=opened.options,
+        trained_on=opened.trained_on,
+        calibrated_on=opened.calibrated_on,
+        geometry=opened.check.summary(),
+        command=command,
+    )
+    return evaluation, context
+
+
+def score_and_write(job: ScoringJob, folder: Path, command: str) -> None:
+    """Score a job in a worker, and write its report to a folder.
+
+    The worker computes with one thread: the bits do not depend on how many share a machine.
+
+    Raises:
+        KeyboardInterrupt: it was interrupted; nothing is written.
+    """
+    from uncertainty_depth.evaluation import report
+    from uncertainty_depth.interrupt import deferred_interrupt
+
+    if job.model:
+        import torch
+
+        torch.set_num_threads(1)
+    with deferred_interrupt():
+        evaluation, context = score(job, command)
+        if evaluation.interrupted:
+            raise KeyboardInterrupt
+        report.write(evaluation, folder, context)
