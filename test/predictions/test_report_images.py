@@ -52,7 +52,7 @@ def test_the_nearest_image_is_shown_and_changes_no_score(delay_ns, write_camera,
         np.testing.assert_allclose(example.image[..., 0][known], own_image[known], atol=1.5)
     assert draw(evaluation, "gaussian").overlay
     without, _ = run(bag, "")
-    assert evaluation.summary() == without.summary()
+    assert repr(evaluation.summary()) == repr(without.summary())  # NaN is not NaN
     assert all(example.image is None for example in examples(without))
     assert not [note for note in source.notes if camera.topic in note]
 
