@@ -2,8 +2,6 @@
 """Every engine gives the maps that torch gives, by every method: the same units are dropped."""
 
 import json
-import logging
-import os
 
 import numpy as np
 import pytest
@@ -11,8 +9,6 @@ import torch
 
 from uncertainty_depth.cli import main as cli
 from uncertainty_depth.config import TRAINING_FREE_METHODS, NetworkConfig, PredictorConfig
-from uncertainty_depth.engines import choice
-from uncertainty_depth.engines.choice import ENGINES
 from uncertainty_depth.engines.export import export
 from uncertainty_depth.engines.runtimes import is_installed
 from uncertainty_depth.errors import ConfigError
@@ -163,52 +159,6 @@ def test_some_of_the_samples_are_those_of_torch(models, method, engine):
     np.testing.assert_allclose(found.depth_m, expected.depth_m, rtol=1e-4)
 
 
-def test_auto_measures_once_and_remembers_beside_the_model(models, caplog):
-    model = models["mc_dropout"]
-    config = PredictorConfig(samples=2, device="cpu", engine="auto", precision="fp32")
-    with caplog.at_level(logging.INFO):
-        first = Predictor(model, config)
-    assert "is the fastest" in caplog.text
-    chosen = first.describe()["engine"]
-    remembered = json.loads((model / "engine.json").read_text())
-    assert list(remembered.values()) == [[chosen, "fp32"]]
-    caplog.clear()
-    with caplog.at_level(logging.INFO):
-        again = Predictor(model, config)
-    assert "as measured before" in caplog.text
-    assert again.describe()["engine"] == chosen
-    for content in (
-        "[" * 10**5,
-        "[]",
-        '{"%s": 5}',
-        '{"%s": ["tensorrt", "fp32"]}',
-        '{"%s": [[]]}',
-    ):
-        (model / "engine.json").write_text(content.replace("%s", next(iter(remembered))))
-        assert Predictor(model, config).describe()["engine"] in ENGINES
-    Predictor(model, CONFIG)  # the file disturbs no other reader of the folder
-
-
-def test_a_choice_goes_to_the_users_cache_where_the_folder_cannot_be_written(
-    models, tmp_path, monkeypatch
-):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    model = models["learned_error"]
-    replace_bytes = choice.atomic.write_bytes
-
-    def refuse_model_folder(path, content):
-        if model in path.parents:
-            raise PermissionError(13, "read-only")
-        replace_bytes(path, content)
-
-    monkeypatch.setattr(choice.atomic, "write_bytes", refuse_model_folder)
-    choice._remember(model, "here", choice.Choice("torch", "fp32"))
-    assert not (model / "engine.json").exists()
-    assert choice._recall(model) == {"here": ("torch", "fp32")}
-    (stored,) = tmp_path.rglob("engine.json")
-    assert os.fspath(stored).startswith(os.fspath(tmp_path / "uncertainty_depth"))
-
-
 def test_an_engine_that_is_missing_is_named_with_what_to_type(models, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"pip install '\.\[openvino\]'"):
@@ -227,8 +177,6 @@ def test_a_method_that_changes_the_network_runs_in_torch_alone(models, method, t
         Predictor(models["multi_epochs"], engine_config("onnxruntime", method=method))
     with pytest.raises(ConfigError, match=sentence):
         export(models["multi_epochs"], tmp_path, method)
-    auto = PredictorConfig(method=method, engine="auto", precision="fp32", device="cpu", samples=2)
-    assert Predictor(models["multi_epochs"], auto).describe()["engine"] == "torch"
 
 
 @pytest.mark.parametrize("method", ["mc_dropout", "multi_epochs", "learned_error"])

@@ -81,15 +81,14 @@ class RawPredictorConfig:
     )
     precision: str = option(
         "auto",
-        "floating-point format of the network; auto is fp32, with engine openvino bf16 where the "
-        "processor has it, and with engine auto the fastest",
+        "floating-point format of the network; auto is fp32, with engine openvino bf16 if the "
+        "processor has it",
         choices=PRECISIONS,
         read_only=True,
     )
     engine: str = option(
         "torch",
-        "what runs the network: torch is the reference; auto measures those that are installed, "
-        "and remembers the fastest beside the model",
+        "what runs the network: torch is the reference",
         choices=ENGINES,
         read_only=True,
     )

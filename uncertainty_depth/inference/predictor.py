@@ -23,7 +23,6 @@ from uncertainty_depth.completion.sparse_input import (
 )
 from uncertainty_depth.completion.spread import spread
 from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.engines.choice import choose
 from uncertainty_depth.engines.loading import load
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.familiarity import file as familiarity
@@ -89,8 +88,9 @@ class Predictor:
         self.model = read(folder, relative)
         self._spread_sparse = _checked_spread(self.model, config)
         self.method = choose_method(config.method, self.model)
-        choice = choose(self.model, self.method, config)
-        self._loaded = load(self.model, self.method, *choice, config.device)
+        self._loaded = load(
+            self.model, self.method, config.engine, config.precision, config.device
+        )
         self._estimator: Estimator = self._loaded.estimator
         self.device = self._loaded.device
         is_torch = self._loaded.engine == "torch"
