@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV ?= .venv
 CONSTRAINTS ?= constraints.txt
 WORKERS ?= 2
+CODE = uncertainty_depth experiments benchmarks launch test docs
 PIP = $(VENV)/bin/python -m pip install --quiet -c $(CONSTRAINTS)
 
 # What is installed, and the file that says so: the demo needs neither the tests nor their peers,
@@ -47,7 +48,10 @@ next-door: $(TEST)
 lint: $(LINT)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/flake8 uncertainty_depth experiments benchmarks launch test docs
+	$(VENV)/bin/ament_flake8 --config .flake8 $(CODE)
+	$(VENV)/bin/ament_pep257 --convention google --add-ignore D105 D107 D415 -- uncertainty_depth launch
+	$(VENV)/bin/python docs/tools/check_pages.py
+	if command -v xmllint > /dev/null; then xmllint --noout package.xml; fi
 
 types: $(LINT)
 	$(VENV)/bin/mypy uncertainty_depth experiments benchmarks
