@@ -223,7 +223,6 @@ def test_report_without_images_has_all_other_files(tmp_path):
     assert names == {
         "summary.json",
         "frames.csv",
-        "frames.jsonl",
         "frames.sums",
         "report.html",
         "state.npz",

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Requirements are read, judged with their interval, and written for CI."""
 
-import json
-import math
 from xml.etree import ElementTree
 
 import pytest
@@ -178,19 +176,3 @@ def test_junit_without_requirements_holds_the_verdict(evaluation, tmp_path):
     junit.write(tmp_path / "none.xml", summary_of(Evaluation()))
     (suite,) = ElementTree.parse(tmp_path / "none.xml").getroot()
     assert suite.find("testcase").get("name") == "scored"
-
-
-def test_frames_are_json_lines_with_the_numbers_of_the_table(evaluate_moments, tmp_path):
-    evaluation = evaluate_moments(lambda it: (it.depth, 0 * it.sigma), frames=3)
-    report.write(evaluation, tmp_path, report.Context("bag", {}), images=False)
-    rows = [json.loads(line) for line in (tmp_path / "frames.jsonl").read_text().splitlines()]
-    header, *lines = (tmp_path / "frames.csv").read_text().splitlines()
-    assert len(rows) == len(lines) == 3
-    for row, line in zip(rows, lines, strict=True):
-        table = dict(zip(header.split(","), line.split(","), strict=True))
-        assert row.keys() == table.keys()
-        assert row["frame"] == table["frame"]
-        assert row["stamp_ns"] == int(table["stamp_ns"])
-        assert row["depth.rmse"] == float(table["depth.rmse"])
-        assert row["uncertainty.nll"] is None
-        assert math.isinf(float(table["uncertainty.nll"]))

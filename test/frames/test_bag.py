@@ -205,17 +205,6 @@ def test_two_iterations_at_once_do_not_disturb_each_other(write_bag):
         assert_array_equal(one.image, other.image)
 
 
-def test_frames_are_decoded_as_they_are_asked_for(write_bag, monkeypatch):
-    decoded = []
-    monkeypatch.setattr(
-        "uncertainty_depth.frames.bag_frames.decode_image",
-        lambda message: decoded.append(message) or np.zeros((24, 32, 3), np.uint8),
-    )
-    frames = iter(BagSource(write_bag(frames=20), CONFIG))
-    next(frames)
-    assert len(decoded) == 1
-
-
 def test_given_extrinsics_come_before_those_of_the_bag(
     write_bag, lidar_to_camera, camera, points_at
 ):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import subprocess
@@ -19,11 +20,12 @@ from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.viewing.config import ViewConfig
-from uncertainty_depth.viewing.recorder import Recorder, ViewFrame
-from uncertainty_depth.viewing.sources import predicted_frames, report_frames, scores_of
+from uncertainty_depth.viewing.recorder import Recorder
+from uncertainty_depth.viewing.sources import report_frames, scored_frames, scores_of
 
 SHAPE = (24, 32)
 CAMERA = Camera(32, 24, np.array([[30.0, 0, 15.5], [0, 30.0, 11.5], [0, 0, 1]]))
@@ -34,7 +36,7 @@ ROW = {
     "depth.abs_rel": 0.1,
     "uncertainty.coverage_95": 0.9,
     "uncertainty.coverage_95_laplace": 0.93,
-    "uncertainty.auce": None,
+    "uncertainty.auce": float("nan"),
 }
 
 
@@ -64,13 +66,20 @@ class ConstantPredictor:
         return DepthPrediction(depth, depth / 15)
 
 
+class Frames(list):
+    """A source of these frames."""
+
+    name = "frames"
+    notes = ()
+
+
 def test_every_part_of_each_frame_is_in_the_file(tmp_path):
     path = tmp_path / "run.rrd"
-    source = [frame(1), Skipped(2, "no_lidar", "no cloud"), frame(3)]
+    source = Frames([frame(1), Skipped(2, "no_lidar", "no cloud"), frame(3)])
     evaluation = Evaluation(EvaluationConfig())
     recorder = Recorder(ViewConfig(), path)
-    for shown in predicted_frames(source, ConstantPredictor(), evaluation, "gaussian"):
-        recorder.add(shown)
+    for shown in scored_frames(predicted(source, ConstantPredictor()), evaluation):
+        recorder.add(*shown)
     recorder.note("two frames")
     recorder.close()
     rows, printed = read_back(path)
@@ -94,7 +103,7 @@ def test_every_part_of_each_frame_is_in_the_file(tmp_path):
 def test_what_a_frame_lacks_is_not_in_the_file(tmp_path):
     path = tmp_path / "run.rrd"
     recorder = Recorder(ViewConfig(), path)
-    recorder.add(ViewFrame(1, scores={"rmse": 0.5, "auce": float("nan"), "other": 1.0}))
+    recorder.add(Frame(1, "1"), {"rmse": 0.5, "auce": float("nan"), "other": 1.0})
     recorder.close()
     rows, _ = read_back(path)
     assert rows["/scores/rmse"] == 1
@@ -111,7 +120,10 @@ def report(tmp_path):
     folder = tmp_path / "report"
     folder.mkdir()
     (folder / "summary.json").write_text(json.dumps({"model": {"head": "laplace"}}))
-    (folder / "frames.jsonl").write_text(f"{json.dumps(ROW)}\n{json.dumps(ROW)}\n")
+    with (folder / "frames.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(ROW))
+        writer.writeheader()
+        writer.writerows([ROW, ROW])
     return folder
 
 
@@ -124,8 +136,8 @@ def test_the_command_saves_the_scores_of_a_report(report, capsys):
 
 
 def test_a_report_that_cannot_be_read_is_one_sentence(report):
-    (report / "frames.jsonl").write_text("no JSON\n")
-    with pytest.raises(SourceError, match=r"frames\.jsonl cannot be read"):
+    (report / "frames.csv").write_text("no table\n1\n")
+    with pytest.raises(SourceError, match=r"frames\.csv cannot be read"):
         list(report_frames(report))
 
 

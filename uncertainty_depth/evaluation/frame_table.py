@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import csv
-import json
-import math
 import os
 import tempfile
 import zlib
@@ -87,12 +85,6 @@ class FrameRows:
         with self.path.open("rb") as source:
             yield from csv.DictReader(_lines(source, self.size))
 
-    def write_json_lines(self, path: Path) -> None:
-        """Write one JSON object a row, the metrics by dotted name, null for NaN and infinities."""
-        with path.open("w", encoding="utf-8") as target:
-            for row in self.dicts():
-                target.write(json.dumps(_typed(row), allow_nan=False) + "\n")
-
 
 def sums_path(path: Path) -> Path:
     """Return the path of the sums that belong to a table of frames."""
@@ -106,14 +98,6 @@ def _copy(source: Path, target: Path, size: int) -> None:
             if not chunk:
                 raise SourceError(f"{source} is {size} bytes too short")
             size -= writer.write(chunk)
-
-
-def _typed(row: Mapping[str, str]) -> dict[str, Any]:
-    """Return a row of texts as numbers, but for the name of the frame."""
-    numbers = {name: float(text) for name, text in row.items() if name not in KEYS}
-    finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
-    keys = {name: row[name] for name in KEYS if name in row}
-    return {**keys, "stamp_ns": int(row["stamp_ns"]), **finite}
 
 
 def _lines(file: BinaryIO, size: int) -> Iterator[str]:
@@ -177,10 +161,6 @@ class FrameTable:
     def write(self, path: Path) -> None:
         """Copy the current rows to a CSV file."""
         self.rows().write(path)
-
-    def write_json_lines(self, path: Path) -> None:
-        """Write the current rows, one JSON object each."""
-        self.rows().write_json_lines(path)
 
     def text(self) -> Iterator[str]:
         """Yield the table as CSV, line by line."""

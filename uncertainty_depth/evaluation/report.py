@@ -1,7 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Write an evaluation as files.
 
-`report.html` (self-contained), `summary.json`, `frames.csv`, `frames.jsonl`, `frames.sums` and
+`report.html` (self-contained), `summary.json`, `frames.csv`, `frames.sums` and
 `state.npz` (the sums of each frame and of all, to compare and merge reports), and every plot.
 """
 
@@ -31,7 +31,6 @@ from uncertainty_depth.options import to_mapping
 OWNED = (
     "summary.json",
     "frames.csv",
-    "frames.jsonl",
     "frames.sums",
     "metrics.npz",
     "state.npz",
@@ -123,7 +122,6 @@ def _write_files(evaluation: Evaluation, folder: Path, context: Context, images:
     text = json.dumps(_json_safe(summary), indent=2)
     (folder / "summary.json").write_text(text, encoding="utf-8")
     evaluation.table.write(folder / "frames.csv")
-    evaluation.table.write_json_lines(folder / "frames.jsonl")
     details = {
         "options": dict(context.options),
         "trained_on": context.trained_on,

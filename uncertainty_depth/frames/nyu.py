@@ -97,7 +97,7 @@ def without_border(image: NDArray[np.integer | np.floating]) -> NDArray[np.uint8
     """Return an (H, W, 3) image whose white border is replaced by the mirrored pixels inside."""
     border = math.ceil(_WHITE_BORDER * image.shape[0] / _SIZE[1])
     inside = image[border:-border, border:-border]
-    mirrored = cv2.copyMakeBorder(inside, *[border] * 4, cv2.BORDER_REFLECT_101)
+    mirrored = cv2.copyMakeBorder(inside, border, border, border, border, cv2.BORDER_REFLECT_101)
     return mirrored.astype(np.uint8, copy=False)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import Any
 
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.evaluation.frame_table import KEYS
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.viewing.recorder import NOMINAL, SCORES
 
-FRAMES = "frames.jsonl"
+FRAMES = "frames.csv"
 SUMMARY = "summary.json"
 
 
@@ -21,8 +23,7 @@ def scores_of(row: Mapping[str, Any], law: str = "gaussian") -> dict[str, float]
     """Return the scores for the viewer from a frame's metrics by dotted names.
 
     Args:
-        row: a frame's metrics, as `Evaluation.add` and `frames.jsonl` have them; None where one
-            is not defined.
+        row: a frame's metrics, as `Evaluation.add` and `frames.csv` have them.
         law: distribution of the error, "gaussian" or "laplace", for coverage and AUCE.
     """
     suffix = "_laplace" if law == "laplace" else ""
@@ -60,15 +61,15 @@ def report_frames(report: Path) -> Iterator[tuple[Frame, dict[str, float]]]:
     path = report / FRAMES
     law = law_of_report(report)
     try:
-        with path.open(encoding="utf-8") as lines:
-            for line in lines:
-                row = json.loads(line)
-                stamp_ns = int(row.get("stamp_ns") or 0)
-                yield Frame(stamp_ns, str(row.get("frame"))), scores_of(row, law)
-    except (OSError, ValueError, AttributeError) as error:
+        with path.open(newline="", encoding="utf-8") as lines:
+            for row in csv.DictReader(lines):
+                numbers = {name: value for name, value in row.items() if name not in KEYS}
+                frame = Frame(int(row["stamp_ns"]), row["frame"])
+                yield frame, scores_of(numbers, law)
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
         raise SourceError(
-            f"{path} cannot be read: {error}; expected the metrics of each frame, which evaluate "
-            "writes"
+            f"{path} cannot be read: {error!r}; expected the metrics of each frame, which "
+            "evaluate writes"
         ) from error
 
 
