@@ -18,7 +18,8 @@ ROOMS = ("metrics", "geometry", "calibration", "evaluation", "messages", "infere
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/api/index.md"])
-def test_examples_run(page, monkeypatch):
+def test_examples_run(page, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     blocks = PYTHON.findall((ROOT / page).read_text(encoding="utf-8"))
     assert blocks
     rng = np.random.default_rng(0)
@@ -28,6 +29,7 @@ def test_examples_run(page, monkeypatch):
     }
     for block in blocks:
         exec(block.replace('"my_bag"', repr(SOURCE)), names)
+    assert (tmp_path / "my_report" / "report.html").exists() == ("html" in names)
     assert names["prediction"].sigma_m.shape == (48, 64)
 
 

@@ -1,9 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Monocular depth with an error bar, and the scores that tell whether to trust the error bar.
 
-    from uncertainty_depth import OnlineMetrics, Predictor, evaluate, predicted
+    from uncertainty_depth import Predictor, evaluate, predicted
 
-    evaluate(predicted("my_bag", Predictor("demo"))).summary()
+    print(evaluate(predicted("my_bag", Predictor("demo"))).verdict())
 
 These names are imported when they are used: the metrics need neither torch nor transformers.
 """
@@ -17,14 +17,30 @@ from uncertainty_depth.extras import missing_in
 
 if TYPE_CHECKING:
     from uncertainty_depth.evaluation.evaluate import evaluate
+    from uncertainty_depth.evaluation.evaluation import Evaluation
     from uncertainty_depth.frames.predicted import predicted
+    from uncertainty_depth.geometry.camera import Camera
     from uncertainty_depth.inference.predictor import Predictor
     from uncertainty_depth.metrics import OnlineMetrics
+    from uncertainty_depth.records import DepthPrediction, Frame
 
 __version__ = "0.1.0"
-__all__ = ["OnlineMetrics", "Predictor", "evaluate", "predicted"]
+__all__ = [
+    "Camera",
+    "DepthPrediction",
+    "Evaluation",
+    "Frame",
+    "OnlineMetrics",
+    "Predictor",
+    "evaluate",
+    "predicted",
+]
 
 MODULES = {
+    "Camera": "uncertainty_depth.geometry.camera",
+    "DepthPrediction": "uncertainty_depth.records",
+    "Evaluation": "uncertainty_depth.evaluation.evaluation",
+    "Frame": "uncertainty_depth.records",
     "OnlineMetrics": "uncertainty_depth.metrics",
     "Predictor": "uncertainty_depth.inference.predictor",
     "evaluate": "uncertainty_depth.evaluation.evaluate",

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from functools import partial
+from typing import Any
 
 from tqdm import tqdm
 
@@ -16,12 +17,13 @@ from uncertainty_depth.frames.overlap import AtOnce, Behind
 from uncertainty_depth.frames.predicted import each
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.interrupt import deferred_interrupt
+from uncertainty_depth.options import takes_options
 from uncertainty_depth.records import Frame, Skipped
 
 Sink = Callable[[Frame], None]
-Row = dict[str, float]
 
 
+@takes_options(EvaluationConfig)
 def evaluate(
     frames: Source,
     config: EvaluationConfig = EvaluationConfig(),  # noqa: B008  frozen
@@ -29,6 +31,7 @@ def evaluate(
     progress: bool = True,
     overlapped: bool = True,
     without_size: str = "",
+    **options: Any,
 ) -> Evaluation:
     """Score every frame once, in order, and return the evaluation.
 
@@ -46,14 +49,16 @@ def evaluate(
         progress: show a progress bar.
         overlapped: whether scoring has a thread; the results are the same without.
         without_size: why the size of sigma is not judged; empty if it is in metres.
+        **options: of `EvaluationConfig`, in place of the config's, e.g. `max_depth=10`.
 
     Raises:
         SourceError: the source cannot be read.
     """
-    evaluation = Evaluation(config, without_size=without_size)
+    evaluation = Evaluation(config, without_size=without_size, **options)
     records = each(frames)
     bar = tqdm(records, total=len(frames), unit="frame", desc=frames.name, disable=not progress)
-    scoring: Behind[Row | None] | AtOnce[Row | None] = Behind() if overlapped else AtOnce()
+    scoring: Behind[float | None] | AtOnce[float | None] = Behind() if overlapped else AtOnce()
+    errors: list[float] = []
     with (
         single_threaded_blas(),
         deferred_interrupt() as interrupt,
@@ -61,21 +66,29 @@ def evaluate(
         scoring,
     ):
         for record in bar:
-            scoring.add(partial(_score, record, evaluation, sinks))
+            scoring.add(partial(_score, record, evaluation, sinks, errors))
             if scoring.latest is not None:
-                abs_rel = scoring.latest["depth.abs_rel"]
-                bar.set_postfix_str(f"abs_rel {abs_rel:.3f}", refresh=False)
+                bar.set_postfix_str(f"mean abs_rel {scoring.latest:.3f}", refresh=False)
             if interrupt.requested:
                 evaluation.interrupted = True
                 break
     return evaluation
 
 
-def _score(record: Frame | Skipped, evaluation: Evaluation, sinks: Iterable[Sink]) -> Row | None:
+def _score(
+    record: Frame | Skipped,
+    evaluation: Evaluation,
+    sinks: Iterable[Sink],
+    errors: list[float],
+) -> float | None:
+    """Score a frame, and return the mean abs_rel of the frames so far; None if not scored."""
     if isinstance(record, Skipped):
         evaluation.skip(record)
         return None
     metrics = evaluation.add(record)
     for sink in sinks:
         sink(record)
-    return metrics
+    if metrics is None:
+        return None
+    errors.append(metrics["depth.abs_rel"])
+    return sum(errors) / len(errors)

@@ -5,7 +5,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.evaluation.cameras import CameraRange
@@ -13,27 +17,50 @@ from uncertainty_depth.evaluation.examples import Example, Examples
 from uncertainty_depth.evaluation.frame_table import FrameTable
 from uncertainty_depth.evaluation.positions import Positions
 from uncertainty_depth.evaluation.repeated_frames import RepeatedFrames
-from uncertainty_depth.metrics import OnlineMetrics, registry
+from uncertainty_depth.images import ImageLike, as_rgb
+from uncertainty_depth.metrics import OnlineMetrics, checks, registry
 from uncertainty_depth.metrics.pixels import ScoredPixels
-from uncertainty_depth.records import Frame, Skipped
+from uncertainty_depth.options import changed, takes_options
+from uncertainty_depth.records import DepthPrediction, Frame, Skipped
+
+if TYPE_CHECKING:
+    from uncertainty_depth.evaluation.verdict import Verdict
 
 
 class Evaluation:
     """Metrics of all frames so far, and the number of frames skipped, by reason.
+
+    Args:
+        config: which pixels are scored, and how; None for the defaults.
+        table: takes the rows of frames; None for a temporary file.
+        without_size: why the size of sigma is not judged; empty if it is in metres.
+        **options: of `EvaluationConfig`, in place of the config's, e.g. `max_depth=10`.
+
+    Examples:
+        >>> evaluation = Evaluation(max_depth=10)
+        >>> truth = np.linspace(1, 8, 48 * 64).reshape(48, 64)
+        >>> row = evaluation.add_arrays(depth=truth + 0.1, sigma=truth / 20, ground_truth=truth)
+        >>> round(row["depth.mae"], 3)
+        0.1
+        >>> evaluation.verdict().color
+        'red'
+        >>> evaluation.page(name="my network").startswith("<!doctype html>")
+        True
 
     Attributes:
         without_size: why the size of sigma is not judged; empty where sigma is in metres.
         first_skips: for each reason the sentence of its first frame, in this process.
     """
 
+    @takes_options(EvaluationConfig)
     def __init__(
         self,
         config: EvaluationConfig | None = None,
         table: FrameTable | None = None,
         without_size: str = "",
+        **options: Any,
     ) -> None:
-        """Start without frames; rows of frames go to `table`, without one to a temporary file."""
-        self.config = config or EvaluationConfig()
+        self.config = changed(config or EvaluationConfig(), options)
         self.without_size = without_size
         self.metrics = OnlineMetrics(self.config)
         self.skipped: Counter[str] = Counter()
@@ -89,6 +116,80 @@ class Evaluation:
             ),
         )
         return row
+
+    def add_arrays(
+        self,
+        depth: ArrayLike,
+        sigma: ArrayLike,
+        ground_truth: ArrayLike,
+        image: ImageLike | None = None,
+        name: str = "",
+    ) -> dict[str, float] | None:
+        """Score one frame of arrays or tensors.
+
+        Args:
+            depth: (H, W) metres, NaN where there is no prediction.
+            sigma: (H, W) standard deviation, metres.
+            ground_truth: (H, W) metres, NaN or 0 where unknown.
+            image: for the report: (H, W, 3) uint8 RGB, a PIL image, or an image file.
+            name: of the frame in the report; empty numbers it.
+
+        Returns:
+            As `add`.
+
+        Raises:
+            ValueError: an argument is not an array of numbers, or the shapes differ.
+        """
+        maps = {"depth": depth, "sigma": sigma, "ground_truth": ground_truth}
+        depth_m, sigma_m, truth_m = (
+            checks.numbers_of(word, values).astype(np.float32) for word, values in maps.items()
+        )
+        checks.warn_of_millimetres(depth_m, truth_m)
+        number = self.evaluated + self.skipped.total()
+        frame = Frame(
+            stamp_ns=number,
+            name=name or f"{number:06d}",
+            image=None if image is None else as_rgb(image),
+            ground_truth_m=truth_m,
+            prediction=DepthPrediction(depth_m, sigma_m),
+        )
+        return self.add(frame)
+
+    def verdict(self, law: str = "gaussian") -> Verdict:
+        """Return the verdict on all frames so far; as text it is what a terminal shows.
+
+        Args:
+            law: of the error, "gaussian" or "laplace", by which intervals are made of sigma.
+        """
+        from uncertainty_depth.evaluation.verdict import judge
+
+        return judge(self, {"head": law}, trained_on=None)
+
+    def page(self, name: str = "predictions", law: str = "gaussian") -> str:
+        """Return the report as one self-contained HTML page.
+
+        Args:
+            name: of what was scored, in the title.
+            law: see `verdict`.
+        """
+        from uncertainty_depth.evaluation import report
+
+        return report.page(self, report.Context(name, {"head": law}))
+
+    def write(self, folder: Path | str, name: str = "predictions", law: str = "gaussian") -> Path:
+        """Write the report, as the command `evaluate` does, and return the path of its page.
+
+        Args:
+            folder: created if missing; a report in it is replaced.
+            name: see `page`.
+            law: see `verdict`.
+
+        Raises:
+            SourceError: it cannot be written.
+        """
+        from uncertainty_depth.evaluation import report
+
+        return report.write(self, Path(folder), report.Context(name, {"head": law}))
 
     def merge(self, other: Evaluation, source: str, with_frames: bool = True) -> None:
         """Add the frames of another evaluation after those of this one.

@@ -117,6 +117,12 @@ def write(evaluation: Evaluation, folder: Path, context: Context, images: bool =
     return folder / "report.html"
 
 
+def page(evaluation: Evaluation, context: Context) -> str:
+    """Return `report.html` without writing anything; see `write`."""
+    drawings = draw(evaluation, law_of(context.model))
+    return render(summarize(evaluation, context), context.command, drawings)
+
+
 def _write_files(evaluation: Evaluation, folder: Path, context: Context, images: bool) -> None:
     summary = summarize(evaluation, context)
     text = json.dumps(_json_safe(summary), indent=2)
@@ -136,8 +142,8 @@ def _write_files(evaluation: Evaluation, folder: Path, context: Context, images:
     for group, frames in (("worst", drawings.worst), ("typical", drawings.typical)):
         for index, frame in enumerate(frames):
             (folder / f"{group}_{index}.jpg").write_bytes(frame.data)
-    page = render(summary, context.command, drawings)
-    (folder / "report.html").write_bytes(page.encode("utf-8", "replace"))
+    html = render(summary, context.command, drawings)
+    (folder / "report.html").write_bytes(html.encode("utf-8", "replace"))
 
 
 def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:

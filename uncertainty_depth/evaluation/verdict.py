@@ -72,6 +72,10 @@ class Verdict:
         """Return it as in `summary.json`."""
         return asdict(self)
 
+    def __str__(self) -> str:
+        """Return headline, lines and notes, as on a terminal."""
+        return "\n".join(sentences(self.as_dict()))
+
 
 def judge(
     evaluation: Evaluation,

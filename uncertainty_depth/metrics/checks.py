@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import numbers
 from typing import Any
@@ -12,6 +13,11 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.metrics.arrays import Floats, as_array, as_floats
+
+logger = logging.getLogger(__name__)
+
+MILLIMETRES = (300.0, 3000.0)
+"""Ratio of two maps of one scene if one is in millimetres, and the depth is off by up to three."""
 
 
 def flat(**arguments: Any) -> list[Floats]:
@@ -65,6 +71,19 @@ def _finite(name: str, value: Floats) -> None:
     for extreme in (float(value.min()), float(value.max())):
         if not math.isfinite(extreme):
             raise ValueError(f"{name} contains {extreme}; expected finite values")
+
+
+def warn_of_millimetres(depth: NDArray, ground_truth: NDArray) -> None:
+    """Log a warning if the ground truth is about a thousand times the depth, or the reverse."""
+    known = np.isfinite(depth) & np.isfinite(ground_truth) & (depth > 0) & (ground_truth > 0)
+    if not known.any():
+        return
+    factor = float(np.median(ground_truth[known]) / np.median(depth[known]))
+    for name, ratio in (("ground_truth", factor), ("depth", 1 / factor)):
+        if MILLIMETRES[0] < ratio < MILLIMETRES[1]:
+            logger.warning(
+                "%s is %.0f times the other map, as millimetres are; expected metres", name, ratio
+            )
 
 
 def at_least_zero(**arguments: Floats) -> None:

@@ -114,6 +114,10 @@ class OnlineMetrics:
             ValueError: the shapes differ, or an argument is not an array of numbers.
         """
         limits = self.config.min_depth, self.config.max_depth
+        if not self.frames:
+            first = (checks.numbers_of("depth", depth), checks.numbers_of("truth", ground_truth))
+            if first[0].shape == first[1].shape:
+                checks.warn_of_millimetres(*first)
         block = self.add(ScoredPixels(depth, sigma, ground_truth, *limits))
         if not block["pixels"]:
             return None
