@@ -153,8 +153,8 @@ def test_occlusion_removes_the_background_between_a_nearer_surface_and_keeps_the
 def test_ground_truth_is_projection_then_occlusion():
     rng = np.random.default_rng(1)
     points = rng.normal([0, 0, 3], 1, (2000, 3)).astype(np.float32)
-    config = LidarConfig(occlusion_tolerance=0.2, occlusion_window=5)
-    expected = naive_occlusion(naive_projection(points, np.eye(4), CAMERA), 0.2, 5)
+    config = LidarConfig(occlusion_tolerance=0.2)
+    expected = naive_occlusion(naive_projection(points, np.eye(4), CAMERA), 0.2, 7)
     assert np.isnan(expected).sum() > np.isnan(naive_projection(points, np.eye(4), CAMERA)).sum()
     assert_allclose(
         ground_truth_from_cloud(points, np.eye(4), CAMERA, config), expected, rtol=1e-6

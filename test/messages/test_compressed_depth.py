@@ -36,7 +36,7 @@ def independent_decode(data):
 )
 def test_values_are_read_back_within_half_a_step(quantization, low, high):
     values = np.geomspace(low, high, 600).astype(np.float32).reshape(20, 30)
-    data = bytes(encode_compressed_depth(values, quantization, 1))
+    data = bytes(encode_compressed_depth(values, quantization))
     decoded = independent_decode(data)
     # half a step of the code on either side of 1 / v, and float32 in the codes
     half = 0.5 * values.astype(np.float64) ** 2 / (quantization * (quantization + 1))
@@ -51,7 +51,7 @@ def test_what_is_unknown_stays_unknown_and_what_is_near_stays_near():
     values = np.array(
         [[np.nan, np.inf, -np.inf, -1, MAX_VALUE, 0, nearest / 2, nearest]], np.float32
     )
-    decoded = independent_decode(bytes(encode_compressed_depth(values, 100.0, 1)))[0]
+    decoded = independent_decode(bytes(encode_compressed_depth(values, 100.0)))[0]
     assert np.isnan(decoded[:5]).all()
     np.testing.assert_allclose(decoded[5:], nearest, rtol=1e-4)
     assert nearest == pytest.approx(0.154, abs=1e-3)
@@ -61,13 +61,6 @@ def test_the_package_reads_what_it_writes():
     random = np.random.default_rng(0)
     values = random.uniform(0.3, 60, (12, 16)).astype(np.float32)
     values[3, 4] = np.nan
-    data = encode_compressed_depth(values, 100.0, 3)
+    data = encode_compressed_depth(values, 100.0)
     message = SimpleNamespace(format=FORMAT, data=data)
     np.testing.assert_allclose(decode_depth(message), independent_decode(bytes(data)), rtol=1e-5)
-
-
-def test_a_higher_png_level_gives_the_same_codes_in_fewer_bytes():
-    values = np.tile(np.linspace(1, 9, 64, dtype=np.float32), (64, 1))
-    small, large = (bytes(encode_compressed_depth(values, 100.0, level)) for level in (9, 0))
-    assert len(small) < len(large)
-    np.testing.assert_array_equal(independent_decode(small), independent_decode(large))

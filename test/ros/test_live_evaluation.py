@@ -315,7 +315,12 @@ def test_colours_may_change_without_a_new_start_but_what_is_scored_may_not(ready
     add_prediction(ready, make, 100 * MS)
     add_cloud(ready, make, 100 * MS)
     add_prediction(ready, make, 200 * MS)
-    changes = {"color_max_depth": 3.0, "occlusion_window": 9, "example_frames": 2, "queue_size": 5}
+    changes = {
+        "color_max_depth": 3.0,
+        "occlusion_tolerance": 0.3,
+        "example_frames": 2,
+        "queue_size": 5,
+    }
     assert ready.new_evaluation(EvaluatorNodeConfig(**changes)) is None
     ready.reconfigure(EvaluatorNodeConfig(**changes), ready.extrinsics, None)
     assert (ready.evaluation.evaluated, ready.waiting) == (1, 1)

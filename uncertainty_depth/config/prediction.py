@@ -16,7 +16,7 @@ from uncertainty_depth.config.choices import (
     PRECISIONS,
     SAMPLINGS,
 )
-from uncertainty_depth.gating.config import CompressionConfig, GatingConfig
+from uncertainty_depth.gating.config import GatingConfig
 from uncertainty_depth.options import option
 
 
@@ -139,5 +139,5 @@ class ColorConfig:
 
 
 @dataclass(frozen=True)
-class OutputConfig(ColorConfig, GatingConfig, CompressionConfig):
+class OutputConfig(ColorConfig, GatingConfig):
     """What is published of depth and sigma beside the maps themselves."""

@@ -38,12 +38,6 @@ class ProjectionConfig:
         minimum=0.0,
         maximum=10.0,
     )
-    occlusion_window: int = option(
-        7,
-        "occlusion filter: width and height of the window, pixels",
-        minimum=1,
-        maximum=63,
-    )
 
 
 @dataclass(frozen=True)

@@ -47,28 +47,3 @@ class GatingConfig:
         minimum=1,
         maximum=64,
     )
-
-
-@dataclass(frozen=True)
-class CompressionConfig:
-    """How depth and sigma are quantised on the compressedDepth topics."""
-
-    compressed_depth_quantization: float = option(
-        100.0,
-        "depth at which a step of depth/image_rect/compressedDepth is 1 metre; a step at depth d "
-        "is about (d / this)^2, and depths below 1/65535 of this squared are stored as that",
-        minimum=1.0,
-        maximum=1000.0,
-    )
-    compressed_sigma_quantization: float = option(
-        10.0,
-        "the same for the sigma on uncertainty/image_rect/compressedDepth",
-        minimum=1.0,
-        maximum=1000.0,
-    )
-    png_level: int = option(
-        1,
-        "PNG compression level of the compressedDepth topics; higher is smaller and slower",
-        minimum=0,
-        maximum=9,
-    )

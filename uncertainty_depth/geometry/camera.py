@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from uncertainty_depth.config import ProjectionConfig
 
 
+OCCLUSION_WINDOW = 7
+"""Width and height, pixels, in which a nearer point hides one behind it."""
+
+
 @dataclass(frozen=True, eq=False)
 class Camera:
     """A camera model: pixel = K distortion(X / Z), X = frame_to_camera x.
@@ -228,4 +232,4 @@ def ground_truth_from_cloud(
     # between two pixels must not tell.
     pose = lidar_to_camera.round(12)
     depth_m = project(points, pose, camera)
-    return remove_occluded(depth_m, config.occlusion_tolerance, config.occlusion_window)
+    return remove_occluded(depth_m, config.occlusion_tolerance, OCCLUSION_WINDOW)

@@ -25,11 +25,11 @@ INVERSE_DEPTH = 0
 MAX_VALUE = 10_000.0
 """Greater values have no code, and become NaN. It takes nothing from the precision of others."""
 MAX_CODE = 65535
+PNG_LEVEL = 1
+"""Of zlib: fast; higher levels are smaller and slower."""
 
 
-def encode_compressed_depth(
-    values: NDArray[np.float32], quantization: float, png_level: int
-) -> array[int]:
+def encode_compressed_depth(values: NDArray[np.float32], quantization: float) -> array[int]:
     """Return the data of a `sensor_msgs/CompressedImage` of format `FORMAT`.
 
     A value v is read back within `v^2 / (2 A)`, A = quantization (quantization + 1). Values below
@@ -39,7 +39,6 @@ def encode_compressed_depth(
     Args:
         values: (H, W) depth or sigma, metres.
         quantization: the value at which neighbouring codes are 1 metre apart.
-        png_level: 0 to 9, higher is smaller and slower.
 
     Raises:
         MessageError: OpenCV cannot write the image.
@@ -51,7 +50,7 @@ def encode_compressed_depth(
     with np.errstate(divide="ignore"):
         inverse = np.rint(np.float32(scale) / values[valid] + np.float32(offset))
     codes[valid] = np.minimum(inverse, np.float32(MAX_CODE))
-    succeeded, png = cv2.imencode(".png", codes, [cv2.IMWRITE_PNG_COMPRESSION, png_level])
+    succeeded, png = cv2.imencode(".png", codes, [cv2.IMWRITE_PNG_COMPRESSION, PNG_LEVEL])
     if not succeeded:
         shape = "x".join(map(str, values.shape[::-1]))
         raise MessageError("image_unencodable", f"a {shape} image cannot be written as PNG")

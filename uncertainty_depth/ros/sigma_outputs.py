@@ -39,6 +39,10 @@ CLOUDS: dict[str, Callable[[SigmaProducts], NDArray[np.void]]] = {
 COLORS = ("depth/image_color", "uncertainty/image_color")
 SCALES = "color_scales/image"
 """The legend of the color images."""
+DEPTH_QUANTIZATION = 100.0
+"""Depth, metres, at which neighbouring codes of compressedDepth are 1 metre apart."""
+SIGMA_QUANTIZATION = 10.0
+"""The same of sigma."""
 COMPRESSED = ("depth/image_rect/compressedDepth", "uncertainty/image_rect/compressedDepth")
 
 
@@ -92,7 +96,7 @@ class SigmaOutputs:
             for topic, publisher in _heard(self._clouds).items():
                 publisher.publish(points_message(CLOUDS[topic](products), header))
         self._publish_colors(prediction, header, config)
-        self._publish_compressed(prediction, header, config)
+        self._publish_compressed(prediction, header)
 
     def _publish_colors(
         self, prediction: DepthPrediction, header: Header, config: OutputConfig
@@ -108,16 +112,14 @@ class SigmaOutputs:
         for topic, publisher in _heard(self._colors).items():
             publisher.publish(image_message(images[topic](), header))
 
-    def _publish_compressed(
-        self, prediction: DepthPrediction, header: Header, config: OutputConfig
-    ) -> None:
+    def _publish_compressed(self, prediction: DepthPrediction, header: Header) -> None:
         depth, sigma = COMPRESSED
         sources = {
-            depth: (prediction.depth_m, config.compressed_depth_quantization),
-            sigma: (prediction.sigma_m, config.compressed_sigma_quantization),
+            depth: (prediction.depth_m, DEPTH_QUANTIZATION),
+            sigma: (prediction.sigma_m, SIGMA_QUANTIZATION),
         }
         for topic, publisher in _heard(self._compressed).items():
-            data = encode_compressed_depth(*sources[topic], config.png_level)
+            data = encode_compressed_depth(*sources[topic])
             publisher.publish(CompressedImage(header=header, format=FORMAT, data=data))
 
 
