@@ -30,9 +30,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from experiments.adversarial import with_adversarial_examples
 from experiments.stacked import Objective, StackedMLP
 from uncertainty_depth.network.learned_dropout import ConcreteDropout, VariationalDropout
-from uncertainty_depth.training.adversarial import with_adversarial_examples
 
 HIDDEN = (128, 64, 32)
 SLOPE = 0.01

@@ -133,7 +133,7 @@ def test_an_interrupted_training_says_how_to_go_on(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"), [(["--members", "2", "--adversarial-step", "0.1"], True), ([], False)]
+    ("options", "said"), [(["--members", "2", "--backbones", "tiny"], True), ([], False)]
 )
 def test_options_without_effect_on_the_method_are_reported(options, said, monkeypatch, caplog):
     monkeypatch.setattr(
@@ -154,8 +154,7 @@ def test_options_without_effect_on_the_method_are_reported(options, said, monkey
         == 0
     )
     assert (
-        "mc_dropout has no use for --members, --adversarial-step: without effect"
-        in caplog.messages
+        "mc_dropout has no use for --members, --backbones: without effect" in caplog.messages
     ) == said
 
 

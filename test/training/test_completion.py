@@ -121,13 +121,6 @@ def test_normalised_convolutions_learn_and_serve_without_the_image(
     assert np.isfinite(predictor.predict(frame.image, 0).depth_m).all()
 
 
-def test_members_of_an_adversarial_ensemble_learn_from_sparse_depth(
-    completing, make, tmp_path: Path
-) -> None:
-    folder = make(completing, tmp_path / "model", "adversarial_ensemble", members=1, epochs=1)
-    assert Predictor(folder, CPU).sparse_input == SparseInput(0)
-
-
 def test_a_stopped_training_resumes_to_the_same_weights(completing, tmp_path: Path) -> None:
     source, network, training = completing
     whole = train(source, tmp_path / "whole", network, training)

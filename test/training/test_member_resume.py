@@ -197,7 +197,7 @@ def test_a_training_of_before_an_option_was_invented_is_complete(
 ) -> None:
     folder = make(small, tmp_path / "model", "multi_epochs")
     described = json.loads((folder / "model.json").read_text())
-    for name in ("members", "backbones", "adversarial_step", "distill", "processes"):
+    for name in ("members", "backbones", "distill", "processes"):
         del described["training"]["options"][name]
     (folder / "model.json").write_text(json.dumps(described))
     source, network, training = small

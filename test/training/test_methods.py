@@ -76,31 +76,6 @@ def test_an_ensemble_may_share_a_frozen_encoder(small, make, tmp_path: Path) -> 
     assert all(name.startswith("decoder.") for name in load_file(folder / "member_02.safetensors"))
 
 
-def test_an_adversarial_ensemble_learns_from_other_images(small, make, tmp_path: Path) -> None:
-    """Only with a step of 0 it equals a deep ensemble; the encoder may be frozen."""
-    plain = content(make(small, tmp_path / "plain", "multi_inits", members=1))
-    still = content(
-        make(small, tmp_path / "still", "adversarial_ensemble", members=1, adversarial_step=0.0)
-    )
-    assert still["member_01.safetensors"] == plain["member_01.safetensors"]
-    moved = content(
-        make(small, tmp_path / "moved", "adversarial_ensemble", members=1, adversarial_step=0.05)
-    )
-    assert moved["member_01.safetensors"] != plain["member_01.safetensors"]
-    frozen = content(
-        make(
-            small,
-            tmp_path / "frozen",
-            "adversarial_ensemble",
-            members=1,
-            freeze_encoder=True,
-            adversarial_step=0.05,
-        )
-    )
-    calm = content(make(small, tmp_path / "calm", "multi_inits", members=1, freeze_encoder=True))
-    assert frozen["member_01.safetensors"] != calm["member_01.safetensors"]
-
-
 @pytest.mark.parametrize(
     ("method", "parameter"), [("concrete_dropout", "logit"), ("variational_dropout", "log_alpha")]
 )

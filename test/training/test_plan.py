@@ -10,7 +10,6 @@ from uncertainty_depth.config import TRAINED_METHODS, NetworkConfig, TrainingCon
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.training import losses, schedule
 from uncertainty_depth.training.plan import (
-    ENSEMBLES,
     ONLY_FOR,
     make_plan,
     member_seed,
@@ -73,15 +72,6 @@ def test_other_methods_show_every_frame_once(method: str, network) -> None:
 def test_each_of_multi_networks_has_its_encoder(network) -> None:
     members = plan(network, "multi_networks", backbones=("tiny", "resnet10"))
     assert [member.network.backbone for member in members] == ["tiny", "resnet10"]
-
-
-@pytest.mark.parametrize("method", ENSEMBLES)
-def test_the_step_is_that_of_adversarial_ensembles_alone(method: str, network) -> None:
-    steps = {
-        member.objective.adversarial_step
-        for member in plan(network, method, adversarial_step=0.03)
-    }
-    assert steps == {0.03 if method == "adversarial_ensemble" else 0.0}
 
 
 def test_log_likelihood_has_a_head(network) -> None:
@@ -157,7 +147,7 @@ def test_the_best_member_comes_last_and_those_without_weights_are_left_out(netwo
     ]
 
 
-OTHERS = {"members": 3, "backbones": ("tiny",), "adversarial_step": 0.5, "snapshots": 2}
+OTHERS = {"members": 3, "backbones": ("tiny",), "snapshots": 2}
 
 
 @pytest.mark.parametrize("method", sorted(set(TRAINED_METHODS) - {"distilled"}))

@@ -10,7 +10,6 @@ TRAINED_METHODS = (
     "log_likelihood",
     "multi_inits",
     "bagging",
-    "adversarial_ensemble",
     "multi_networks",
     "learned_error",
     "self_teaching",

@@ -148,18 +148,12 @@ class TrainingConfig:
     )
     members: int = option(
         5,
-        "number of networks of multi_inits, bagging and adversarial_ensemble",
+        "number of networks of multi_inits and bagging",
         minimum=1,
         maximum=1024,
     )
     backbones: tuple[str, ...] = option(
         ("resnet10", "resnet18", "resnet34"), "encoders of multi_networks, one network each"
-    )
-    adversarial_step: float = option(
-        0.01,
-        "step size of adversarial_ensemble, as a fraction of the range of pixel values",
-        minimum=0.0,
-        maximum=1.0,
     )
     distill: str = option(
         "",

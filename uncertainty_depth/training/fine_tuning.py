@@ -26,7 +26,7 @@ INHERITED = (
     "freeze_encoder",
 )
 """Training options that a fine-tuning takes from the folder's own training by default."""
-ENSEMBLES = ("multi_inits", "bagging", "adversarial_ensemble", "multi_networks")
+ENSEMBLES = ("multi_inits", "bagging", "multi_networks")
 
 
 def defaults_of(model: ModelFolder, user_options: Container[str] = ()) -> dict[str, Any]:

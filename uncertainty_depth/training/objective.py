@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Objective of a network: a loss, its targets, and adversarial examples."""
+"""Objective of a network: a loss and its targets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from uncertainty_depth.inference.deployment import has_bfloat16
-from uncertainty_depth.training.adversarial import with_adversarial_examples
 from uncertainty_depth.training.losses import Loss
 
 Targets = Callable[[Tensor, Tensor], Tensor]
@@ -33,32 +32,24 @@ class Objective:
     Attributes:
         loss: of the network's maps against the targets.
         targets: makes the targets.
-        adversarial_step: where not 0, the mean of this loss and that on adversarial examples
-            (Lakshminarayanan et al. 2017, algorithm 1).
         examples: where not 0, the divergence of a learned dropout rate divided by this number of
             examples is added (Gal et al. 2017).
     """
 
     loss: Loss
     targets: Targets = ground_truth
-    adversarial_step: float = 0.0
     examples: int = 0
 
     def __call__(self, network: nn.Module, images: Tensor, depth_m: Tensor) -> Tensor:
         """Return the loss, a scalar, for images (B, 3, h, w) in [0, 1] and depth in metres."""
-        misfit = (
-            with_adversarial_examples(self.misfit, self.adversarial_step)
-            if self.adversarial_step
-            else self.misfit
-        )
-        value = misfit(network, images, self.targets(images, depth_m))
+        value = self.misfit(network, images, self.targets(images, depth_m))
         if not self.examples:
             return value
         decoder: Any = network.decoder
         return value + decoder.divergence() / self.examples
 
     def misfit(self, network: nn.Module, images: Tensor, targets: Tensor) -> Tensor:
-        """Return the mean loss without adversarial examples."""
+        """Return the mean loss without the divergence of a learned rate."""
         with autocast(images.device):
             output = network(images)
         return self.loss(output.depth_m, output.scale_m, targets)

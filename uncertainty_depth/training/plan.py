@@ -32,9 +32,8 @@ HEADS_NEEDED = {
 }
 DROPOUTS_NEEDED = {"concrete_dropout": "concrete", "variational_dropout": "gaussian"}
 ONLY_FOR = {
-    "members": ("multi_inits", "bagging", "adversarial_ensemble"),
+    "members": ("multi_inits", "bagging"),
     "backbones": ("multi_networks",),
-    "adversarial_step": ("adversarial_ensemble",),
     "snapshots": ("multi_epochs",),
 }
 """Training options that only these methods use."""
@@ -205,8 +204,7 @@ def member_seed(seed: int, number: int) -> int:
 
 
 def _member(name: str, network: NetworkConfig, training: TrainingConfig, seed: int) -> Member:
-    step = training.adversarial_step if training.method == "adversarial_ensemble" else 0.0
-    objective = Objective(losses.choose(network, training), adversarial_step=step)
+    objective = Objective(losses.choose(network, training))
     encoder_seed = training.seed if training.freeze_encoder else seed
     return Member(
         name,

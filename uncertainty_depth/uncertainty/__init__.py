@@ -16,7 +16,6 @@ ESTIMATORS: dict[str, type[Estimator]] = {
     "log_likelihood": Deterministic,
     "multi_inits": Ensemble,
     "bagging": Ensemble,
-    "adversarial_ensemble": Ensemble,
     "multi_networks": Ensemble,
     "learned_error": LearnedError,
     "self_teaching": Deterministic,

@@ -7,8 +7,6 @@
   weights and order of the frames.
 - `bagging` (Breiman 1996; Moukari et al. 2019): as `multi_inits`, and each member sees its own
   bootstrap sample of the training frames.
-- `adversarial_ensemble` (Lakshminarayanan et al. 2017, algorithm 1): members are also trained on
-  adversarial examples.
 - `multi_networks` (Moukari et al. 2019): members have different encoders.
 """
 

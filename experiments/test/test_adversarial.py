@@ -1,16 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-from dataclasses import replace
-
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiments.adversarial import adversarial_examples, with_adversarial_examples
 from experiments.stacked import StackedMLP
-from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.training import losses
-from uncertainty_depth.training.adversarial import adversarial_examples, with_adversarial_examples
-from uncertainty_depth.training.frames import read_frames
-from uncertainty_depth.training.objective import Objective
 
 
 def squared_error(network, inputs, targets):
@@ -62,22 +56,4 @@ def test_the_joint_objective_is_the_mean_of_both():
     expected = (squared_error(network, x, y) + squared_error(network, moved, y)) / 2
     torch.testing.assert_close(
         with_adversarial_examples(squared_error, 0.1)(network, x, y), expected
-    )
-
-
-def test_adversarial_images_raise_the_loss_of_the_hourglass(source, network):
-    frames = read_frames(source, network.input_size)
-    torch.manual_seed(0)
-    hourglass = Hourglass(replace(network, dropout=0.0)).eval()
-    images, depth_m = frames.batch(range(4))
-    objective = Objective(losses.log_l1)
-    moved = adversarial_examples(hourglass, objective.misfit, images, depth_m, 0.01)
-    assert objective.misfit(hourglass, moved, depth_m) > objective.misfit(
-        hourglass, images, depth_m
-    )
-    expected = (
-        objective.misfit(hourglass, images, depth_m) + objective.misfit(hourglass, moved, depth_m)
-    ) / 2
-    torch.testing.assert_close(
-        replace(objective, adversarial_step=0.01)(hourglass, images, depth_m), expected
     )
