@@ -6,7 +6,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uncertainty_depth.frames.exact_pairs import ExactPairs, Unmatched
+from uncertainty_depth.frames.pairing import ExactPairs, Unmatched
 
 
 def test_pairs_in_either_order():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.notation import folder_and_options, per_metre
-from uncertainty_depth.frames.report_images import ReportImage, fitted
+from uncertainty_depth.frames.recorded_bag import ReportImage, fitted
 from uncertainty_depth.messages.depth_images import as_ground_truth
 from uncertainty_depth.predictions.config import PredictionConfig
 from uncertainty_depth.predictions.maps import UNMATCHED_REASONS, check_sizes

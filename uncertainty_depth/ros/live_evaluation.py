@@ -13,8 +13,7 @@ from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.frame_table import FrameTable
-from uncertainty_depth.frames.exact_pairs import ExactPairs, Unmatched
-from uncertainty_depth.frames.pairing import NearestClouds, Outcome
+from uncertainty_depth.frames.pairing import ExactPairs, NearestClouds, Outcome, Unmatched
 from uncertainty_depth.geometry.check import GeometryCheck
 from uncertainty_depth.messages.online_calibration import PredictionInfo
 from uncertainty_depth.messages.stamps import frame_name, stamp_ns

@@ -15,7 +15,7 @@ from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import Float64
 
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.frames.exact_pairs import ExactPairs
+from uncertainty_depth.frames.pairing import ExactPairs
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.camera_info import camera_from_info
 from uncertainty_depth.messages.depth_images import decode_depth

@@ -15,7 +15,7 @@ from sensor_msgs.msg import CameraInfo, Image
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
 from uncertainty_depth.config import SigmaNodeConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.frames.exact_pairs import ExactPairs
+from uncertainty_depth.frames.pairing import ExactPairs
 from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.predictions.config import PredictionConfig
 from uncertainty_depth.predictions.interpreter import Interpreter
