@@ -4,7 +4,7 @@
 A block is what stands between `<!-- made by: NAME -->` and `<!-- end -->` in a Markdown file.
 
     python docs/reproduce.py demo-model demo-scores demo-calibration
-    python docs/reproduce.py nyu-scores nyu-calibration --data NYU_DIR --models MODELS_DIR
+    python docs/reproduce.py nyu-scores --data NYU_DIR --models MODELS_DIR
     python docs/reproduce.py nyu-larger --reports REPORTS_DIR
 
 MODELS_DIR is the folder `models` that `python -m experiments nyu` writes, REPORTS_DIR one
@@ -20,6 +20,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,10 +36,11 @@ from experiments.nyu_methods import (
 from experiments.tables import markdown, mean_and_deviation
 from uncertainty_depth import atomic
 from uncertainty_depth.calibration.fit import SHAPES, SIZES, STRENGTHS
+from uncertainty_depth.calibration.report import text
 from uncertainty_depth.calibration.run import Calibration, calibrate
 from uncertainty_depth.calibration.scores import LABELS
-from uncertainty_depth.calibration.table import text
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.frames.predicted import predict_frame
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import OnlineMetrics
@@ -69,7 +71,6 @@ COLUMNS = {
 }
 DEPTH_COLUMNS = ("abs_rel", "rmse", "a1")
 DEPTH_TITLES = {"mae": "MAE (m)", "abs_rel": "abs_rel", "rmse": "rmse (m)", "a1": "a1"}
-NYU_CALIBRATED = ("multi_epochs", "multi_epochs_laplace", "mc_dropout", "mc_dropout_laplace")
 NYU_SCORED = (
     "multi_epochs",
     "multi_epochs_laplace",
@@ -240,7 +241,7 @@ def demo_calibration(_: Inputs) -> str:
 def _calibrated(predictor: Predictor, sources: Sequence[str]) -> Calibration:
     config = CalibrationConfig(distribution=distribution_of(predictor.model.network.head))
     opened = [open_source(source, SourceConfig()) for source in sources]
-    return calibrate(opened, predictor, config, progress=False)
+    return calibrate(opened, partial(predict_frame, predictor), config, progress=False)
 
 
 def _scores(scores: Mapping[str, float]) -> list[str]:
@@ -249,9 +250,9 @@ def _scores(scores: Mapping[str, float]) -> list[str]:
 
 def _outcome(calibration: Calibration) -> str:
     kind = calibration.choice.sigma_map.name
-    worse = ", ".join(LABELS[name] for name in calibration.harmed())
+    reasons = "; ".join(calibration.rejected().values())
     return f"The map of all is '{kind}'; " + (
-        f"refused, because worse on frames not used: {worse}.\n" if worse else "written.\n"
+        f"rejected on frames not used: {reasons}.\n" if reasons else "written.\n"
     )
 
 
@@ -311,21 +312,6 @@ def _nyu_rows(inputs: Inputs, names: Sequence[str]) -> dict[str, list[dict[str, 
     return scores
 
 
-def nyu_calibration(inputs: Inputs) -> str:
-    """Calibrate seed 0 on the first two thirds of the test split, and report on the last."""
-    rows = []
-    for name in NYU_CALIBRATED:
-        row = ROWS[name]
-        predictor = Predictor(nyu_folders(inputs, row.variant)[0], prediction(row))
-        calibration = _calibrated(predictor, [f"nyu:{inputs.data}:test"])
-        before, after = calibration.scores()
-        rows.append([nyu_title(row), calibration.distribution, "before", *_scores(before)])
-        is_refused = ", refused" if calibration.harmed() else ""
-        kind = calibration.choice.sigma_map.name
-        rows.append([f"map: {kind}{is_refused}", "", "after", *_scores(after)])
-    return markdown(["", "distribution", "", *LABELS.values()], rows)
-
-
 def nyu_title(row: Row) -> str:
     """Return the training and the method of a row, with its samples where they are its own."""
     samples = f" --samples {row.samples}" if row.samples != PredictorConfig().samples else ""
@@ -354,7 +340,6 @@ BLOCKS = {
     "demo-scores": Block("demo_model.md", demo_scores),
     "calibration-maps": Block("calibration.md", maps, is_cheap=True),
     "demo-calibration": Block("calibration.md", demo_calibration),
-    "nyu-calibration": Block("calibration.md", nyu_calibration, needs_folders=True),
     "nyu-scores": Block("../experiments/docs/nyu.md", nyu_scores, needs_folders=True),
     "nyu-pretrained": Block("../experiments/docs/nyu.md", nyu_pretrained, needs_folders=True),
     "nyu-larger": Block("../experiments/docs/nyu.md", nyu_larger, needs_folders=True),

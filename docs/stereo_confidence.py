@@ -2,6 +2,11 @@
 """Write drives of a simulated stereo camera with a LiDAR: depth, and a confidence of 0 to 1.
 
     python docs/stereo_confidence.py drive_a drive_b
+    python docs/stereo_confidence.py --nyu NYU_DIR --mismatched 0.01 camera
+
+The first writes bags of rendered rooms. The second shows photographs of NYU Depth v2 to the
+camera and writes two folders for `predictions:DIR`, `camera/seen` and `camera/new`, of 36 frames
+each; some pixels are mismatched: their depth has nothing to do with the scene.
 
 The rooms and the LiDAR are those of `synthesize`. The disparity has Gaussian noise that is small
 where the image has texture; the confidence tells of the texture alone, as that of a stereo matcher
@@ -10,7 +15,7 @@ does, not of the depth, with whose square the error grows.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import SourceConfig, SynthesisConfig
+from uncertainty_depth.frames.nyu import NyuSource
 from uncertainty_depth.records import Frame
 from uncertainty_depth.synthetic.source import SyntheticSource
 from uncertainty_depth.writers.bag_writer import BagWriter
@@ -26,6 +32,7 @@ from uncertainty_depth.writers.bag_writer import BagWriter
 TOPICS = ("/stereo/depth/image", "/stereo/confidence")
 FIRST_SEED = 301
 FRAMES = 16
+NYU_FRAMES = 36
 BASELINE_M = 0.1
 HALF_TEXTURE = 12.0  # gradient of the image, grey values a pixel, at a confidence of 0.5
 MIN_NOISE_PX = 0.08
@@ -39,7 +46,7 @@ def frames(seed: int) -> Iterator[tuple[Frame, NDArray[np.float32]]]:
     exact = SyntheticSource(SynthesisConfig(**options, dense=True), SourceConfig())
     for scanned, dense in zip(scans, exact, strict=True):
         if isinstance(scanned, Frame) and isinstance(dense, Frame):
-            yield scanned, dense.ground_truth_m
+            yield scanned, dense.need_ground_truth()
 
 
 def stereo(
@@ -78,7 +85,43 @@ def write_drive(path: Path, seed: int) -> None:
             bag.cloud("/lidar/points", stamp_ns, "lidar", points)
 
 
+def write_nyu(path: Path, nyu: Path, mismatched: float, seed: int) -> None:
+    """Write folders of depth, confidence and ground truth of photographs.
+
+    Args:
+        path: of the two folders.
+        nyu: folder of NYU Depth v2.
+        mismatched: fraction of the pixels.
+        seed: of the random numbers, and of the photographs that are taken.
+    """
+    source = NyuSource(nyu, "train")
+    random = np.random.default_rng(seed)
+    chosen = random.permutation(len(source))[: 2 * NYU_FRAMES]
+    place = {int(index): number for number, index in enumerate(chosen)}
+    for index, frame in enumerate(source):
+        if index not in place or not isinstance(frame, Frame):
+            continue
+        part = path / ("seen", "new")[place[index] % 2]
+        truth_m = frame.need_ground_truth()
+        depth, confidence = stereo(frame, truth_m, random)
+        is_wrong = random.random(depth.shape) < mismatched
+        depth[is_wrong] = random.uniform(0.4, 25, is_wrong.sum())
+        maps = {"depth": depth, "confidence": confidence, "ground_truth": truth_m}
+        for name, values in maps.items():
+            (part / name).mkdir(parents=True, exist_ok=True)
+            np.save(part / name / f"{frame.name}.npy", values)
+
+
 if __name__ == "__main__":
-    for number, name in enumerate(sys.argv[1:]):
-        write_drive(Path(name), FIRST_SEED + number)
-        print(f"bag written to {name}")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("output", nargs="+", type=Path)
+    parser.add_argument("--nyu", type=Path, help="folder of NYU Depth v2, instead of rooms")
+    parser.add_argument("--mismatched", type=float, default=0.0, help="fraction of the pixels")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    for number, name in enumerate(arguments.output):
+        if arguments.nyu:
+            write_nyu(name, arguments.nyu, arguments.mismatched, arguments.seed + number)
+        else:
+            write_drive(name, FIRST_SEED + number)
+        print(f"{name} written")

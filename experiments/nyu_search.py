@@ -21,7 +21,8 @@ from experiments.nyu_passes import Passes, load_networks
 from experiments.nyu_recipes import Question, Recipe
 from experiments.nyu_scores import METRICS
 from experiments.runner import resume
-from uncertainty_depth.calibration.choose import choose, fit_to
+from uncertainty_depth.calibration.fit import NETWORK
+from uncertainty_depth.calibration.run import choose, fit_to
 from uncertainty_depth.calibration.sample import Sample
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import CalibrationConfig
@@ -196,8 +197,8 @@ def fit_maps(
 ) -> dict[str, SigmaMap]:
     """Return each type of map fitted to all frames, and the one that `calibrate` would choose."""
     sample = Sample(name, tuple(frames))
-    maps = fit_to([sample], distribution)
+    maps = fit_to([sample], NETWORK, distribution)
     blocks = sample.blocks(CALIBRATION.blocks)
     fitted = {name: maps[map_type] for name, map_type in FITTED.items()}
-    fitted["chosen"] = choose(blocks, distribution).sigma_map
+    fitted["chosen"] = choose(blocks, NETWORK, (distribution,)).sigma_map
     return fitted

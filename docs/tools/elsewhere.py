@@ -16,6 +16,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from typing import Any
 from experiments.nyu_scores import CONFIG
 from experiments.runner import resume
 from experiments.tables import markdown
-from uncertainty_depth.calibration.report import Context, record
+from uncertainty_depth.calibration.report import Provenance, record
 from uncertainty_depth.calibration.run import calibrate
 from uncertainty_depth.config import (
     CalibrationConfig,
@@ -32,7 +33,7 @@ from uncertainty_depth.config import (
     TrainingConfig,
 )
 from uncertainty_depth.evaluation.evaluate import evaluate
-from uncertainty_depth.frames.predicted import predicted
+from uncertainty_depth.frames.predicted import predict_frame, predicted
 from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics.distributions import distribution_of
@@ -147,13 +148,13 @@ def calibrate_on(folder: Path, source: Source) -> None:
     """Write the map that `calibrate --force` would, and say what it does to the frames kept."""
     predictor = Predictor(folder, PredictorConfig(calibrated=False, device="cpu"))
     config = CalibrationConfig(distribution=distribution_of(predictor.model.network.head))
-    calibration = calibrate([source], predictor, config)
+    calibration = calibrate([source], partial(predict_frame, predictor), config)
     before, after = calibration.scores()
     print(f"{source.name}: {calibration.choice.sigma_map.name}, {before} -> {after}", flush=True)
-    print(f"made worse: {calibration.harmed() or 'nothing'}", flush=True)
-    context = Context((source.name,), predictor.describe(), config, ())
+    print(f"rejected: {calibration.rejected() or 'no'}", flush=True)
+    provenance = Provenance((source.name,), predictor.describe(), config, ())
     key = predictor.calibration_key
-    set_calibration(folder, key, calibration.choice.sigma_map, record(calibration, context))
+    set_calibration(folder, key, calibration.choice.sigma_map, record(calibration, provenance))
 
 
 def score(folder: Path, calibrated: bool, source: Source) -> dict[str, Any]:

@@ -9,15 +9,27 @@ from sklearn.isotonic import IsotonicRegression
 
 from uncertainty_depth.calibration.fit import (
     GROUPS,
+    NETWORK,
+    NO_CONFIDENCE,
+    Pixels,
     candidates,
     coverage_scale,
     grouped,
+    interval_scale,
     isotonic_shape,
-    likelihood_scale,
 )
-from uncertainty_depth.calibration.sample import sigma_and_error
+from uncertainty_depth.calibration.sample import pixels_of
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.metrics import auce, n_merci, nll, spearman
+from uncertainty_depth.metrics import auce, coverage, n_merci, spearman
+
+
+def sigma_and_error(samples):
+    return pixels_of(samples)[1:]
+
+
+def maps_of(sigma, error, law="gaussian"):
+    return candidates(Pixels(np.ones_like(sigma), sigma, error), NETWORK, law)
+
 
 TRUE = {
     "scale": lambda raw: 3.0 * raw,
@@ -38,15 +50,11 @@ TRUE = {
 def test_the_sigma_that_the_errors_were_drawn_with_is_recovered(draw, kind, name):
     sigma, error = sigma_and_error([draw(TRUE[kind], frames=100)])
     raw = np.quantile(sigma, np.linspace(0.03, 0.97, 30))
-    np.testing.assert_allclose(
-        candidates(sigma, error, "gaussian")[name](raw), TRUE[kind](raw), rtol=0.06
-    )
+    np.testing.assert_allclose(maps_of(sigma, error)[name](raw), TRUE[kind](raw), rtol=0.06)
 
 
 def test_affine_coefficients_are_recovered(draw):
-    found = candidates(*sigma_and_error([draw(TRUE["affine"], frames=100)]), "gaussian")[
-        "affine 100%"
-    ]
+    found = maps_of(*sigma_and_error([draw(TRUE["affine"], frames=100)]))["affine 100%"]
     assert found(np.array([0.0]))[0] == pytest.approx(0.2, rel=0.04)
     assert np.diff(found(np.array([0.0, 1.0])))[0] == pytest.approx(0.5, rel=0.04)
 
@@ -67,40 +75,52 @@ def test_heavy_tails_are_covered_better_than_by_their_second_moment(draw):
 
 def test_every_candidate_covers_what_it_was_fitted_to(draw):
     sigma, error = sigma_and_error([draw(lambda raw: 0.2 + 2 * raw)])
-    maps = candidates(sigma, error, "gaussian")
+    maps = maps_of(sigma, error)
     areas = {kind: auce(error, fitted(sigma)) for kind, fitted in maps.items()}
     raw = areas.pop("identity")
     assert raw > 0.1
     assert max(areas.values()) < 0.06
     assert areas["affine 100%"] < 0.005
-    assert areas["affine 100%, likelihood"] < 0.01
+    assert areas["affine 100%, 95 %"] < 0.01
 
 
 @pytest.mark.parametrize("distribution", ["gaussian", "laplace"])
 def test_both_sizes_are_right_in_their_own_distribution(draw, distribution):
     sigma, error = sigma_and_error([draw(lambda raw: 3 * raw, frames=100, law=distribution)])
-    for size in (coverage_scale, likelihood_scale):
+    for size in (coverage_scale, interval_scale):
         assert size(sigma, error, distribution) == pytest.approx(3, rel=0.02)
 
 
-def test_no_factor_is_more_likely_than_the_fitted_one(draw):
-    sigma, error = sigma_and_error([draw(lambda raw: 0.1 + raw, tail=3)])
-    for distribution in ("gaussian", "laplace"):
-        found = likelihood_scale(sigma, error, distribution)
-        smallest = nll(error, found * sigma, distribution=distribution)
-        for factor in (0.9, 0.99, 1.01, 1.1):
-            assert nll(error, factor * found * sigma, distribution=distribution) > smallest
+def test_the_size_at_95_percent_covers_tails_that_the_distribution_lacks(draw):
+    sigma, error = sigma_and_error([draw(lambda raw: raw, tail=2)])
+    scaled = interval_scale(sigma, error) * sigma
+    assert coverage(error, scaled, 0.95) == pytest.approx(0.95, abs=1e-4)
+
+
+@pytest.mark.parametrize("mismatched", [0.0, 0.02])
+@pytest.mark.parametrize("power", [0.0, 1.3, 2.0])
+def test_the_power_of_the_depth_is_found_beside_mismatched_pixels(power, mismatched):
+    random = np.random.default_rng(0)
+    depth = random.uniform(0.5, 8, 20_000)
+    error = np.abs(random.normal(0, 0.01 * depth**power))
+    error[random.random(len(error)) < mismatched] = 20.0
+    pixels = Pixels(depth, np.ones_like(depth), error)
+    found = candidates(pixels, NO_CONFIDENCE, "gaussian")["power of depth"]
+    assert found.depth_power == pytest.approx(power, abs=0.08)
+    assert found(np.ones(2), np.array([1.0, 4.0]))[1] == pytest.approx(
+        0.01 * 4**found.depth_power, rel=0.1
+    )
 
 
 def test_ranks_survive_every_candidate_and_a_scale_leaves_n_merci_alone(draw):
     sigma, error = sigma_and_error([draw(TRUE["isotonic"], tail=3)])
-    for fitted in candidates(sigma, error, "gaussian").values():
+    for fitted in maps_of(sigma, error).values():
         calibrated = fitted(sigma)
         np.testing.assert_array_equal(
             np.argsort(calibrated, kind="stable"), np.argsort(sigma, kind="stable")
         )
         assert spearman(calibrated, error) == pytest.approx(spearman(sigma, error), abs=1e-12)
-    scaled = candidates(sigma, error, "gaussian")["scale"](sigma)
+    scaled = maps_of(sigma, error)["scale"](sigma)
     assert n_merci(error, scaled) == pytest.approx(n_merci(error, sigma), rel=1e-9)
 
 
@@ -118,7 +138,7 @@ def test_any_data_gives_strictly_increasing_maps(seed, spread, anti, number, lev
         np.ceil(random.lognormal(-1, spread, number) * levels) / levels
     )  # with ties, down to a single value
     error = np.abs(random.standard_t(2, number)) * (1 / sigma if anti else sigma)
-    for kind, fitted in candidates(sigma, error, "gaussian").items():
+    for kind, fitted in maps_of(sigma, error).items():
         assert (np.diff(fitted(np.unique(sigma))) > 0).all(), kind
         assert len(fitted.raw_m) <= GROUPS + 2
 
@@ -129,20 +149,21 @@ def test_groups_hold_every_pixel_and_split_no_ties(seed, number, levels):
     random = np.random.default_rng(seed)
     sigma = random.integers(1, levels + 1, number) / 7
     error = random.uniform(0.1, 1, number)
-    raw, mean_error, counts = grouped(sigma, error)
+    raw, spread, counts = grouped(sigma, error)
     assert counts.sum() == number
     assert (np.diff(raw) > 0).all()
     assert (counts * raw).sum() == pytest.approx(sigma.sum())
-    assert (counts * mean_error).sum() == pytest.approx(error.sum())
+    assert (error.min() <= spread).all()
+    assert (spread <= error.max()).all()
     if len(np.unique(sigma)) <= 8 and number >= 400:
         np.testing.assert_allclose(raw, np.unique(sigma))
 
 
 def test_the_isotonic_shape_meets_isotonic_regression_at_each_plateau(draw):
     sigma, error = sigma_and_error([draw(TRUE["isotonic"], tail=3)])
-    raw, mean_error, counts = grouped(sigma, error)
-    plateaus = IsotonicRegression().fit(raw, mean_error, sample_weight=counts).predict(raw)
-    shape = isotonic_shape(sigma, error)
+    raw, spread, counts = grouped(sigma, error)
+    plateaus = IsotonicRegression().fit(raw, spread, sample_weight=counts).predict(raw)
+    shape = isotonic_shape(raw, spread, counts)
     np.testing.assert_allclose(shape.calibrated_m[1:-1], np.unique(plateaus), rtol=1e-6)
     assert shape(np.zeros(1))[0] > 0, "no certain claim, even at a raw sigma of 0"
 
@@ -158,4 +179,4 @@ def test_the_isotonic_shape_meets_isotonic_regression_at_each_plateau(draw):
 )
 def test_nothing_to_fit_is_one_sentence(sigma, error, words):
     with pytest.raises(SourceError, match=words):
-        candidates(sigma, error, "gaussian")
+        maps_of(sigma, error)

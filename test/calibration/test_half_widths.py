@@ -17,7 +17,7 @@ from uncertainty_depth.calibration.half_widths import (
     from_record,
     measured_half_widths,
 )
-from uncertainty_depth.calibration.run import calibrate
+from uncertainty_depth.calibration.run import calibrate_samples
 from uncertainty_depth.calibration.sample import Sample
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig
 from uncertainty_depth.errors import ModelError
@@ -84,15 +84,13 @@ def test_a_folder_with_wrong_half_widths_is_refused_by_its_file(model):
         read(model)
 
 
-def test_calibrating_measures_them_on_frames_not_used(draw, monkeypatch):
+def test_calibrating_measures_them_on_frames_not_used(draw):
     """Sigma is half of the true one; on the last frames, which are not used, a fifth of it."""
-    from uncertainty_depth.calibration import run
-
     first = draw(lambda raw: 2 * raw, frames=20, seed=1)
     last = draw(lambda raw: 5 * raw, frames=10, seed=2)
     sample = Sample("drive", (*first.frames, *last.frames))
-    monkeypatch.setattr(run, "collect", lambda *_: sample)
-    calibration = calibrate([None], None, CalibrationConfig(report_fraction=1 / 3), False)
+    config = CalibrationConfig(report_fraction=1 / 3, distribution="gaussian")
+    calibration = calibrate_samples([sample], config)
     widths = calibration.half_widths()
     assert widths[94] == pytest.approx(2.5 * stats.norm.ppf(0.975), rel=0.06)
     context = report.Provenance(("drive",), {"samples": 8}, CalibrationConfig())

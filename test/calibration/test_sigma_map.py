@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uncertainty_depth.calibration.sigma_map import IDENTITY, SigmaMap, affine
+from uncertainty_depth.calibration.sigma_map import IDENTITY, SigmaMap, affine, flat
 from uncertainty_depth.errors import ModelError
 
 steps = st.lists(st.floats(1e-3, 10), min_size=1, max_size=20)
@@ -20,7 +20,9 @@ def maps(draw):
     low = draw(st.floats(0, 5))
     rises = draw(st.lists(st.floats(1e-3, 10), min_size=len(raw), max_size=len(raw)))
     return SigmaMap(
-        "isotonic", (0.0, *np.cumsum(raw).tolist()), (low, *(low + np.cumsum(rises)).tolist())
+        "isotonic",
+        (0.0, *np.cumsum(raw).tolist()),
+        (low, *(low + np.cumsum(rises)).tolist()),
     )
 
 
@@ -66,6 +68,27 @@ def test_identity_and_affine_are_what_they_say():
     np.testing.assert_allclose(affine(0.1, 2.0)(sigma), 0.1 + 2.0 * sigma, rtol=1e-15)
 
 
+@pytest.mark.parametrize("power", [0.0, 1.0, 1.83, 2.0])
+def test_a_map_rises_with_the_uncertainty_and_keeps_what_is_unknown(power):
+    one = SigmaMap("isotonic", (0.0, 1.0, 2.0), (0.1, 0.2, 0.9), power, 0.01)
+    uncertainty = np.array([0, 0.5, 1, 5, np.nan], np.float32)
+    sigma = one(uncertainty, np.full(5, 2, np.float32))
+    assert sigma.dtype == np.float32
+    assert (np.diff(sigma[:4]) > 0).all()
+    assert sigma[1] == pytest.approx(2**power * (0.1 + 0.1 * 0.51), rel=1e-6)
+    assert np.isnan(sigma[4])
+    assert np.isnan(one(uncertainty[:1], np.array([np.nan], np.float32)))[0] == (power > 0)
+    assert SigmaMap.from_mapping(json.loads(json.dumps(one.to_mapping()))) == one
+
+
+def test_a_map_of_the_depth_alone_knows_that_it_ignores_the_uncertainty():
+    one = flat(0.02, 2.0, "power of depth")
+    sigma = one(np.array([0.0, 1.0, 65535.0], np.float32), np.full(3, 3, np.float32))
+    np.testing.assert_allclose(sigma, 0.18, rtol=1e-5)
+    assert one.ignores_uncertainty
+    assert not IDENTITY.ignores_uncertainty
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -78,6 +101,8 @@ def test_identity_and_affine_are_what_they_say():
         ({"calibrated_m": [0, 1, float("inf")]}, "finite"),
         ({"raw_m": "nothing"}, "raw_m"),
         ({"raw_m": None}, "raw_m"),
+        ({"depth_power": -1}, "depth_power"),
+        ({"offset": float("nan")}, "offset"),
     ],
 )
 def test_what_is_no_map_is_refused_in_one_sentence(change, words):

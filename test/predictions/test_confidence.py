@@ -29,7 +29,8 @@ def read(name, values):
 
 
 def test_every_type_of_the_option_is_known():
-    assert tuple(TYPES) == CONFIDENCE_TYPES == tuple(EXAMPLES)
+    assert tuple(TYPES) == CONFIDENCE_TYPES == (*EXAMPLES, "none")
+    assert (read("none", [7, -1, 0]) == 1).all()
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

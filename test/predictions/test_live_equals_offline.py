@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from uncertainty_depth.calibration.sigma_map import affine
+from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig, SourceConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.evaluation.evaluate import evaluate
@@ -15,9 +15,9 @@ from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.metrics.registry import flatten
-from uncertainty_depth.predictions.confidence_map import ConfidenceMap, SavedMap
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.predictions.interpreter import Interpreter
+from uncertainty_depth.predictions.saved_map import SavedMap
 from uncertainty_depth.ros.evaluator_options import check_options
 from uncertainty_depth.ros.extrinsics import FixedExtrinsics
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation
@@ -42,7 +42,8 @@ def bag(write_shared):
 def test_live_equals_offline_in_every_digit(meaning, bag, tmp_path):
     options = dict(MEANINGS[meaning])
     if "sigma_map" in options:
-        saved = SavedMap(ConfidenceMap(affine(0.01, 2.0), 1, 0.1), "rank_up", "depth", "laplace")
+        sigma_map = SigmaMap("affine", (0.0, 1.0), (0.01, 2.01), 1.0, 0.1)
+        saved = SavedMap(sigma_map, "rank_up", "depth", "laplace")
         options["sigma_map"] = str(tmp_path / options["sigma_map"])
         saved.write(tmp_path / "map.json")
     interpreter = Interpreter(PredictionConfig(**options), EvaluationConfig())

@@ -15,17 +15,17 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 
-from uncertainty_depth.calibration.sigma_map import affine
+from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.messages.depth_images import decode_depth
-from uncertainty_depth.predictions.confidence_map import ConfidenceMap, SavedMap
+from uncertainty_depth.predictions.saved_map import SavedMap
 from uncertainty_depth.ros.qos import LATCHED_QOS
 from uncertainty_depth.ros.sigma_node import SigmaNode
 
 WIDTH = 32
 HEIGHT = 24
 MS = 1_000_000
-MAP = ConfidenceMap(affine(0.02, 0.01), 1, 0.5)
+MAP = SigmaMap("affine", (0.0, 1.0), (0.02, 0.03), 1.0, 0.5)
 BLOCKED = """
 import sys
 sys.modules["torch"] = sys.modules["transformers"] = None
@@ -103,7 +103,7 @@ def test_a_confidence_becomes_metres_and_points(graph, make, map_path):
     (model,) = [json.loads(model.data) for model in models.wait()]
     assert model["confidence_type"] == "rank_up"
     assert model["head"] == "laplace"
-    assert model["calibration"] == "affine, times depth"
+    assert model["calibration"] == "affine"
 
 
 def test_pairs_that_do_not_fit_are_counted(graph, make, map_path):

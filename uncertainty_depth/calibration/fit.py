@@ -1,28 +1,31 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Fitting the map: its shape by regression of the absolute error on raw sigma, then its size.
+"""Fit the maps that are tried: a shape by regression of the error, then its size.
 
-A shape needs a mean only up to a factor. The mean absolute error is used instead of the squared
-one, where a few gross errors outweigh the rest; for any distribution of one shape both are the
-same curve up to the factor. The size is fitted in two ways, in the distribution of the head:
+A shape needs the error's spread only up to a factor, the same for all pixels. The 68 % quantile
+of the absolute error is used in place of a mean: for errors of one distribution both are the same
+curve up to the factor, and a few mismatched pixels, whose errors are a hundred sigmas, move the
+quantile little and a mean as far as they like. The size is fitted in two ways, in the
+distribution of the error:
 
 coverage
-    The factor with the smallest AUCE. Gross errors do not move it.
-likelihood
-    The factor under which the errors are most likely. It covers the tails.
+    The factor with the smallest AUCE.
+95 %
+    The factor that covers 95 %. It makes room for tails that the distribution lacks.
 
 A shape at full strength levels sigma where it tells little of the error; shapes are also offered
-part of the way towards a pure scale.
+half way towards a pure scale.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.calibration.sigma_map import IDENTITY, SigmaMap, affine
+from uncertainty_depth.calibration.sigma_map import IDENTITY, SigmaMap, affine, flat
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.metrics.calibration import area_of_miscoverage
 from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS, HALF_WIDTHS, named
@@ -30,64 +33,156 @@ from uncertainty_depth.metrics.merci import error_ratio
 
 Floats = NDArray[np.float64]
 Shape = Callable[[Floats, Floats], SigmaMap]
-Size = Callable[[NDArray[Any], Floats, str], float]
+Size = Callable[[Floats, Floats, str], float]
 GROUPS = 64
 """Groups of pixels with like sigma that a shape is fitted to: most knots of a map, ends aside."""
-STRENGTHS = (0.25, 0.5, 0.75, 1.0)
+GROUP_QUANTILE = 0.68
+STRENGTHS = (0.5, 1.0)
 """Fractions of the fitted shape in a map; the rest is a pure scale."""
 MIN_SLOPE = 1e-3
 """Of an affine shape, as a fraction of mean error / mean sigma: keeps the order of sigma."""
+OFFSET = 0.01
+"""Added to an uncertainty without a unit, as a fraction of its 99 % quantile."""
+MAX_POWER = 4.0
+NOMINAL = 0.95
+POWER_TEXTS = {
+    0.0: "",
+    2.0: ", times depth squared",
+    None: ", times a power of depth",
+}
+CONSTANT = "constant"
+DEPTH_ALONE = "power of depth"
 
 
-def candidates(sigma: Floats, error: Floats, distribution: str) -> dict[str, SigmaMap]:
-    """Return every map that is tried, by its name: identity, pure scales and shapes.
+@dataclass(frozen=True)
+class Uncertainty:
+    """What a map is fitted to.
+
+    Attributes:
+        has_unit: whether it is a standard deviation in metres.
+        powers: of the depth that maps are tried with; None is the one with which errors grow.
+        may_be_ignored: whether maps of the depth alone are tried, too.
+    """
+
+    has_unit: bool
+    powers: tuple[float | None, ...]
+    may_be_ignored: bool
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The maps of which the better one is what the fitted map must not be worse than.
+
+        A sigma is served as it is if no map is; what has no unit is compared with sigmas that do
+        without it.
+        """
+        if self.has_unit:
+            return (IDENTITY.name,)
+        return (CONSTANT, DEPTH_ALONE) if self.powers else (CONSTANT,)
+
+
+NETWORK = Uncertainty(True, (0.0,), False)
+"""A network's raw sigma. The map keeps its order."""
+RECORDED_SIGMA = Uncertainty(True, tuple(POWER_TEXTS), True)
+RECORDED_RANK = Uncertainty(False, tuple(POWER_TEXTS), True)
+"""A confidence without a unit. The error of stereo grows with the square of the depth."""
+NO_CONFIDENCE = Uncertainty(False, (), True)
+
+
+class Pixels(NamedTuple):
+    """Pixels with a positive depth and known errors, (N,) each; metres.
+
+    Attributes:
+        depth: predicted.
+        uncertainty: in its own unit, if any.
+        error: absolute.
+    """
+
+    depth: Floats
+    uncertainty: Floats
+    error: Floats
+
+
+def candidates(pixels: Pixels, kind: Uncertainty, distribution: str) -> dict[str, SigmaMap]:
+    """Return every map that is tried, by its name.
+
+    `|error| / depth^power` is fitted to the uncertainty, for each power; that leaves
+    `error / sigma` as it is, and with it coverage.
 
     Args:
-        sigma: (N,) raw standard deviations, metres.
-        error: (N,) absolute errors, metres.
+        pixels: that are fitted to.
+        kind: of the uncertainty.
         distribution: "gaussian" or "laplace", what sigma is the standard deviation of.
 
     Raises:
         SourceError: sigma is 0, or the error is, for so many of the pixels that no map can be
             fitted.
     """
-    _check(sigma, error)
-    shapes = [shape(sigma, error) for shape in SHAPES.values()]
-    maps = [IDENTITY]
-    for size_name, size in SIZES.items():
-        scale = affine(0.0, size(sigma, error, distribution), "scale")
-        for shape in (scale, *_shapes_towards(scale, shapes, sigma, error, size, distribution)):
-            maps.append(shape.named(f"{shape.name}{size_name}"))
+    depth, uncertainty, error = pixels
+    _check(uncertainty, error, kind.has_unit)
+    maps = [IDENTITY] if kind.has_unit else []
+    if kind.may_be_ignored:
+        maps += _depth_maps(depth, error, distribution)
+    offset = 0.0
+    if not kind.has_unit:
+        offset = OFFSET * float(np.quantile(uncertainty, 0.99)) or 1.0
+    for tried in kind.powers:
+        power = error_power(depth, error) if tried is None else tried
+        for curve in _curves(uncertainty + offset, error / depth**power, distribution):
+            name = curve.name + POWER_TEXTS[tried]
+            maps.append(replace(curve, name=name, depth_power=power, offset=offset))
     return {candidate.name: candidate for candidate in maps}
 
 
-def _check(sigma: Floats, error: Floats) -> None:
-    if not sigma.any():
+def _check(uncertainty: Floats, error: Floats, has_unit: bool) -> None:
+    if has_unit and not uncertainty.any():
         raise SourceError(
             "sigma is 0 for every pixel; expected a model and method that predict one "
             "(see `--method` and `--samples`)"
         )
-    if not error[sigma > 0].any():
+    if not error[uncertainty > 0].any() and (has_unit or not error.any()):
         raise SourceError(
             "the error is 0 for every pixel whose sigma is not; expected errors to calibrate "
             "sigma to"
         )
 
 
-def _shapes_towards(
-    scale: SigmaMap,
-    shapes: list[SigmaMap],
-    sigma: Floats,
-    error: Floats,
-    size: Size,
-    distribution: str,
-) -> Iterator[SigmaMap]:
-    """Yield each shape at each strength, the rest being the pure scale, in its own best size."""
-    for shape in shapes:
-        sized = shape.scaled(size(shape(sigma), error, distribution))
-        for strength in STRENGTHS:
-            blend = _blend(sized, scale, strength)
-            yield blend.scaled(size(blend(sigma), error, distribution))
+def _depth_maps(depth: Floats, error: Floats, distribution: str) -> Iterator[SigmaMap]:
+    """Yield the maps without the uncertainty: a constant sigma, and `sigma = a depth^k`."""
+    for name, power in ((CONSTANT, 0.0), (DEPTH_ALONE, error_power(depth, error))):
+        for size_name, size in SIZES.items():
+            factor = size(np.ones_like(error), error / depth**power, distribution)
+            yield flat(factor, power, name + size_name)
+
+
+def error_power(depth: Floats, error: Floats) -> float:
+    """Return the power of the depth with which the error grows, 0 to `MAX_POWER`.
+
+    The slope of a line through log error against log depth, over groups of like depth.
+    """
+    mean_depth, spread, counts = grouped(depth, error)
+    if len(mean_depth) < 2:
+        return 0.0
+    slope = np.polyfit(np.log(mean_depth), np.log(spread), 1, w=np.sqrt(counts))[0]
+    return float(np.clip(slope, 0.0, MAX_POWER))
+
+
+def _curves(uncertainty: Floats, error: Floats, distribution: str) -> Iterator[SigmaMap]:
+    """Yield the pure scale and each shape at each strength, in each size."""
+    raw, spread, counts = grouped(uncertainty, error)
+    shapes = [shape(raw, spread, counts) for shape in SHAPES.values()] if raw.size else []
+    for size_name, size in SIZES.items():
+        scale = affine(0.0, size(uncertainty, error, distribution), "scale")
+        yield scale.named(f"{scale.name}{size_name}")
+        for shape in shapes:
+            sized = shape.scaled(size(_float64(shape(uncertainty)), error, distribution))
+            for strength in STRENGTHS:
+                blend = _blend(sized, scale, strength)
+                factor = size(_float64(blend(uncertainty)), error, distribution)
+                yield blend.scaled(factor).named(f"{blend.name}{size_name}")
+
+
+def _float64(values: NDArray[np.floating]) -> Floats:
+    return np.asarray(values, np.float64)
 
 
 def _blend(shape: SigmaMap, scale: SigmaMap, strength: float) -> SigmaMap:
@@ -96,32 +191,35 @@ def _blend(shape: SigmaMap, scale: SigmaMap, strength: float) -> SigmaMap:
     return SigmaMap(f"{shape.name} {strength:.0%}", shape.raw_m, tuple(values.tolist()))
 
 
-def affine_shape(sigma: Floats, error: Floats) -> SigmaMap:
-    """Return `|e| ~ a + b sigma`, a, b >= 0, with the least squares of the relative residual."""
-    from sklearn.linear_model import LinearRegression
+def affine_shape(raw: Floats, spread: Floats, counts: Floats) -> SigmaMap:
+    """Return `spread ~ a + b sigma`, a, b >= 0, with the least squares of the relative residual.
 
-    raw, mean_error, counts = grouped(sigma, error)
+    Args:
+        raw: (G,) mean sigma of each group of pixels, rising.
+        spread: (G,) of their errors, positive.
+        counts: (G,) number of pixels.
+    """
+    from scipy.optimize import nnls
+
+    weights = np.sqrt(counts) / spread
     terms = np.stack((np.ones_like(raw), raw), axis=1)
-    model = LinearRegression(fit_intercept=False, positive=True)
-    model.fit(terms, mean_error, sample_weight=counts / mean_error**2)
-    offset, slope = model.coef_
-    min_slope = MIN_SLOPE * mean_error.mean() / raw.mean()
+    (offset, slope), _ = nnls(weights[:, None] * terms, weights * spread)
+    min_slope = MIN_SLOPE * spread.mean() / raw.mean()
     return affine(float(offset), max(float(slope), min_slope))
 
 
-def isotonic_shape(sigma: Floats, error: Floats) -> SigmaMap:
-    """Return the centred isotonic regression of |e| on sigma, over groups of like sigma.
+def isotonic_shape(raw: Floats, spread: Floats, counts: Floats) -> SigmaMap:
+    """Return the centred isotonic regression of the spread on sigma, over groups of like sigma.
 
     Isotonic regression gives plateaus, on which all sigmas would become equal; each plateau's
     value is put at the mean raw sigma of its pixels and the map is linear in between (Oron and
     Flournoy, "Centered isotonic regression", Statistics in Biopharmaceutical Research, 2017). A
     raw sigma of 0 becomes half of the first value; beyond the last knot calibrated sigma is
-    proportional to raw sigma.
+    proportional to raw sigma. Arguments as in `affine_shape`.
     """
     from sklearn.isotonic import IsotonicRegression
 
-    raw, mean_error, counts = grouped(sigma, error)
-    fitted = IsotonicRegression().fit_transform(raw, mean_error, sample_weight=counts)
+    fitted = IsotonicRegression().fit_transform(raw, spread, sample_weight=counts)
     rises = np.diff(fitted, prepend=fitted[0]) > 1e-9 * fitted[-1]
     plateau = np.cumsum(rises)
     pixels = np.bincount(plateau, counts)
@@ -134,7 +232,7 @@ def isotonic_shape(sigma: Floats, error: Floats) -> SigmaMap:
     )
 
 
-SHAPES: dict[str, Shape] = {"affine": affine_shape, "isotonic": isotonic_shape}
+SHAPES = {"affine": affine_shape, "isotonic": isotonic_shape}
 
 
 def coverage_scale(sigma: Floats, error: Floats, distribution: str = "gaussian") -> float:
@@ -147,13 +245,7 @@ def coverage_scale(sigma: Floats, error: Floats, distribution: str = "gaussian")
     """
     half_widths = HALF_WIDTHS[distribution]
     ratios = np.sort(error_ratio(error, sigma))
-    at_levels = ratios[np.ceil(CONFIDENCE_LEVELS * len(ratios)).astype(int) - 1]
-    factors = at_levels / half_widths
-    factors = factors[np.isfinite(factors) & (factors > 0)]
-    if not factors.size:
-        raise SourceError(
-            "error / sigma is 0 or infinite for nearly every pixel; expected both to be positive"
-        )
+    factors = _positive(_at_levels(ratios, CONFIDENCE_LEVELS) / half_widths)
     areas = []
     for factor in factors:
         covered = np.searchsorted(ratios, factor * half_widths, side="right")
@@ -161,21 +253,41 @@ def coverage_scale(sigma: Floats, error: Floats, distribution: str = "gaussian")
     return float(factors[np.argmin(areas)])
 
 
-def likelihood_scale(sigma: Floats, error: Floats, distribution: str = "gaussian") -> float:
-    """Return the factor on sigma under which the errors are most likely, where sigma is not 0."""
-    law = named(distribution)
-    ratios = error[sigma > 0] / sigma[sigma > 0]
-    return law.likely_scale(float((ratios**law.power).sum()), len(ratios))
+def interval_scale(sigma: Floats, error: Floats, distribution: str = "gaussian") -> float:
+    """Return the factor whose interval at 95 % holds 95 % of the errors whose sigma is not 0.
+
+    Raises:
+        SourceError: it is not positive and finite.
+    """
+    ratios = np.sort(error_ratio(error[sigma > 0], sigma[sigma > 0]))
+    half_width = named(distribution).half_widths(NOMINAL)
+    return float(_positive(_at_levels(ratios, np.array([NOMINAL])) / half_width)[0])
 
 
-SIZES: dict[str, Size] = {"": coverage_scale, ", likelihood": likelihood_scale}
+def _at_levels(ratios: Floats, levels: Floats) -> Floats:
+    """Return the smallest of the sorted ratios that covers each level."""
+    at_levels: Floats = ratios[np.ceil(levels * len(ratios)).astype(int) - 1]
+    return at_levels
+
+
+def _positive(factors: Floats) -> Floats:
+    factors = factors[np.isfinite(factors) & (factors > 0)]
+    if not factors.size:
+        raise SourceError(
+            "error / sigma is 0 or infinite for nearly every pixel; expected both to be positive"
+        )
+    return factors
+
+
+SIZES: dict[str, Size] = {"": coverage_scale, ", 95 %": interval_scale}
 
 
 def grouped(sigma: Floats, error: Floats) -> tuple[Floats, Floats, Floats]:
     """Return at most `GROUPS` groups of like sigma, as many pixels in each; equals stay together.
 
     Returns:
-        Mean sigma (rising), mean error (positive) and number of pixels of each group.
+        Mean sigma (rising), quantile of the error at `GROUP_QUANTILE` (positive) and number of
+        pixels of each group.
     """
     order = np.argsort(sigma, kind="stable")
     _, first = np.unique(sigma[order], return_index=True)
@@ -183,6 +295,7 @@ def grouped(sigma: Floats, error: Floats) -> tuple[Floats, Floats, Floats]:
     starts = np.unique(first[np.searchsorted(first, edges, side="right") - 1])
     counts = np.diff(np.append(starts, len(sigma))).astype(np.float64)
     raw = np.add.reduceat(sigma[order].astype(np.float64), starts) / counts
-    mean_error = np.add.reduceat(error[order].astype(np.float64), starts) / counts
-    valid = (raw > 0) & (mean_error > 0)
-    return raw[valid], mean_error[valid], counts[valid]
+    parts = np.split(error[order].astype(np.float64), starts[1:])
+    spread = np.array([np.quantile(part, GROUP_QUANTILE) for part in parts])
+    valid = (raw > 0) & (spread > 0)
+    return raw[valid], spread[valid], counts[valid]

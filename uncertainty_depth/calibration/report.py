@@ -1,23 +1,37 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A calibration as `calibration.json` and `calibration.png`, and what the model folder keeps."""
+"""A calibration as text, as JSON, and as two plots."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.calibration.half_widths import KEY
-from uncertainty_depth.calibration.plot import plot
 from uncertainty_depth.calibration.run import Calibration, Trial
+from uncertainty_depth.calibration.scores import LABELS, Scores
+from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.calibration.strength import RECORDED
 from uncertainty_depth.config import CalibrationConfig
-from uncertainty_depth.figure_bytes import encoded
+from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS
 from uncertainty_depth.options import to_mapping
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NAME_WIDTH = 44
+COLUMNS = ("crps", "auce", "coverage_68", "coverage_95")
+MAX_WORSE = 6
+"""Lines of the table for maps with a larger CRPS than the chosen one, the references aside."""
+STYLES: dict[str, dict[str, Any]] = {
+    "before": {"color": "#D55E00", "linestyle": "--"},
+    "after": {"color": "#0072B2"},
+}
 
 
 @dataclass(frozen=True)
@@ -26,7 +40,7 @@ class Provenance:
 
     Attributes:
         sources: as they were named.
-        model: the predictor's description.
+        model: the predictor's description; of recorded depth, the topics and types.
         config: the options.
         notes: sentences on what to mind about the sources.
     """
@@ -38,14 +52,17 @@ class Provenance:
 
 
 def record(calibration: Calibration, provenance: Provenance) -> dict[str, Any]:
-    """Return the record for `model.json` beside the map: the fitted data, and the scores."""
+    """Return what is kept beside the map: the fitted data, the scores, and the intervals."""
     before, after = calibration.scores()
     half_widths = calibration.half_widths()
     content = {
         **{name: provenance.model[name] for name in RECORDED if name in provenance.model},
         "distribution": calibration.distribution,
         "fitted_to": calibration.fitted.to_mapping(),
-        "not_used": strict_json.plain({"before": before, "after": after}),
+        "not_used": strict_json.plain(
+            {"reference": calibration.choice.reference, "before": before, "after": after}
+        ),
+        "frame_guarantee": calibration.guarantee().to_mapping(),
     }
     if np.isfinite(half_widths).all():
         content[KEY] = half_widths.round(6).tolist()
@@ -54,17 +71,22 @@ def record(calibration: Calibration, provenance: Provenance) -> dict[str, Any]:
 
 def as_mapping(calibration: Calibration, provenance: Provenance) -> dict[str, Any]:
     """Return everything as plain values: where it comes from, the map, and all scores."""
+    choice = calibration.choice
     before, after = calibration.scores()
     return {
         "sources": provenance.sources,
         "model": provenance.model,
-        "config": to_mapping(provenance.config),
-        "notes": list(provenance.notes),
-        "map": calibration.choice.sigma_map.to_mapping(),
-        "distribution": calibration.distribution,
+        "config": {**to_mapping(provenance.config), "distribution": choice.distribution},
+        "notes": [*provenance.notes, *calibration.notes()],
+        "map": choice.sigma_map.to_mapping(),
+        "distribution": choice.distribution,
+        "law_scores": choice.law_scores,
+        "reference": choice.reference,
         "fitted_to": calibration.fitted.to_mapping(),
-        "held_out": calibration.choice.held_out,
-        "not_used": {"before": before, "after": after, "worse": calibration.harmed()},
+        "held_out": choice.held_out,
+        "rejected": choice.rejected,
+        "not_used": {"before": before, "after": after, "rejected": calibration.rejected()},
+        "frame_guarantee": calibration.guarantee().to_mapping(),
         "trials": [_trial_mapping(trial) for trial in calibration.trials],
     }
 
@@ -82,5 +104,156 @@ def _trial_mapping(trial: Trial) -> dict[str, Any]:
 
 def write(calibration: Calibration, folder: Path, provenance: Provenance) -> None:
     """Write `calibration.json` and `calibration.png`, each whole or not at all."""
+    from uncertainty_depth.figure_bytes import encoded
+
     strict_json.write(folder / "calibration.json", as_mapping(calibration, provenance))
     atomic.write_bytes(folder / "calibration.png", encoded(plot(calibration), 110))
+
+
+def table(calibration: Calibration) -> str:
+    """Return the candidates on held-out frames, then before and after on frames not used."""
+    lines = [
+        *_laws(calibration),
+        "",
+        *_candidates(calibration),
+        "",
+        *_before_and_after(calibration),
+        *_by_sequence(calibration),
+        "",
+        calibration.guarantee().sentence(),
+    ]
+    return "\n".join(lines)
+
+
+def _laws(calibration: Calibration) -> list[str]:
+    choice = calibration.choice
+    lines = [f"sigma is the standard deviation of a {choice.distribution} error"]
+    if len(choice.law_scores) > 1:
+        tried = ", ".join(f"{name} {crps:.4g} m" for name, crps in choice.law_scores.items())
+        lines.append(f"(CRPS of the best map: {tried})")
+    return lines
+
+
+def _candidates(calibration: Calibration) -> list[str]:
+    """Return the maps by CRPS; every map that is better than the chosen one has its reason."""
+    choice = calibration.choice
+    chosen_name = choice.sigma_map.name
+    ranked = sorted(choice.held_out, key=lambda name: choice.held_out[name]["crps"])
+    place = ranked.index(chosen_name)
+    worse = [name for name in ranked[place + 1 :] if not _is_baseline(name, choice.reference)]
+    hidden = set(worse[MAX_WORSE:])
+    lines = [
+        f"{len(ranked)} maps, mean over the parts of the frames left out in turn; the smallest "
+        "CRPS of those not rejected is chosen:",
+        _row("", [LABELS[name] for name in COLUMNS]),
+    ]
+    for name in ranked:
+        if name in hidden:
+            continue
+        reason = choice.rejected.get(name)
+        mark = f"   rejected: {reason}" if reason else ""
+        mark = f"   chosen{mark}" if name == chosen_name else mark
+        lines.append(_row(name, _texts(choice.held_out[name], COLUMNS)) + mark)
+    if hidden:
+        rejected = len(hidden.intersection(choice.rejected))
+        lines.append(f"{len(hidden)} more with a larger CRPS, {rejected} of them rejected")
+    return lines
+
+
+def _is_baseline(name: str, reference: str) -> bool:
+    from uncertainty_depth.calibration.fit import CONSTANT, DEPTH_ALONE
+
+    return name in (reference, CONSTANT, DEPTH_ALONE)
+
+
+def _before_and_after(calibration: Calibration) -> list[str]:
+    before, after = calibration.scores()
+    frames = sum(trial.frames for trial in calibration.trials)
+    pixels = sum(trial.pixels for trial in calibration.trials)
+    sequences = len(calibration.trials)
+    origin = f", mean over {sequences} sequences by maps of the others" if sequences > 1 else ""
+    rejected = calibration.rejected()
+    lines = [
+        f"{frames} frames not used ({pixels} pixels){origin}:",
+        _row("", [f"before: {calibration.choice.reference}", "after"]),
+    ]
+    for name, label in LABELS.items():
+        values = [text(name, scores[name]) for scores in (before, after)]
+        mark = "   worse" if name in rejected else ""
+        lines.append(_row(label, values) + mark)
+    return lines
+
+
+def _by_sequence(calibration: Calibration) -> list[str]:
+    if len(calibration.trials) == 1:
+        return []
+    lines = ["", "CRPS and coverage at 95 % of each sequence by the map of the others:"]
+    lines.append(_row("", ["CRPS before", "after", "coverage before", "after"]))
+    for trial in calibration.trials:
+        values = [
+            text(name, scores[name])
+            for name in ("crps", "coverage_95")
+            for scores in (trial.before, trial.after)
+        ]
+        lines.append(f"{_row('', values)}   {trial.name} ({trial.sigma_map.name})")
+    return lines
+
+
+def _row(name: str, cells: list[str]) -> str:
+    return f"{name:{NAME_WIDTH}}" + "".join(f" {cell:>17}" for cell in cells)
+
+
+def _texts(scores: Scores, names: tuple[str, ...]) -> list[str]:
+    return [text(name, scores[name]) for name in names]
+
+
+def text(name: str, value: float) -> str:
+    """Return a score as it is printed: coverage as a percentage."""
+    return f"{value:.1%}" if name.startswith("coverage") else f"{value:.4f}"
+
+
+def plot(calibration: Calibration) -> Figure:
+    """Return the reliability on frames not used, and the map, side by side."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.8), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    _plot_reliability(left, calibration)
+    _plot_map(right, calibration.choice.sigma_map, calibration.raw_range_m)
+    for axes in (left, right):
+        axes.grid(color="#DDDDDD", linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def _plot_reliability(axes: Axes, calibration: Calibration) -> None:
+    """Plot the mean over the trials, and each of several trials as a thin line."""
+    axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8, label="calibrated")
+    coverage = np.stack([trial.reliability for trial in calibration.trials])
+    scores = calibration.scores()
+    percent = 100 * CONFIDENCE_LEVELS
+    for index, (name, style) in enumerate(STYLES.items()):
+        mean = coverage[:, index].mean(axis=0)
+        label = f"{name}, AUCE {scores[index]['auce']:.3f}"
+        axes.plot(percent, 100 * mean, linewidth=2, label=label, **style)
+        if len(coverage) > 1:
+            axes.plot(percent, 100 * coverage[:, index].T, linewidth=0.7, alpha=0.6, **style)
+    axes.set_title("Reliability on frames not used", fontsize=10)
+    axes.set(
+        xlabel=f"confidence level p (%), {calibration.distribution} intervals",
+        ylabel="errors inside the interval (%)",
+        xlim=(0, 100),
+        ylim=(0, 100),
+    )
+
+
+def _plot_map(axes: Axes, sigma_map: SigmaMap, raw_range_m: float) -> None:
+    raw = np.linspace(0, raw_range_m, 500)
+    sigma = sigma_map(raw, np.ones_like(raw))
+    axes.plot(raw, raw, color="#666666", linewidth=0.8, label="raw")
+    axes.plot(raw, sigma, color="#0072B2", linewidth=2, label=sigma_map.name)
+    axes.set_title("The map" + (" at 1 m" if sigma_map.depth_power else ""), fontsize=10)
+    axes.set(
+        xlabel="raw sigma (m)", ylabel="calibrated sigma (m)", xlim=(0, raw[-1]), ylim=(0, None)
+    )

@@ -1,5 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The whole calibration: sample, choose, fit, and score on frames that had no part in it."""
+"""The whole calibration of sigma: sample, choose, fit, and score on frames that had no part in it.
+
+The same for a network's raw sigma and for any recorded depth, with or without a confidence.
+"""
 
 from __future__ import annotations
 
@@ -10,28 +13,60 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.calibration.choose import Choice, choose
+from uncertainty_depth.calibration.fit import NETWORK, Uncertainty, candidates
 from uncertainty_depth.calibration.fitted_data import FittedData
+from uncertainty_depth.calibration.guarantee import FrameGuarantee, frame_factor, guarantee
 from uncertainty_depth.calibration.half_widths import measured_half_widths
 from uncertainty_depth.calibration.sample import (
+    MAX_PIXELS,
     Sample,
-    all_pixels,
     collect,
     fitted_data,
-    sigma_and_error,
+    pixels_of,
 )
-from uncertainty_depth.calibration.scores import LABELS, Scores, harmed, mean_scores, scores
-from uncertainty_depth.calibration.sigma_map import IDENTITY, SigmaMap
+from uncertainty_depth.calibration.scores import (
+    MAX_MISCOVERAGE,
+    Scores,
+    mean_scores,
+    rejections,
+    scores_of_sigma,
+)
+from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.errors import CalibrationError, SourceError
-from uncertainty_depth.frames.predicted import DepthPredictor
+from uncertainty_depth.frames.predicted import Predict
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.metrics import coverage
 from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS
 
+LAWS = ("laplace", "gaussian")
+"""Tried for a camera, the one with heavy tails first."""
+LAW_MARGIN = 0.005
+"""By how much the CRPS of a later law must be smaller, as a fraction, to be taken."""
 MIN_SPREAD = 0.05  # standard deviation of calibrated sigma over its mean
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The selected map, and what it was selected by.
+
+    Attributes:
+        sigma_map: the chosen map, fitted to all parts.
+        distribution: what sigma is the standard deviation of.
+        reference: the name of the map that it must not be worse than.
+        held_out: scores of each map on parts it was not fitted to, the mean over the parts.
+        rejected: why a map was rejected, by its name.
+        law_scores: CRPS of the best map of each distribution that was tried.
+    """
+
+    sigma_map: SigmaMap
+    distribution: str
+    reference: str
+    held_out: dict[str, Scores]
+    rejected: dict[str, str]
+    law_scores: dict[str, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +78,11 @@ class Trial:
         sigma_map: the map.
         frames: number of frames.
         pixels: number of pixels.
-        before: scores of raw sigma.
-        after: scores of mapped sigma.
-        reliability: (2, 99) coverage of raw and of mapped sigma at the levels 1 to 99 %.
+        before: scores of the reference.
+        after: scores of the map.
+        reliability: (2, 99) coverage of the reference and of the map at the levels 1 to 99 %.
         half_widths: (99,) of the intervals that cover those levels, in mapped sigmas.
+        frame_factors: (frames,) that cover most pixels of each frame, see `frame_factor`.
     """
 
     name: str
@@ -57,6 +93,7 @@ class Trial:
     after: Scores
     reliability: NDArray[np.float64]
     half_widths: NDArray[np.float64]
+    frame_factors: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,21 +104,26 @@ class Calibration:
     would cancel.
 
     Attributes:
-        choice: the map for the model folder, and the held-out scores of every candidate.
+        choice: the map, and the held-out scores of every candidate.
         trials: one for each held-out sequence; of a single source, one for its last frames.
         fitted: the data that the map was fitted to.
-        distribution: what sigma is taken to be the standard deviation of.
+        kind: of the uncertainty that it is fitted to.
         raw_range_m: 99 % of the raw sigmas are smaller, metres.
     """
 
     choice: Choice
     trials: tuple[Trial, ...]
     fitted: FittedData
-    distribution: str
+    kind: Uncertainty
     raw_range_m: float
 
+    @property
+    def distribution(self) -> str:
+        """What sigma is the standard deviation of."""
+        return self.choice.distribution
+
     def scores(self) -> tuple[Scores, Scores]:
-        """Return the scores before and after, the mean over the trials."""
+        """Return the scores of the reference and of the map, the mean over the trials."""
         before = mean_scores([trial.before for trial in self.trials])
         return before, mean_scores([trial.after for trial in self.trials])
 
@@ -93,85 +135,114 @@ class Calibration:
         widths: NDArray[np.float64] = np.mean([trial.half_widths for trial in self.trials], axis=0)
         return widths
 
-    def harmed(self) -> list[str]:
-        """Return the names of the scores that the map makes worse on frames not used."""
-        return harmed(*self.scores())
+    def guarantee(self) -> FrameGuarantee:
+        """Return the guarantee by frame, from the frames that the maps were not fitted to."""
+        return guarantee([trial.frame_factors for trial in self.trials])
+
+    def rejected(self) -> dict[str, str]:
+        """Return why the map is not to be used, by score; empty for a good map."""
+        return rejections(*self.scores(), self.kind.has_unit)
+
+    def notes(self) -> list[str]:
+        """Return what to mind about the map: it ignores the confidence, or covers too little."""
+        sigma_map = self.choice.sigma_map
+        _, after = self.scores()
+        notes = []
+        if sigma_map.ignores_uncertainty and self.kind.powers:
+            notes.append(
+                f"the map '{sigma_map.name}' ignores the confidence: on frames left out no map "
+                "of it was better than a sigma without it"
+            )
+        if after["miscoverage_95"] > MAX_MISCOVERAGE:
+            notes.append(
+                f"the 95 % interval holds {after['coverage_95']:.1%} of the errors of frames not "
+                "used"
+            )
+        return notes
 
 
 def check(calibration: Calibration) -> None:
-    """Refuse a map that is worse than raw sigma on frames not used.
+    """Refuse a map that fails on frames not used.
 
     Raises:
-        CalibrationError: it is, by its score, its likelihood or its coverage.
+        CalibrationError: it is worse than the reference, or its coverage is too far off.
     """
-    before, after = calibration.scores()
-    changes = [
-        f"{LABELS[name]} {before[name]:.4g} -> {after[name]:.4g}" for name in calibration.harmed()
-    ]
-    if changes:
+    reasons = calibration.rejected()
+    if reasons:
         raise CalibrationError(
-            f"the map '{calibration.choice.sigma_map.name}' is worse than raw sigma on frames not "
-            f"used: {', '.join(changes)}; the model folder is left as it is: calibrate on more "
-            "data like those of the robot, or write it all the same with --force"
+            f"the map '{calibration.choice.sigma_map.name}' fails on frames not used: "
+            f"{'; '.join(reasons.values())} ({calibration.choice.reference}); nothing is written: "
+            "calibrate on more data like those of the robot, or write it all the same with "
+            "--force"
         )
 
 
 def calibrate(
     sources: Sequence[Source],
-    predictor: DepthPredictor,
+    predict: Predict,
     config: CalibrationConfig,
+    kind: Uncertainty = NETWORK,
     progress: bool = True,
 ) -> Calibration:
-    """Fit a map from raw to calibrated sigma to the sources' ground truth.
+    """Fit a map from an uncertainty to sigma to the sources' ground truth.
 
     Of a single source the last frames are kept to report on; blocks of time of the others are left
     out in turn to choose the map, which is then fitted to them all. Of several sources each is
     left out in turn to choose the map, which is fitted to them all; to report on a source, the
     same is done with the other sources alone.
 
+    The first Ctrl-C ends the reading after the frame at hand: what has been read is calibrated on.
+
     Args:
         sources: one or more sequences.
-        predictor: gives raw sigma.
-        config: what is used, and how it is split; an empty distribution is a Gaussian.
+        predict: returns a frame's depth and uncertainty.
+        config: what is used, and how it is split; an empty distribution tries both laws.
+        kind: of the uncertainty.
         progress: show bars.
-
-    The first Ctrl-C ends the reading after the frame at hand: what has been read is calibrated on.
 
     Raises:
         SourceError: a source has too few frames or pixels to calibrate on, or its sigma or errors
             are 0.
     """
-    samples = _collect_all(sources, predictor, config, progress)
-    distribution = config.distribution or "gaussian"
+    return calibrate_samples(_collect_all(sources, predict, config, progress), config, kind)
+
+
+def calibrate_samples(
+    samples: Sequence[Sample], config: CalibrationConfig, kind: Uncertainty = NETWORK
+) -> Calibration:
+    """Choose and fit a map to the pixels of one or more sources, and score it; see `calibrate`."""
+    samples = [sample.thinned(MAX_PIXELS // len(samples)) for sample in samples]
+    laws = (config.distribution,) if config.distribution else LAWS
     if len(samples) > 1:
         fitting_samples = samples
-        choice = choose(samples, distribution)
-        trials = [_trial_of_one(samples, sample, config) for sample in samples]
+        choice = choose(samples, kind, laws)
+        trials = []
+        for sample in samples:
+            others = [other for other in samples if other is not sample]
+            parts = others if len(others) > 1 else others[0].blocks(config.blocks)
+            of_others = choose(parts, kind, (choice.distribution,))
+            trials.append(_trial(sample, others, of_others, kind))
     else:
         first, last = samples[0].split(config.report_fraction)
         fitting_samples = [first]
-        choice = choose(first.blocks(config.blocks), distribution)
-        trials = [_trial(last, choice.sigma_map, distribution)]
-    raw_m = all_pixels(samples)[1]
-    _warn_if_constant(choice.sigma_map(raw_m))
-    raw_range_m = float(np.quantile(raw_m, 0.99))
-    return Calibration(
-        choice, tuple(trials), fitted_data(fitting_samples), distribution, raw_range_m
-    )
+        choice = choose(first.blocks(config.blocks), kind, laws)
+        trials = [_trial(last, fitting_samples, choice, kind)]
+    raw = pixels_of(samples)
+    if kind is NETWORK:
+        _warn_if_constant(choice.sigma_map(raw.uncertainty))
+    raw_range_m = float(np.quantile(raw.uncertainty, 0.99))
+    return Calibration(choice, tuple(trials), fitted_data(fitting_samples), kind, raw_range_m)
 
 
 def _collect_all(
-    sources: Sequence[Source],
-    predictor: DepthPredictor,
-    config: CalibrationConfig,
-    progress: bool,
+    sources: Sequence[Source], predict: Predict, config: CalibrationConfig, progress: bool
 ) -> list[Sample]:
     """Return a sample of each source; after Ctrl-C of those that were read."""
     samples: list[Sample] = []
     with deferred_interrupt() as interrupt:
         for source in sources:
             try:
-                samples.append(collect(source, predictor, config, progress))
+                samples.append(collect(source, predict, config, progress))
             except SourceError:
                 if not (interrupt.requested and samples):
                     raise
@@ -183,8 +254,91 @@ def _collect_all(
     return samples
 
 
+def choose(parts: Sequence[Sample], kind: Uncertainty, laws: Sequence[str]) -> Choice:
+    """Leave one part out in turn, two parts or more; then fit the best map to all.
+
+    The best is the map with the smallest CRPS of those that are not rejected. Of several
+    distributions the first is taken unless a later one has a smaller CRPS.
+
+    Args:
+        parts: sequences, or blocks of time of one.
+        kind: of the uncertainty.
+        laws: distributions that sigma may be the standard deviation of.
+
+    Raises:
+        SourceError: no map can be fitted.
+    """
+    choices = [_choice(parts, kind, law) for law in laws]
+    crps = {made.distribution: made.held_out[made.sigma_map.name]["crps"] for made in choices}
+    best = choices[0]
+    for made in choices[1:]:
+        if crps[made.distribution] < (1 - LAW_MARGIN) * crps[best.distribution]:
+            best = made
+    return Choice(
+        best.sigma_map, best.distribution, best.reference, best.held_out, best.rejected, crps
+    )
+
+
+def _choice(parts: Sequence[Sample], kind: Uncertainty, law: str) -> Choice:
+    folds = []
+    for left_out in parts:
+        maps = fit_to([part for part in parts if part is not left_out], kind, law)
+        folds.append({name: map_scores(left_out, made, law) for name, made in maps.items()})
+    held_out = {name: mean_scores([fold[name] for fold in folds]) for name in folds[0]}
+    reference = min(kind.references, key=lambda name: held_out[name]["crps"])
+    rejected = {}
+    for name, scores in held_out.items():
+        reasons = rejections(held_out[reference], scores, kind.has_unit)
+        if reasons:
+            rejected[name] = "; ".join(reasons.values())
+    allowed = [name for name in held_out if name not in rejected] or list(held_out)
+    best = min(allowed, key=lambda name: held_out[name]["crps"])
+    return Choice(fit_to(parts, kind, law)[best], law, reference, held_out, rejected, {})
+
+
+def fit_to(samples: Sequence[Sample], kind: Uncertainty, law: str) -> dict[str, SigmaMap]:
+    """Return every candidate, fitted to all pixels of the samples together."""
+    return candidates(pixels_of(samples), kind, law)
+
+
+def map_scores(sample: Sample, sigma_map: SigmaMap, law: str) -> Scores:
+    """Return the scores of a map on all pixels of a sample together."""
+    depth, uncertainty, error = pixels_of([sample])
+    return scores_of_sigma(error, sigma_map(uncertainty, depth), law)
+
+
+def _trial(
+    sample: Sample, fitted_to: Sequence[Sample], choice: Choice, kind: Uncertainty
+) -> Trial:
+    """Score a map on a sample that it knows nothing of, beside the reference."""
+    law = choice.distribution
+    reference = fit_to(fitted_to, kind, law)[choice.reference]
+    depth, uncertainty, error = pixels_of([sample])
+    before = reference(uncertainty, depth)
+    after = choice.sigma_map(uncertainty, depth)
+    reliability = [
+        coverage(error, sigma, CONFIDENCE_LEVELS, distribution=law) for sigma in (before, after)
+    ]
+    return Trial(
+        sample.name,
+        choice.sigma_map,
+        len(sample.frames),
+        sample.pixels,
+        scores_of_sigma(error, before, law),
+        scores_of_sigma(error, after, law),
+        np.array(reliability),
+        measured_half_widths(error, after),
+        np.array([_frame_factor(frame, choice.sigma_map) for frame in sample.frames]),
+    )
+
+
+def _frame_factor(frame: NDArray[np.float32], sigma_map: SigmaMap) -> float:
+    depth, uncertainty, error = pixels_of([Sample("", (frame,))])
+    return frame_factor(error, sigma_map(uncertainty, depth)) if len(error) else np.inf
+
+
 def _warn_if_constant(sigma_m: NDArray[np.floating]) -> None:
-    """Warn where a map is so flat that calibrated sigma hardly varies.
+    """Warn if a map is so flat that calibrated sigma hardly varies.
 
     AUSE does not show it, since it depends on the order of sigma alone.
     """
@@ -195,29 +349,3 @@ def _warn_if_constant(sigma_m: NDArray[np.floating]) -> None:
             "nothing about the error",
             100 * spread,
         )
-
-
-def _trial_of_one(samples: list[Sample], left_out: Sample, config: CalibrationConfig) -> Trial:
-    """Score one sequence by a map that is chosen on and fitted to the others."""
-    distribution = config.distribution or "gaussian"
-    others = [sample for sample in samples if sample is not left_out]
-    parts = others if len(others) > 1 else others[0].blocks(config.blocks)
-    return _trial(left_out, choose(parts, distribution).sigma_map, distribution)
-
-
-def _trial(sample: Sample, sigma_map: SigmaMap, distribution: str) -> Trial:
-    raw, error = sigma_and_error([sample])
-    reliability = [
-        coverage(error, sigma, CONFIDENCE_LEVELS, distribution=distribution)
-        for sigma in (raw, sigma_map(raw))
-    ]
-    return Trial(
-        sample.name,
-        sigma_map,
-        len(sample.frames),
-        sample.pixels,
-        scores(sample, IDENTITY, distribution),
-        scores(sample, sigma_map, distribution),
-        np.array(reliability),
-        measured_half_widths(error, sigma_map(raw)),
-    )

@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
-from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from uncertainty_depth.calibration.fit import Pixels
 from uncertainty_depth.calibration.fitted_data import QUANTILE_LEVELS, FittedData
 from uncertainty_depth.config import CalibrationConfig
-from uncertainty_depth.errors import SourceError
-from uncertainty_depth.frames.predicted import DepthPredictor, predict_frame
+from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.frames.predicted import Predict
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.focal_length import camera_ranges
@@ -23,10 +23,12 @@ from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
-RecordT = TypeVar("RecordT")
-RecordT_co = TypeVar("RecordT_co", covariant=True)
 MIN_FRAMES = 8
 MIN_PIXELS = 1000
+MAX_PIXELS = 200_000
+"""Of all sources together: frames are the independent observations, more pixels only take time."""
+MIN_FRAME_PIXELS = 100
+"""Kept of every frame, if it has them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +38,8 @@ class Sample:
     Attributes:
         name: what a person calls it.
         frames: (3, n) float32 for each frame, in the order of time: predicted depth, raw sigma and
-            true depth, metres. n is at least 1.
-        cameras: of the frames, as many; empty where they are not known.
+            true depth, metres, in random order. n is at least 1.
+        cameras: of the frames, as many; empty if they are not known.
     """
 
     name: str
@@ -48,6 +50,11 @@ class Sample:
     def pixels(self) -> int:
         """Return the number of pixels of all frames."""
         return sum(frame.shape[1] for frame in self.frames)
+
+    def thinned(self, pixels: int) -> Sample:
+        """Return the sample with about so many pixels, as many of each frame."""
+        each = max(pixels // max(len(self.frames), 1), MIN_FRAME_PIXELS)
+        return replace(self, frames=tuple(frame[:, :each] for frame in self.frames))
 
     def blocks(self, number: int) -> list[Sample]:
         """Cut into contiguous blocks of time, as equal as can be.
@@ -80,108 +87,52 @@ class Sample:
         )
 
 
-def all_pixels(samples: Iterable[Sample]) -> NDArray[np.float64]:
-    """Return (3, N) predicted depth, raw sigma and true depth, metres, of all pixels together."""
+def pixels_of(samples: Iterable[Sample]) -> Pixels:
+    """Return the pixels of all frames together; of those with a positive depth."""
     frames = list(chain.from_iterable(sample.frames for sample in samples))
-    return np.concatenate(frames, axis=1).astype(np.float64)
-
-
-def sigma_and_error(samples: Iterable[Sample]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return (N,) raw sigma and (N,) absolute error, metres, of all pixels together."""
-    depth, sigma, truth = all_pixels(samples)
-    return sigma, np.abs(depth - truth)
+    depth, uncertainty, truth = np.concatenate(frames, axis=1).astype(np.float64)
+    valid = depth > 0
+    return Pixels(depth[valid], uncertainty[valid], np.abs(depth - truth)[valid])
 
 
 def collect(
-    source: Source, predictor: DepthPredictor, config: CalibrationConfig, progress: bool = True
+    source: Source, predict: Predict, config: CalibrationConfig, progress: bool = True
 ) -> Sample:
-    """Predict the frames of a source and keep some of the pixels that have a ground truth.
+    """Keep some of the pixels of a source's frames that have a prediction and a ground truth.
 
-    Memory is bounded by `max_frames` and `pixels_per_frame` of `config`.
+    Memory is bounded by `max_frames` and `pixels_per_frame` of `config`. The first Ctrl-C ends it
+    after the frame at hand; the sample is that of the frames so far.
 
-    The first Ctrl-C ends it after the frame at hand; the sample is that of the frames so far.
+    Args:
+        source: of frames.
+        predict: returns a frame's prediction; a `MessageError` skips the frame.
+        config: what is used.
+        progress: show a bar.
 
     Raises:
-        SourceError: fewer frames or pixels than a map can be fitted to.
+        SourceError: fewer frames or pixels than a map can be fitted to; it says why the first
+            frame was skipped.
     """
     random = np.random.default_rng(config.pixel_seed)
     pixels: list[NDArray[np.float32]] = []
     cameras: list[Camera | None] = []
-    skipped: list[Skipped] = []
-    for frame in evenly_spread(source, Frame, config.max_frames, progress, skipped):
-        prediction = predict_frame(predictor, frame)
-        pixel_values = random_pixels(prediction, frame.need_ground_truth(), config, random)
-        if pixel_values.shape[1]:
-            pixels.append(pixel_values)
+    skipped: list[str] = []
+    for frame in _evenly_spread(source, config.max_frames, progress):
+        if isinstance(frame, Skipped):
+            skipped.append(frame.message)
+            continue
+        try:
+            prediction = predict(frame)
+        except MessageError as error:
+            skipped.append(f"{frame.name}: {error}")
+            continue
+        kept = _random_pixels(prediction, frame.need_ground_truth(), config, random)
+        if kept.shape[1]:
+            pixels.append(kept)
             cameras.append(frame.camera)
-    problem = f"; of {len(skipped)} skipped, the first: {skipped[0].message}" if skipped else ""
-    return check_sample(Sample(source.name, tuple(pixels), tuple(cameras)), problem)
-
-
-class Records(Protocol[RecordT_co]):
-    """A source of frames, of recorded predictions, or of the reasons why one is lost."""
-
-    name: str
-
-    def __len__(self) -> int:
-        """Return the expected number of records."""
-
-    def __iter__(self) -> Iterator[RecordT_co | Skipped]:
-        """Yield each record once."""
-
-
-def evenly_spread(
-    source: Records[RecordT],
-    record_type: type[RecordT],
-    max_frames: int,
-    progress: bool,
-    skipped: list[Skipped] | None = None,
-) -> Iterator[RecordT]:
-    """Yield at most `max_frames` records of a type, evenly spread; all for 0. Ctrl-C ends it.
-
-    What was skipped is added to `skipped`.
-    """
-    step = max(-(-len(source) // max_frames), 1) if max_frames else 1
-    total = len(source)
-    bar = tqdm(source, total=total, unit="frame", desc=source.name, disable=not progress)
-    with deferred_interrupt() as interrupt:
-        for index, record in enumerate(bar):
-            if index % step == 0 and isinstance(record, record_type):
-                yield record
-            elif isinstance(record, Skipped) and skipped is not None:
-                skipped.append(record)
-            if interrupt.requested:
-                break
-
-
-def random_pixels(
-    prediction: DepthPrediction,
-    ground_truth_m: NDArray[np.float32],
-    config: CalibrationConfig,
-    random: np.random.Generator,
-) -> NDArray[np.float32]:
-    """Return predicted depth, raw sigma and true depth of random pixels, (3, n) metres."""
-    maps = (prediction.depth_m, prediction.sigma_m, ground_truth_m)
-    pixel_values = np.stack(valid_pixels(*maps, config.min_depth, config.max_depth))
-    number = min(config.pixels_per_frame, pixel_values.shape[1])
-    if not number:
-        return pixel_values
-    return pixel_values[:, random.choice(pixel_values.shape[1], number, replace=False)].astype(
-        np.float32
-    )
-
-
-def check_sample(sample: Sample, problem: str = "") -> Sample:
-    """Return the sample.
-
-    Args:
-        sample: of a source.
-        problem: what the sentence of the error ends with.
-
-    Raises:
-        SourceError: it has too few frames or pixels to calibrate on.
-    """
+    sample = Sample(source.name, tuple(pixels), tuple(cameras))
     if len(sample.frames) < MIN_FRAMES or sample.pixels < MIN_PIXELS:
+        problem = f"; of {len(skipped)} skipped, the first: {skipped[0]}" if skipped else ""
         raise SourceError(
             f"{sample.name} has {len(sample.frames)} frames and {sample.pixels} pixels with a "
             "prediction and a ground truth within the depth range; expected at least "
@@ -190,9 +141,39 @@ def check_sample(sample: Sample, problem: str = "") -> Sample:
     return sample
 
 
+def _evenly_spread(source: Source, max_frames: int, progress: bool) -> Iterator[Frame | Skipped]:
+    """Yield at most `max_frames` frames, evenly spread; all for 0; and all that are skipped."""
+    total = len(source)
+    step = max(-(-total // max_frames), 1) if max_frames else 1
+    bar = tqdm(source, total=total, unit="frame", desc=source.name, disable=not progress)
+    with deferred_interrupt() as interrupt:
+        for index, record in enumerate(bar):
+            if index % step == 0 or isinstance(record, Skipped):
+                yield record
+            if interrupt.requested:
+                break
+
+
+def _random_pixels(
+    prediction: DepthPrediction,
+    ground_truth_m: NDArray[np.float32],
+    config: CalibrationConfig,
+    random: np.random.Generator,
+) -> NDArray[np.float32]:
+    """Return predicted depth, raw sigma and true depth of random pixels, (3, n) metres."""
+    maps = (prediction.depth_m, prediction.sigma_m, ground_truth_m)
+    values = np.stack(valid_pixels(*maps, config.min_depth, config.max_depth))
+    number = min(config.pixels_per_frame, values.shape[1])
+    if not number:
+        return values
+    chosen = random.choice(values.shape[1], number, replace=False)
+    return values[:, chosen].astype(np.float32)
+
+
 def fitted_data(samples: Sequence[Sample]) -> FittedData:
     """Describe the samples that a map is fitted to."""
-    _, sigma, truth = all_pixels(samples)
+    frames = list(chain.from_iterable(sample.frames for sample in samples))
+    _, sigma, truth = np.concatenate(frames, axis=1).astype(np.float64)
     cameras = chain.from_iterable(sample.cameras for sample in samples)
     return FittedData(
         tuple(sample.name for sample in samples),

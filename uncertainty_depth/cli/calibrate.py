@@ -1,5 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The `calibrate` command: fit a calibration of sigma, report on it, and save it if it helps."""
+"""The `calibrate` command: fit sigma to ground truth, report on it, and save it if it helps.
+
+A model's map goes into its folder, that of a recorded depth into a file.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,24 @@ import argparse
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from uncertainty_depth.cli.calibrate_predictions import calibrate_predictions
+from uncertainty_depth import __version__
 from uncertainty_depth.completion.config import HeldOutConfig
-from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.config import (
+    CalibrationConfig,
+    EvaluationConfig,
+    PredictorConfig,
+    SourceConfig,
+)
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.model_location import check_location, is_hugging_face
 from uncertainty_depth.notes import warn
-from uncertainty_depth.options import from_arguments
-from uncertainty_depth.predictions.config import PredictionTopics
+from uncertainty_depth.options import from_arguments, to_mapping
+from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.shipped_model import model_path
 
 if TYPE_CHECKING:
@@ -31,29 +40,52 @@ logger = logging.getLogger(__name__)
 
 
 def calibrate(arguments: argparse.Namespace) -> None:
-    """Fit a calibration of sigma and write it if it improves the scores of held-out frames."""
-    from uncertainty_depth.calibration import report
-    from uncertainty_depth.calibration.table import table
+    """Fit a map to sigma and write it if it improves the scores of held-out frames."""
     from uncertainty_depth.frames.source import has_recorded
 
-    if has_recorded(str(arguments.model), from_arguments(PredictionTopics, arguments)):
-        calibrate_predictions(arguments)
-        return
-    _check(arguments)
+    topics = from_arguments(PredictionTopics, arguments)
+    if has_recorded(str(arguments.model), topics):
+        _calibrate_recorded(arguments, topics)
+    else:
+        _calibrate_model(arguments)
+
+
+def _calibrate_model(arguments: argparse.Namespace) -> None:
+    from uncertainty_depth.calibration import report
+    from uncertainty_depth.calibration.run import calibrate as fit
+    from uncertainty_depth.frames.predicted import predict_frame
+    from uncertainty_depth.frames.source import trained_on
+    from uncertainty_depth.metrics.distributions import distribution_of
+
+    _check_model(arguments)
     predictor, sources = _opened(arguments)
+    overlaps = trained_on(
+        predictor.model.name, predictor.model.training, [source.name for source in sources]
+    )
+    warn(overlaps)
+    options = from_arguments(CalibrationConfig, arguments)
+    law = options.distribution or distribution_of(predictor.model.network.head)
+    config = replace(options, distribution=law)
     with deferred_interrupt() as interrupt:
-        calibration, provenance = _fit(arguments, sources, predictor)
-        print(table(calibration))
+        calibration = fit(sources, partial(predict_frame, predictor), config)
+        losses = [*chain.from_iterable(source.notes for source in sources)]
+        if interrupt.requested:
+            losses.append("interrupted: only the first frames were read")
+        warn(losses)
+        provenance = report.Provenance(
+            tuple(arguments.source), predictor.describe(), config, (*overlaps, *losses)
+        )
+        _show(calibration)
         if arguments.output:
             report.write(calibration, arguments.output, provenance)
     if interrupt.requested:
         logger.warning("the model folder is left as it was")
         raise KeyboardInterrupt
     if not arguments.dry_run:
-        _keep(arguments, predictor, calibration, provenance)
+        _keep_in_model(arguments, predictor, calibration, provenance)
 
 
-def _check(arguments: argparse.Namespace) -> None:
+def _check_model(arguments: argparse.Namespace) -> None:
     """Check the arguments and the model folder before any frame is read."""
     from uncertainty_depth.evaluation.report import check_folder
 
@@ -77,7 +109,7 @@ def _check(arguments: argparse.Namespace) -> None:
         check_folder(arguments.output)
 
 
-def _opened(arguments: argparse.Namespace) -> tuple[Predictor, list[Source]]:
+def _opened(arguments: argparse.Namespace) -> tuple[Predictor, Sequence[Source]]:
     """Return the uncalibrated predictor, and the sources with its sparse input split off."""
     from uncertainty_depth.completion.source import for_model
     from uncertainty_depth.frames.checked_source import CheckedSource
@@ -96,33 +128,7 @@ def _opened(arguments: argparse.Namespace) -> tuple[Predictor, list[Source]]:
     return predictor, [for_model(source, predictor, held_out) for source in checked]
 
 
-def _fit(
-    arguments: argparse.Namespace, sources: Sequence[Source], predictor: Predictor
-) -> tuple[Calibration, Provenance]:
-    from uncertainty_depth.calibration.report import Provenance
-    from uncertainty_depth.calibration.run import calibrate
-    from uncertainty_depth.frames.source import trained_on
-    from uncertainty_depth.metrics.distributions import distribution_of
-
-    names = [source.name for source in sources]
-    overlaps = trained_on(predictor.model.name, predictor.model.training, names)
-    warn(overlaps)
-    options = from_arguments(CalibrationConfig, arguments)
-    law = options.distribution or distribution_of(predictor.model.network.head)
-    config = replace(options, distribution=law)
-    with deferred_interrupt() as interrupt:
-        calibration = calibrate(sources, predictor, config)
-    losses = [*chain.from_iterable(source.notes for source in sources)]
-    if interrupt.requested:
-        losses.append("interrupted: only the first frames were read")
-    warn(losses)
-    provenance = Provenance(
-        tuple(arguments.source), predictor.describe(), config, tuple([*overlaps, *losses])
-    )
-    return calibration, provenance
-
-
-def _keep(
+def _keep_in_model(
     arguments: argparse.Namespace,
     predictor: Predictor,
     calibration: Calibration,
@@ -144,3 +150,90 @@ def _keep(
         report.record(calibration, provenance),
     )
     print(f"calibration of {predictor.method} written to {arguments.model}")
+
+
+def _calibrate_recorded(arguments: argparse.Namespace, topics: PredictionTopics) -> None:
+    """Fit the map of a recorded depth, with or without a confidence, and write its file."""
+    from uncertainty_depth.calibration.run import calibrate as fit
+    from uncertainty_depth.calibration.run import check
+    from uncertainty_depth.frames.source import has_confidence, open_source
+    from uncertainty_depth.predictions.confidence import NONE, TYPES
+    from uncertainty_depth.predictions.interpreter import Interpreter
+
+    meaning = from_arguments(PredictionConfig, arguments)
+    _check_recorded(arguments, meaning)
+    config = from_arguments(CalibrationConfig, arguments)
+    options = from_arguments(SourceConfig, arguments)
+    names = [str(arguments.model), *arguments.source]
+    if not all(has_confidence(name, topics) for name in names):
+        meaning = replace(meaning, confidence_type=NONE)
+    sources = [open_source(name, options, topics, meaning) for name in names]
+    limits = EvaluationConfig(min_depth=config.min_depth, max_depth=config.max_depth)
+    interpreter = Interpreter(meaning, limits)
+    kind = TYPES[meaning.confidence_type or "sigma"].uncertainty_kind
+    with deferred_interrupt() as interrupt:
+        calibration = fit(sources, interpreter.predict, config, kind)
+        notes = [*chain.from_iterable(source.notes for source in sources), *interpreter.notes()]
+        warn(notes)
+        _show(calibration)
+    if interrupt.requested:
+        raise KeyboardInterrupt
+    if arguments.dry_run:
+        return
+    if not arguments.force:
+        check(calibration)
+    _write_map(arguments, topics, meaning, calibration, notes)
+
+
+def _check_recorded(arguments: argparse.Namespace, meaning: PredictionConfig) -> None:
+    if not (arguments.output or arguments.dry_run):
+        raise ConfigError("--output is missing; expected --output map.json, or --dry-run")
+    if arguments.output and arguments.output.is_dir():
+        raise ConfigError(f"output {arguments.output} is a folder; expected a file, e.g. map.json")
+    if meaning.align != "none":
+        raise ConfigError(
+            f"align is {meaning.align!r}: a robot has no ground truth to align to; expected a "
+            "depth in metres, and align none"
+        )
+    if meaning.sigma_map:
+        raise ConfigError(
+            f"sigma_map is {meaning.sigma_map!r}; expected none: a map is fitted to the "
+            "confidence as it is"
+        )
+
+
+def _write_map(
+    arguments: argparse.Namespace,
+    topics: PredictionTopics,
+    meaning: PredictionConfig,
+    calibration: Calibration,
+    notes: Sequence[str],
+) -> None:
+    from uncertainty_depth.calibration import report
+    from uncertainty_depth.predictions.saved_map import SavedMap
+
+    config = from_arguments(CalibrationConfig, arguments)
+    provenance = report.Provenance(calibration.fitted.sources, {}, config)
+    saved = SavedMap(
+        calibration.choice.sigma_map,
+        meaning.confidence_type or "sigma",
+        meaning.depth_type,
+        calibration.distribution,
+        {
+            **to_mapping(topics),
+            **report.record(calibration, provenance),
+            "notes": [*notes, *calibration.notes()],
+            "command": arguments.command_line,
+            "version": __version__,
+        },
+    )
+    saved.write(arguments.output)
+    print(f"map '{saved.sigma_map.name}' written to {arguments.output}")
+
+
+def _show(calibration: Calibration) -> None:
+    """Print the table, and warn of what to mind about the map."""
+    from uncertainty_depth.calibration.report import table
+
+    print(table(calibration))
+    warn(calibration.notes())

@@ -50,6 +50,16 @@ def has_recorded(notation: str, topics: PredictionTopics) -> bool:
     return notation.startswith(RECORDED) or bool(topics.depth_topic or topics.confidence_topic)
 
 
+def has_confidence(notation: str, topics: PredictionTopics) -> bool:
+    """Return whether a source of recorded predictions has a confidence beside the depth."""
+    if not notation.startswith(RECORDED):
+        return bool(topics.confidence_topic)
+    from uncertainty_depth.frames.notation import folder_and_options
+    from uncertainty_depth.frames.recorded_folder import CONFIDENCE
+
+    return (folder_and_options(notation, ("per_metre",))[0] / CONFIDENCE).is_dir()
+
+
 def open_source(
     notation: str,
     config: SourceConfig,

@@ -15,9 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.calibration.fit import (
+    NO_CONFIDENCE,
+    RECORDED_RANK,
+    RECORDED_SIGMA,
+    Uncertainty,
+)
 from uncertainty_depth.errors import MessageError
 
 Floats = NDArray[np.float32]
+NONE = "none"
+"""Type of a depth without a confidence, whose uncertainty is 1 everywhere."""
 MIN_RANK = 2.0**-12
 """Values of rank_down below this one tie: their reciprocals would leave the metrics' range."""
 
@@ -41,6 +49,13 @@ class ConfidenceType:
     maximum: float
     formula: str
     uncertainty: Callable[[Floats, Floats], NDArray[Any]]
+
+    @property
+    def uncertainty_kind(self) -> Uncertainty:
+        """What a sigma map is fitted to."""
+        if self.name == NONE:
+            return NO_CONFIDENCE
+        return RECORDED_SIGMA if self.has_unit else RECORDED_RANK
 
     def read(self, values: Floats, depth: Floats) -> Floats:
         """Return the uncertainty, (H, W) float32, NaN where a value is not finite.
@@ -110,6 +125,7 @@ TYPES = {
         ConfidenceType(
             "rank_down", False, 0.0, math.inf, "1 / v", lambda v, d: 1 / np.maximum(v, MIN_RANK)
         ),
+        ConfidenceType(NONE, False, -math.inf, math.inf, "1", lambda v, d: np.ones_like(d)),
     )
 }
 """Every type by name.
@@ -124,6 +140,11 @@ def without_size(confidence_type: str) -> str:
     """Return why sigma of this type has no size; empty for a type with a unit."""
     if TYPES[confidence_type].has_unit:
         return ""
+    if confidence_type == NONE:
+        return (
+            "the depth has no confidence: there is no sigma until `calibrate` has fitted one "
+            "(--sigma-map)"
+        )
     return (
         f"the confidence has no unit ({confidence_type}): it ranks the pixels, and has no AUCE, "
         "coverage or NLL until `calibrate` has put it in metres (--sigma-map)"

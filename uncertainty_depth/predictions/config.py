@@ -17,6 +17,7 @@ CONFIDENCE_TYPES = (
     "exp_plus_one",
     "rank_up",
     "rank_down",
+    "none",
 )
 DEPTH_TYPES = ("depth", "inverse_depth")
 ALIGNMENTS = ("none", "median", "scale", "scale_shift")
@@ -32,7 +33,7 @@ class MeaningConfig:
         "",
         "what the confidence image holds: sigma (m), variance (m^2), relative_error, log_error, "
         "confidence_0_1, confidence_0_100 (most certain), exp_plus_one, rank_up (larger = less "
-        "certain), rank_down (larger = more certain); empty is sigma, or the sigma map's",
+        "certain), rank_down (larger = more certain), none; empty is sigma, or the sigma map's",
         choices=("", *CONFIDENCE_TYPES),
         other_flags=("--confidence-kind",),
     )

@@ -14,9 +14,9 @@ from uncertainty_depth.config import MAX_DEPTH_M, EvaluationConfig
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.metrics.depth import scorable
 from uncertainty_depth.predictions.alignment import MIN_POINTS, Alignment, fit
-from uncertainty_depth.predictions.confidence import TYPES, without_size
-from uncertainty_depth.predictions.confidence_map import SavedMap, read_map
+from uncertainty_depth.predictions.confidence import NONE, TYPES, without_size
 from uncertainty_depth.predictions.config import SOURCE, PredictionConfig
+from uncertainty_depth.predictions.saved_map import SavedMap, read_map
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
 NO_LIMITS = EvaluationConfig(min_depth=0.0, max_depth=MAX_DEPTH_M)
@@ -93,7 +93,7 @@ class Interpreter:
         if not self._type.has_unit:
             sigma = uncertainty
         if self.sigma_map is not None:
-            sigma = self.sigma_map.confidence_map(sigma, depth_m).astype(np.float32, copy=False)
+            sigma = self.sigma_map.sigma_map(sigma, depth_m).astype(np.float32, copy=False)
         return DepthPrediction(depth_m, sigma, aligned_by=alignment.depth_scale)
 
     def points(self, depth: Floats, ground_truth_m: Floats) -> tuple[Points, Points]:
@@ -152,7 +152,7 @@ class Interpreter:
         fitted: dict[str, object] = {}
         if self.sigma_map is not None:
             fitted = {
-                "calibration": self.sigma_map.confidence_map.name,
+                "calibration": self.sigma_map.sigma_map.name,
                 "head": self.sigma_map.distribution,
                 "fitted_to": self.sigma_map.provenance.get("fitted_to", {}),
             }
@@ -177,7 +177,7 @@ class Interpreter:
         notes = []
         if self.config.align != "none":
             notes.append(self._alignment_note())
-        if self._lowest == self._highest:
+        if self._lowest == self._highest and self._type.name != NONE:
             notes.append(
                 f"the confidence is {self._lowest:g} in every pixel of every frame: it ranks "
                 "nothing; expected another --confidence-topic, or a camera whose "

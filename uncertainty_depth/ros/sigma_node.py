@@ -232,7 +232,7 @@ def description_of(interpreter: Interpreter) -> dict[str, Any]:
         "method": "recorded",
         "head": law_of(interpreter),
         "confidence_type": config.confidence_type or "sigma",
-        "calibration": "off" if saved is None else saved.confidence_map.name,
+        "calibration": "off" if saved is None else saved.sigma_map.name,
     }
 
 

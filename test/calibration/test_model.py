@@ -1,0 +1,239 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A model folder with its calibration: written by the command, kept, used, and refused."""
+
+import json
+import shutil
+
+import cv2
+import numpy as np
+import pytest
+
+from uncertainty_depth.calibration import IDENTITY, SigmaMap
+from uncertainty_depth.calibration.fitted_data import FittedData
+from uncertainty_depth.cli.main import main
+from uncertainty_depth.config import PredictorConfig, SynthesisConfig
+from uncertainty_depth.errors import ModelError
+from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.metrics.distributions import distribution_of
+from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.model_folder.writing import export_half, set_calibration, set_members
+from uncertainty_depth.synthetic.source import synthesize
+
+MAP = SigmaMap("isotonic 50%", (0.0, 0.01, 0.5, 1.0), (0.05, 0.2, 0.4, 0.8))
+SMALL = SynthesisConfig(worlds=1, frames=10, width=96, height=72, rings=24)
+
+
+@pytest.fixture
+def model(model_template, tmp_path):
+    return shutil.copytree(model_template, tmp_path / "model")
+
+
+def picture(seed=0):
+    """Return an image of the network's size."""
+    return np.random.default_rng(seed).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+
+
+def test_the_folder_gives_the_map_back_and_keeps_the_rest(model):
+    before = json.loads((model / "model.json").read_text())
+    assert read(model).calibration == {}
+    set_calibration(model, "mc_dropout", MAP, {"sources": ["bag"]})
+    set_calibration(model, "multi_epochs", IDENTITY, {})
+    assert read(model).calibration == {"mc_dropout": MAP, "multi_epochs": IDENTITY}
+    after = json.loads((model / "model.json").read_text())
+    assert after.pop("calibration")["mc_dropout"]["sources"] == ["bag"]
+    assert after == before
+    assert not [path for path in model.iterdir() if path.name.startswith(".")]
+
+
+def test_a_calibrated_model_predicts_the_map_of_its_raw_sigma(model):
+    raw = Predictor(model, PredictorConfig(samples=3, device="cpu")).predict(picture(), 7)
+    set_calibration(model, "mc_dropout", MAP, {})
+    predictor = Predictor(model, PredictorConfig(samples=3, device="cpu"))
+    made = predictor.predict(picture(), 7)
+    np.testing.assert_array_equal(made.depth_m, raw.depth_m)
+    np.testing.assert_array_equal(made.sigma_m, MAP(raw.sigma_m))
+    assert (made.sigma_m != raw.sigma_m).all()
+    assert predictor.describe()["calibration"] == "isotonic 50%"
+    predictor.config = PredictorConfig(samples=3, device="cpu", calibrated=False)
+    np.testing.assert_array_equal(predictor.predict(picture(), 7).sigma_m, raw.sigma_m)
+    assert predictor.describe()["calibration"] == "off"
+
+
+def test_sigma_is_calibrated_at_the_network_s_size_and_then_resized(model):
+    config = PredictorConfig(samples=3, device="cpu")
+    image = picture()
+    raw_m = Predictor(model, config).predict(image, 7).sigma_m
+    bends = np.quantile(raw_m, (0.3, 0.6))
+    curved = SigmaMap("isotonic 50%", (0.0, *bends, 9.0), (0.1, 0.2, 0.9, 10.0))
+    set_calibration(model, "mc_dropout", curved, {})
+    twice = image.repeat(2, 0).repeat(2, 1)
+    calibrated_m = Predictor(model, config).predict(twice, 7).sigma_m
+    expected_m = cv2.resize(curved(raw_m), twice.shape[1::-1])
+    np.testing.assert_allclose(calibrated_m, expected_m, rtol=1e-5)
+
+
+def test_a_calibration_holds_for_its_method_alone(model):
+    raw = Predictor(model, PredictorConfig(method="multi_epochs", device="cpu")).predict(picture())
+    set_calibration(model, "mc_dropout", MAP, {})
+    np.testing.assert_array_equal(
+        Predictor(model, PredictorConfig(method="multi_epochs", device="cpu"))
+        .predict(picture())
+        .sigma_m,
+        raw.sigma_m,
+    )
+
+
+def test_members_that_are_trained_further_drop_the_calibration(model):
+    set_calibration(model, "mc_dropout", MAP, {})
+    set_members(model, ["m0", "m1"], "mc_dropout", {"epochs": 4})
+    assert read(model).calibration == {}
+
+
+def test_other_members_drop_the_calibration_and_a_copy_in_half_keeps_it(model, tmp_path):
+    set_calibration(model, "mc_dropout", MAP, {})
+    export_half(model, tmp_path / "half")
+    assert read(tmp_path / "half").calibration == {"mc_dropout": MAP}
+    set_members(model, ["m0", "m1"], "multi_epochs")
+    assert read(model).calibration == {"mc_dropout": MAP}, "the same members"
+    set_members(model, ["m1"], "mc_dropout")
+    assert read(model).calibration == {}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        [],
+        {"mc_dropout": 3},
+        {"mc_dropout": {"kind": "scale", "raw_m": [0, 1], "calibrated_m": [1, 0]}},
+    ],
+)
+def test_a_damaged_calibration_is_named(model, damage):
+    content = json.loads((model / "model.json").read_text())
+    (model / "model.json").write_text(json.dumps({**content, "calibration": damage}))
+    with pytest.raises(ModelError, match=r"model\.json cannot be used: "):
+        read(model)
+
+
+@pytest.fixture(scope="module")
+def bag(tmp_path_factory):
+    path = tmp_path_factory.mktemp("bags") / "world"
+    synthesize(path, SMALL, progress=False)
+    return path
+
+
+def command(*arguments):
+    return main(["calibrate", *map(str, arguments), "--samples", "3", "--device", "cpu"])
+
+
+def test_a_model_is_calibrated_on_a_bag_from_the_command_line(model, bag, tmp_path, capsys):
+    assert command(model, bag, "--dry-run") == 0
+    assert "before" in capsys.readouterr().out
+    assert read(model).calibration == {}
+    assert not (model / "calibration.json").exists()
+    assert command(model, bag, "--dry-run", "--output", tmp_path / "out") == 0
+    assert (tmp_path / "out" / "calibration.json").exists()
+    assert read(model).calibration == {}
+    assert command(model, bag) == 0
+    assert "written to" in capsys.readouterr().out
+    assert (model / "calibration.png").exists()
+    content = json.loads((model / "calibration.json").read_text())
+    assert content["not_used"]["after"]["auce"] < content["not_used"]["before"]["auce"]
+    (found,) = read(model).calibration.values()
+    assert found == SigmaMap.from_mapping(content["map"])
+
+
+def test_calibrating_on_frames_that_the_model_was_trained_on_is_said(model, bag, caplog):
+    assert command(model, bag) == 0
+    notes = json.loads((model / "calibration.json").read_text())["notes"]
+    assert not any("was trained on" in note for note in notes)
+    set_members(model, ["m0", "m1"], "mc_dropout", {"source": str(bag)})
+    assert command(model, bag) == 0
+    note = json.loads((model / "calibration.json").read_text())["notes"][0]
+    assert note.endswith(
+        f"was trained on frames of {bag}: its errors are smaller there than on new frames"
+    )
+    assert note in caplog.messages
+
+
+@pytest.mark.usefixtures("without_plots")
+def test_evaluate_says_whether_sigma_was_calibrated(model, bag, tmp_path, capsys):
+    set_calibration(model, "mc_dropout", MAP, {})
+    arguments = [
+        "evaluate",
+        str(bag),
+        "--model",
+        str(model),
+        "--output",
+        str(tmp_path / "report"),
+        "--samples",
+        "2",
+        "--device",
+        "cpu",
+        "--overwrite",
+    ]
+    for option, said in (
+        ([], "calibrated sigma (isotonic 50%)"),
+        (["--no-calibrated"], "raw sigma (calibration is off)"),
+    ):
+        assert main([*arguments, *option]) == 0
+        assert f"scored: mc_dropout, {said}\n" in capsys.readouterr().out
+
+
+def test_calibrating_again_starts_from_raw_sigma(model, bag):
+    assert command(model, bag) == 0
+    first = read(model).calibration
+    assert command(model, bag) == 0
+    assert read(model).calibration == first
+
+
+def test_refusals_are_one_sentence_and_leave_the_model_alone(model, bag, capsys):
+    before = (model / "model.json").read_bytes()
+    assert command(model, bag, bag, "--max-frames", "3") == 1
+    assert "expected at least 8 frames" in capsys.readouterr().err
+    assert command(model, bag, "--method", "deterministic") == 1
+    assert "sigma is 0" in capsys.readouterr().err
+    assert command(model, bag / "missing") == 1
+    assert command(model, bag, "--output", model / "model.json") == 1
+    assert "is a file" in capsys.readouterr().err
+    assert (model / "model.json").read_bytes() == before
+
+
+def test_the_folder_keeps_what_the_map_was_fitted_to(model, bag):
+    assert command(model, bag, "--report-fraction", "0.4") == 0
+    (fitted,) = read(model).fitted_to.values()
+    assert fitted.sources == (str(bag),)
+    assert fitted.frames == 6, "the first of ten, without the two fifths reported on"
+    assert 0.1 <= fitted.depth_range_m[0] < fitted.depth_range_m[1] <= 80
+    assert fitted.camera["aspect"] == [round(96 / 72, 6)] * 2
+
+
+def test_the_distribution_is_the_heads(model, bag, tmp_path):
+    for option, expected in (([], "gaussian"), (["--distribution", "laplace"], "laplace")):
+        assert command(model, bag, "--dry-run", "--output", tmp_path / "out", *option) == 0
+        content = json.loads((tmp_path / "out" / "calibration.json").read_text())
+        assert content["distribution"] == content["config"]["distribution"] == expected
+    assert distribution_of("laplace") == "laplace"
+
+
+@pytest.mark.usefixtures("without_plots")
+def test_a_map_of_other_data_is_said_by_the_report_and_the_log(model, bag, tmp_path, caplog):
+    """A map fitted to narrow rooms: the bag's depths and raw sigmas are outside of its data."""
+    fitted = FittedData(("rooms",), 9, 9000, (0.1, 0.2), (1e-9,) * 7, None)
+    set_calibration(model, "mc_dropout", MAP, {"fitted_to": fitted.to_mapping()})
+    arguments = ["evaluate", str(bag), "--model", str(model), "--samples", "2", "--device", "cpu"]
+    output = tmp_path / "report"
+    assert main([*arguments, "--output", str(output)]) == 0
+    summary = json.loads((output / "summary.json").read_text())
+    for notes, topic in (
+        (summary["notes"], "of the raw sigmas are outside"),
+        (summary["verdict"]["notes"], "of the ground truth lies outside 0.1 to 0.2 m"),
+    ):
+        (unlike,) = (note for note in notes if "(isotonic 50%) was fitted to, rooms" in note)
+        assert topic in unlike
+    topic = "of the raw sigmas are outside"
+    assert any(topic in message for message in caplog.messages)
+    raw_output = tmp_path / "raw"
+    assert main([*arguments, "--no-calibrated", "--output", str(raw_output)]) == 0
+    raw = json.loads((raw_output / "summary.json").read_text())
+    assert raw["notes"] == []
+    assert not [note for note in raw["verdict"]["notes"] if "was fitted to" in note]

@@ -1,0 +1,107 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The file of a sigma map for recorded depth and confidence: a small JSON file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from uncertainty_depth import strict_json
+from uncertainty_depth.calibration.guarantee import FrameGuarantee
+from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths, from_record
+from uncertainty_depth.calibration.sigma_map import SigmaMap
+from uncertainty_depth.errors import ConfigError, ModelError
+from uncertainty_depth.metrics.distributions import DISTRIBUTIONS
+from uncertainty_depth.predictions.confidence import TYPES
+
+FORMAT = 2
+MAX_BYTES = 1_000_000
+EXPECTED = (
+    "expected the file that `calibrate ... --depth-topic T --output map.json` writes in this "
+    "version"
+)
+
+
+@dataclass(frozen=True)
+class SavedMap:
+    """A map with where it comes from, as its file holds it.
+
+    Attributes:
+        sigma_map: the map.
+        confidence_type: of the confidence that it takes.
+        depth_type: of the depth.
+        distribution: that sigma is the standard deviation of: "gaussian" or "laplace".
+        provenance: sources, topics, what it was fitted to, scores on frames not used.
+    """
+
+    sigma_map: SigmaMap
+    confidence_type: str
+    depth_type: str
+    distribution: str
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def half_widths(self) -> HalfWidths:
+        """Half widths of intervals in sigmas: measured on frames not used, else the law's."""
+        return from_record(self.provenance) or BY_DISTRIBUTION[self.distribution]
+
+    @property
+    def guarantee(self) -> FrameGuarantee | None:
+        """The guarantee by frame; None if the file has none."""
+        values = self.provenance.get("frame_guarantee")
+        return None if values is None else FrameGuarantee.from_mapping(values)
+
+    def write(self, path: Path) -> None:
+        """Write the file, whole or not at all."""
+        content = {
+            "format": FORMAT,
+            "confidence_type": self.confidence_type,
+            "depth_type": self.depth_type,
+            "distribution": self.distribution,
+            "map": self.sigma_map.to_mapping(),
+            **self.provenance,
+        }
+        path.parent.mkdir(parents=True, exist_ok=True)
+        strict_json.write(path, content)
+
+
+def read_map(path: str | Path) -> SavedMap:
+    """Read the file of a map.
+
+    Raises:
+        ConfigError: the file is missing, or is not a sigma map.
+    """
+    try:
+        content = strict_json.read_file(Path(path), MAX_BYTES)
+    except (OSError, strict_json.JsonError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"sigma_map {str(path)!r} cannot be read ({reason}); {EXPECTED}") from (
+            error
+        )
+    try:
+        return _parsed(content)
+    except (KeyError, TypeError, ValueError, AttributeError, ModelError) as error:
+        fault = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        raise ConfigError(
+            f"sigma_map {str(path)!r} is not a valid map ({fault}); {EXPECTED}"
+        ) from (error)
+
+
+def _parsed(content: Mapping[str, Any]) -> SavedMap:
+    if content["format"] != FORMAT:
+        raise ValueError(f"format {content['format']!r} instead of {FORMAT}")
+    for key, choices in (("confidence_type", TYPES), ("distribution", DISTRIBUTIONS)):
+        if content[key] not in choices:
+            raise ValueError(f"{key} {content[key]!r}")
+    fields = {"format", "confidence_type", "depth_type", "distribution", "map"}
+    saved = SavedMap(
+        SigmaMap.from_mapping(content["map"]),
+        content["confidence_type"],
+        content["depth_type"],
+        content["distribution"],
+        {key: value for key, value in content.items() if key not in fields},
+    )
+    _ = saved.half_widths, saved.guarantee  # a damaged record is told here, and not on a frame
+    return saved
