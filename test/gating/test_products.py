@@ -89,6 +89,7 @@ def test_clearing_points_lie_k_sigmas_before_the_depth_of_every_ray(maps):
     is_known = (bound > 0) & np.isfinite(bound)
     assert (bound <= 0).any()
     points = products(maps, config, camera).clearing_points
+    assert (points["clearing_sigmas"] == 4.0).all()
     depth, pixels = depth_and_pixels(points, camera)
     assert_allclose(depth, bound[is_known], rtol=1e-5)
     rows, columns = np.nonzero(is_known)

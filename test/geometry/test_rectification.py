@@ -178,3 +178,31 @@ def test_an_image_of_half_the_size_is_rectified_by_the_scaled_cameras():
     assert (camera.width, camera.height) == (80, 60)
     middle = np.s_[5:-5, 5:-5]
     assert np.abs(first_halved[middle].astype(int) - first_rectified[middle]).mean() < 1
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_pixels_that_the_lens_does_not_see_are_those_that_stay_black(model):
+    white = np.full((*SIZE[::-1], 3), 255, np.uint8)
+    image, camera = Rectifier(calibration(model)).image(white)
+    gray = image[..., 0]
+    assert gray[camera.seen].min() > 230  # OpenCV rounds to a 32nd of a pixel
+    assert not camera.seen[gray < 230].any()
+    assert abs(camera.seen.mean() - (gray == 255).mean()) < 0.01
+    by_opencv = cv2.remap(white, *opencv_map(model), cv2.INTER_LINEAR)[..., 0]
+    assert ((by_opencv > 230) == camera.seen).mean() > 0.99
+
+
+def test_a_camera_without_a_border_says_nothing_of_it():
+    camera = Camera(*SIZE, K)
+    image = np.zeros((*SIZE[::-1], 3), np.uint8)
+    assert Rectifier(Calibration(camera, camera)).image(image)[1].seen is None
+
+
+def test_what_is_seen_follows_the_size():
+    seen = np.ones(SIZE[::-1], bool)
+    seen[:60] = False
+    camera = Camera(*SIZE, K, seen=seen)
+    assert_array_equal(camera.scaled(80, 60).seen, seen[::2, ::2])
+    assert_array_equal(camera.cropped(10, 50, 20, 20).seen, seen[50:70, 10:30])
+    values = np.ones(SIZE[::-1], np.float32)
+    assert_array_equal(np.isnan(camera.only_seen(values)), ~seen)

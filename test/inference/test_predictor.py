@@ -515,3 +515,14 @@ def test_a_calibration_of_samples_otherwise_related_is_not_served_silently(
     set_calibration(folder, "mc_dropout", affine(0.0, 3.0), {"distribution": "gaussian"})
     Predictor(folder, config)
     assert "does not say how samples were related" in caplog.text
+
+
+def test_pixels_that_the_lens_does_not_see_get_neither_depth_nor_sigma(predictor):
+    image = random_image()
+    seen = np.random.default_rng(1).random(image.shape[:2]) < 0.8
+    camera = Camera.pinhole(90.0, width=image.shape[1], height=image.shape[0])
+    whole = predictor.predict(image, camera=camera)
+    part = predictor.predict(image, camera=replace(camera, seen=seen))
+    for name in ("depth_m", "sigma_m"):
+        values = np.where(seen, getattr(whole, name), np.nan)
+        np.testing.assert_array_equal(getattr(part, name), values)

@@ -159,6 +159,14 @@ def test_predicted_points_are_no_lidars():
     assert_array_equal(lidar_points(cloud), cloud_points(cloud))
     cloud.fields.extend(PREDICTED)
     assert len(cloud_points(cloud)) == 4
-    with pytest.raises(MessageError, match="its points are predicted") as caught:
+    with pytest.raises(MessageError, match="it is no ground truth") as caught:
         lidar_points(cloud)
     assert caught.value.reason == "cloud_of_prediction"
+
+
+def test_the_points_where_free_space_ends_are_no_lidars():
+    cloud = message(np.zeros((3, 3)))
+    cloud.fields.append(SimpleNamespace(name="clearing_sigmas"))
+    with pytest.raises(MessageError, match="clearing_sigmas") as error:
+        lidar_points(cloud)
+    assert error.value.reason == "cloud_of_prediction"

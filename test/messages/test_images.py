@@ -272,3 +272,34 @@ def test_a_cv_bridge_that_works_is_taken(tmp_path, monkeypatch):
     (tmp_path / "cv_bridge" / "boost" / "cv_bridge_boost.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
     assert images.cv_bridge_works()
+
+
+@pytest.mark.parametrize("encoding", ["nv12", "nv21"])
+def test_brightness_and_colour_in_two_planes_are_rgb(encoding):
+    """Both orders of the colours, by a gray and by a red image, with padded rows."""
+    yuv = {"gray": (128, 128, 128), "red": (81, 90, 240)}  # BT.601
+    for name, (brightness, blue, red) in yuv.items():
+        planes = np.full((6 * 3 // 2, 10), 7, np.uint8)  # 8 columns and two of padding
+        planes[:6, :8] = brightness
+        planes[6:, 0:8:2], planes[6:, 1:8:2] = (blue, red) if encoding == "nv12" else (red, blue)
+        image = SimpleNamespace(
+            height=6, width=8, encoding=encoding, step=10, is_bigendian=0, data=planes.tobytes()
+        )
+        rgb = decode_image(image)
+        assert rgb.shape == (6, 8, 3)
+        expected = (130, 130, 130) if name == "gray" else (254, 0, 0)
+        assert np.abs(rgb.astype(int) - expected).max() <= 2, name
+        image.data = image.data[:-1]
+        with pytest.raises(MessageError, match="expected 90, 3/2 height 6 times step 10"):
+            decode_image(image)
+
+
+@pytest.mark.parametrize("encoding", ["16UC1", "32FC1"])
+def test_a_depth_image_is_no_camera_image(encoding):
+    size = {"16UC1": 2, "32FC1": 4}[encoding]
+    depth = SimpleNamespace(
+        height=2, width=2, encoding=encoding, step=2 * size, is_bigendian=0, data=bytes(4 * size)
+    )
+    with pytest.raises(MessageError, match="holds depth and is no camera image") as error:
+        decode_image(depth)
+    assert error.value.reason == "image_unknown_encoding"

@@ -63,7 +63,7 @@ def counts(depth, scores):
 
 
 def test_the_account_names_losses_and_what_nothing_explains():
-    depth = {"received": 8, "processed": 5, "dropped.stale": 2, "lost_in_transport": 1}
+    depth = {"received": 8, "processed": 5, "dropped.stale": 2, "lost_in_transport.image": 1}
     scores = {
         "received": 20,
         "received.depth/image_rect": 5,
@@ -87,7 +87,7 @@ def test_the_account_names_losses_and_what_nothing_explains():
     ]
 
 
-DEPTH = {"received": 9, "lost_in_transport": 1, "processed": 7, "dropped.stale": 2}
+DEPTH = {"received": 9, "lost_in_transport.image": 1, "processed": 7, "dropped.stale": 2}
 SCORES = {
     "received.lidar/points": 10,
     "evaluated": 5,

@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
+from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import Log
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
@@ -133,7 +134,7 @@ def test_what_a_full_queue_of_the_middleware_drops_is_counted(graph, make, node_
     node = graph.start(node_class)
     overrun(graph, make, node)
     graph.until(lambda: node.input.received + node.input.lost == 51, "every image in a counter")
-    assert node.health.counts() == {"lost_in_transport": node.input.lost}
+    assert node.health.counts() == {"lost_in_transport.image": node.input.lost}
     assert node.input.lost == 50 - node.depth
 
 
@@ -152,6 +153,18 @@ def test_a_warning_of_a_wrong_remap_suggests_the_right_one(graph, impatient, war
     assert warning.startswith("nothing on /kamera/image_raw for")
     assert "nobody publishes it" in warning
     assert "FASTDDS_BUILTIN_TRANSPORTS" in warning
+
+
+def test_what_the_nodes_publish_is_not_offered_as_a_camera(graph, impatient, warnings):
+    graph.node.create_publisher(Image, "evaluator_node/error/image", 10)
+    graph.node.create_publisher(DiagnosticArray, "evaluator_node/metrics", 10)
+    driver = graph.rclpy.create_node("driver", context=graph.context)
+    driver.create_publisher(Image, "camera/picture", 10)
+    graph.start(WatchingNode)
+    offer = warnings.wait_for(lambda log: "-r image:=" in log.msg).msg
+    assert "-r image:=/camera/picture" in offer
+    assert "error/image" not in offer
+    driver.destroy_node()
 
 
 def test_a_warning_says_that_no_such_topic_is_published(graph, impatient, warnings, monkeypatch):

@@ -377,14 +377,15 @@ def test_maps_of_raw_images_are_scored_with_the_distortion_and_noted(make):
 def test_a_camera_is_made_anew_only_when_its_info_or_the_size_changes(make):
     """Its rays, which clouds are made with, are kept as long as the camera is the same object."""
     maps = MapCamera()
-    maps.info = distorted(make)
-    camera = maps.camera(WIDTH, HEIGHT)
-    maps.info = distorted(make, stamp=100 * MS)
-    assert maps.camera(WIDTH, HEIGHT) is camera
-    half = maps.camera(WIDTH // 2, HEIGHT // 2)
+    maps.add(distorted(make))
+    camera = maps.camera(WIDTH, HEIGHT, 0)
+    maps.add(distorted(make, stamp=100 * MS))
+    assert maps.camera(WIDTH, HEIGHT, 100 * MS) is camera
+    half = maps.camera(WIDTH // 2, HEIGHT // 2, 100 * MS)
     assert (half.width, half.intrinsics[0, 0]) == (WIDTH // 2, camera.intrinsics[0, 0] / 2)
-    maps.info = make.camera_info(0, WIDTH, HEIGHT)
-    assert maps.camera(WIDTH, HEIGHT).distortion is None
+    maps.add(make.camera_info(200 * MS, WIDTH, HEIGHT))
+    assert maps.camera(WIDTH, HEIGHT, 300 * MS).distortion is None  # the latest
+    assert maps.camera(WIDTH, HEIGHT, 100 * MS).distortion is not None  # that of its stamp
 
 
 def test_a_raw_ground_truth_image_is_rectified_where_the_maps_are(make):

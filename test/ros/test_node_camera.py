@@ -122,6 +122,23 @@ def test_the_first_image_waits_for_its_camera_info_and_is_rectified(
         assert calibration_from_info(sent).is_rectified
 
 
+def test_an_image_whose_camera_info_has_not_come_is_dropped_not_called_rectified(
+    graph, start, make, image, raw_info, monkeypatch
+):
+    monkeypatch.setattr(node_camera, "FIRST_INFO_TIMEOUT_S", 0.01)
+    node = start()
+    depths = graph.inbox(Image, "depth/image_rect")
+    info = graph.publisher(CameraInfo, "camera_info")
+    images = graph.publisher(Image, "image")
+    images.publish(make.image(1, image))
+    graph.until(lambda: health(node).dropped() == {"no_camera_info": 1}, "a counted drop")
+    info.publish(raw_info)
+    graph.until(lambda: node.cameras[0].camera.info is not None, "camera info in the node")
+    images.publish(make.image(2, image))
+    expected = RedIsDepth().predict(rectify(image, raw_info), 2).depth_m
+    np.testing.assert_array_equal(decode_depth(depths.wait()[0]), expected)
+
+
 def test_the_points_are_those_of_the_rectified_camera_in_the_frame_of_the_image(
     graph, start, make, image, raw_info
 ):

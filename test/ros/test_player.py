@@ -165,6 +165,23 @@ def test_images_wait_for_their_results(graph, bag, listeners, monkeypatch):
     assert (result.unanswered, result.sent["/camera/image"]) == (0, FRAMES)
 
 
+def test_what_follows_an_image_is_sent_before_its_result_is_awaited(graph, tmp_path):
+    """image_transport's order: the camera info of an image comes after it."""
+    with BagWriter(tmp_path / "late") as writer:
+        for stamp in (START_NS, START_NS + 100_000_000):
+            writer.image("/camera/image", stamp, "camera", np.zeros((8, 8, 3), np.uint8))
+            writer.camera_info("/camera/camera_info", stamp, "camera", Camera.pinhole(9.0, 8, 8))
+    results = graph.node.create_publisher(Image, "/depth/image_rect", 10)
+
+    def answer(message):  # a node that needs the camera info
+        graph.until(results.get_subscription_count, "subscriber of the results")
+        results.publish(Image(header=message.header))
+
+    graph.node.create_subscription(CameraInfo, "/camera/camera_info", answer, 10)
+    result = played(tmp_path / "late", wait_for_result="/depth/image_rect")
+    assert (result.unanswered, result.sent["/camera/image"]) == (0, 2)
+
+
 def test_an_image_without_a_result_is_counted_and_playback_continues(bag, listeners):
     result = played(bag, wait_for_result="/depth/image_rect", result_timeout=0.1)
     assert (result.unanswered, result.sent["/camera/image"]) == (FRAMES, FRAMES)

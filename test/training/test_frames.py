@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.network.encoder import resize_image
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.training.frames import evenly_spread, read_frames, split
@@ -40,6 +42,14 @@ def test_a_source_becomes_five_bytes_per_pixel() -> None:
     np.testing.assert_array_equal(
         (images[0] * 255).round().byte().permute(1, 2, 0).numpy(), expected
     )
+
+
+def test_pixels_that_the_lens_does_not_see_are_not_trained_on() -> None:
+    seen = np.zeros((48, 64), bool)
+    seen[:, 32:] = True
+    camera = replace(Camera.pinhole(50.0, width=64, height=48), seen=seen)
+    kept = read_frames(Records([replace(frame(2.0), camera=camera)] * 2), (64, 48)).depths_m[0]
+    np.testing.assert_array_equal(np.isfinite(kept), seen)
 
 
 @settings(deadline=None)

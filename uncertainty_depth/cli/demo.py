@@ -103,7 +103,7 @@ def account(
 
     depth = counts["depth_node"]
     received = depth.get("received", 0)
-    lost = depth.get("lost_in_transport", 0)
+    lost = depth.get("lost_in_transport.image", 0)
     missing = {"lost_in_transport": lost, "unaccounted": sent - received - lost}
     yield f"depth node: {received} received{_reasons(missing)}"
 
@@ -116,7 +116,8 @@ def account(
     predictions = scores.get(PREDICTIONS, 0)
     missing = {"unaccounted": processed - predictions}
     yield f"evaluator node: {predictions} predictions received{_reasons(missing)}"
-    losses = _dropped(scores) | {"lost_in_transport": scores.get("lost_in_transport", 0)}
+    lost = sum(count for name, count in scores.items() if name.startswith("lost_in_transport."))
+    losses = _dropped(scores) | {"lost_in_transport": lost}
     summary = _reasons(losses).removeprefix(", ") or "none"
     yield f"evaluator node: messages of all topics lost: {summary}"
 

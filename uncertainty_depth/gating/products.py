@@ -13,6 +13,9 @@ from uncertainty_depth.gating.maps import confident_pixels, lower_bound, upper_b
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.point_cloud import organised_points, positions, selected
 
+CLEARING_FIELD = "clearing_sigmas"
+"""Of clearing points: how many sigmas lie between them and the depth. No LiDAR has it."""
+
 
 class SigmaProducts:
     """Gated and bounded maps and clouds of one frame, computed on first access.
@@ -91,13 +94,18 @@ class SigmaProducts:
 
     @property
     def clearing_points(self) -> NDArray[np.void]:
-        """Where free space ends on each ray, (N,) x y z.
+        """Where free space ends on each ray, (N,) x y z and `clearing_sigmas`.
 
         They are of all pixels, trusted or not: the less is known, the less is cleared. A ray
         whose lower bound is not in front of the camera clears nothing and has no point.
         """
         bound_m = lower_bound(self._depth_m, self._sigma_m, self._config.clearing_sigmas)
-        return positions(bound_m, self._calibrated_camera(), self._config.point_stride)
+        points = positions(bound_m, self._calibrated_camera(), self._config.point_stride)
+        marked = np.empty(points.shape, [*points.dtype.descr, (CLEARING_FIELD, "<f4")])
+        for name in points.dtype.names or ():
+            marked[name] = points[name]
+        marked[CLEARING_FIELD] = self._config.clearing_sigmas
+        return marked
 
     def _calibrated_camera(self) -> Camera:
         if self._camera is None or not self.has_points:

@@ -37,6 +37,8 @@ class Camera:
         intrinsics: (3, 3) float64, K: [[fx, 0, cx], [0, fy, cy], [0, 0, 1]], pixels.
         frame_to_camera: (4, 4) float64, metres.
         distortion: of the lens; None for a rectified image.
+        seen: (height, width), False where a rectified image is black because the lens does not
+            see there: such pixels get no depth. None: all are seen.
     """
 
     width: int
@@ -44,6 +46,7 @@ class Camera:
     intrinsics: NDArray[np.float64]
     frame_to_camera: NDArray[np.float64] = field(default_factory=lambda: np.eye(4))
     distortion: Distortion | None = None
+    seen: NDArray[np.bool_] | None = None
 
     @classmethod
     def pinhole(cls, focal_length: float, width: int, height: int) -> Camera:
@@ -81,12 +84,25 @@ class Camera:
         sx = width / self.width
         sy = height / self.height
         resizing = np.array([[sx, 0, (sx - 1) / 2], [0, sy, (sy - 1) / 2], [0, 0, 1]])
-        return replace(self, width=width, height=height, intrinsics=resizing @ self.intrinsics)
+        seen = self.seen
+        if seen is not None:
+            resized = cv2.resize(
+                seen.astype(np.uint8), (width, height), interpolation=cv2.INTER_NEAREST
+            )
+            seen = resized.astype(np.bool_)
+        intrinsics = resizing @ self.intrinsics
+        return replace(self, width=width, height=height, intrinsics=intrinsics, seen=seen)
 
     def cropped(self, left: int, top: int, width: int, height: int) -> Camera:
         """Return the camera of the image cropped at pixel (left, top)."""
         shift = np.array([[0, 0, left], [0, 0, top], [0, 0, 0]], dtype=np.float64)
-        return replace(self, width=width, height=height, intrinsics=self.intrinsics - shift)
+        seen = None if self.seen is None else self.seen[top : top + height, left : left + width]
+        intrinsics = self.intrinsics - shift
+        return replace(self, width=width, height=height, intrinsics=intrinsics, seen=seen)
+
+    def only_seen(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return a map of this image, (height, width), with NaN in pixels that are not seen."""
+        return values if self.seen is None else np.where(self.seen, values, np.float32(np.nan))
 
     def for_image(self, width: int, height: int) -> Camera:
         """Return the camera of an image that shows the same view at another size.

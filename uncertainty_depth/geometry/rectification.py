@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import cv2
@@ -60,7 +60,7 @@ class Rectifier:
         return self.distorted_images == RECTIFY and not self.calibration.is_rectified
 
     def image(self, image: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], Camera]:
-        """Return the image to use and its camera; black outside the raw image.
+        """Return the image to use and its camera; black outside the raw image, see `Camera.seen`.
 
         Raises:
             MessageError: camera_info_wrong_aspect.
@@ -125,7 +125,19 @@ class Rectifier:
             round(rectified.width * width / raw.width),
             round(rectified.height * height / raw.height),
         )
-        return raw.for_image(width, height), rectified.scaled(*scaled_size)
+        raw = raw.for_image(width, height)
+        rectified = rectified.scaled(*scaled_size)
+        if self.rectifies:
+            rectified = replace(rectified, seen=_seen(raw, rectified))
+        return raw, rectified
+
+
+def _seen(raw: Camera, rectified: Camera) -> NDArray[np.bool_] | None:
+    """Return which pixels of the rectified image are interpolated from the raw one's alone."""
+    u, v = np.moveaxis(rectification_map(raw, rectified), 2, 0)
+    seen = (u >= -SAME_PIXELS) & (u <= raw.width - 1 + SAME_PIXELS)
+    seen &= (v >= -SAME_PIXELS) & (v <= raw.height - 1 + SAME_PIXELS)
+    return None if seen.all() else seen
 
 
 @lru_cache(maxsize=4)

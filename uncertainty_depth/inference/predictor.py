@@ -193,7 +193,7 @@ class Predictor:
         maps = download(tensors if features is None else [*tensors, features])
         scores = self._gauge.scores(None if features is None else maps.pop(), len(observations))
         predictions = [
-            _at_image(observation.image, depth_and_sigma, factor, score, settings, widen)
+            _at_image(observation, depth_and_sigma, factor, score, settings, widen)
             for observation, factor, depth_and_sigma, score in zip(
                 observations, factors, maps, scores, strict=True
             )
@@ -310,7 +310,7 @@ def _checked_spread(model: ModelFolder, config: PredictorConfig) -> SparseInput 
 
 
 def _at_image(
-    image: NDArray[np.uint8],
+    observation: Observation,
     maps: NDArray[np.float32],
     factor: np.float32,
     unfamiliarity: float | None,
@@ -321,10 +321,10 @@ def _at_image(
 
     Sigma, not the variance, is interpolated: errors of neighbouring pixels are fully correlated,
     and the standard deviation of a weighted sum of such errors is the weighted sum of their
-    standard deviations.
+    standard deviations. Pixels that the lens does not see have neither depth nor sigma.
 
     Args:
-        image: (H, W, 3).
+        observation: the image, (H, W, 3), and its camera.
         maps: (2, h, w) depth and sigma of the network.
         factor: of both, for the image's camera.
         unfamiliarity: of the image; None where it is not known.
@@ -337,10 +337,13 @@ def _at_image(
     calibrated_m = settings.sigma_map(raw_m)
     if widen and settings.config.widen_unfamiliar and unfamiliarity is not None:
         calibrated_m *= np.float32(max(unfamiliarity, 1.0))
-    size = (image.shape[1], image.shape[0])
+    height, width = observation.image.shape[:2]
+    size = (width, height)
     depth_m = factor * cv2.resize(maps[0], size, interpolation=cv2.INTER_LINEAR)
     sigma_m = cv2.resize(calibrated_m, size, interpolation=cv2.INTER_LINEAR)
     unknown = ~(np.isfinite(depth_m) & np.isfinite(sigma_m))
+    if observation.camera is not None and observation.camera.seen is not None:
+        unknown |= ~observation.camera.seen
     depth_m[unknown] = np.nan
     sigma_m[unknown] = np.nan
     return DepthPrediction(depth_m, sigma_m, unfamiliarity)

@@ -15,13 +15,14 @@ _FORMATS = {7: "f4", 8: "f8"}  # sensor_msgs/PointField FLOAT32, FLOAT64
 _SIZES = {7: 4, 8: 8}  # bytes
 
 
-PREDICTED_FIELDS = {"uncertainty", "confidence_ratio"}
-"""Of the clouds that the depth node publishes."""
+PREDICTED_FIELDS = ({"uncertainty", "confidence_ratio"}, {"clearing_sigmas"})
+"""Of the clouds that the nodes publish: points, and where free space ends."""
 
 
 def is_predicted(message: Any) -> bool:
-    """Return whether a cloud has a field of uncertainty: then its depth is predicted."""
-    return {field.name for field in message.fields} >= PREDICTED_FIELDS
+    """Return whether the fields of a cloud say that a node of this package made it."""
+    names = {field.name for field in message.fields}
+    return any(names >= fields for fields in PREDICTED_FIELDS)
 
 
 def lidar_points(message: Any) -> NDArray[np.float32]:
@@ -34,8 +35,9 @@ def lidar_points(message: Any) -> NDArray[np.float32]:
     if is_predicted(message):
         raise MessageError(
             "cloud_of_prediction",
-            "a point cloud has fields uncertainty and confidence_ratio: its points are predicted "
-            "and no ground truth; expected the cloud of a LiDAR",
+            "a point cloud has fields that only predicted points have (uncertainty and "
+            "confidence_ratio, or clearing_sigmas): it is no ground truth; expected the cloud of "
+            "a LiDAR",
         )
     return points
 

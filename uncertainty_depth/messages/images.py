@@ -12,7 +12,7 @@ import importlib.util
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -35,12 +35,14 @@ COLOR_ENCODINGS: dict[str, tuple[int, int, str]] = {
     **{f"bayer_{pattern}8": (1, 1, f"bayer_{pattern}8") for pattern in _BAYER},
     **{f"bayer_{pattern}16": (2, 1, f"bayer_{pattern}8") for pattern in _BAYER},
     **{name: (1, 1, "mono8") for name in ("mono8", "8UC1")},
-    **{name: (2, 1, "mono8") for name in ("mono16", "16UC1")},
+    "mono16": (2, 1, "mono8"),
     **{name: (1, 2, "yuv422") for name in ("yuv422", "uyvy")},
     **{name: (1, 2, "yuv422_yuy2") for name in ("yuv422_yuy2", "yuyv")},
     "8UC3": (1, 3, "bgr8"),
     "8UC4": (1, 4, "bgra8"),
 }
+PLANAR_ENCODINGS = {"nv12": cv2.COLOR_YUV2RGB_NV12, "nv21": cv2.COLOR_YUV2RGB_NV21}
+"""YUV 4:2:0: rows of brightness, then half as many rows of colour, one for two by two pixels."""
 
 
 CV_BRIDGE_TRIAL_S = 30.0
@@ -83,10 +85,32 @@ def decode_image(message: Any, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8
         flags = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
         image = decode_compressed(message, flags, max_pixels=max_pixels)
         return cv2.cvtColor(image, cv2.COLOR_BGR2RGB, dst=image)
+    if message.encoding in PLANAR_ENCODINGS:
+        return _planar_to_rgb(message, max_pixels)
     rows = image_rows(message, COLOR_ENCODINGS, max_pixels)
     if message.encoding == "rgb8":
         return rows.reshape(message.height, message.width, 3)
     return to_rgb()(_packed(message, rows))
+
+
+def _planar_to_rgb(message: Any, max_pixels: int) -> NDArray[np.uint8]:
+    height, width, step = message.height, message.width, message.step
+    check_pixels(width, height, max_pixels)
+    if height % 2 or width % 2 or step < width:
+        raise MessageError(
+            "image_wrong_step",
+            f"an image {message.encoding} is {width}x{height} with step {step}; expected even "
+            "sizes, and a step of at least the width",
+        )
+    rows = height + height // 2
+    if len(message.data) < rows * step:
+        raise MessageError(
+            "image_short_data",
+            f"an image has {len(message.data)} bytes; expected {rows * step}, 3/2 height {height} "
+            f"times step {step}",
+        )
+    data = np.frombuffer(message.data, np.uint8)[: rows * step].reshape(rows, step)[:, :width]
+    return cv2.cvtColor(np.ascontiguousarray(data), PLANAR_ENCODINGS[message.encoding])
 
 
 def image_rows(
@@ -96,7 +120,8 @@ def image_rows(
     if message.encoding not in encodings:
         raise MessageError(
             "image_unknown_encoding",
-            f"an image has encoding {message.encoding!r}; expected one of {', '.join(encodings)}",
+            f"an image has encoding {message.encoding!r}{_hint(message.encoding, encodings)}; "
+            f"expected one of {', '.join(encodings)}",
         )
     size, channels, _ = encodings[message.encoding]
     height = message.height
@@ -117,6 +142,11 @@ def image_rows(
             f"step {step}",
         )
     return np.ascontiguousarray(data[: height * step].reshape(height, step)[:, :row])
+
+
+def _hint(encoding: str, encodings: Collection[str]) -> str:
+    is_depth = encoding in ("16UC1", "32FC1") and "rgb8" in encodings
+    return ", which holds depth and is no camera image" if is_depth else ""
 
 
 def _packed(message: Any, rows: NDArray[np.uint8]) -> _Packed:

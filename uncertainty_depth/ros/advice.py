@@ -10,7 +10,7 @@ ADVICE = {
     "failed": "see the log",
     "callback_failed": "see the log: messages or services fail, the node goes on",
     "out_of_memory": "lower samples, chunk or input_size, or free the device",
-    "no_camera_info": "remap depth/camera_info to one that is published",
+    "no_camera_info": "remap the camera info to one that is published with its images",
     "no_extrinsics": "set lidar_to_camera, or publish the LiDAR's pose on /tf_static",
     "no_ego_motion": "publish tf from fixed_frame to camera and LiDAR at all times, or empty it",
     "no_lidar_point_in_view": "check lidar_to_camera or tf: no LiDAR point lies in the image",
@@ -24,11 +24,12 @@ ADVICE = {
     "uncertainty_wrong_size": "both maps must be of one model: check the remaps",
     "camera_info_wrong_aspect": "remap camera_info: it is of another camera or size",
     "image_unknown_encoding": "remap another topic, or let the driver publish rgb8",
+    "over_budget": "the fewest samples take longer than frame_budget_ms: raise it",
     "views_failed": "see the log: points or color images fail, the maps are published",
 }
 
 
 def with_advice(reason: str, rate_hz: float) -> str:
     """Return a reason with its rate and what to do; without advice where there is none."""
-    advice = ADVICE.get(reason)
+    advice = ADVICE.get(reason) or ADVICE.get(reason.partition(".")[0])
     return f"{reason} {rate_hz:.1f}/s" + (f" ({advice})" if advice else "")

@@ -105,7 +105,7 @@ class CameraInputs:
             CameraInfo,
             "camera_info",
             self._on_camera_info,
-            sensor_qos(1, reliable=False),
+            sensor_qos(MIN_DDS_DEPTH, config.reliable_input),
             once=True,
             purpose="rectified images, points and the camera infos of the maps",
         )

@@ -16,6 +16,7 @@ from rclpy.executors import Executor, SingleThreadedExecutor
 
 from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.inference.sample_budget import MIN_SAMPLES
 from uncertainty_depth.messages.images import to_rgb
 from uncertainty_depth.model_location import check_location
 from uncertainty_depth.process_resources import MIB
@@ -213,6 +214,9 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         if views:
             milliseconds = (time.perf_counter() - start_s) * 1e3
             self._batches.finished(samples, len(batch), milliseconds)
+            if 0 < self.config.frame_budget_ms < milliseconds and samples.count <= MIN_SAMPLES:
+                for camera, _ in batch:
+                    camera.health.count("over_budget")
         for publish_views in views:
             publish_views()
 
@@ -259,6 +263,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         description = predictor.describe()
         return {
             "device": predictor.device,
+            "frame_budget_ms": f"{self.config.frame_budget_ms:g}",
             "device_memory_mib": device_memory_mib(),
             **{name: description[name] for name in DESCRIBED if name in description},
         }

@@ -30,7 +30,7 @@ class Health:
 
     Dropped messages are counted by reason under "dropped.REASON", so that
     received = processed + dropped + waiting. What was published and did not arrive is
-    "lost_in_transport".
+    "lost_in_transport.TOPIC".
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -126,6 +126,8 @@ def problem(
         losses = [with_advice(reason, rate) for reason, rate in sorted(losses_hz.items())]
         sentences.append(f"frames lost: {', '.join(losses)}")
     sentences += problems
+    if rates.get("over_budget", 0) > 0:
+        sentences.append(with_advice("over_budget", rates["over_budget"]))
     if rates.get("unfamiliar", 0) > UNFAMILIAR * rates.get("processed", 0):
         sentences.append(
             "the images are unlike those of the training: neither depth nor sigma has been tried "

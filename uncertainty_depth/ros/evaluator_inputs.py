@@ -98,7 +98,7 @@ class EvaluatorInputs:
 
     def _subscribe_ground_truth_info(self) -> Subscription:
         topic = "ground_truth/camera_info"
-        qos = overridden(self._node, topic, SUBSCRIPTION, sensor_qos(1, False))
+        qos = overridden(self._node, topic, SUBSCRIPTION, sensor_qos(1, reliable=False))
         return self._node.create_subscription(
             CameraInfo, topic, self._live.add_ground_truth_info, qos
         )

@@ -179,7 +179,7 @@ class LiveEvaluation:
 
     def add_camera_info(self, message: Any) -> list[Scored | Skipped]:
         """Store the camera of the predictions; the latest one counts."""
-        self._ground_truth.camera.info = message
+        self._ground_truth.camera.add(message)
         return list(self._results([]))
 
     def add_prediction_info(self, stamp: int, info: PredictionInfo) -> list[Scored | Skipped]:

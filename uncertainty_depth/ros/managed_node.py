@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.node import Node
 from std_srvs.srv import SetBool
 
 from uncertainty_depth.errors import ConfigError
@@ -20,6 +22,23 @@ UNCONFIGURED = "unconfigured"
 INACTIVE = "inactive"
 ACTIVE = "active"
 FINALIZED = "finalized"
+PACKAGE = "uncertainty_depth"
+
+
+class RosHandler(logging.Handler):
+    """Passes the warnings of the package, a model's for example, on to the node's log: /rosout."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(logging.WARNING)
+        self._logger = node.get_logger()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log a record; rclpy wants one call for each severity."""
+        text = self.format(record)
+        if record.levelno >= logging.ERROR:
+            self._logger.error(text)
+        else:
+            self._logger.warning(text)
 
 
 def no_change() -> None:
@@ -50,6 +69,8 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
             ConfigError: a parameter is illegal.
         """
         super().__init__(name, **options)
+        self._log_handler = RosHandler(self)
+        logging.getLogger(PACKAGE).addHandler(self._log_handler)
         self.state = UNCONFIGURED
         self.failure: Exception | None = None
         self._logs_failures = True
@@ -134,6 +155,11 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Free everything after a transition that rclpy itself could not finish."""
         return self._change(UNCONFIGURED, self._stop)
+
+    def destroy_node(self) -> None:
+        """Destroy the node; what the package logs is no longer its business."""
+        logging.getLogger(PACKAGE).removeHandler(self._log_handler)
+        super().destroy_node()
 
     def _stop(self) -> None:
         if self.state == ACTIVE:

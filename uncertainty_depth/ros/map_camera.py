@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -15,44 +16,58 @@ from uncertainty_depth.messages.camera_info import (
     camera_from_info,
     description_key,
 )
+from uncertainty_depth.messages.stamps import stamp_ns
+
+MAX_INFOS = 200
 
 
 class MapCamera:
     """Holds the latest camera infos of the maps and of the ground truth images.
 
     Attributes:
-        info: of the maps; None before the first.
+        info: the latest of the maps; None before the first.
         ground_truth_info: of the ground truth images; None without one.
         notes: sentences for the reader of the scores, without repetition.
     """
 
     def __init__(self) -> None:
         self.info: Any = None
+        self._infos: OrderedDict[int, Any] = OrderedDict()
         self.ground_truth_info: Any = None
         self.notes: list[str] = []
         self._camera: tuple[tuple[Any, ...], Camera] | None = None
         self._ground_truth_rectifier: tuple[tuple[Any, ...], Rectifier] | None = None
 
-    def camera(self, width: int, height: int) -> Camera:
+    def add(self, message: Any) -> None:
+        """Store a camera info of the maps."""
+        self.info = message
+        self._infos[stamp_ns(message.header)] = message
+        while len(self._infos) > MAX_INFOS:
+            self._infos.popitem(last=False)
+
+    def camera(self, width: int, height: int, stamp: int) -> Camera:
         """Return the camera of maps of this size, with its distortion if they are of raw images.
+
+        It is that of their own stamp, or the latest if there is none.
 
         It is the same object while the camera infos say the same: its rays are computed once.
 
         Raises:
             MessageError: the camera info is invalid or belongs to maps of another aspect.
         """
-        key = (*description_key(self.info), width, height)
+        info = self._infos.get(stamp, self.info)
+        key = (*description_key(info), width, height)
         if self._camera is None or self._camera[0] != key:
-            self._camera = key, self._new_camera(width, height)
+            self._camera = key, self._new_camera(info, width, height)
         return self._camera[1]
 
-    def _new_camera(self, width: int, height: int) -> Camera:
-        rectifier = Rectifier(calibration_from_info(self.info), KEEP)
+    def _new_camera(self, info: Any, width: int, height: int) -> Camera:
+        rectifier = Rectifier(calibration_from_info(info), KEEP)
         if not rectifier.calibration.is_rectified:
             self._note(f"depth/camera_info is {rectifier.describe()}")
         if size := rectifier.describe_size(width, height):
             self._note(f"depth/image_rect: {size}")
-        return camera_from_info(self.info).for_image(width, height)
+        return camera_from_info(info).for_image(width, height)
 
     def as_maps(self, ground_truth_m: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return a ground truth image, (H, W) metres, rectified if it is raw and the maps are not.

@@ -68,13 +68,13 @@ class MapGroundTruth:
         self.check.update(None, ground_truth_m)
         return self._without_input(ground_truth_m, depth, name)
 
-    def camera_of(self, shape: tuple[int, int]) -> Camera | None:
+    def camera_of(self, shape: tuple[int, int], stamp: int) -> Camera | None:
         """Return the camera of maps of this shape; None without one, as with a depth image."""
         if self.camera.info is None:
             return None
         height, width = shape
         try:
-            return self.camera.camera(width, height)
+            return self.camera.camera(width, height, stamp)
         except MessageError:
             return None
 
@@ -90,7 +90,7 @@ class MapGroundTruth:
                 "cloud_without_points", f"the cloud of frame {name} has no finite point"
             )
         height, width = shape
-        camera = self.camera.camera(width, height)
+        camera = self.camera.camera(width, height, stamp_ns(depth.header))
         poses = [
             self.extrinsics.lookup(depth.header, cloud.header, lidar)
             for lidar, cloud in present.items()

@@ -20,6 +20,7 @@ from uncertainty_depth.messages.camera_info import (
     is_uncalibrated,
 )
 
+DISCOVERY_S = 0.5
 FIRST_INFO_TIMEOUT_S = 1.0
 
 
@@ -74,17 +75,24 @@ class NodeCamera:
     ) -> tuple[NDArray[np.uint8], Camera | None]:
         """Return the image as `distorted_images` asks, and its camera.
 
-        The first image waits shortly for its camera info. Where nobody publishes one, the image
-        is returned unchanged, without a camera. The camera of an uncalibrated camera info has
-        focal length 0.
+        The first image waits shortly for its camera info. If nobody publishes one, the image is
+        returned unchanged, without a camera: nothing says that it is not rectified. The camera of
+        an uncalibrated camera info has focal length 0.
 
         Raises:
-            MessageError: the camera info is invalid, or does not fit the image.
+            MessageError: "no_camera_info", one is published but has not come; or it is invalid,
+                or does not fit the image.
         """
         self._wait_for_first_info()
         if self._problem is not None:
             raise MessageError(self._problem.reason, str(self._problem))
         if self.info is None:
+            if self._node.count_publishers(self._topic):
+                raise MessageError(
+                    "no_camera_info",
+                    f"nothing has come on {self._topic}, which is published: whether the image "
+                    "is rectified is not known",
+                )
             return image, None
         calibration = self._calibration
         if calibration is None:
@@ -93,10 +101,12 @@ class NodeCamera:
         return self._latest_rectifier(calibration, distorted_images, image).image(image)
 
     def _wait_for_first_info(self) -> None:
-        is_known = self._has_info.is_set()
-        if not is_known and self._may_wait and self._node.count_publishers(self._topic):
+        if not self._may_wait:
+            return
+        self._has_info.wait(DISCOVERY_S)  # images may be discovered before their camera infos
+        if self._node.count_publishers(self._topic):
             self._has_info.wait(FIRST_INFO_TIMEOUT_S)
-            self._may_wait = False
+        self._may_wait = False
 
     def _latest_rectifier(
         self, calibration: Calibration, distorted_images: str, image: NDArray[np.uint8]

@@ -90,7 +90,7 @@ class PairScorer:
         frame = Frame(
             outcome.stamp_ns,
             name,
-            self._ground_truth.camera_of(shape),
+            self._ground_truth.camera_of(shape, outcome.stamp_ns),
             ground_truth_m=ground_truth_m,
             recorded=RecordedMaps(depth_map, confidence),
         )

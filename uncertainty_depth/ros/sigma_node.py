@@ -94,7 +94,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
     def _activate(self) -> None:
         self._pairs = ExactPairs(PAIRS_WAITING)
         qos = sensor_qos(PAIRS_WAITING, self.config.reliable_input)
-        self._subscribe(CameraInfo, CAMERA_INFO, self._on_camera_info, sensor_qos(1, False))
+        self._subscribe(CameraInfo, CAMERA_INFO, self._on_camera_info, qos)
         self._subscribe(Image, DEPTH, lambda message: self._on_image(0, message), qos)
         self._subscribe(Image, CONFIDENCE, lambda message: self._on_image(1, message), qos)
 
@@ -139,7 +139,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         )  # fmt: skip
 
     def _on_camera_info(self, message: CameraInfo) -> None:
-        self._camera.info = message
+        self._camera.add(message)
 
     def _on_image(self, side: int, message: Image) -> None:
         self.health.count("received")
@@ -160,7 +160,9 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             depth, confidence = decode_maps(pair.depth, pair.confidence, interpreter.config)
             prediction = masked(interpreter.metric(depth, confidence))
             height, width = depth.shape
-            camera = self._camera.camera(width, height) if self._camera.info is not None else None
+            camera = None
+            if self._camera.info is not None:
+                camera = self._camera.camera(width, height, stamp_ns(header))
             self._outputs.publish(prediction, header, camera)
         except Exception as error:  # a hostile message costs one frame
             drop_failed(self, self.health, error)

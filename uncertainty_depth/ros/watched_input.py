@@ -63,8 +63,8 @@ class WatchedInput:
 
     A reliable subscription gets nothing from a best-effort publisher, and a best-effort one loses
     nearly all large messages on Fast DDS by default. A profile that asks for best effort, or a
-    reliability under `qos_overrides`, stays as it is. Losses are counted in
-    `health` as "lost_in_transport".
+    reliability under `qos_overrides`, stays as it is. Losses are counted in `health` as
+    "lost_in_transport.TOPIC".
     """
 
     def __init__(
@@ -166,4 +166,4 @@ class WatchedInput:
         if number:
             self.lost += number
             self._counted_losses += number
-            self._health.count("lost_in_transport", number)
+            self._health.count(f"lost_in_transport.{self.topic}", number)

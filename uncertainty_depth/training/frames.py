@@ -58,7 +58,10 @@ class TrainingFrames:
 
     def add(self, frame: Frame, width: int, height: int) -> None:
         """Resize and store a frame, or count it as skipped if no ground truth is left."""
-        depth_m = resample_depth(frame.need_ground_truth(), width, height)
+        truth_m = frame.need_ground_truth()
+        if frame.camera is not None:
+            truth_m = frame.camera.only_seen(truth_m)
+        depth_m = resample_depth(truth_m, width, height)
         depth = (depth_m / depth_factor(frame.camera, self.canonical)).astype(np.float16)
         if np.isnan(depth).all():
             self.skipped["no_ground_truth"] += 1

@@ -173,7 +173,7 @@ def drained(depth: Mapping[str, int], scores: Mapping[str, int], images: int, cl
         images: number of images the player sent.
         clouds: number of clouds the player sent.
     """
-    lost = scores.get("lost_in_transport", 0)
+    lost = total(scores, "lost_in_transport.")
     settled = (
         scores.get("evaluated", 0)
         + total(scores, "skipped.")
@@ -182,7 +182,7 @@ def drained(depth: Mapping[str, int], scores: Mapping[str, int], images: int, cl
         + scores.get("undecided", 0)
     )
     return (
-        depth.get("received", 0) + depth.get("lost_in_transport", 0) >= images
+        depth.get("received", 0) + depth.get("lost_in_transport.image", 0) >= images
         and depth.get("processed", 0) + total(depth, "dropped.") >= depth.get("received", 0)
         and scores.get("received.lidar/points", 0) + lost >= clouds
         and settled >= depth.get("processed", 0)

@@ -88,6 +88,7 @@ class BagPublisher:
         }
         self._clock = self._node.create_publisher(Clock, "/clock", DEPTH) if config.clock else None
         self._last_result_ns: int | None = None
+        self._awaited_ns: int | None = None
         self._interrupted = False
         self._handler: Any = None
         if config.wait_for_result:
@@ -160,9 +161,15 @@ class BagPublisher:
     def send(self, topic: str, log_ns: int, data: bytes) -> None:
         """Publish a message's CDR bytes when it is due.
 
-        With `wait_for_result`, wait after an image for its result.
+        With `wait_for_result`, wait before the next image for the result of the one before. What
+        lies between them in the bag is sent first: a camera info often follows its image.
         """
         self._check_interrupt()
+        stamp_ns = None
+        if self._config.wait_for_result and topic in self._images:
+            stamp_ns = header_stamp_ns(data)
+            if self._awaited_ns != stamp_ns:
+                self._wait_for_result()
         self._wait_until_due(log_ns)
         try:
             self._publishers[topic].publish(data)
@@ -170,9 +177,7 @@ class BagPublisher:
             self.played.unsendable[topic] += 1
             return
         self.played.sent[topic] += 1
-        stamp_ns = header_stamp_ns(data)
-        if self._config.wait_for_result and topic in self._images and stamp_ns is not None:
-            self._wait_for_result(stamp_ns)
+        self._awaited_ns = self._awaited_ns if stamp_ns is None else stamp_ns
 
     def _wait_until_due(self, log_ns: int) -> None:
         while (seconds := self._pace.due_in(log_ns)) > 0:
@@ -186,7 +191,12 @@ class BagPublisher:
             message.clock.sec, message.clock.nanosec = divmod(time_ns, SECOND_NS)
             self._clock.publish(message)
 
-    def _wait_for_result(self, stamp_ns: int) -> None:
+    def _wait_for_result(self) -> None:
+        """Wait for the result of the last image sent, if it is still to come."""
+        stamp_ns = self._awaited_ns
+        self._awaited_ns = None
+        if stamp_ns is None:
+            return
         start = time.monotonic()
         if not self._wait(lambda: self._last_result_ns == stamp_ns, self._config.result_timeout):
             self.played.unanswered += 1
@@ -208,6 +218,7 @@ class BagPublisher:
 
     def finish_round(self) -> None:
         """Wait until reliable subscribers have everything, and reset the pace for a next round."""
+        self._wait_for_result()
         for publisher in self._publishers.values():
             publisher.wait_for_all_acked(ACKNOWLEDGED_WITHIN)
             self._check_interrupt()
