@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from std_msgs.msg import Header
@@ -18,6 +17,7 @@ from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.ros.diagnostics import Health
 from uncertainty_depth.ros.extrinsics import create_extrinsics
+from uncertainty_depth.ros.guarded import GuardedNode
 from uncertainty_depth.ros.lidar_input import LidarInput
 from uncertainty_depth.ros.managed_node import no_change
 from uncertainty_depth.ros.qos import sensor_qos
@@ -55,7 +55,7 @@ class CameraInputs:
 
     def __init__(
         self,
-        node: Node,
+        node: GuardedNode,
         health: Health,
         config: DepthNodeConfig,
         on_image: Callable[[Any], None],

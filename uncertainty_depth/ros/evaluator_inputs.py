@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
@@ -17,6 +16,7 @@ from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.records import Skipped
 from uncertainty_depth.ros.diagnostics import Health
 from uncertainty_depth.ros.ground_truth_topics import ground_truth_topics
+from uncertainty_depth.ros.guarded import GuardedNode
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation
 from uncertainty_depth.ros.pair_scorer import Scored
 from uncertainty_depth.ros.qos import SUBSCRIPTION, overridden, sensor_qos
@@ -31,7 +31,7 @@ class EvaluatorInputs:
 
     def __init__(
         self,
-        node: Node,
+        node: GuardedNode,
         health: Health,
         config: EvaluatorNodeConfig,
         live: LiveEvaluation,

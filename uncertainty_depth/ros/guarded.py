@@ -60,21 +60,19 @@ class GuardedNode(Node):
         )
 
     def create_subscription(
-        self, message_type: Any, topic: str, callback: Callable[..., Any], *args: Any, **kw: Any
+        self, msg_type: Any, topic: str, callback: Callable[..., Any], *args: Any, **kw: Any
     ) -> Any:
         """Create a subscription whose callback is guarded."""
-        return super().create_subscription(
-            message_type, topic, self.guarded(callback), *args, **kw
-        )
+        return super().create_subscription(msg_type, topic, self.guarded(callback), *args, **kw)
 
     def create_publisher(
-        self, message_type: Any, topic: str, qos: QoSProfile | int, *args: Any, **kw: Any
+        self, msg_type: Any, topic: str, qos_profile: QoSProfile | int, *args: Any, **kw: Any
     ) -> Any:
         """Create a publisher whose quality of service `qos_overrides` may change."""
-        profile = QoSProfile(depth=qos) if isinstance(qos, int) else qos
-        return super().create_publisher(
-            message_type, topic, overridden(self, topic, PUBLISHER, profile), *args, **kw
-        )
+        if isinstance(qos_profile, int):
+            qos_profile = QoSProfile(depth=qos_profile)
+        qos_profile = overridden(self, topic, PUBLISHER, qos_profile)
+        return super().create_publisher(msg_type, topic, qos_profile, *args, **kw)
 
     def declare_parameters(
         self, namespace: str, parameters: Sequence[Any], ignore_override: bool = False
@@ -86,16 +84,16 @@ class GuardedNode(Node):
         return super().declare_parameters(namespace, parameters, ignore_override)
 
     def create_timer(
-        self, period_s: float, callback: Callable[..., Any], *args: Any, **kw: Any
+        self, timer_period_sec: float, callback: Callable[..., Any], *args: Any, **kw: Any
     ) -> Any:
         """Create a timer whose callback is guarded."""
-        return super().create_timer(period_s, self.guarded(callback), *args, **kw)
+        return super().create_timer(timer_period_sec, self.guarded(callback), *args, **kw)
 
     def create_service(
-        self, service_type: Any, name: str, callback: Callable[..., Any], *args: Any, **kw: Any
+        self, srv_type: Any, srv_name: str, callback: Callable[..., Any], *args: Any, **kw: Any
     ) -> Any:
         """Create a service whose callback is guarded."""
-        return super().create_service(service_type, name, self.guarded(callback), *args, **kw)
+        return super().create_service(srv_type, srv_name, self.guarded(callback), *args, **kw)
 
 
 def reason_of(error: Exception) -> str:

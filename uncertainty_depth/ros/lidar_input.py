@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from rclpy.node import Node
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 
@@ -20,6 +19,7 @@ from uncertainty_depth.messages.stamps import SECOND_NS, stamp_ns
 from uncertainty_depth.records import Scan
 from uncertainty_depth.ros.diagnostics import Health
 from uncertainty_depth.ros.extrinsics import Extrinsics, create_extrinsics
+from uncertainty_depth.ros.guarded import GuardedNode
 from uncertainty_depth.ros.qos import sensor_qos
 from uncertainty_depth.ros.watched_input import WatchedInput
 
@@ -42,7 +42,7 @@ class LidarInput:
 
     def __init__(
         self,
-        node: Node,
+        node: GuardedNode,
         health: Health,
         config: DepthNodeConfig,
         depth_range: tuple[float, ...],

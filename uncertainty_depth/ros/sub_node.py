@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from rclpy.node import Node
+from uncertainty_depth.ros.guarded import GuardedNode
 
 
-def sub_node(node: Node, namespace: str) -> Node:
+def sub_node(node: GuardedNode, namespace: str) -> GuardedNode:
     """Return the node as seen from a namespace below its own; the node itself where it is empty.
 
     Relative topics, and private ones as if the node were in that namespace, are resolved in it.
@@ -18,11 +18,11 @@ def sub_node(node: Node, namespace: str) -> Node:
         node: creates everything.
         namespace: without slashes at its ends, e.g. "front".
     """
-    return cast(Node, _SubNode(node, namespace)) if namespace else node
+    return cast(GuardedNode, _SubNode(node, namespace)) if namespace else node
 
 
 class _SubNode:
-    def __init__(self, node: Node, namespace: str) -> None:
+    def __init__(self, node: GuardedNode, namespace: str) -> None:
         self._node = node
         self._namespace = namespace
         self._logger = node.get_logger().get_child(namespace.replace("/", "."))
