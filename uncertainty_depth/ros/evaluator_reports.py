@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from copy import deepcopy
@@ -24,6 +25,7 @@ from uncertainty_depth.ros.run_state import RunState
 from uncertainty_depth.ros.worker import Worker
 
 LOG_EVERY_S = 5.0
+logger = logging.getLogger(__name__)
 
 
 class EvaluatorReports:
@@ -122,7 +124,8 @@ class EvaluatorReports:
     def write_last(self, config: EvaluatorNodeConfig) -> str:
         """Write the report of the finished run, numbers before plots; return its path as text.
 
-        Whoever stops a node may not wait for the plots. The state is deleted once all is written.
+        Whoever stops a node may not wait for the plots. The state is deleted with the numbers
+        written.
 
         Raises:
             SourceError: the report cannot be written; the state stays.
@@ -131,9 +134,12 @@ class EvaluatorReports:
         if not config.output:
             return ""
         folder = Path(config.output)
-        report.write(self._live.evaluation, folder, self._context(), images=False)
-        page = report.write(self._live.evaluation, folder, self._context())
+        page = report.write(self._live.evaluation, folder, self._context(), images=False)
         self._state.remove()
+        try:
+            page = report.write(self._live.evaluation, folder, self._context())
+        except Exception:  # the numbers are written
+            logger.exception("the plots of the report cannot be drawn")
         return f", report: {page}"
 
     def close(self) -> None:

@@ -45,7 +45,7 @@ class GuardedNode(Node):
             except Exception as error:
                 if self.context.ok():  # else a signal struck meanwhile
                     self._count_failure(error)
-                response = args[-1] if args else None
+                response: Any = args[-1] if args else None
                 if hasattr(response, "message"):
                     response.message = reason_of(error)
                 return response
@@ -83,9 +83,7 @@ class GuardedNode(Node):
             parameters = [(name, value, descriptor) for name, value, _ in parameters]
         return super().declare_parameters(namespace, parameters, ignore_override)
 
-    def create_timer(
-        self, timer_period_sec: float, callback: Callable[..., Any], *args: Any, **kw: Any
-    ) -> Any:
+    def create_timer(self, timer_period_sec: float, callback: Any, *args: Any, **kw: Any) -> Any:
         """Create a timer whose callback is guarded."""
         return super().create_timer(timer_period_sec, self.guarded(callback), *args, **kw)
 
