@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "benchmarks" / "README.md",
     *sorted((ROOT / "docs").glob("**/*.md")),
     *sorted((ROOT / "experiments" / "docs").glob("*.md")),
 ]

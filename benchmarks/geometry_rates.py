@@ -1,7 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Measure how often the check of the geometry detects a mistake, and how often it errs.
 
-    python docs/tools/geometry_rates.py --recordings 8
+    python -m benchmarks.geometry_rates --recordings 8
 
 Recordings of `FRAMES` frames: synthetic worlds, and where the environment variable
 UNCERTAINTY_DEPTH_DATA names a folder with kitti_raw/ and nyuv2/, parts of KITTI drives and of

@@ -1,7 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Print how well a model tells other frames from those like its training's, by unfamiliarity.
 
-python docs/tools/unfamiliarity.py demo nyu:nyuv2:test kitti:DRIVE_DIR
+python -m benchmarks.unfamiliarity demo nyu:nyuv2:test kitti:DRIVE_DIR
 """
 
 from __future__ import annotations

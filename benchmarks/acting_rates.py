@@ -1,7 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Measure what the gate keeps and how often clearing would have gone through a surface.
 
-python docs/tools/acting_rates.py
+python -m benchmarks.acting_rates
 """
 
 from __future__ import annotations
