@@ -49,7 +49,8 @@ def test_live_equals_offline_in_every_digit(meaning, bag, tmp_path):
     interpreter = Interpreter(PredictionConfig(**options), EvaluationConfig())
     topics = PredictionTopics(*TOPICS)
     source = open_source(str(bag), SourceConfig(), topics, interpreter.config)
-    offline = evaluate(Predicted(source, interpreter.predict), progress=False)
+    frames = Predicted(source, interpreter.predict)
+    offline = evaluate(frames, progress=False, without_size=interpreter.without_size)
 
     live = LiveEvaluation(EvaluatorNodeConfig(**options), FixedExtrinsics(IDENTITY))
     takers = {

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import math
 import signal
 from pathlib import Path
 
@@ -232,7 +231,7 @@ def test_live_and_offline_agree(graph, bag, tiny_model, tmp_path):
     assert len(metrics) > 60
     for name, value in metrics.items():
         shown = flatten(live)[name]
-        assert (math.nan if shown is None else shown) == pytest.approx(
+        assert float("nan" if shown is None else shown) == pytest.approx(
             value, rel=1e-6, nan_ok=True
         ), name  # JSON has no NaN
 
