@@ -42,7 +42,7 @@ def test_factors_that_keep_the_order_are_taken_as_they_are(wanted: np.ndarray) -
 def test_a_step_towards_another_correction_keeps_the_order_and_the_limit(
     first: Correction, second: Correction, max_factor: float
 ) -> None:
-    step = first.towards(second, max_factor)
+    step = first.towards(second, max_factor, max_factor)
     assert (np.diff(step(SIGMA)) > 0).all()
     change = step(SIGMA) / first(SIGMA)
     assert change.max() <= max_factor * (1 + 1e-9)
@@ -52,7 +52,7 @@ def test_a_step_towards_another_correction_keeps_the_order_and_the_limit(
 def test_steps_arrive() -> None:
     correction = IDENTITY
     for _ in range(4):
-        correction = correction.towards(constant(3.0), 1.5)
+        correction = correction.towards(constant(3.0), 1.5, 1.5)
     assert correction == constant(3.0)
 
 

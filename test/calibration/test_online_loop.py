@@ -88,18 +88,49 @@ def test_it_moves_no_farther_than_allowed() -> None:
     assert state.last.reason == "the estimate is beyond calibration_max_factor 3"
 
 
+def test_a_lidar_that_is_the_same_camera_takes_no_coverage() -> None:
+    """Its errors seem a tenth of what they are; it took coverage from .95 to .20 in 6 s."""
+    own = list(frames(400, 400, 1.0))
+    same = [frame._replace(error=frame.error / 10) for frame in own]
+    state = CorrectionInForce(ON)
+    warned_at = None
+    for true, row in zip(own, replay(same, OnlineEstimate(), state), strict=True):
+        covered = (true.error <= 1.96 * row.factor * true.own_sigma).mean()
+        assert row.factor >= 1 - 1e-9
+        if state.warning and warned_at is None:
+            warned_at = row.stamp_ns / 1e9
+    assert covered > 0.9
+    assert 10 < warned_at < 20
+    assert "calibration_min_factor 1 for" in state.warning
+
+
+def test_sigma_that_may_shrink_does_so_a_fifth_as_fast_as_it_grows() -> None:
+    state = in_force(1 / 64, calibration_max_rate=2.0, calibration_min_factor=0.5)
+    assert factor_at(state, 101.0) == pytest.approx(2**-0.2)
+    for second in range(102, 120):
+        state.receive(ReceivedEstimate(second * SECOND_NS, "raw", constant(1 / 64)))
+        factor = factor_at(state, second)
+    assert factor == pytest.approx(0.5)
+    assert "calibration_min_factor 0.5 for" in state.warning
+    state.receive(ReceivedEstimate(120 * SECOND_NS, "raw", constant(1.0)))
+    assert factor_at(state, 120) == pytest.approx(1.0)
+    assert state.warning == ""
+
+
 def test_it_returns_to_the_model_s_own_when_estimates_end() -> None:
     state = in_force(calibration_max_rate=4.0)
     assert factor_at(state, 101.0) == pytest.approx(4.0)
     assert state.last.reason == "at the estimate"
     assert factor_at(state, 110.0) == pytest.approx(4.0)
-    assert factor_at(state, 110.5) == pytest.approx(2.0)
+    assert factor_at(state, 110.5) == pytest.approx(4.0 / 4.0 ** (0.2 * 0.5))
     assert state.last.source == "own"
     assert state.last.reason == (
         "the newest estimate is 10.5 s old; calibration_timeout is 10 s; "
         "returning to the model's own"
     )
-    assert factor_at(state, 111.5) == 1.0
+    for second in range(112, 120):
+        factor = factor_at(state, second)
+    assert factor == 1.0
     assert "returning" not in state.last.reason
 
 

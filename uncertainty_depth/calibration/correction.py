@@ -68,19 +68,23 @@ class Correction:
         """The largest factor of any sigma."""
         return float(2.0 ** max(self.octaves))
 
-    def limited(self, max_factor: float) -> Correction:
-        """Return the correction with its factors clipped to 1 / `max_factor` ... `max_factor`."""
-        limit = math.log2(max_factor)
-        return _correction(np.clip(self.octaves, -limit, limit))
+    def limited(self, min_factor: float, max_factor: float) -> Correction:
+        """Return the correction with its factors clipped to `min_factor` ... `max_factor`."""
+        return _correction(np.clip(self.octaves, math.log2(min_factor), math.log2(max_factor)))
 
-    def towards(self, target: Correction, max_factor: float) -> Correction:
-        """Return the correction nearest to `target` whose factors differ by at most `max_factor`.
+    def towards(self, target: Correction, shrinking: float, growing: float) -> Correction:
+        """Return the correction nearest to `target` that is one step away.
 
         Smaller and larger of two increasing functions increase, so it strictly increases too.
+
+        Args:
+            target: where to.
+            shrinking: by how much factors may fall, a factor of 1 or more.
+            growing: by how much they may rise.
         """
-        limit = math.log2(max_factor)
         octaves = np.array(self.octaves)
-        return _correction(np.clip(target.octaves, octaves - limit, octaves + limit))
+        low = octaves - math.log2(shrinking)
+        return _correction(np.clip(target.octaves, low, octaves + math.log2(growing)))
 
     def to_mapping(self) -> dict[str, list[float]]:
         """Return plain values for JSON; `from_mapping` is the inverse."""

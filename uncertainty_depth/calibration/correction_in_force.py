@@ -11,6 +11,10 @@ from uncertainty_depth.calibration.online_config import OnlineCorrectionConfig
 
 MAX_STEP_S = 1.0
 """Time between two frames that counts towards the limit of the rate, at most."""
+SHRINKING = 0.2
+"""Rate of shrinking as a fraction of that of growing: a sigma that is too small does the harm."""
+WARNING_S = 10.0
+"""Time at a limit after which that is a warning."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class InForce:
     reason: str
 
 
+BEYOND = "the estimate is beyond "
 ONLINE = "online"
 """Source of a correction that follows an estimate."""
 OFF = InForce(IDENTITY, "own", "use_online_calibration is false")
@@ -51,15 +56,21 @@ OFF = InForce(IDENTITY, "own", "use_online_calibration is false")
 class CorrectionInForce:
     """Follows the newest estimate, no faster and no farther than the options allow.
 
+    It shrinks more slowly than it grows, and by default not below the model's own sigma: depth
+    that is compared with itself, or with a sensor that shares its errors, seems to have none.
     Without a fresh estimate it returns to no correction, as fast as it may. Any thread may use it.
 
     Attributes:
         config: options; may be replaced at any time.
+        last: the correction of the newest frame.
+        warning: says that the estimate has been beyond a limit for `WARNING_S`; else empty.
     """
 
     def __init__(self, config: OnlineCorrectionConfig | None = None) -> None:
         self.config = config or OnlineCorrectionConfig()
         self.last = OFF
+        self.warning = ""
+        self._limited_since_ns: int | None = None
         self._step = 1.0
         self._widened_by = 1.0
         self._estimate: ReceivedEstimate | None = None
@@ -88,6 +99,7 @@ class CorrectionInForce:
             problem = _problem(estimate, stamp_ns, sigma, config)
             followed = estimate if not problem else None
             self.last = self._followed(followed, problem, config)
+        self._watch_limit(stamp_ns)
         self._stamp_ns = stamp_ns
         return self.last
 
@@ -114,17 +126,36 @@ class CorrectionInForce:
         config: OnlineCorrectionConfig,
     ) -> InForce:
         target = IDENTITY if estimate is None else estimate.correction
-        within = target.limited(config.calibration_max_factor)
-        correction = self.last.correction.towards(within, self._step)
+        within = target.limited(config.calibration_min_factor, config.calibration_max_factor)
+        shrinking = self._step**SHRINKING
+        correction = self.last.correction.towards(within, shrinking, self._step)
         if problem:
             back = "" if correction == IDENTITY else "; returning to the model's own"
             return InForce(correction, "own", problem + back)
-        if within != target:
+        if within.max_factor < target.max_factor:
             limit = f"calibration_max_factor {config.calibration_max_factor:g}"
-            return InForce(correction, ONLINE, f"the estimate is beyond {limit}")
+            return InForce(correction, ONLINE, f"{BEYOND}{limit}")
+        if within != target:
+            limit = f"calibration_min_factor {config.calibration_min_factor:g}"
+            return InForce(correction, ONLINE, f"{BEYOND}{limit}")
         if correction != within:
             return InForce(correction, ONLINE, "moving towards the estimate")
         return InForce(correction, ONLINE, "at the estimate")
+
+    def _watch_limit(self, stamp_ns: int) -> None:
+        """Set the warning from how long the estimate has been beyond a limit."""
+        if not self.last.reason.startswith(BEYOND):
+            self._limited_since_ns = None
+        elif self._limited_since_ns is None or stamp_ns < self._limited_since_ns:
+            self._limited_since_ns = stamp_ns
+        since_ns = stamp_ns if self._limited_since_ns is None else self._limited_since_ns
+        seconds = (stamp_ns - since_ns) / 1e9
+        self.warning = ""
+        if seconds >= WARNING_S:
+            self.warning = (
+                f"{self.last.reason} for {seconds:.0f} s; expected a LiDAR that is independent of "
+                "the depth and fits the camera, or `uncertainty-depth calibrate` anew"
+            )
 
     def _seconds(self, stamp_ns: int) -> float:
         """Return the time since the frame before, 0 ... `MAX_STEP_S`."""

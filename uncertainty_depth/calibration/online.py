@@ -107,7 +107,7 @@ class OnlineEstimate:
         self.stamp_ns = stamp_ns
         if self.correction is not None or self.frames >= self.config.calibration_min_frames:
             octaves = covering_octaves(self._window, self.config.coverage) + self.trim
-            self.correction = increasing(octaves).limited(LIMIT)
+            self.correction = increasing(octaves).limited(1 / LIMIT, LIMIT)
         return uncovered
 
     def _move_trim(self, uncovered: float, before: Correction) -> None:

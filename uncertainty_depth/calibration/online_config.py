@@ -48,15 +48,23 @@ class OnlineCorrectionConfig:
         minimum=0.1,
         maximum=3600.0,
     )
+    calibration_min_factor: float = option(
+        1.0,
+        "minimum factor of published sigma on the model's own; below 1 sigma may shrink, and does "
+        "if the LiDAR is not independent of the depth",
+        minimum=0.01,
+        maximum=1.0,
+    )
     calibration_max_factor: float = option(
         8.0,
-        "maximum factor between published sigma and the model's own, either way",
+        "maximum factor of published sigma on the model's own",
         minimum=1.0,
         maximum=100.0,
     )
     calibration_max_rate: float = option(
         1.5,
-        "maximum factor by which the correction of sigma changes within a second",
+        "maximum factor by which the correction of sigma grows within a second; it shrinks at a "
+        "fifth of this rate",
         minimum=1.001,
         maximum=100.0,
     )

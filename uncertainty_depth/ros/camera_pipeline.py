@@ -84,7 +84,7 @@ class CameraPipeline:
             self._awaited,
             self.facts,
             node.standing,
-            lambda: self._watch.problems,
+            lambda: [*self._watch.problems, *self.predictions.problems()],
             status_name(node, name),
         )
 

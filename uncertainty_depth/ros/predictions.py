@@ -75,6 +75,10 @@ class Predictions:
         info = PredictionInfo(
             predictor.sigma_name, samples, predictor.passes, in_force, unfamiliarity, widened_by
         )
+        if self._correction.warning:
+            self._node.get_logger().warning(
+                self._correction.warning, throttle_duration_sec=LOG_EVERY_S
+            )
         return replace(prediction, sigma_m=sigma_m), info
 
     def publish(self, info: PredictionInfo, header: Header) -> None:
@@ -82,6 +86,10 @@ class Predictions:
         self._last = info
         self._info.publish(status_message(header, PREDICTION, "", info_values(info)))
         self._samples_used.publish(Float64(data=float(info.samples.count)))
+
+    def problems(self) -> list[str]:
+        """Return what the diagnostics warn of."""
+        return [self._correction.warning] if self._correction.warning else []
 
     def facts(self) -> dict[str, object]:
         """Return facts for the diagnostics: samples used, and the calibration in force."""
