@@ -19,6 +19,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth import strict_json
+
 COMPRESSION_LEVEL = 1
 """A seventh of the time of zlib's default level, for files that are a sixth larger."""
 MAX_JSON_BYTES = 8 << 20
@@ -66,11 +68,11 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
     """Return the header that `write` was given.
 
     Raises:
-        OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error: the file is missing or
-            damaged.
+        OSError, ValueError, KeyError, JsonError, zipfile.BadZipFile, zlib.error: the file is
+            missing or damaged.
     """
     text = read(path, {JSON: Expected(np.uint8, (), MAX_JSON_BYTES)})[JSON]
-    header = json.loads(text.tobytes())
+    header = strict_json.read(text.tobytes(), MAX_JSON_BYTES, allow_nan=True)
     if not isinstance(header, dict):
         raise ValueError(f"the header is {type(header).__name__}; expected a mapping")
     return header

@@ -10,7 +10,7 @@ every report.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,28 +125,33 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
 
 
 def _by_frame(report: SavedReport) -> dict[Frame, dict[str, str]]:
-    rows = report.evaluation.table.rows().dicts()
-    return {frame: row for frame, row in zip(_frames(report), rows, strict=True)}
+    keys = FrameKeys()
+    return {keys.next(row): row for row in report.evaluation.table.rows().dicts()}
 
 
-def _frames(report: SavedReport) -> Iterator[Frame]:
-    """Yield the key of each frame, in the order of the report."""
-    repeats: Counter[int] = Counter()
-    for row in report.evaluation.table.rows().dicts():
+class FrameKeys:
+    """Makes the key of each frame of a report, called with its rows in their order."""
+
+    def __init__(self) -> None:
+        self._repeats: Counter[int] = Counter()
+
+    def next(self, row: Mapping[str, str]) -> Frame:
+        """Return the stamp, and how many earlier frames have it."""
         stamp_ns = int(row["stamp_ns"])
-        yield stamp_ns, repeats[stamp_ns]
-        repeats[stamp_ns] += 1
+        self._repeats[stamp_ns] += 1
+        return stamp_ns, self._repeats[stamp_ns] - 1
 
 
 def _scored_again(report: SavedReport, common: Sequence[Frame]) -> OnlineMetrics:
     """Return the metrics of the common frames of a report, in the order of the first report."""
     metrics = OnlineMetrics(report.evaluation.config)
-    frames = zip(_frames(report), report.evaluation.table.rows().blocks(), strict=True)
+    keys = FrameKeys()
     waiting: dict[Frame, Block] = {}
     expected = iter(common)
     frame = next(expected)
     wanted = set(common)
-    for key, block in frames:
+    for row, block in report.evaluation.table.rows().with_sums():
+        key = keys.next(row)
         if key in wanted:
             waiting[key] = block
         while frame in waiting:

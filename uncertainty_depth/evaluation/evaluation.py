@@ -211,8 +211,7 @@ class Evaluation:
         self.first_skips = {**other.first_skips, **self.first_skips}
         self.interrupted = self.interrupted or other.interrupted
         if with_frames:
-            rows = other.table.rows()
-            for row, block in zip(rows.dicts(), rows.blocks(), strict=True):
+            for row, block in other.table.rows().with_sums():
                 self.table.add({"source": source, **row}, block)
 
     def set_example_frames(self, number: int) -> None:

@@ -81,9 +81,37 @@ class FrameRows:
             ) from error
 
     def dicts(self) -> Iterator[dict[str, str]]:
-        """Yield each row as texts by column."""
-        with self.path.open("rb") as source:
-            yield from csv.DictReader(_lines(source, self.size))
+        """Yield each row as texts by column.
+
+        Raises:
+            SourceError: the table is missing or damaged, or has something else than numbers.
+        """
+        try:
+            with self.path.open("rb") as source:
+                for row in csv.DictReader(_lines(source, self.size)):
+                    int(row["stamp_ns"])
+                    for name in row.keys() - {*KEYS}:
+                        float(row[name])
+                    yield row
+        except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+            raise SourceError(
+                f"{self.path} is not the table of frames ({error!r}); expected the file that was "
+                "written with the report"
+            ) from error
+
+    def with_sums(self) -> Iterator[tuple[dict[str, str], Block]]:
+        """Yield each row and the sums of its frame.
+
+        Raises:
+            SourceError: as `dicts` and `blocks`, or there are not as many of one as of the other.
+        """
+        try:
+            yield from zip(self.dicts(), self.blocks(), strict=True)
+        except ValueError as error:
+            raise SourceError(
+                f"{self.path} and {sums_path(self.path).name} are of different numbers of frames; "
+                "expected two files that were written together"
+            ) from error
 
 
 def sums_path(path: Path) -> Path:

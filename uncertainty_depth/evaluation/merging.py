@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -12,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.evaluation import saved_state
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.report import Context
+from uncertainty_depth.evaluation.saved_summary import check_layout, read_summary
 
 logger = logging.getLogger(__name__)
 NOT_COMPARED = ("example_frames",)
@@ -45,15 +45,13 @@ def read_report(folder: Path) -> SavedReport:
     Raises:
         SourceError: the report is missing, damaged or of another format.
     """
-    path = folder / "summary.json"
-    try:
-        summary = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise SourceError(
-            f"{folder} holds no report ({error}); expected a folder that `evaluate` or the "
-            "evaluator node wrote"
-        ) from error
+    summary = read_summary(folder)
     saved = saved_state.read(folder)
+    path = folder / saved_state.STATE_FILE
+    check_layout(path, "details", saved.details, {"options": dict})
+    for name in ("trained_on", "calibrated_on"):
+        if (names := saved.details.get(name)) is not None:
+            check_layout(path, f"details.{name}", names, [str])
     return SavedReport(folder, summary, saved.evaluation, saved.details)
 
 
@@ -148,7 +146,7 @@ class _Part:
     @classmethod
     def of(cls, report: SavedReport) -> _Part:
         summary = report.summary
-        trained_on = report.details["trained_on"]
+        trained_on = report.details.get("trained_on")
         return cls(
             str(summary["source"]),
             tuple(summary["notes"]),

@@ -8,7 +8,6 @@ folder NAME of its report, NAME.json on how it ended, and NAME.log with what its
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -23,6 +22,7 @@ FLEET_FILE = "fleet.json"
 SOURCES = "sources"
 FORMAT = 1
 MAX_NAME = 60
+MAX_BYTES = 2**24
 DONE = "done"
 FAILED = "failed"
 
@@ -62,8 +62,8 @@ class FleetSource:
     def outcome(self) -> Mapping[str, Any]:
         """Return the outcome; empty while there is none."""
         try:
-            outcome = json.loads(self.outcome_file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            outcome = strict_json.read_file(self.outcome_file, MAX_BYTES)
+        except (OSError, strict_json.JsonError):
             return {}
         return outcome if isinstance(outcome, dict) else {}
 
@@ -112,7 +112,13 @@ def open_fleet(
 
 
 def _check_options(path: Path, options: Mapping[str, Any]) -> None:
-    saved = json.loads(path.read_text(encoding="utf-8"))["options"]
+    try:
+        content = strict_json.read_file(path, MAX_BYTES)
+    except (OSError, strict_json.JsonError) as error:
+        raise SourceError(f"{path} cannot be read: {error}; expected overwrite") from error
+    saved = content.get("options") if isinstance(content, dict) else None
+    if not isinstance(saved, dict):
+        raise SourceError(f"{path} names no options; expected another folder, or overwrite")
     for name in sorted(saved.keys() | options.keys()):
         if saved.get(name) != options.get(name):
             raise ConfigError(

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from uncertainty_depth import atomic
 from uncertainty_depth.evaluation.model_facts import law_of
+from uncertainty_depth.evaluation.saved_summary import read_summary
 from uncertainty_depth.fleet.folder import DONE, FleetSource
 
 MAX_ROWS = 20
@@ -67,7 +67,7 @@ def _row(source: FleetSource, folder: Path) -> Row:
     if outcome["state"] != DONE:
         failure = {"source": source.notation, "failure": outcome["sentence"]}
         return {**dict.fromkeys(COLUMNS), **failure}
-    summary = json.loads((source.folder / "summary.json").read_text(encoding="utf-8"))
+    summary = read_summary(source.folder)
     sigma = summary["uncertainty"]
     suffix = "_laplace" if law_of(summary["model"]) == "laplace" else ""
     return {

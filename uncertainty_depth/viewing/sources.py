@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,8 @@ from typing import Any
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.frame_table import KEYS
+from uncertainty_depth.evaluation.model_facts import law_of
+from uncertainty_depth.evaluation.saved_summary import read_summary
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.viewing.recorder import NOMINAL, SCORES
 
@@ -79,9 +80,4 @@ def law_of_report(report: Path) -> str:
     Raises:
         SourceError: the summary cannot be read.
     """
-    try:
-        summary = json.loads((report / SUMMARY).read_text(encoding="utf-8"))
-        head = summary.get("model", {}).get("head")
-    except (OSError, ValueError, AttributeError) as error:
-        raise SourceError(f"{report / SUMMARY} cannot be read: {error}") from error
-    return "laplace" if head == "laplace" else "gaussian"
+    return law_of(read_summary(report)["model"])
