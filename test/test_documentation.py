@@ -17,10 +17,11 @@ SOURCE = "synthetic:worlds=1,frames=2,width=64,height=48"
 ROOMS = ("metrics", "geometry", "calibration", "evaluation", "messages", "inference")
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/api/index.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/api/index.md", "docs/your_network.md"])
 def test_examples_run(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    blocks = PYTHON.findall((ROOT / page).read_text(encoding="utf-8"))
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = PYTHON.findall(text)
     assert blocks
     rng = np.random.default_rng(0)
     names = {
@@ -29,7 +30,7 @@ def test_examples_run(page, monkeypatch, tmp_path):
     }
     for block in blocks:
         exec(block.replace('"my_bag"', repr(SOURCE)), names)
-    assert (tmp_path / "my_report" / "report.html").exists() == ("html" in names)
+    assert (tmp_path / "my_report" / "report.html").exists() == ("my_report" in text and page != "README.md")
     assert names["prediction"].sigma_m.shape == (48, 64)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import cv2
 import numpy as np
 
 from uncertainty_depth.evaluation import plots
@@ -19,7 +18,7 @@ from uncertainty_depth.evaluation.overview_plots import (
     timeline_plot,
 )
 from uncertainty_depth.evaluation.page import FrameImage, Images
-from uncertainty_depth.figure_bytes import JPEG_QUALITY, encoded
+from uncertainty_depth.figure_bytes import encoded, encoded_pixels
 
 PLOT_DPI = 110
 FRAME_DPI = 160
@@ -55,9 +54,7 @@ def _overlay(examples: Sequence[Example]) -> bytes | None:
     for example in examples:
         if example.image is not None and example.is_registered:
             overlay = lidar_overlay(example.image, example.ground_truth_m)
-            options = [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY]
-            _, data = cv2.imencode(".jpg", cv2.cvtColor(overlay, cv2.COLOR_RGB2BGR), options)
-            return data.tobytes()
+            return encoded_pixels(overlay, "jpeg")
     return None
 
 

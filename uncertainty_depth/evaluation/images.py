@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from functools import cache
 
-import cv2
 import numpy as np
 from matplotlib import colormaps
 from numpy.typing import NDArray
@@ -30,15 +29,15 @@ def colorize(
     valid = np.isfinite(values) | np.isposinf(values)
     levels = np.where(valid, values, 0.0) * (255.0 / maximum)
     levels = np.clip(levels, 0.0, 255.0).astype(np.uint8)
-    image: NDArray[np.uint8] = np.ascontiguousarray(cv2.applyColorMap(levels, _table(colors)))
+    image: NDArray[np.uint8] = _table(colors).take(levels, axis=0)
     image[~valid] = MISSING_RGB
     return image
 
 
 @cache
 def _table(colors: str) -> NDArray[np.uint8]:
-    """Return the RGB of 256 levels, (256, 1, 3)."""
-    rgb = colormaps[colors](np.arange(256))[:, None, :3]
+    """Return the RGB of 256 levels, (256, 3)."""
+    rgb = colormaps[colors](np.arange(256))[:, :3]
     return (rgb * 255).round().astype(np.uint8)
 
 
@@ -51,13 +50,27 @@ def thicken(values: NDArray[np.floating], size: int = 3) -> NDArray[np.floating]
     valid = np.isfinite(values)
     if valid.mean() > SPARSE:
         return values
-    grown = cv2.erode(
-        np.where(valid, values, np.inf).astype(np.float32),
-        np.ones((size, size), np.uint8),
-        borderType=cv2.BORDER_CONSTANT,
-        borderValue=float("inf"),
-    )
-    return np.where(valid, values, np.where(np.isfinite(grown), grown, np.nan))
+    square = np.ones((size, size), bool)
+    return np.where(valid, values, stamped(values, square).astype(values.dtype))
+
+
+def stamped(sparse: NDArray[np.floating], footprint: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Return (H, W) float32 with a footprint around each known value, the smallest on top.
+
+    Args:
+        sparse: (H, W), NaN where unknown.
+        footprint: (h, w) with odd sides, True for the pixels that take the value at its centre.
+    """
+    height, width = sparse.shape
+    rows, columns = np.nonzero(np.isfinite(sparse))
+    values = sparse[rows, columns].astype(np.float32)
+    grown = np.full(sparse.shape, np.inf, np.float32)
+    for down, right in np.argwhere(footprint) - np.array(footprint.shape) // 2:
+        row, column = rows + down, columns + right
+        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+        np.minimum.at(grown, (row[inside], column[inside]), values[inside])
+    grown[np.isinf(grown)] = np.nan
+    return grown
 
 
 def panel_aspect(shape: tuple[int, ...]) -> float:

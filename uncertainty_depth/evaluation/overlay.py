@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-import cv2
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -15,6 +14,10 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 from numpy.typing import NDArray
+from PIL import Image
+
+from uncertainty_depth.evaluation.images import stamped
+from uncertainty_depth.figure_bytes import encoded_pixels
 
 COLORS = "turbo_r"  # near is red, far is blue
 MIN_WIDTH = 1200  # pixels of the plot: smaller images are enlarged by an integer factor
@@ -60,16 +63,14 @@ def write_overlay(
     path: Path, image: NDArray[np.uint8], ground_truth_m: NDArray[np.floating]
 ) -> None:
     """Write `lidar_overlay` to a PNG file. Raises `OSError` if that fails."""
-    plot = cv2.cvtColor(lidar_overlay(image, ground_truth_m), cv2.COLOR_RGB2BGR)
-    path.write_bytes(cv2.imencode(".png", plot)[1].tobytes())
+    path.write_bytes(encoded_pixels(lidar_overlay(image, ground_truth_m)))
 
 
 def _grey(image: NDArray[np.uint8], factor: int) -> NDArray[np.float32]:
     """Return (H * factor, W * factor, 3) float32 in grey: the points have the colours."""
-    grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
-    height, width = grey.shape
-    size = (width * factor, height * factor)
-    enlarged = cv2.resize(grey, size, interpolation=cv2.INTER_LINEAR)
+    grey = Image.fromarray(image).convert("L")
+    size = (grey.width * factor, grey.height * factor)
+    enlarged = np.asarray(grey.resize(size, Image.Resampling.BILINEAR))
     return np.repeat(enlarged[..., None], 3, axis=2).astype(np.float32)
 
 
@@ -77,13 +78,12 @@ def _discs(sparse_m: NDArray[np.floating], factor: int) -> NDArray[np.float32]:
     """Return (H * factor, W * factor) depth with a disc around each point, the nearest on top."""
     rows, columns = np.nonzero(np.isfinite(sparse_m))
     height, width = sparse_m.shape
-    points = np.full((height * factor, width * factor), np.inf, np.float32)
+    points = np.full((height * factor, width * factor), np.nan, np.float32)
     points[rows * factor + factor // 2, columns * factor + factor // 2] = sparse_m[rows, columns]
     diameter = 2 * (factor // 2) + 3  # a little wider than a pixel of the image
-    disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (diameter, diameter))
-    far = float("inf")
-    discs = cv2.erode(points, disc, borderType=cv2.BORDER_CONSTANT, borderValue=far)
-    return np.where(np.isfinite(discs), discs, np.float32(np.nan))
+    offsets = np.arange(diameter) - diameter // 2
+    disc = np.hypot(offsets[:, None], offsets) <= diameter / 2
+    return stamped(points, disc)
 
 
 def _color_scale(depths_m: NDArray[np.floating]) -> LogNorm:
