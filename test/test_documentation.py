@@ -30,7 +30,9 @@ def test_examples_run(page, monkeypatch, tmp_path):
     }
     for block in blocks:
         exec(block.replace('"my_bag"', repr(SOURCE)), names)
-    assert (tmp_path / "my_report" / "report.html").exists() == ("my_report" in text and page != "README.md")
+    assert (tmp_path / "my_report" / "report.html").exists() == (
+        "my_report" in text and page != "README.md"
+    )
     assert names["prediction"].sigma_m.shape == (48, 64)
 
 

@@ -27,8 +27,8 @@ def colorize(
     NaN is dark grey, +inf has the color of `maximum`.
     """
     valid = np.isfinite(values) | np.isposinf(values)
-    levels = np.where(valid, values, 0.0) * (255.0 / maximum)
-    levels = np.clip(levels, 0.0, 255.0).astype(np.uint8)
+    scaled = np.where(valid, values, 0.0) * (255.0 / maximum)
+    levels = np.clip(scaled, 0.0, 255.0).astype(np.uint8)
     image: NDArray[np.uint8] = _table(colors).take(levels, axis=0)
     image[~valid] = MISSING_RGB
     return image
