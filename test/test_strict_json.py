@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 from contextlib import suppress
 
 import numpy as np
@@ -72,6 +73,20 @@ def test_brackets_in_strings_are_no_levels():
 def test_every_string_can_be_written_to_a_file():
     assert strict_json.read(r'{"a\udc80": ["\ud800"]}', 100) == {"a?": ["?"]}
     assert strict_json.read(r'"\ud83d\ude00"', 100) == "😀"
+
+
+def test_a_file_is_read_no_further_than_its_limit(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text('{"a": [1, 2]}' + " " * 100)
+    assert strict_json.read_file(path, 113) == {"a": [1, 2]}
+    with pytest.raises(JsonError, match="JSON of 101 bytes; expected at most 100"):
+        strict_json.read_file(path, 100)
+
+
+def test_nan_is_read_only_if_asked_for():
+    with pytest.raises(JsonError, match="JSON has NaN"):
+        strict_json.read("[NaN]", 100)
+    assert math.isnan(strict_json.read("[NaN]", 100, allow_nan=True)[0])
 
 
 @given(st.text(alphabet='[]{}",:\\ud8 10eE-+.NaInfty\n', max_size=60) | st.text())

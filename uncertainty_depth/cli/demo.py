@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from uncertainty_depth.config import (
 )
 from uncertainty_depth.evaluation import report
 from uncertainty_depth.evaluation.evaluate import evaluate
+from uncertainty_depth.evaluation.saved_summary import read_summary
 from uncertainty_depth.evaluation.verdict import sentences
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.predicted import predicted
@@ -59,8 +59,8 @@ def run(output: Path) -> Iterator[str]:
     )
     counts = live_run(source, MODEL, output / "live")
     evaluate_offline(source, output / "offline")
-    live = json.loads((output / "live" / "summary.json").read_text())
-    offline = json.loads((output / "offline" / "summary.json").read_text())
+    live = read_summary(output / "live")
+    offline = read_summary(output / "offline")
     yield from account(counts, source.topics.image, live)
     yield from side_by_side(live, offline)
     yield from ["", *sentences(offline["verdict"]), ""]

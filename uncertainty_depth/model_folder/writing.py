@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from uncertainty_depth import strict_json
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder.folder import (
@@ -80,7 +80,7 @@ def write_member(folder: Path | str, name: str, network: DepthNetwork) -> Path:
 def _add_architecture(folder: Path, name: str, network: DepthNetwork) -> None:
     content = read_json(folder)
     architecture = {"network": to_mapping(network.config), "backbone": network.backbone_config}
-    own = json.loads(json.dumps(architecture))
+    own = strict_json.plain(architecture)
     architectures = content.get("architectures", {})
     recorded = architectures.get(name, {key: content[key] for key in own})
     if own != recorded:
