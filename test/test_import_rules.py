@@ -43,3 +43,9 @@ def test_an_optional_ros_package_is_imported_in_a_function_alone() -> None:
         module = ast.parse((PACKAGE / place).read_text(encoding="utf-8"))
         outside = [node for node in module.body if not isinstance(node, ast.FunctionDef)]
         assert name not in imported_packages(ast.Module(outside, []))
+
+
+def test_the_package_imports_neither_experiments_nor_benchmarks() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        names = imported_packages(ast.parse(path.read_text(encoding="utf-8")))
+        assert not names & {"experiments", "benchmarks", "test"}, path
