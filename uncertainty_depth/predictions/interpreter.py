@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -15,6 +14,7 @@ from uncertainty_depth.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.metrics.depth import scorable
 from uncertainty_depth.predictions.alignment import MIN_POINTS, Alignment, fit
 from uncertainty_depth.predictions.confidence import NONE, TYPES, without_size
+from uncertainty_depth.predictions.confidence_watch import ConfidenceWatch
 from uncertainty_depth.predictions.config import SOURCE, PredictionConfig
 from uncertainty_depth.predictions.saved_map import SavedMap, read_map
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
@@ -50,8 +50,8 @@ class Interpreter:
         self._limits = limits
         self._type = TYPES[config.confidence_type or "sigma"]
         self.without_size = "" if self.sigma_map else without_size(self._type.name)
-        self._lowest = math.inf
-        self._highest = -math.inf
+        is_assumed = not config.confidence_type
+        self._watch = ConfidenceWatch(self._type.name, is_assumed, not self._type.has_unit)
 
     def predict(self, frame: Frame) -> DepthPrediction:
         """Return depth and sigma, metres, aligned to the ground truth if the options say so.
@@ -67,11 +67,12 @@ class Interpreter:
         depth = frame.recorded.depth
         confidence = frame.recorded.confidence
         uncertainty = self._type.read(confidence, depth)
-        finite = confidence[np.isfinite(depth) & np.isfinite(confidence)]
-        self._lowest = min(self._lowest, float(finite.min(initial=np.inf)))
-        self._highest = max(self._highest, float(finite.max(initial=-np.inf)))
-        alignment = self._alignment_of(depth, frame.need_ground_truth())
-        return self._aligned(depth, uncertainty, alignment)
+        truth_m = frame.need_ground_truth()
+        prediction = self._aligned(depth, uncertainty, self._alignment_of(depth, truth_m))
+        if self._type.name != NONE:
+            self._watch.add_values(depth, confidence)
+            self._watch.add_errors(prediction, uncertainty, truth_m)
+        return prediction
 
     def metric(self, depth: Floats, confidence: Floats) -> DepthPrediction:
         """Return depth and sigma, metres, where there is no ground truth to align to.
@@ -177,12 +178,8 @@ class Interpreter:
         notes = []
         if self.config.align != "none":
             notes.append(self._alignment_note())
-        if self._lowest == self._highest and self._type.name != NONE:
-            notes.append(
-                f"the confidence is {self._lowest:g} in every pixel of every frame: it ranks "
-                "nothing; expected another --confidence-topic, or a camera whose "
-                "confidence is switched on"
-            )
+        if self._type.name != NONE:
+            notes += self._watch.notes()
         return notes
 
     def _alignment_note(self) -> str:

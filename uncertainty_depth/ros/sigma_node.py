@@ -12,7 +12,7 @@ from rclpy.context import Context
 from rclpy.executors import Executor, SingleThreadedExecutor
 from sensor_msgs.msg import CameraInfo, Image
 
-from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
+from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
 from uncertainty_depth.config import SigmaNodeConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.pairing import ExactPairs
@@ -171,7 +171,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         processing_ms = (time.perf_counter() - start_s) * 1e3
         self.health.count("processed")
         self.health.latency(latency_ms)
-        half_width = BY_DISTRIBUTION[law_of(interpreter)].at(self.config.coverage)
+        half_width = half_widths_of(interpreter).at(self.config.coverage)
         with views_of_published_maps(self, self.health):
             self._outputs.publish_times(latency_ms, processing_ms)
             self._outputs.views.publish(prediction, header, camera, self.config, half_width)
@@ -225,16 +225,25 @@ def law_of(interpreter: Interpreter) -> str:
     return "gaussian" if interpreter.sigma_map is None else interpreter.sigma_map.distribution
 
 
+def half_widths_of(interpreter: Interpreter) -> HalfWidths:
+    """Return the half widths of intervals: measured by the map's calibration, else the law's."""
+    saved = interpreter.sigma_map
+    return BY_DISTRIBUTION[law_of(interpreter)] if saved is None else saved.half_widths
+
+
 def description_of(interpreter: Interpreter) -> dict[str, Any]:
     """Return the description of the sigma for the evaluator's report."""
     config = interpreter.config
     saved = interpreter.sigma_map
+    guarantee = None if saved is None else saved.guarantee
     return {
         "model": "sigma_node",
         "method": "recorded",
         "head": law_of(interpreter),
         "confidence_type": config.confidence_type or "sigma",
         "calibration": "off" if saved is None else saved.sigma_map.name,
+        "interval": half_widths_of(interpreter).origin,
+        **({} if guarantee is None else {"frame_guarantee": guarantee.sentence()}),
     }
 
 
