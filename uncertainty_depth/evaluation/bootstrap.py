@@ -24,6 +24,12 @@ ENOUGH_BLOCKS = 10
 REPLICATES = 1000
 SEED = 0
 NORMAL_QUANTILE = 1.959964  # of 97.5 %
+STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+"""The same of Student's t with 1 to 9 degrees of freedom."""
+LONGER = 1.5
+MIN_SERIES = 8
+ROUNDING = 1e-18
+"""A variance below this fraction of the mean square is that of rounding."""
 FEW_BLOCKS_SPREAD = 0.5
 """Min half width of an interval from fewer than `ENOUGH_BLOCKS` blocks.
 
@@ -103,8 +109,8 @@ class Resampled:
         """Return the interval of a metric from its value in the sample and in the replicates.
 
         Percentiles of the replicates, widened around the value by the ratio of the quantiles of
-        Student's t and the normal. With few blocks the half width is at least
-        `FEW_BLOCKS_SPREAD / sqrt(blocks)` times `scale`.
+        Student's t and the normal; with few blocks, that quantile times the deviation of the
+        replicates, and at least `FEW_BLOCKS_SPREAD / sqrt(blocks)` times `scale`.
 
         Args:
             rows: (1 + REPLICATES,) values.
@@ -115,15 +121,21 @@ class Resampled:
             return Interval(value, value, value)
         if self.blocks == 1 and scale is None:
             return Interval(value, math.nan, math.nan)
-        with np.errstate(invalid="ignore"):  # between two infinite replicates
-            low, high = np.nanpercentile(rows[1:], (2.5, 97.5)).tolist()
         min_width = (
             FEW_BLOCKS_SPREAD / math.sqrt(self.blocks) * (scale or 0.0) if self.few else 0.0
         )
-        factor = 1.0 if self.few else _student_factor(self.blocks)
-        below = max(factor * (value - low), min_width)
-        above = max(factor * (high - value), min_width)
-        return Interval(value, value - below, value + above)
+        below, above = self._half_widths(value, rows[1:][np.isfinite(rows[1:])])
+        return Interval(value, value - max(below, min_width), value + max(above, min_width))
+
+    def _half_widths(self, value: float, replicates: Floats) -> tuple[float, float]:
+        if not replicates.size:
+            return 0.0, 0.0
+        if self.few:  # the percentiles of a few blocks are steps
+            width = NORMAL_QUANTILE * _student_factor(self.blocks) * float(replicates.std())
+            return width, width
+        low, high = np.percentile(replicates, (2.5, 97.5)).tolist()
+        factor = _student_factor(self.blocks)
+        return factor * (value - low), factor * (high - value)
 
     def intervals(self, without_size: bool = False) -> dict[str, Interval]:
         """Return the interval of each metric that is a finite number, by dotted name."""
@@ -140,45 +152,87 @@ class Resampled:
 
 
 def block_length(metrics: OnlineMetrics) -> int:
-    """Return how many neighbouring blocks of the state are drawn as one."""
+    """Return how many neighbouring blocks of the state are drawn as one.
+
+    The longest that error, coverage and size of sigma ask for: a room or a light lasts a second,
+    and what wanders slowly may be any of them.
+    """
     sums = metrics.each_block()
     with np.errstate(invalid="ignore"):
-        return longest_block([sums["error"] / sums["pixels"]])
+        series = [sums[name] / sums["pixels"] for name in ("error", "log_sigma")]
+        series += list((sums["covered"][:, :, -5] / sums["pixels"][:, None]).T)
+    return longest_block(series)
 
 
 def longest_block(series: Iterable[Floats]) -> int:
-    """Return the longest of the block lengths of several series."""
-    return max(map(_block_length, series))
-
-
-def _block_length(series: Floats) -> int:
-    """Return the number of units in a block: optimal for a variance, at least `n^(1/3)`.
+    """Return the longest of the block lengths of several series, at least `n^(1/3)`.
 
     Politis and White, "Automatic block-length selection for the dependent bootstrap", Econometric
-    Reviews 2004, for an autoregressive series of first order with the correlation r of neighbours:
-    `(6 r^2 / (1 - r^2)^2)^(1/3) n^(1/3)`.
+    Reviews 2004: `(3 (G / g)^2 / 2)^(1/3) n^(1/3)`, once with the sums G and g of autocorrelations
+    under a flat-top window, once with those of an autoregression of first order, which a short
+    series needs. These lengths minimise the error of a variance and leave it too small; intervals
+    that hold 95 % need longer ones, hence `LONGER`.
 
     Args:
-        series: (n,) a metric per unit, in the order of the run.
+        series: (n,) each, a metric per unit in the order of the run; NaN is left out.
     """
-    number = len(series)
-    finite = series[np.isfinite(series)]
-    centred = finite - finite.mean() if finite.size else finite
+    lengths = []
+    for values in series:
+        finite = values[np.isfinite(values)]
+        spread = max(_spread_of_window(finite), _spread_of_autoregression(finite))
+        factor = LONGER * (1.5 * spread**2) ** (1 / 3)
+        length = math.ceil(max(factor, 1.0) * len(values) ** (1 / 3) - 1e-9)
+        lengths.append(max(min(length, len(values)), 1))
+    return max(lengths)
+
+
+def _autocorrelations(values: Floats, lags: int) -> Floats:
+    """Return the autocorrelations at lags 0, 1 ... `lags`; zeros but for the first if constant."""
+    centred = values - values.mean() if values.size else values
     variance = float(centred @ centred)
-    correlation = float(centred[1:] @ centred[:-1]) / variance if variance else 0.0
-    correlation = min(max(correlation, 0.0), 0.95)
-    factor = (6 * correlation**2 / (1 - correlation**2) ** 2) ** (1 / 3)
-    length = math.ceil(max(factor, 1.0) * number ** (1 / 3) - 1e-9)
-    return min(length, max(number, 1))
+    result = np.zeros(lags + 1)
+    result[0] = 1.0
+    if variance > ROUNDING * float(values @ values):
+        for lag in range(1, min(lags, len(values) - 1) + 1):
+            result[lag] = float(centred[lag:] @ centred[:-lag]) / variance
+    return result
+
+
+def _spread_of_autoregression(values: Floats) -> float:
+    """Return `sum |k| R(k) / sum R(k)` if R(k) is a power of R(1)."""
+    correlation = min(max(_autocorrelations(values, 1)[1], 0.0), 0.95)
+    return 2 * correlation / (1 - correlation**2)
+
+
+def _spread_of_window(values: Floats) -> float:
+    """Return the same under a flat-top window, twice as wide as the correlation is long."""
+    number = len(values)
+    if number < MIN_SERIES:
+        return 0.0
+    rest = max(5, math.ceil(math.sqrt(math.log10(number))))
+    lags = math.ceil(math.sqrt(number)) + rest
+    correlations = _autocorrelations(values, lags)
+    small = np.abs(correlations[1:]) < 2 * math.sqrt(math.log10(number) / number)
+    quiet = [place for place in range(lags - rest + 1) if small[place : place + rest].all()]
+    width = 2 * max(quiet[0] if quiet else lags // 2, 1)
+    lag = np.arange(1, min(width, lags) + 1)
+    weighted = np.minimum(2 * (1 - lag / width), 1.0) * correlations[lag]
+    total = 1 + 2 * float(weighted.sum())
+    return 2 * float((lag * weighted).sum()) / total if total > 0 else 0.0
 
 
 def _student_factor(blocks: int) -> float:
-    """Return the quantile of Student's t over the normal's, times the bias of the deviation.
-
-    Expansion of Cornish and Fisher, Abramowitz and Stegun 26.7.5, to two terms.
-    """
-    z = NORMAL_QUANTILE
+    """Return the quantile of Student's t over the normal's, times the bias of the deviation."""
     freedom = blocks - 1
+    if freedom < 1:
+        return 1.0
+    quantile = STUDENT[freedom - 1] if freedom <= len(STUDENT) else _student_quantile(freedom)
+    return quantile / NORMAL_QUANTILE * math.sqrt(blocks / freedom)
+
+
+def _student_quantile(freedom: int) -> float:
+    """Expansion of Cornish and Fisher, Abramowitz and Stegun 26.7.5, to two terms."""
+    z = NORMAL_QUANTILE
     first = (z**3 + z) / (4 * freedom)
     second = (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
-    return (z + first + second) / z * math.sqrt(blocks / freedom)
+    return z + first + second
