@@ -126,6 +126,9 @@ def ranked(statistic, area):
 REFERENCES = {
     "pixels": lambda frames: sum(len(depth) for depth, _, _ in frames),
     "scored_fraction": lambda frames: 1.0,
+    "depth.within_10_percent": lambda frames: np.mean(
+        np.abs(together(frames)[0] - together(frames)[2]) <= 0.1 * together(frames)[2]
+    ),
     "depth.bias": lambda frames: (together(frames)[0] - together(frames)[2]).mean(),
     **{
         f"depth.{name}": lambda frames, name=name: depth_errors(*together(frames)[::2])[name]

@@ -17,6 +17,7 @@ from uncertainty_depth.evaluation.examples import Example, Examples
 from uncertainty_depth.evaluation.frame_table import FrameTable
 from uncertainty_depth.evaluation.positions import Positions
 from uncertainty_depth.evaluation.repeated_frames import RepeatedFrames
+from uncertainty_depth.evaluation.stillness import Stillness
 from uncertainty_depth.images import ImageLike, as_rgb
 from uncertainty_depth.metrics import OnlineMetrics, checks, registry
 from uncertainty_depth.metrics.pixels import ScoredPixels
@@ -70,6 +71,7 @@ class Evaluation:
         self.positions = Positions()
         self.cameras = CameraRange()
         self.repeated = RepeatedFrames()
+        self.stillness = Stillness()
         self.table = FrameTable() if table is None else table
         self.examples = Examples(self.config.example_frames)
 
@@ -95,7 +97,9 @@ class Evaluation:
             self.config.min_depth,
             self.config.max_depth,
         )
-        block = self.metrics.add(pixels, prediction.aligned_by, prediction.unfamiliarity)
+        block = self.metrics.add(
+            pixels, prediction.aligned_by, prediction.unfamiliarity, self.stillness.add(frame)
+        )
         if not len(pixels):
             text = (
                 f"{frame.name}: no pixel has a prediction and a ground truth within the depth "
@@ -206,6 +210,7 @@ class Evaluation:
         self.positions.merge(other.positions)
         self.cameras.merge(other.cameras)
         self.repeated.merge(other.repeated)
+        self.stillness = Stillness(self.stillness.frames + other.stillness.frames)
         self.skipped += other.skipped
         self.evaluated += other.evaluated
         self.first_skips = {**other.first_skips, **self.first_skips}

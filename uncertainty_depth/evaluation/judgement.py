@@ -16,7 +16,13 @@ from uncertainty_depth.evaluation import references
 from uncertainty_depth.evaluation.bootstrap import FEW_BLOCKS_SPREAD, Interval, Resampled
 from uncertainty_depth.evaluation.model_facts import median_depth_of
 from uncertainty_depth.metrics.distributions import DISTRIBUTIONS
-from uncertainty_depth.metrics.registry import BASELINES, BY_NAME, COVERAGE_LEVELS, ratio_quantile
+from uncertainty_depth.metrics.registry import (
+    BASELINES,
+    BY_NAME,
+    COVERAGE_LEVELS,
+    ratio_quantile,
+    share_below,
+)
 from uncertainty_depth.metrics.sparsification_variants import POGGI
 
 Floats = NDArray[np.float64]
@@ -31,7 +37,11 @@ If the whole interval is below half of it, the metric is certainly no better.
 SIZE_TOLERANCE = 4 / 3
 """A sigma within this factor of the true deviation has the right size."""
 AUCE_TOLERANCE = 0.05
-NLL_TOLERANCE = 0.05  # nats
+CRPS_TOLERANCE = 0.05
+"""As a fraction of the baseline's."""
+FAR_BEYOND = 6
+"""Sigmas; a Gaussian has two errors in a thousand million beyond them."""
+FEW_FAR_BEYOND = 0.001
 SCORED_ENOUGH = 0.99
 SCORED_AT_ALL = 0.9
 BASELINE_NAMES = {
@@ -75,7 +85,7 @@ def depth_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
     if median_m is not None:
         against = "the median depth of training"
         log_error, squared_error = references.median_map(median_m)
-        rmse_log = sample.rows(BY_NAME["depth.rmse_log"])
+        rmse_log = sample.rows(references.finite_rmse_log)
         checks.append(_beats("rmse_log", sample, rmse_log, sample.rows(log_error), against))
         checks.append(_beats("rmse (m)", sample, rmse, sample.rows(squared_error), against))
     return checks
@@ -99,10 +109,11 @@ def size_checks(sample: Resampled, law: str) -> list[Check]:
     suffix = "" if law == "gaussian" else f"_{law}"
     checks = scored_checks(sample, GREY)
     checks += [_coverage_check(sample, law, percent) for percent in COVERAGE_LEVELS]
-    tolerances = {"nll": (NLL_TOLERANCE, 1.0), "auce": (AUCE_TOLERANCE, 0.1)}
-    for name, (tolerance, scale) in tolerances.items():
+    for name in ("crps", "auce"):  # bounded: a few mismatched pixels decide a likelihood
         metric = BY_NAME[f"uncertainty.{name}{suffix}"]
         fitted, against = _better({name: sample.rows(metric, name) for name in BASELINES})
+        tolerance = AUCE_TOLERANCE if name == "auce" else CRPS_TOLERANCE * float(fitted[0])
+        scale = 0.1 if name == "auce" else 2 * CRPS_TOLERANCE * float(fitted[0])
         method = sample.rows(metric)
         checks.append(_no_worse(metric.label, sample, method, fitted, against, tolerance, scale))
     return checks
@@ -157,8 +168,7 @@ def _no_worse(
 
     The baseline has seen the ground truth, so sigma need not beat it.
     """
-    baseline_scale = scale * max(abs(float(fitted[0])), 1.0)
-    difference = sample.interval(method - fitted, baseline_scale)
+    difference = sample.interval(method - fitted, scale)
     if difference.high < tolerance:
         color = GREEN
         word = "is as good as" if difference.high >= 0 else "beats"
@@ -193,6 +203,9 @@ def _coverage_check(sample: Resampled, law: str, percent: int) -> Check:
     if not math.isnan(coverage.low):
         text += f" ({coverage.low:.1%} to {coverage.high:.1%})"
     text += f", sigma is {_factor_text(factor)}"
+    beyond = 1 - float(share_below(FAR_BEYOND, sample.total)[0])
+    if level == max(COVERAGE_LEVELS) / 100 and color == GREEN and beyond > FEW_FAR_BEYOND:
+        text += f"; {beyond:.1%} of the errors lie beyond {FAR_BEYOND} sigma"
     return _check(f"coverage at {level:.0%} ({law})", color, text, coverage)
 
 

@@ -31,6 +31,11 @@ def constant_a1(sums: Sums) -> Floats:
     return within.max(axis=-1) / counts.sum(axis=-1)
 
 
+def finite_rmse_log(sums: Sums) -> Floats:
+    """Return rmse_log of the pixels whose depth is positive: one other must not decide it."""
+    return np.sqrt(sums["squared_log"] / (sums["pixels"] - sums["no_depth"]))
+
+
 def outside(low: float, high: float) -> Compute:
     """Return what computes the fraction of the ground truth outside [low, high] metres."""
 

@@ -25,6 +25,7 @@ from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.evaluation.frame_table import FrameRows, FrameTable, sums_path
 from uncertainty_depth.evaluation.positions import Positions
 from uncertainty_depth.evaluation.repeated_frames import MAX_FRAMES, RepeatedFrames
+from uncertainty_depth.evaluation.stillness import Stillness
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics import online as saved_metrics
 from uncertainty_depth.options import to_mapping
@@ -80,6 +81,7 @@ def save(
         "cameras": evaluation.cameras.as_dict(),
         "without_size": evaluation.without_size,
         "repeated_frames": evaluation.repeated.count,
+        "still_frames": evaluation.stillness.frames,
         "table": {
             "file": table_file or rows.path.name,
             "size": rows.size,
@@ -194,6 +196,7 @@ def _restored(
     evaluation.cameras = CameraRange.from_dict(header["cameras"])
     keys = arrays[FRAME_KEYS].tolist()
     evaluation.repeated = RepeatedFrames(int(header["repeated_frames"]), keys)
+    evaluation.stillness = Stillness(int(header["still_frames"]))
     return evaluation
 
 

@@ -12,6 +12,7 @@ of its difference, by a block bootstrap over frames, excludes zero.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,17 +21,28 @@ from uncertainty_depth.evaluation import domain, judgement
 from uncertainty_depth.evaluation.bootstrap import ENOUGH_BLOCKS, Resampled
 from uncertainty_depth.evaluation.judgement import GREEN, GREY, RED, Check
 from uncertainty_depth.evaluation.model_facts import law_of
+from uncertainty_depth.metrics.registry import BASELINES, BY_NAME
 
 if TYPE_CHECKING:
     from uncertainty_depth.evaluation.evaluation import Evaluation
 
 MIN_BLOCKS_FOR_GREEN = 5
 """With fewer blocks of frames no line is green, whatever its intervals."""
+MANY_STILL = 0.5
+"""With a greater fraction of frames that show what the frame before shows it is said."""
 MAX_REPEATED = 0.01
 """With a greater fraction of frames that repeat earlier ones no line is green: its intervals are
 too narrow."""
 MAX_CHECKS_IN_LINE = 2
 HEADLINES = {RED: "do not trust", GREEN: "can be trusted here", GREY: "cannot tell"}
+USEFUL = {"depth.a1": 0.8, "depth.within_10_percent": 0.5}
+GOOD = {"depth.a1": 0.95, "depth.within_10_percent": 0.8}
+"""What the depth must reach at least to be called useful, and good: most of the image is known
+to a tenth of its distance, which is what a planner's margins are made of."""
+USEFUL_ORDER = 0.85
+"""Useful is a sigma whose AUSE is below this fraction of the better baseline's."""
+DISTANCES = {"1 m": "1_1.5m", "3 m": "3_4m", "10 m": "8_12m"}
+"""Where the headline gives the error, by the interval of `by_distance`."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +116,9 @@ def judge(
         "domain": domain.checks(sample, evaluation.cameras, model, trained_on),
     }
     doubt = _doubt(evaluation, sample)
-    doubts = {"depth": doubt, "order": doubt, "size": "; ".join(calibrated_on) or doubt}
+    few = "too few frames for a green line" if sample.blocks < MIN_BLOCKS_FOR_GREEN else ""
+    size_doubt = "; ".join(calibrated_on) or doubt
+    doubts = {"depth": doubt, "order": doubt, "size": size_doubt, "domain": few}
     lines = tuple(
         Line(name, GREY, evaluation.without_size, ())
         if name == "size" and evaluation.without_size
@@ -113,7 +127,9 @@ def judge(
     )
     color = _worst([line.color for line in lines])
     notes = tuple(_notes(evaluation, sample, model, trained_on))
-    return Verdict(color, _headline(color, lines), lines, sample.blocks, notes)
+    headline = _headline(color, lines) if color != GREEN else _level(sample)
+    text = "; ".join(part for part in (headline, _numbers(sample)) if part)
+    return Verdict(color, text, lines, sample.blocks, notes)
 
 
 def sentences(verdict: Mapping[str, Any]) -> list[str]:
@@ -164,7 +180,34 @@ def _worst(colors: Sequence[str]) -> str:
 
 def _headline(color: str, lines: Sequence[Line]) -> str:
     names = [line.name for line in lines if line.color == color]
-    return f"{HEADLINES[color]}: {', '.join(names)}" if color != GREEN else HEADLINES[color]
+    return f"{HEADLINES[color]}: {', '.join(names)}"
+
+
+def _level(sample: Resampled) -> str:
+    """Return the headline of a green verdict: beating a trivial baseline is not yet trust."""
+    values = {name: float(BY_NAME[name].values(sample.total)[0]) for name in USEFUL}
+    metric = BY_NAME["uncertainty.ause.rmse"]
+    best = min(metric.values(sample.total.of(name))[0] for name in BASELINES)
+    orders = metric.values(sample.total)[0] <= USEFUL_ORDER * best
+    if not orders or any(values[name] < limit for name, limit in USEFUL.items()):
+        return "better than trivial, but not yet useful"
+    if any(values[name] < limit for name, limit in GOOD.items()):
+        return f"{HEADLINES[GREEN]}: useful"
+    return f"{HEADLINES[GREEN]}: good"
+
+
+def _numbers(sample: Resampled) -> str:
+    """Return what a robot's user can judge: the error near and far, and how much is known."""
+    metric = BY_NAME["by_distance.mae"]
+    errors = dict(zip(metric.groups, metric.values(sample.total)[0].tolist(), strict=True))
+    known = float(BY_NAME["depth.within_10_percent"].values(sample.total)[0])
+    parts = [
+        f"{errors[group]:.2f} m at {distance}"
+        for distance, group in DISTANCES.items()
+        if math.isfinite(errors[group])
+    ]
+    near = f"mean error {', '.join(parts)}; " if parts else ""
+    return f"{near}{known:.0%} of the pixels are known to 10 %"
 
 
 def _notes(
@@ -179,6 +222,12 @@ def _notes(
         notes.append(
             f"{evaluation.evaluated} frames make only {blocks} blocks of frames unlike their "
             f"neighbours; below {ENOUGH_BLOCKS} the intervals are rough"
+        )
+    still = evaluation.stillness.frames
+    if still > MANY_STILL * evaluation.evaluated:
+        notes.append(
+            f"the camera hardly moved: {still} of {evaluation.evaluated} frames show what the "
+            "frame before shows and count as one with it; drive it around to learn more"
         )
     if evaluation.repeated.count:
         notes.append(

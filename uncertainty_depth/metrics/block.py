@@ -82,6 +82,7 @@ _SCALARS = (
     "a1",
     "a2",
     "a3",
+    "within_10_percent",
     "sigma",
     "log_sigma",  # where sigma is positive
     "no_sigma",  # pixels where it is 0
@@ -333,6 +334,7 @@ def _add_depth(block: Block, errors: PixelErrors, truth: Floats, signed: Floats)
     block["squared_error"] = sums["squared"]
     for name in ("abs_rel", "sq_rel", "a1", "a2", "a3"):
         block[name] = sums[name]
+    block["within_10_percent"] = np.count_nonzero(errors.relative <= 0.1)
     log = errors.log if positive.all() else errors.log[positive]
     inverse = errors.inverse if positive.all() else errors.inverse[positive]
     block["log"] = log.sum()

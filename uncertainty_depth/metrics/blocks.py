@@ -126,8 +126,17 @@ class Blocks:
             blocks._blocks.append(Block({name: tables[name][row].copy() for name in KINDS}))
         return blocks
 
-    def add(self, frame: Block) -> None:
-        """Add the next frame."""
+    def add(self, frame: Block, continues: bool = False) -> None:
+        """Add the next frame.
+
+        Args:
+            frame: its sums.
+            continues: it shows what the frame before shows: it belongs to the same block, of which
+                it is no further frame.
+        """
+        if continues and self._blocks:
+            self._blocks[-1].add(frame)
+            return
         if not self._blocks or self.frames_in_last == self.frames_per_block:
             if len(self._blocks) == MAX_BLOCKS:
                 self._merge_pairs()

@@ -128,6 +128,7 @@ class OnlineMetrics:
         pixels: ScoredPixels,
         aligned_by: float = 1.0,
         unfamiliarity: float | None = None,
+        changes: NDArray[np.float64] | None = None,
     ) -> Block:
         """Add the selected pixels of one frame, and return its block; `update` selects them.
 
@@ -135,16 +136,20 @@ class OnlineMetrics:
             pixels: of the frame.
             aligned_by: factor that brought the depth to the scale of the ground truth.
             unfamiliarity: of the frame; None if not known.
+            changes: what `Stillness.add` returned: if the camera stood still, the frame belongs to
+                the block of the one before.
         """
         block = frame_block(pixels)
         if len(pixels):
             block.add_scale(aligned_by * frame_scale(pixels), self._last_log_scale)
             block.add_unfamiliarity(unfamiliarity)
+        if changes is not None and len(pixels):
+            block["distance.still_pixels"], block["distance.squared_change"] = changes
         with held_interrupt():
             if block["scales"]:
                 self._last_log_scale = float(block["log_scale"])
             if block["known_pixels"]:
-                self.blocks.add(block)
+                self.blocks.add(block, continues=changes is not None)
         return block
 
     def merge(self, other: OnlineMetrics) -> None:

@@ -157,6 +157,13 @@ def ratio_quantile(sums: Sums, share: float) -> Floats:
     return order_statistic(sums, *_RATIOS[sums.candidate], share)
 
 
+def share_below(factor: float, sums: Sums) -> Floats:
+    """Return the share of the errors within a factor times sigma."""
+    name, bins = _RATIOS[sums.candidate]
+    counts = sums[f"{name}s"]
+    return bins.below(counts, np.array([factor]))[..., 0] / sums["pixels"]
+
+
 def _sigma_sum(sums: Sums) -> Floats:
     names = {"method": "sigma", "constant": "pixels", "proportional_to_depth": "depth"}
     return sums[names[sums.candidate]]
@@ -371,6 +378,10 @@ def _depth_metrics() -> Iterator[Metric]:
     yield Metric(
         "depth.irmse", "1/km", LOWER, _inverse_root_mean, "iRMSE",
         "root of the mean squared error of the inverse depth", _UHRIG,
+    )  # fmt: skip
+    yield Metric(
+        "depth.within_10_percent", "", HIGHER, partial(_mean, "within_10_percent"),
+        "within 10 %", "share of the pixels with an error of at most a tenth of the ground truth",
     )  # fmt: skip
     for name, factor in _FACTORS.items():
         meaning = f"share of the pixels within a factor of {factor} of the ground truth"
