@@ -204,6 +204,24 @@ def test_services_are_answered_while_the_network_works_and_one_frame_waits(
     graph.until(lambda: counts().get("processed") == 2, "the one in work, and the one that waits")
 
 
+def test_a_frame_that_outlasts_the_shutdown_is_counted_once(graph, make, monkeypatch):
+    monkeypatch.setattr(depth_node, "load_predictor", HeldPredictor)
+    node = graph.start(DepthNode, model="fake", max_frame_age=0.0)
+    predictor = node._predictor
+    images = graph.publisher(Image, "image", 10)
+    images.publish(make.image(1, small()))
+    assert predictor.begun.acquire(timeout=DEADLINE_S)
+    images.publish(make.image(2, small()))
+    graph.until(lambda: health(node).counts()["received"] == 2, "both images")
+    counts = {"received": 2, "dropped.shutdown": 2}
+    graph.stop(node)
+    assert health(node).counts() == counts
+    predictor.may_end.set()
+    (worker,) = [thread for thread in threading.enumerate() if thread.name == "worker"]
+    worker.join(DEADLINE_S)
+    assert health(node).counts() == counts
+
+
 @pytest.mark.parametrize("weights", ["one member", "all members"])
 def test_a_network_that_computes_nan_publishes_no_finite_value(graph, tiny_model, make, weights):
     import torch

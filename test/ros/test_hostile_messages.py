@@ -202,3 +202,27 @@ def test_ctrl_c_writes_the_report_while_a_frame_waits(graph, make, start_node, t
     assert process.end(signal.SIGINT) == 0, process.output
     assert (output / "summary.json").is_file(), process.output
     assert "1 frames scored" in process.output
+
+
+def test_every_frame_of_the_diagnostics_is_processed_dropped_or_waits(graph, depth_node, make):
+    diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", 50)
+    images = graph.publisher(Image, "image", 10)
+    for stamp in range(1, 41):
+        images.publish(make.image(stamp, gray()))
+        if stamp % 5 == 0:
+            images.publish(make.image(stamp, np.zeros((HEIGHT, WIDTH), np.float32)))  # no camera's
+
+    def numbers(array):
+        values = {item.key: item.value for item in array.status[0].values}
+        return {name: int(text) for name, text in values.items() if text.isdigit()}
+
+    def is_settled(array):
+        values = numbers(array)
+        return values.get("received", 0) >= 10 and values["waiting"] == 0
+
+    diagnostics.wait_for(is_settled)
+    for array in diagnostics.messages:
+        values = numbers(array)
+        dropped = sum(count for name, count in values.items() if name.startswith("dropped."))
+        settled = values.get("processed", 0) + dropped + values["waiting"]
+        assert values.get("received", 0) == settled, values

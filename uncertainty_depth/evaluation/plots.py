@@ -193,7 +193,9 @@ def distance_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
     panels[1].set(ylabel=f"coverage of 95 %\n({law})", ylim=(None, 102))
     panels[2].plot(middle, np.where(enough, curve["n_merci"], np.nan), color=color, marker=".")
     panels[2].axhline(1, **{**LINES["constant"], "label": None})
-    panels[2].set(ylabel="n-MeRCI", ylim=(0, None), xlabel="true depth (m)", xscale="log")
+    panels[2].set(ylabel="n-MeRCI", ylim=(0, None), xlabel="true depth (m)")
+    if enough.any():  # an axis without data has no logarithmic scale
+        panels[2].set_xscale("log")
     for axes in panels[1:]:
         style(axes, "")
     return figure

@@ -20,7 +20,7 @@ from uncertainty_depth.ros.camera_inputs import CameraInputs
 from uncertainty_depth.ros.depth_outputs import DepthOutputs
 from uncertainty_depth.ros.diagnostics import CALLBACK_FAILED, DiagnosticsPublisher, Health
 from uncertainty_depth.ros.failed_frames import drop_failed, views_of_published_maps
-from uncertainty_depth.ros.frame_queue import FrameQueue
+from uncertainty_depth.ros.frame_queue import FrameQueue, InHand
 from uncertainty_depth.ros.input_watch import InputWatch
 from uncertainty_depth.ros.managed_node import ACTIVE, ManagedNode
 from uncertainty_depth.ros.messages import age_s
@@ -74,6 +74,7 @@ class CameraPipeline:
         self.queue: FrameQueue[Image | CompressedImage] = FrameQueue(
             self.health.drop, node.config.queue_size
         )
+        self._in_hand = InHand()
         self.inputs = CameraInputs(
             self._scope, self.health, node.config, self._on_image, self.camera.add
         )
@@ -107,6 +108,7 @@ class CameraPipeline:
         message = self.queue.take()
         if message is None:
             return None
+        self._in_hand.hold()
         try:
             if not self.inputs.is_subscribed:
                 raise deactivated()
@@ -154,6 +156,8 @@ class CameraPipeline:
         return Published(frame, corrected, info.half_widths or predictor.half_widths)
 
     def _count(self, frame: CameraFrame, info: PredictionInfo, start_s: float) -> None:
+        if not self._in_hand.settle():
+            return
         latency_ms = age_s(self._node, frame.header) * 1e3
         processing_ms = (time.perf_counter() - start_s) * 1e3
         self.health.count("processed")
@@ -178,8 +182,15 @@ class CameraPipeline:
             )
 
     def fail(self, error: Exception) -> None:
-        """Count a failed frame under its reason, and log the error."""
-        drop_failed(self._scope, self.health, error)
+        """Count the frame in hand under the reason of its failure, and log the error."""
+        if self._in_hand.settle():
+            drop_failed(self._scope, self.health, error)
+
+    def give_up(self) -> None:
+        """Count the frame in hand, if any, as dropped by the shutdown, and all that wait."""
+        if self._in_hand.settle():
+            self.health.drop("shutdown")
+        self.queue.clear("shutdown")
 
     def _awaited(self) -> tuple[str, ...]:
         return ("received",) if self._node.state == ACTIVE else ()
@@ -191,7 +202,7 @@ class CameraPipeline:
             "camera_info": self.camera.description(),
             "depth_subscribers": self.outputs.depth.get_subscription_count(),
             "uncertainty_subscribers": self.outputs.sigma.get_subscription_count(),
-            "waiting": len(self.queue),
+            "waiting": len(self.queue) + bool(self._in_hand),
         }
         facts |= self.inputs.facts()
         facts |= dict(self._facts_of_node()) | self.predictions.facts()

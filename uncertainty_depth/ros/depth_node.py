@@ -101,7 +101,6 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         self._predictor: Predictor | None = None
         self._worker: Worker[None] | None = None
         self._batches = Batches()
-        self._in_hand: tuple[CameraPipeline, ...] = ()
         with destroyed_on_failure(self):
             self.cameras = self._create_cameras()
         self.autostart()
@@ -164,11 +163,10 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
 
     def _stop_worker(self) -> None:
         """End the worker's thread; unfinished frames are dropped."""
-        if self._worker is not None and not self._worker.stop(FINISH_S):
-            for camera in self._in_hand:
-                camera.health.drop("shutdown")
+        if self._worker is not None:
+            self._worker.stop(FINISH_S)
         for camera in self.cameras:
-            camera.queue.clear("shutdown")
+            camera.give_up()
 
     def _wake(self) -> bool:
         """Wake the worker for a new image; return whether there is a worker."""
@@ -184,12 +182,10 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         config = self.config
         frames = [(camera, camera.take(config)) for camera in self.cameras]
         batch = [(camera, frame) for camera, frame in frames if frame is not None]
-        self._in_hand = tuple(camera for camera, _ in batch)
         try:
             if batch:
                 self._predict(batch, start_s)
         finally:
-            self._in_hand = ()
             if any(len(camera.queue) for camera in self.cameras):
                 self._wake()
 

@@ -11,6 +11,33 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 
 
+class InHand:
+    """The frame in work, if any: it leaves the node by whoever settles it first. Thread-safe.
+
+    A frame that outlasts the shutdown is given up there; what becomes of it later counts no more.
+    """
+
+    def __init__(self) -> None:
+        self._is_held = False
+        self._lock = threading.Lock()
+
+    def __bool__(self) -> bool:
+        with self._lock:
+            return self._is_held
+
+    def hold(self) -> None:
+        """Begin with a frame."""
+        with self._lock:
+            self._is_held = True
+
+    def settle(self) -> bool:
+        """Return whether the caller is the first to say what became of the frame."""
+        with self._lock:
+            was_held = self._is_held
+            self._is_held = False
+            return was_held
+
+
 class FrameQueue(Generic[Item]):
     """Keeps the newest items. Any thread may use it.
 

@@ -24,6 +24,7 @@ from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros.camera_frame import deactivated
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher
 from uncertainty_depth.ros.failed_frames import drop, drop_failed, views_of_published_maps
+from uncertainty_depth.ros.frame_queue import InHand
 from uncertainty_depth.ros.input_watch import InputWatch
 from uncertainty_depth.ros.managed_node import ACTIVE, ManagedNode
 from uncertainty_depth.ros.map_camera import MapCamera
@@ -71,6 +72,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         self._interpreter: Interpreter | None = None
         self._worker: Worker[Pair] | None = None
         self._pairs = ExactPairs(PAIRS_WAITING)
+        self._in_hand = InHand()
         self._watched: list[WatchedInput] = []
         self._diagnostics = DiagnosticsPublisher(
             self, self.health, self._awaited, self._facts, self.standing
@@ -109,10 +111,16 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             wait([self._worker.call(lambda: None)], FINISH_S)
 
     def _free(self) -> None:
-        if self._worker is not None and not self._worker.stop(FINISH_S):
-            self.health.drop("shutdown")
+        self._stop_worker()
         self._worker = None
         self._interpreter = None
+
+    def _stop_worker(self) -> None:
+        """End the worker's thread; a frame that does not end is given up."""
+        if self._worker is not None:
+            self._worker.stop(FINISH_S)
+        if self._in_hand.settle():
+            self.health.drop("shutdown")
 
     def _prepare(self, old: SigmaNodeConfig, new: SigmaNodeConfig) -> Callable[[], None]:
         """Read the new map, and return what applies it."""
@@ -142,18 +150,24 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         self._camera.add(message)
 
     def _on_image(self, side: int, message: Image) -> None:
-        self.health.count("received")
         self.health.count(f"received.{(DEPTH, CONFIDENCE)[side]}")
         pair, unmatched = self._pairs.add(side, stamp_ns(message.header), message)
+        if pair is None:  # the first image of its stamp: a frame is counted once
+            self.health.count("received")
         for item in unmatched:
             reason = UNMATCHED_REASONS[item.side]
             sentence = f"{reason.replace('_', ' ')}: their stamps differ"
             drop(self, self.health, reason, sentence)
-        if pair is not None and self._worker is not None:
+        if pair is None:
+            return
+        if self._worker is None:
+            self.health.drop("deactivated")
+        else:
             self._worker.put(Pair(*pair))
 
     def _process(self, pair: Pair) -> None:
         start_s = time.perf_counter()
+        self._in_hand.hold()
         header = pair.depth.header
         try:
             interpreter = self._active_interpreter()
@@ -165,7 +179,10 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
                 camera = self._camera.camera(width, height, stamp_ns(header))
             self._outputs.publish(prediction, header, camera)
         except Exception as error:  # a hostile message costs one frame
-            drop_failed(self, self.health, error)
+            if self._in_hand.settle():
+                drop_failed(self, self.health, error)
+            return
+        if not self._in_hand.settle():
             return
         latency_ms = age_s(self, header) * 1e3
         processing_ms = (time.perf_counter() - start_s) * 1e3
@@ -186,15 +203,18 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         return names if self.state == ACTIVE else ()
 
     def _facts(self) -> dict[str, object]:
-        facts: dict[str, object] = {"state": self.state, "unpaired": len(self._pairs)}
+        queued = 0 if self._worker is None else self._worker.waiting()
+        facts: dict[str, object] = {
+            "state": self.state,
+            "waiting": len(self._pairs) + queued + bool(self._in_hand),
+        }
         if self._interpreter is not None:
             facts |= description_of(self._interpreter)
         return facts
 
     def close(self) -> str:
         """Shut down: finish the current frame, drop the queue, return a summary line."""
-        if self._worker is not None and not self._worker.stop(FINISH_S):
-            self.health.drop("shutdown")
+        self._stop_worker()
         take_down(self.destroy_node)
         return ", ".join(f"{count} {name}" for name, count in self.health.counts().items())
 
