@@ -7,6 +7,7 @@ import importlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from uncertainty_depth import atomic
 from uncertainty_depth.errors import ConfigError
 
 
@@ -50,12 +51,18 @@ class Experiment:
                 f"data is {data}, but this experiment generates its data; expected no --data"
             )
         module = importlib.import_module(f"{__package__}.{self.module}")
-        module.run(
-            Path(output),
-            seeds or (self.quick_seeds if quick else self.seeds),
-            quick,
-            *([] if data is None else [data]),
-        )
+        repetitions = seeds or (self.quick_seeds if quick else self.seeds)
+        module.run(Path(output), repetitions, quick, *([] if data is None else [data]))
+        if quick:
+            _mark_as_quick(Path(output) / "table.md", repetitions)
+
+
+def _mark_as_quick(table: Path, repetitions: int) -> None:
+    """Say above a quick run's table that it supports no claim, unless it says so already."""
+    text = table.read_text() if table.exists() else ""
+    if text and not text.startswith("**Quick run"):
+        warning = f"**Quick run, repetitions: {repetitions}. Its numbers support no claim.**"
+        atomic.write_text(table, f"{warning}\n\n{text}")
 
 
 NOT_TIMED = "a time that was not measured (the progress bars say what is left)"

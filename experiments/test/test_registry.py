@@ -59,3 +59,16 @@ def test_an_unwritable_folder_is_one_sentence(tmp_path, capsys):
     assert main(["toy-cubic", "--output", str(tmp_path / "file"), "--quick"]) == 1
     assert capsys.readouterr().err.splitlines()[-1].startswith("experiments: ")
     assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_the_table_of_a_quick_run_says_that_it_supports_no_claim(tmp_path, monkeypatch):
+    def run(output, seeds, quick):
+        (output / "table.md").write_text("| a |\n")
+
+    monkeypatch.setattr("experiments.toy_cubic.run", run)
+    EXPERIMENTS["toy-cubic"].run(tmp_path, quick=True)
+    first, _, rest = (tmp_path / "table.md").read_text().partition("\n\n")
+    assert first == "**Quick run, repetitions: 4. Its numbers support no claim.**"
+    assert rest == "| a |\n"
+    EXPERIMENTS["toy-cubic"].run(tmp_path)
+    assert (tmp_path / "table.md").read_text() == "| a |\n"
