@@ -151,6 +151,8 @@ def is_offered(node: Node, watched: WatchedInput, topic: str) -> bool:
 
 def publishes_predictions(node: Node, publisher: TopicEndpointInfo) -> bool:
     """Return whether a node of this package is the publisher: by what else it publishes."""
+    if not publisher.node_namespace.startswith("/"):
+        return False  # of a node that the graph does not know yet, or of no ROS node at all
     try:
         topics = node.get_publisher_names_and_types_by_node(
             publisher.node_name, publisher.node_namespace
