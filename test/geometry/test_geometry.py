@@ -222,3 +222,6 @@ def test_a_camera_info_of_another_aspect_than_the_image_is_refused_and_of_anothe
     with pytest.raises(MessageError, match="an image is 32x32, its camera info 32x24") as error:
         CAMERA.for_image(32, 32)
     assert error.value.reason == "camera_info_wrong_aspect"
+    with pytest.raises(MessageError, match="expected at most 4 times its width") as error:
+        CAMERA.for_image(4000, 3000)
+    assert error.value.reason == "camera_info_wrong_size"

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from uncertainty_depth.config import ProjectionConfig
 
 
+MAX_ENLARGEMENT = 4
+"""Of images over their camera info: a stranger's image is not scored at any size."""
 OCCLUSION_WINDOW = 7
 """Width and height, pixels, in which a nearer point hides one behind it."""
 
@@ -107,13 +109,20 @@ class Camera:
         """Return the camera of an image that shows the same view at another size.
 
         Raises:
-            MessageError: camera_info_wrong_aspect where it cannot be the same view.
+            MessageError: camera_info_wrong_aspect if it cannot be the same view, or
+                camera_info_wrong_size if it is much larger than the camera's own images.
         """
         if abs(width * self.height - height * self.width) > max(self.width, self.height):
             raise MessageError(
                 "camera_info_wrong_aspect",
                 f"an image is {width}x{height}, its camera info {self.width}x{self.height}: "
                 "expected the same size, or the same aspect; the intrinsics cannot be known",
+            )
+        if width > MAX_ENLARGEMENT * self.width:
+            raise MessageError(
+                "camera_info_wrong_size",
+                f"an image is {width}x{height}, its camera info {self.width}x{self.height}: "
+                f"expected at most {MAX_ENLARGEMENT} times its width",
             )
         return self.scaled(width, height)
 

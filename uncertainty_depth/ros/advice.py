@@ -23,6 +23,7 @@ ADVICE = {
     "uncertainty_without_depth": "remap depth/image_rect, or make its input reliable",
     "uncertainty_wrong_size": "both maps must be of one model: check the remaps",
     "camera_info_wrong_aspect": "remap camera_info: it is of another camera or size",
+    "camera_info_wrong_size": "remap camera_info: it is of another camera or size",
     "image_unknown_encoding": "remap another topic, or let the driver publish rgb8",
     "over_budget": "the fewest samples take longer than frame_budget_ms: raise it",
     "views_failed": "see the log: points or color images fail, the maps are published",
