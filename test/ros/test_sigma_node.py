@@ -15,7 +15,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 
-from uncertainty_depth.calibration.sigma_map import SigmaMap
+from uncertainty_depth.calibration.sigma_map import SigmaMap, flat
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.predictions.saved_map import SavedMap
@@ -104,6 +104,20 @@ def test_a_confidence_becomes_metres_and_points(graph, make, map_path):
     assert model["confidence_type"] == "rank_up"
     assert model["head"] == "laplace"
     assert model["calibration"] == "affine"
+
+
+def test_a_depth_without_a_confidence_has_a_sigma_by_its_distance(graph, make, tmp_path):
+    depth_alone = flat(0.01, 1.8, "power of depth")
+    SavedMap(depth_alone, "none", "depth", "laplace").write(tmp_path / "map.json")
+    graph.start(SigmaNode, sigma_map=str(tmp_path / "map.json"))
+    sigmas = graph.inbox(Image, "uncertainty/image_rect")
+    publisher = graph.publisher(Image, "depth/image_rect")
+    depth, _ = maps()
+    graph.until(
+        lambda: sigmas.messages or publisher.publish(image(make, 200 * MS, depth)), "sigma"
+    )
+    expected = np.where(depth > 0, 0.01 * (depth / 1000) ** 1.8, np.nan)
+    np.testing.assert_allclose(decode_depth(sigmas.messages[0]), expected, rtol=1e-4)
 
 
 def test_pairs_that_do_not_fit_are_counted(graph, make, map_path):

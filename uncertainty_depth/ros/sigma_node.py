@@ -17,6 +17,7 @@ from uncertainty_depth.config import SigmaNodeConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.pairing import ExactPairs
 from uncertainty_depth.messages.stamps import stamp_ns
+from uncertainty_depth.predictions.confidence import NONE
 from uncertainty_depth.predictions.config import PredictionConfig
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.predictions.maps import UNMATCHED_REASONS, decode_maps
@@ -44,10 +45,10 @@ PAIRS_WAITING = 30
 
 
 class Pair(NamedTuple):
-    """A depth image and its confidence, of one stamp."""
+    """A depth image and its confidence, of one stamp; None if sigma is of the depth alone."""
 
     depth: Image
-    confidence: Image
+    confidence: Image | None
 
 
 class SigmaNode(ManagedNode[SigmaNodeConfig]):
@@ -98,7 +99,8 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         qos = sensor_qos(PAIRS_WAITING, self.config.reliable_input)
         self._subscribe(CameraInfo, CAMERA_INFO, self._on_camera_info, qos)
         self._subscribe(Image, DEPTH, lambda message: self._on_image(0, message), qos)
-        self._subscribe(Image, CONFIDENCE, lambda message: self._on_image(1, message), qos)
+        if self._has_confidence():
+            self._subscribe(Image, CONFIDENCE, lambda message: self._on_image(1, message), qos)
 
     def _deactivate(self) -> None:
         inputs = self._watched
@@ -151,6 +153,10 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
 
     def _on_image(self, side: int, message: Image) -> None:
         self.health.count(f"received.{(DEPTH, CONFIDENCE)[side]}")
+        if not self._has_confidence():
+            if self._worker is not None:
+                self._worker.put(Pair(message, None))
+            return
         pair, unmatched = self._pairs.add(side, stamp_ns(message.header), message)
         if pair is None:  # the first image of its stamp: a frame is counted once
             self.health.count("received")
@@ -199,8 +205,14 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         return self._interpreter
 
     def _awaited(self) -> tuple[str, ...]:
-        names = (f"received.{DEPTH}", f"received.{CONFIDENCE}", "processed")
+        topics = (DEPTH, CONFIDENCE) if self._has_confidence() else (DEPTH,)
+        names = (*(f"received.{topic}" for topic in topics), "processed")
         return names if self.state == ACTIVE else ()
+
+    def _has_confidence(self) -> bool:
+        """Return whether sigma is of a confidence too, and not of the depth alone."""
+        interpreter = self._interpreter
+        return interpreter is None or interpreter.config.confidence_type != NONE
 
     def _facts(self) -> dict[str, object]:
         queued = 0 if self._worker is None else self._worker.waiting()
