@@ -13,7 +13,7 @@ PIP = $(VENV)/bin/python -m pip install --quiet -c $(CONSTRAINTS)
 RUN = $(VENV)/.run
 TEST = $(VENV)/.test
 LINT = $(VENV)/.lint
-DOCS = $(VENV)/.docs
+DOCS = $(VENV)-docs/.docs
 
 .PHONY: demo test next-door lint types docs setup clean
 
@@ -32,8 +32,10 @@ $(LINT): $(RUN)
 	$(PIP) -e '.[network,ros,lint]'
 	touch $@
 
-$(DOCS): $(RUN)
-	$(PIP) -e '.[network,ros,docs]'
+# The site reads the sources and imports nothing: neither torch nor ROS is needed.
+$(DOCS): setup.py $(CONSTRAINTS)
+	$(PYTHON) -m venv $(VENV)-docs
+	$(VENV)-docs/bin/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[docs]'
 	touch $@
 
 demo: $(RUN)
@@ -57,7 +59,7 @@ types: $(LINT)
 	$(VENV)/bin/mypy uncertainty_depth experiments benchmarks
 
 docs: $(DOCS)
-	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/mkdocs build --strict --quiet
 
 clean:
-	rm -rf $(VENV) demo_output site build install log *.egg-info
+	rm -rf $(VENV) $(VENV)-docs demo_output site build install log *.egg-info

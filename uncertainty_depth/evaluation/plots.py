@@ -74,25 +74,27 @@ def sparsification_figure(curves: dict[str, Any], statistic: str = "rmse") -> Fi
     if not curves["pixels"]:
         return figure
     curve = curves["sparsification"][statistic]
-    removed = 100 * curve["fractions"]
+    some_left = curve["fractions"] < 1  # the curves end at 0 there: a stroke that tells nothing
+    removed = 100 * curve["fractions"][some_left]
     axes.fill_between(
         removed,
-        curve["oracle"],
-        curve["method"],
+        curve["oracle"][some_left],
+        curve["method"][some_left],
         color=LINES["method"]["color"],
         alpha=0.12,
         linewidth=0,
     )
     for name in ("random", "proportional_to_depth", "method", "oracle"):
         ause = f", AUSE {curve['ause'][name]:.3g}" if name in curve["ause"] else ""
-        axes.plot(removed, curve[name], **{**LINES[name], "label": LINES[name]["label"] + ause})
+        label = LINES[name]["label"] + ause
+        axes.plot(removed, curve[name][some_left], **{**LINES[name], "label": label})
     axes.set(
         xlabel="most uncertain pixels removed (%)",
         ylabel=ERROR_LABELS[statistic],
         xlim=(0, 100),
         ylim=(0, None),
     )
-    axes.legend(frameon=False, fontsize=8)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return figure
 
 
@@ -117,7 +119,7 @@ def n_merci_figure(curves: dict[str, Any]) -> Figure:
         xlim=(0, 100),
         ylim=(0, _upper_limit(values)),
     )
-    axes.legend(frameon=False, fontsize=8)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return figure
 
 
@@ -151,7 +153,7 @@ def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
         xlim=(0, 100),
         ylim=(0, 100),
     )
-    axes.legend(frameon=False, fontsize=8)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return figure
 
 
