@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from uncertainty_depth.calibration.depth_scale import DELAY_FRAMES, AsPublished, DepthScaleConfig
 from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.errors import ConfigError
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from uncertainty_depth.evaluation.report import Context
 
 Facts = Mapping[str, Any]
+FOLLOWED = f"followed from the ground truth, {DELAY_FRAMES} frames late"
+"""In `summary.json`, of depth that is scored as nodes which follow its scale publish it."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class ScoringJob:
         held_out: the known depth that a model with sparse input is scored on.
         topics: of recorded predictions.
         meaning: of recorded predictions.
+        scale: how nodes would have followed the depth's scale.
     """
 
     source: str
@@ -60,6 +64,7 @@ class ScoringJob:
     held_out: HeldOutConfig = field(default_factory=HeldOutConfig)
     topics: PredictionTopics = field(default_factory=PredictionTopics)
     meaning: PredictionConfig = field(default_factory=PredictionConfig)
+    scale: DepthScaleConfig = field(default_factory=DepthScaleConfig)
 
     @property
     def is_recorded(self) -> bool:
@@ -87,7 +92,7 @@ class ScoringJob:
             self._check_recorded(write_bag)
         elif not self.model:
             raise ConfigError(
-                "--model is missing; expected --model (demo, varied: shipped ones), or "
+                "--model is missing; expected --model (indoor, demo: shipped ones), or "
                 "--depth-topic and --confidence-topic of what is recorded in the bag"
             )
         else:
@@ -185,10 +190,11 @@ def _open_predicted(job: ScoringJob) -> Opened:
             f"align is {job.meaning.align!r}, but {job.model} gives metres; expected no --align, "
             "which is for recorded predictions and relative networks"
         )
-    frames = Predicted(source, predict)
+    frames = Predicted(source, _published(predict, job))
 
     def describe() -> Facts:
-        return {**predictor.describe(), **(aligned.describe_alignment() if aligned else {})}
+        alignment = aligned.describe_alignment() if aligned else {}
+        return {**predictor.describe(), **alignment, **_scale_facts(job)}
 
     def notes() -> list[str]:
         own = aligned.notes() if aligned else []
@@ -206,6 +212,14 @@ def _open_predicted(job: ScoringJob) -> Opened:
     )
 
 
+def _published(predict: Predict, job: ScoringJob) -> Predict:
+    return AsPublished(predict, job.scale) if job.scale.use_depth_scale else predict
+
+
+def _scale_facts(job: ScoringJob) -> Facts:
+    return {"depth_scale": FOLLOWED} if job.scale.use_depth_scale else {}
+
+
 def _open_recorded(job: ScoringJob) -> Opened:
     from uncertainty_depth.predictions.interpreter import Interpreter
 
@@ -213,10 +227,11 @@ def _open_recorded(job: ScoringJob) -> Opened:
     meaning = interpreter.config
     checked = CheckedSource(open_source(job.source, job.sources, job.topics, meaning))
     interpreter.fit_to(checked.name, checked.source)
-    frames = Predicted(checked, interpreter.predict)
+    frames = Predicted(checked, _published(interpreter.predict, job))
     topics = [name for name in (job.topics.depth_topic, job.topics.confidence_topic) if name]
     folder = job.source.removeprefix(RECORDED).partition(",per_metre=")[0]
-    facts = interpreter.describe(" with ".join(topics) or f"{folder}/depth")
+    described = interpreter.describe(" with ".join(topics) or f"{folder}/depth")
+    facts = {**described, **_scale_facts(job)}
     fitted = facts.get("fitted_to")
     return Opened(
         frames,

@@ -7,6 +7,7 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from uncertainty_depth.calibration.depth_scale import DepthScaleConfig
 from uncertainty_depth.cli.requirements import check_requirements
 from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import (
@@ -58,6 +59,7 @@ def job_of(arguments: argparse.Namespace, source: str) -> ScoringJob:
         from_arguments(HeldOutConfig, arguments),
         from_arguments(PredictionTopics, arguments),
         from_arguments(PredictionConfig, arguments),
+        from_arguments(DepthScaleConfig, arguments),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from uncertainty_depth.calibration.depth_scale import DepthScaleConfig
 from uncertainty_depth.cli.arguments.signature import (
     MODEL,
     SOURCE,
@@ -32,6 +33,7 @@ SIGNATURES: dict[str, Signature] = {
             EvaluationConfig,
             RequirementConfig,
             HeldOutConfig,
+            DepthScaleConfig,
             SourceConfig,
         ),
         (

@@ -4,19 +4,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from uncertainty_depth.inference.depth_scale import (
+from uncertainty_depth.calibration.depth_scale import (
+    AsPublished,
     DepthScaleConfig,
     FollowedScale,
     ScaleEstimate,
     ScaleEstimator,
-    as_published,
     frame_log_scale,
 )
 from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.scoring import ScoringJob, score
 
 ON = DepthScaleConfig(use_depth_scale=True)
 SECOND = 10**9
@@ -39,13 +41,23 @@ def drive(count: int = 400, correlation: float = 0.9, step_ns: int = SECOND // 1
     return frames
 
 
+def own(frame: Frame) -> DepthPrediction:
+    assert frame.prediction is not None
+    return frame.prediction
+
+
+def followed_frames(frames: list[Frame], config: DepthScaleConfig = ON) -> list[Frame]:
+    publish = AsPublished(own, config, delay=2)
+    return [replace(frame, prediction=publish(frame)) for frame in frames]
+
+
 def errors(frames: list[Frame]) -> np.ndarray:
     return np.array([abs(frame_log_scale(f.prediction.depth_m, f.ground_truth_m)) for f in frames])
 
 
 def test_two_frames_late_is_early_enough_for_a_scale_that_wanders() -> None:
     frames = drive()
-    followed = list(as_published(frames, ON, delay=2))
+    followed = followed_frames(frames)
     # an autoregression of 0.9 leaves sqrt(2 (1 - .81)) = .62 of it two frames later
     assert errors(followed).mean() < 0.75 * errors(frames).mean()
     ratio = followed[50].prediction.sigma_m / followed[50].prediction.depth_m
@@ -54,7 +66,7 @@ def test_two_frames_late_is_early_enough_for_a_scale_that_wanders() -> None:
 
 def test_a_frame_is_never_scaled_by_its_own_ground_truth() -> None:
     frames = drive(3)
-    followed = list(as_published(frames, ON, delay=2))
+    followed = followed_frames(frames)
     assert [f.prediction is g.prediction for f, g in zip(followed, frames, strict=True)] == [
         True, True, False
     ]  # fmt: skip
@@ -108,3 +120,13 @@ def test_the_factor_is_limited_and_ends_with_its_estimate(
     assert found.factor == pytest.approx(factor)
     assert found.is_limited is is_limited
     assert reason in found.reason
+
+
+def test_a_recording_is_scored_as_nodes_would_have_published_it() -> None:
+    job = ScoringJob("synthetic:worlds=1,frames=4,width=64,height=48", "demo")
+    own, _ = score(job)
+    followed, context = score(replace(job, scale=ON))
+    assert context.model["depth_scale"] == "followed from the ground truth, 2 frames late"
+    before, after = (each.table.rows().column("depth.mae") for each in (own, followed))
+    assert before[:2] == after[:2]
+    assert before[2:] != after[2:]

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from threading import Lock
 
@@ -33,6 +33,8 @@ GAIN = 0.7
 frames, so a longer memory follows worse than it averages."""
 MIN_PIXELS = 20
 """Pixels with known depth below which a frame says nothing about its scale."""
+DELAY_FRAMES = 2
+"""Frames after which a recording's estimate is in use: image to depth, to score, to depth node."""
 SPREAD_FRAMES = 30
 """Frames that `scale_sigma` is the root mean square of."""
 CLOCK_JUMP_NS = 1_000_000_000
@@ -44,7 +46,9 @@ class DepthScaleConfig:
     """How the depth node follows the scale that an evaluator estimates."""
 
     use_depth_scale: bool = option(
-        False, "multiply depth and sigma by the scale that an evaluator with LiDAR estimates"
+        False,
+        "multiply depth and sigma by the scale that an evaluator with LiDAR estimates; offline: "
+        "by what it would have estimated from the frames before",
     )
     depth_scale_timeout: float = option(
         2.0,
@@ -207,33 +211,46 @@ class FollowedScale:
         return ScaleInForce(math.exp(log_scale), estimate.scale_sigma, is_limited, sentence)
 
 
-def as_published(
-    frames: Iterable[Frame], config: DepthScaleConfig, delay: int = 2
-) -> Iterator[Frame]:
-    """Yield recorded frames with the depth that nodes which follow the scale would have published.
+class AsPublished:
+    """A mapping from frames to the depth that nodes which follow the scale would have published.
+
+    Frames come in the order of time. One without ground truth is scaled too, and says nothing
+    about the scale. No frame is scaled by its own ground truth.
 
     Args:
-        frames: in the order of time, with the model's own prediction; those without ground truth
-            are scaled too, and say nothing about the scale.
+        predict: returns a frame's own prediction.
         config: what the depth node would have been set to.
-        delay: number of frames between an image and the use of the estimate that it changes.
+        delay: number of frames between an image and the use of the estimate that it changes, at
+            least 1.
     """
-    estimator = ScaleEstimator()
-    followed = FollowedScale(config)
-    waiting: deque[tuple[Frame, float]] = deque()
-    for frame in frames:
-        if frame.prediction is None:
-            yield frame
-            continue
-        if len(waiting) >= delay:
-            earlier, factor = waiting.popleft()
-            if earlier.prediction is not None and earlier.ground_truth_m is not None:
-                estimate = estimator.add(
-                    earlier.stamp_ns, earlier.prediction.depth_m, earlier.ground_truth_m, factor
-                )
-                if estimate is not None:
-                    followed.receive(estimate)
-        in_force = followed.at(frame.stamp_ns)
-        published = replace(frame, prediction=in_force.applied(frame.prediction))
-        waiting.append((published, in_force.factor))
-        yield published
+
+    def __init__(
+        self,
+        predict: Callable[[Frame], DepthPrediction],
+        config: DepthScaleConfig,
+        delay: int = DELAY_FRAMES,
+    ) -> None:
+        self._predict = predict
+        self._delay = delay
+        self._estimator = ScaleEstimator()
+        self._followed = FollowedScale(config)
+        self._waiting: deque[tuple[Frame, DepthPrediction, float]] = deque()
+
+    def __call__(self, frame: Frame) -> DepthPrediction:
+        """Return the prediction of the next frame as published."""
+        own = self._predict(frame)
+        if len(self._waiting) >= self._delay:
+            self._learn(*self._waiting.popleft())
+        in_force = self._followed.at(frame.stamp_ns)
+        published = in_force.applied(own)
+        self._waiting.append((frame, published, in_force.factor))
+        return published
+
+    def _learn(self, frame: Frame, published: DepthPrediction, factor: float) -> None:
+        if frame.ground_truth_m is None:
+            return
+        estimate = self._estimator.add(
+            frame.stamp_ns, published.depth_m, frame.ground_truth_m, factor
+        )
+        if estimate is not None:
+            self._followed.receive(estimate)
