@@ -1,7 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Score the shipped model on photographs: as it is, calibrated, and fine-tuned on such frames.
 
-python -m benchmarks.elsewhere NYU_DIR KITTI_DRIVE_DIR --output DIR [--model varied]
+python -m benchmarks.elsewhere NYU_DIR KITTI_DRIVE_DIR --output DIR [--model indoor]
     [--also MODEL_DIR]
 
 Of NYU Depth v2 the training split is learned from, and every third image of the test split is

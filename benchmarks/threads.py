@@ -52,7 +52,7 @@ class Row(NamedTuple):
     of_processor: Spread
 
 
-def run(rounds: int = 5, model: str = "varied") -> list[Row]:
+def run(rounds: int = 5, model: str = "demo") -> list[Row]:
     """Return a row for each setting, on the machine as it is and beside endless loops."""
     rows = []
     with ExitStack() as stack:

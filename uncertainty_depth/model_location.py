@@ -18,7 +18,7 @@ def check_location(model: Path) -> None:
         return
     if not model.is_dir():
         raise ModelError(
-            f"model folder {model} does not exist; expected one, demo or varied, or a depth model "
+            f"model folder {model} does not exist; expected one, indoor or demo, or a depth model "
             "of Hugging Face: ORG/NAME, or a folder of save_pretrained"
         )
     if not (model / "model.json").is_file():

@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 MODELS = Path(__file__).parent / "models"
-NAMES = ("demo", "varied")
-"""Trained on the rooms of the demo; and on homes and streets through any lens."""
+NAMES = ("demo", "indoor")
+"""Trained on the demo's rendered rooms; and on photographs of rooms, for any camera."""
 SHIPPED_MODEL = MODELS / "demo"
 
 

@@ -207,7 +207,7 @@ def test_a_ros_command_without_ros_says_what_to_install(tmp_path, process):
     assert ".[ros]" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["demo", "varied"])
+@pytest.mark.parametrize("name", ["demo", "indoor"])
 def test_a_shipped_model_has_a_name_unless_a_model_lies_there(
     name, tmp_path, monkeypatch, command
 ):

@@ -46,7 +46,7 @@ def test_unfamiliar_images_are_named_even_a_single_one(command, photos, tmp_path
 def test_depth_follows_the_focal_length_of_the_images(command, photos, tmp_path):
     for pixels in ("40", "80"):
         arguments = predict(photos[:1], tmp_path / pixels)
-        arguments[arguments.index(MODEL)] = "varied"
+        arguments[arguments.index(MODEL)] = "indoor"
         assert command(*arguments, "--focal-length", pixels).returncode == 0
     near, far = (cv2.imread(str(tmp_path / f / "a_depth.tiff"), -1) for f in ("40", "80"))
     np.testing.assert_allclose(far, 2 * near, rtol=1e-5)

@@ -45,7 +45,7 @@ class DepthNodeConfig(
 
     model: str = option(
         "",
-        "model folder, demo or varied (shipped), or a metric depth model of Hugging Face",
+        "model folder, indoor or demo (shipped), or a metric depth model of Hugging Face",
         read_only=True,
     )
     cameras: tuple[str, ...] = option(

@@ -54,7 +54,7 @@ class Predictor:
     or `calibrated`; it counts from the next `predict` on. Any thread may call `predict`.
 
     Args:
-        folder: model folder, or the name of a shipped model: demo or varied.
+        folder: model folder, or the name of a shipped model: indoor or demo.
         config: method, samples, device and so on.
         relative: take a network of Hugging Face that gives inverse depth up to scale and shift
             too: `depth_m` and `sigma_m` are then of inverse depth, without a unit.

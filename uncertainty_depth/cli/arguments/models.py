@@ -185,7 +185,7 @@ SIGNATURES: dict[str, Signature] = {
                 "model",
                 type=Path,
                 metavar="MODEL",
-                help="model folder, or demo or varied, which are shipped",
+                help="model folder, or indoor or demo, which are shipped",
             ),
             argument("output", type=Path, metavar="OUT", help="folder to write"),
             argument(

@@ -12,7 +12,7 @@ SOURCE = (
     "nyu:DIR:test), kitti:DRIVE_DIR, rgbd:DIR, or synthetic: (synthetic:worlds=4,frames=20,seed=1)"
 )
 MODEL = (
-    "model folder, demo or varied (shipped), or a depth model of Hugging Face: ORG/NAME or a "
+    "model folder, indoor or demo (shipped), or a depth model of Hugging Face: ORG/NAME or a "
     "folder of save_pretrained"
 )
 
