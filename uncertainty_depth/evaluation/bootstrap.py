@@ -26,7 +26,6 @@ SEED = 0
 NORMAL_QUANTILE = 1.959964  # of 97.5 %
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """The same of Student's t with 1 to 9 degrees of freedom."""
-LONGER = 1.5
 MIN_SERIES = 8
 ROUNDING = 1e-18
 """A variance below this fraction of the mean square is that of rounding."""
@@ -170,8 +169,7 @@ def longest_block(series: Iterable[Floats]) -> int:
     Politis and White, "Automatic block-length selection for the dependent bootstrap", Econometric
     Reviews 2004: `(3 (G / g)^2 / 2)^(1/3) n^(1/3)`, once with the sums G and g of autocorrelations
     under a flat-top window, once with those of an autoregression of first order, which a short
-    series needs. These lengths minimise the error of a variance and leave it too small; intervals
-    that hold 95 % need longer ones, hence `LONGER`.
+    series needs.
 
     Args:
         series: (n,) each, a metric per unit in the order of the run; NaN is left out.
@@ -180,7 +178,7 @@ def longest_block(series: Iterable[Floats]) -> int:
     for values in series:
         finite = values[np.isfinite(values)]
         spread = max(_spread_of_window(finite), _spread_of_autoregression(finite))
-        factor = LONGER * (1.5 * spread**2) ** (1 / 3)
+        factor = (1.5 * spread**2) ** (1 / 3)
         length = math.ceil(max(factor, 1.0) * len(values) ** (1 / 3) - 1e-9)
         lengths.append(max(min(length, len(values)), 1))
     return max(lengths)
