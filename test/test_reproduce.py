@@ -10,15 +10,7 @@ import re
 from pathlib import Path
 from types import ModuleType
 
-import numpy as np
 import pytest
-from scipy.stats import spearmanr
-
-from uncertainty_depth.evaluation import saved_state
-from uncertainty_depth.evaluation.evaluation import Evaluation
-from uncertainty_depth.evaluation.frame_table import FrameTable
-from uncertainty_depth.metrics import by_depth
-from uncertainty_depth.records import DepthPrediction, Frame
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -85,10 +77,7 @@ def test_nyu_blocks_say_what_they_need() -> None:
         reproduce.main(["nyu-scores"])
 
 
-def test_reports_of_larger_networks_become_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reproduce, "_by_depth", lambda report: (2.0, 0.5, float(report.name[-1])))
+def test_reports_of_larger_networks_become_rows(tmp_path: Path) -> None:
     for name, ause in {"tuned-0": 0.2, "tuned-1": 0.4, "scratch-0": 0.3}.items():
         summary = {
             key: None if value != value else value for key, value in metrics_of(ause).items()
@@ -102,34 +91,8 @@ def test_reports_of_larger_networks_become_rows(
     assert lines[2].startswith(tuned)
     assert "| -25 ± 35% | -25 ± 35% | -25 ± 35% | 0.500 ± 0.000 |" in lines[2]
     assert lines[3].startswith("| the same network from scratch (1 seed) | 0.100 |")
-    trend = (
-        "| shipped model, fine-tuned (2 seeds) | 2.000 ± 0.000 | 0.500 ± 0.000 | 0.500 ± 0.707 |"
-    )
-    assert lines[7] == trend
     with pytest.raises(SystemExit, match="--reports REPORTS_DIR"):
         reproduce.main(["nyu-larger"])
-
-
-def test_the_trend_with_depth_is_read_from_the_state_of_a_report(tmp_path: Path) -> None:
-    """Beside the exact metrics of all pixels at once."""
-    random = np.random.default_rng(0)
-    truth = random.uniform(1.0, 3.0, (40, 500)).astype(np.float32)
-    depth = (truth * random.uniform(1.1, 1.5, truth.shape)).astype(np.float32)
-    blur = np.exp(random.normal(0.0, 0.3 * truth))  # sigma worsens with depth
-    sigma = ((depth - truth) * blur).astype(np.float32)
-    evaluation = Evaluation(table=FrameTable(tmp_path / "frames.csv"))
-    prediction = DepthPrediction(depth, sigma)
-    evaluation.add(Frame(0, "one", ground_truth_m=truth, prediction=prediction))
-    saved_state.save(evaluation, tmp_path, {})
-    exact = by_depth((depth - truth).ravel(), sigma.ravel(), truth.ravel())
-    found = reproduce._by_depth(tmp_path)
-    assert found[0] == pytest.approx(exact.mean_n_merci, rel=0.02)
-    enough = exact.pixels >= exact.enough
-    for value, metric in zip(found[1:], (exact.n_merci, exact.mae), strict=True):
-        assert value == pytest.approx(
-            spearmanr(exact.edges[:-1][enough], metric[enough])[0], abs=0.1
-        )
-    assert min(found[1:]) > 0.8
 
 
 def metrics_of(ause: float) -> dict[str, float]:
@@ -149,10 +112,10 @@ def test_several_seeds_are_a_mean_and_a_sample_deviation_one_is_its_value() -> N
     assert lines[2].startswith("| two | 0.300 ± 0.141 |")
     assert lines[3].startswith("| – constant | 0.500 ± 0.000 |")
     assert lines[3].endswith(" – |")
-    assert lines[6].startswith("| – against the better of the first two | -25 ± 35% |")
+    assert lines[5].startswith("| – against the better of the two | -25 ± 35% |")
     single = reproduce.sigma_table({"one": [metrics_of(0.2)]}).splitlines()
     assert single[2].startswith("| one | 0.200 |")
-    assert single[6].startswith("| – against the better of the first two | -50% |")
+    assert single[5].startswith("| – against the better of the two | -50% |")
 
 
 def test_only_finished_seeds_are_scored(tmp_path: Path) -> None:
