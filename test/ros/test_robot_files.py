@@ -46,11 +46,11 @@ def test_parameter_files_hold_legal_parameters(name):
 def unknown(graph, capfd):
     """Starts a node on parameters and gives the unknown ones that it warned of."""
     from rclpy.executors import SingleThreadedExecutor
-    from rclpy.node import Node
 
+    from uncertainty_depth.ros.guarded import GuardedNode
     from uncertainty_depth.ros.parameters import NodeParameters
 
-    class ConfiguredNode(Node):
+    class ConfiguredNode(GuardedNode):
         config_type = DepthNodeConfig
 
         def __init__(self, **options):
