@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import signal
 import subprocess
@@ -237,6 +238,7 @@ def quick_reports(without_plots, monkeypatch):
 
 @pytest.fixture
 def graph():
+    gc.collect()  # a lifecycle node of the test before lives in the graph as long as its object
     graph = Graph()
     yield graph
     graph.close()

@@ -16,7 +16,6 @@ from rclpy.executors import Executor, SingleThreadedExecutor
 
 from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.inference.sample_budget import MIN_SAMPLES
 from uncertainty_depth.messages.images import to_rgb
 from uncertainty_depth.model_location import check_location
 from uncertainty_depth.process_resources import MIB
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from uncertainty_depth.inference.predictor import Predictor
 
 FINISH_S = 2.0
+FEWEST_SAMPLES = 2  # of a budget; its module needs torch
 DESCRIBED = ("method", "component", "samples", "precision", "calibration")
 """Values of the model's description that the diagnostics show."""
 
@@ -210,7 +210,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         if views:
             milliseconds = (time.perf_counter() - start_s) * 1e3
             self._batches.finished(samples, len(batch), milliseconds)
-            if 0 < self.config.frame_budget_ms < milliseconds and samples.count <= MIN_SAMPLES:
+            if 0 < self.config.frame_budget_ms < milliseconds and samples.count <= FEWEST_SAMPLES:
                 for camera, _ in batch:
                     camera.health.count("over_budget")
         for publish_views in views:
