@@ -135,11 +135,11 @@ class EvaluatorReports:
             return ""
         folder = Path(config.output)
         page = report.write(self._live.evaluation, folder, self._context(), images=False)
-        self._state.remove()
         try:
             page = report.write(self._live.evaluation, folder, self._context())
         except Exception:  # the numbers are written
             logger.exception("the plots of the report cannot be drawn")
+        self._state.remove()  # only now: it holds the table of frames
         return f", report: {page}"
 
     def close(self) -> None:
