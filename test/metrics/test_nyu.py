@@ -90,7 +90,7 @@ def test_sums_are_exact_and_n_merci_within_a_thousandth(scored):
         assert found["uncertainty"]["ause"][name] == pytest.approx(mean, rel=1e-12)
 
 
-def test_n_merci_by_distance_is_within_a_twentieth(scored):
+def test_n_merci_by_distance_is_within_a_tenth(scored):
     metrics, _, (depth, sigma, truth) = scored
     curve = metrics.curves()["by_distance"]
     for place in np.flatnonzero(curve["pixels"] >= 1000):
@@ -98,4 +98,4 @@ def test_n_merci_by_distance_is_within_a_twentieth(scored):
         inside = (truth >= low) & (truth < high)
         assert curve["pixels"][place] == inside.sum()
         exact = n_merci(np.abs(depth - truth)[inside], sigma[inside])
-        assert curve["n_merci"][place] == pytest.approx(exact, rel=0.05)
+        assert curve["n_merci"][place] == pytest.approx(exact, rel=0.1)
