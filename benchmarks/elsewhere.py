@@ -1,12 +1,12 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Score the shipped model on photographs: as it is, calibrated, and fine-tuned on such frames.
+"""Score the demo's model on photographs: as it is, calibrated, and fine-tuned on such frames.
 
 python -m benchmarks.elsewhere NYU_DIR KITTI_DRIVE_DIR --output DIR [--model indoor]
     [--also MODEL_DIR]
 
 Of NYU Depth v2 the training split is learned from, and every third image of the test split is
 scored; of the KITTI drive the first half, and the second. In rooms that it has not seen the
-shipped model is scored as it is, and so are other models everywhere. Killed, it goes on.
+demo's model is scored as it is, and so are other models everywhere. Killed, it goes on.
 """
 
 from __future__ import annotations

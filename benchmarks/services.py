@@ -1,7 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Measure how soon the depth node answers services while a camera publishes at 200 Hz.
 
-The node is a process with the shipped model; far more images come than it can predict. Run it in
+The node is a process with the demo's model; far more images come than it can predict. Run it in
 a ROS domain of its own.
 """
 

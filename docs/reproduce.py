@@ -83,7 +83,7 @@ NYU_SCORED = (
 NYU_PRETRAINED = ("multi_epochs_laplace", "multi_epochs_pretrained")
 """Rows of the NYU experiment."""
 NYU_LARGER = {
-    "shipped model, fine-tuned": "tuned-*",
+    "demo's model, fine-tuned": "tuned-*",
     "the same network from scratch": "scratch-*",
 }
 """Title to the folders of its seeds in REPORTS_DIR."""

@@ -2,7 +2,7 @@
 """Night falls on a robot: what sigma covers with and without the online calibration.
 
 A synthetic bag with camera and LiDAR; from its middle on the images are dark and noisy, as the
-shipped model never saw any. Both ends of the loop work as in the nodes, with the nodes' options
+demo's model never saw any. Both ends of the loop work as in the nodes, with the nodes' options
 and a delay between an image and the first sigma that it changes.
 """
 
@@ -94,7 +94,7 @@ def write_bag(path: Path, config: SynthesisConfig) -> None:
 
 
 def loop_frames(bag: Path) -> Iterator[LoopFrame]:
-    """Yield errors and sigma of the shipped model on the LiDAR points of each frame."""
+    """Yield errors and sigma of the demo's model on the LiDAR points of each frame."""
     predictor = Predictor(model_path("demo"), PredictorConfig(device="cpu"))
     limits = EvaluationConfig()
     for record in open_source(str(bag), SourceConfig()):

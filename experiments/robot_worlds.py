@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Predictions of the shipped model on worlds it never saw, with exact depth and exact poses.
+"""Predictions of the demo's model on worlds it never saw, with exact depth and exact poses.
 
 What the experiments on the worth of sigma have in common: each asks what a robot that drives
 through these worlds would have done with the prediction.
@@ -24,7 +24,7 @@ from uncertainty_depth.synthetic.source import World
 
 Floats = NDArray[np.float64]
 FIRST_SEED = 40_000
-"""Of the first repetition; the shipped model was trained and chosen on other seeds."""
+"""Of the first repetition; the demo's model was trained and chosen on other seeds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,12 +83,12 @@ def make_config(seed: int, worlds: int, frames: int) -> SynthesisConfig:
 
 
 def load_predictor() -> Predictor:
-    """Return the shipped model on the CPU, with its own method and number of samples."""
+    """Return the demo's model on the CPU, with its own method and number of samples."""
     return Predictor(SHIPPED_MODEL, PredictorConfig(device="cpu"))
 
 
 def model_digest() -> str:
-    """Return a digest of the shipped model: results of another model are computed again."""
+    """Return a digest of the demo's model: results of another model are computed again."""
     content = b"".join(path.read_bytes() for path in sorted(SHIPPED_MODEL.glob("*.*")))
     return hashlib.sha256(content).hexdigest()[:16]
 

@@ -3,7 +3,7 @@
 
 MC dropout with M samples whose noise is independent, antithetic or stratified, variance propagated
 without samples, one pass, a distilled student, and one sample or member a frame with a memory;
-scored against ground truth, and against many samples of other noise. On the shipped model in
+scored against ground truth, and against many samples of other noise. On the demo's model in
 worlds it never saw, of its total sigma and of the spread alone, on the same model on NYU, and on a
 network without a head on NYU, where there is one.
 """
@@ -53,7 +53,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
     """Score all ways with noise of several seeds; write tables, summary.json and a plot.
 
     Args:
-        output: of the results; a NYU network, and a student and snapshots of the shipped model,
+        output: of the results; a NYU network, and a student and snapshots of the demo's model,
             are looked for in `models`.
         seeds: of the noise.
         quick: few frames, few samples of the reference.
@@ -61,7 +61,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
 
     Raises:
         SourceError: there is a NYU network, and the data are missing.
-        ModelError: the student takes images of another size than the shipped model.
+        ModelError: the student takes images of another size than the demo's model.
     """
     torch.set_num_threads(1)
     settings = QUICK if quick else FULL

@@ -5,7 +5,7 @@ Every method predicts the same frames clean and corrupted, in the manner of Hend
 Dietterich (2019). Scored are depth, the order and the size of sigma, and how well sigma alone, or
 the frame's unfamiliarity, tells corrupted frames from clean ones.
 
-Scored is also another domain, without corruption: the shipped model, which is of rendered rooms,
+Scored is also another domain, without corruption: the demo's model, which is of rendered rooms,
 on NYU, and networks that `experiment nyu` left in the same output folder, in the rooms.
 """
 

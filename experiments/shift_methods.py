@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Methods of the experiment `shift`: all that the shipped model and networks of `nyu` can do."""
+"""Methods of the experiment `shift`: all that the demo's model and networks of `nyu` can do."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Method:
 
 
 def methods(models: Path, frames: int, seeds: int, data: Path | None) -> Iterator[Method]:
-    """Yield the shipped model's methods, and those of networks that `nyu` left in `models`.
+    """Yield the demo's model's methods, and those of networks that `nyu` left in `models`.
 
     Args:
         models: folder of the networks.

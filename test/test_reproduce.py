@@ -87,7 +87,7 @@ def test_reports_of_larger_networks_become_rows(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "summary.json").write_text(json.dumps(summary))
     lines = reproduce.nyu_larger(reproduce.Inputs(reports=tmp_path)).splitlines()
-    tuned = "| shipped model, fine-tuned (2 seeds) | 0.100 ± 0.000 |"
+    tuned = "| demo's model, fine-tuned (2 seeds) | 0.100 ± 0.000 |"
     assert lines[2].startswith(tuned)
     assert "| -25 ± 35% | -25 ± 35% | -25 ± 35% | 0.500 ± 0.000 |" in lines[2]
     assert lines[3].startswith("| the same network from scratch (1 seed) | 0.100 |")
