@@ -14,13 +14,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from uncertainty_depth.records import DepthPrediction
+
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
 
 Floats = NDArray[np.float64]
 
@@ -65,6 +68,8 @@ def spread(prediction: DepthPrediction, sparse_m: NDArray[np.floating]) -> Depth
 
     known = places(rows, columns)
     rest = np.log(sparse_m[rows, columns].astype(np.float64)) - TREND * log_depth[rows, columns]
+    from scipy.spatial import cKDTree  # loads slowly, and only who spreads needs it
+
     tree = cKDTree(known)
     grid = _grid(height, width)
     distance, index = tree.query(places(*grid.reshape(2, -1)), k=NEIGHBOURS)
