@@ -22,7 +22,7 @@ def evaluate(report, *options):
 
 
 PREDICT = ("uncertainty_depth.inference.predictor", "Predictor.predict")
-FOLD = ("uncertainty_depth.metrics.online", "fold_errors")
+FOLD = ("uncertainty_depth.metrics.online", "frame_block")
 RENDER = ("uncertainty_depth.evaluation.report", "render")
 
 
@@ -38,8 +38,7 @@ def test_evaluate_finishes_the_frame_and_writes_its_report(strike, tmp_path, pla
     assert frames in finished
     assert summary["notes"] == ["interrupted: only the first frames of about 12 were read"]
     metrics = saved_state.read(tmp_path / "report").evaluation.metrics
-    counts = metrics._state.tables["error.count"].sum()
-    assert (metrics.frames, metrics.pixels) == (frames, counts) == (frames, summary["pixels"])
+    assert (metrics.frames, metrics.pixels) == (frames, summary["pixels"])
     assert len(list(csv.reader((tmp_path / "report" / "frames.csv").open()))) == 1 + frames
     assert (tmp_path / "report" / "report.html").stat().st_size > 10_000
 
@@ -83,5 +82,5 @@ def test_calibrate_reports_on_what_it_has_read_and_leaves_the_model(strike, tmp_
     assert done.returncode == 130, done.stderr
     assert "the model folder is left as it was" in done.stderr
     written = json.loads((tmp_path / "report" / "calibration.json").read_text())
-    assert written["notes"][-1] == "interrupted: only the first frames were read"
+    assert "interrupted: only the first frames were read" in written["notes"]
     assert (model / "model.json").read_bytes() == before

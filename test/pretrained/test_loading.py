@@ -68,7 +68,8 @@ def test_what_is_read_predicts_what_was_written(family, network, tmp_path):
         json.loads((tmp_path / "model" / "model.json").read_text())["architecture"] == "pretrained"
     )
     for one, other in zip(found(image), written(image), strict=True):
-        assert torch.equal(one, other)
+        # not to the bit: on some processors a sum depends on where in memory its terms lie
+        torch.testing.assert_close(one, other)
 
 
 def test_a_model_without_preprocessing_gets_imagenets_normalisation_and_a_warning(saved, caplog):

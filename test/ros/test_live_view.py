@@ -68,7 +68,7 @@ def test_a_pair_of_maps_is_shown_with_its_image_and_scores(graph, make):
     graph.until(lambda: recorder.frames, "a frame")
     (shown,) = recorder.frames
     assert shown.stamp_ns == 5
-    np.testing.assert_array_equal(shown.sigma_m, depth)
+    np.testing.assert_array_equal(shown.prediction.sigma_m, depth)
 
 
 def test_scores_and_errors_come_from_topics_that_the_evaluator_publishes(graph):
