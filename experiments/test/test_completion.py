@@ -71,7 +71,7 @@ def test_a_run_writes_tables_claims_and_plots(finished):
     assert not any(row["scored on"] == "KITTI" for row in rows)
 
 
-def test_a_second_run_trains_and_scores_nothing(finished, monkeypatch):
+def test_a_second_run_trains_and_scores_nothing(finished, nyu_like, monkeypatch):
     monkeypatch.setattr("experiments.figures.save", lambda *_: None)
     monkeypatch.setattr(completion, "QUICK", TINY)
     for module, name in (
@@ -82,7 +82,7 @@ def test_a_second_run_trains_and_scores_nothing(finished, monkeypatch):
     ):
         monkeypatch.setattr(module, name, lambda *_, name=name: pytest.fail(f"{name} again"))
     before = (finished / "output" / "table.md").read_text()
-    completion.run(finished / "output", 1, True, finished / "data")
+    completion.run(finished / "output", 1, True, nyu_like.parent)
     assert (finished / "output" / "table.md").read_text() == before
 
 

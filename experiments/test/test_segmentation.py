@@ -186,7 +186,7 @@ def test_a_killed_run_goes_on_where_it_stopped(
     content = weights.read_bytes()
     weights.unlink()
     with pytest.raises(SourceError, match=r"mc_dropout_000.safetensors is missing; remove"):
-        segmentation.compare(small_run, 3, replace(SETTINGS, sets=1), camvid_like)
+        segmentation.compare(small_run, 3, replace(SETTINGS, sets=1), camvid_like.parent)
     weights.write_bytes(content)
 
 
