@@ -20,7 +20,7 @@ import torch
 from benchmarks.network import NETWORK, STAMP_NS
 from benchmarks.rounds import Seconds, Spread, alternate, load, markdown
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
-from uncertainty_depth.engines.engine_network import EngineNetwork
+from uncertainty_depth.engines.loading import EngineNetwork
 from uncertainty_depth.engines.runtimes import Compiled, is_installed, make_engine
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.inference.deployment import prepare

@@ -18,7 +18,7 @@ from uncertainty_depth.metrics.distributions import distribution_of
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.records import Frame
-from uncertainty_depth.uncertainty.moments import Estimate
+from uncertainty_depth.uncertainty.estimator import Estimate
 
 THINNED = 3  # every third row and column is scored
 METRICS = {

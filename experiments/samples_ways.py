@@ -18,8 +18,8 @@ from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.encoder import resize_maps
 from uncertainty_depth.uncertainty import Deterministic, Ensemble, Estimator, McDropout
+from uncertainty_depth.uncertainty.estimator import Estimate
 from uncertainty_depth.uncertainty.mc_dropout import seeded
-from uncertainty_depth.uncertainty.moments import Estimate
 
 Way = Callable[[Scene], Estimate]
 COUNTS = {

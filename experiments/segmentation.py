@@ -36,7 +36,7 @@ from experiments.segmentation_network import DeepLab
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.metrics.classification import entropy
 from uncertainty_depth.metrics.online_classification import OnlineClassification
-from uncertainty_depth.model_folder.tensors import read_tensors, write_tensors
+from uncertainty_depth.model_folder.files import read_tensors, write_tensors
 from uncertainty_depth.network.encoder import image_tensor
 
 Sets = Mapping[int, list[tuple[int, ...]]]

@@ -10,8 +10,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.training.epoch import _step
-from uncertainty_depth.training.losses import berhu, gaussian_nll, l1, laplace_nll, log_l1
-from uncertainty_depth.training.objective import Objective
+from uncertainty_depth.training.objective import (
+    Objective,
+    berhu,
+    gaussian_nll,
+    l1,
+    laplace_nll,
+    log_l1,
+)
 from uncertainty_depth.uncertainty import Deterministic, Ensemble, McDropout
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -27,11 +27,8 @@ from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import Observation
 from uncertainty_depth.shipped_model import SHIPPED_MODEL
-from uncertainty_depth.training.augmentation import augment
-from uncertainty_depth.training.frames import TrainingFrames
-from uncertainty_depth.training.losses import laplace_nll
-from uncertainty_depth.training.objective import Objective
-from uncertainty_depth.training.sparse_input import with_sparse_input
+from uncertainty_depth.training.frames import TrainingFrames, augment, with_sparse_input
+from uncertainty_depth.training.objective import Objective, laplace_nll
 from uncertainty_depth.uncertainty import Ensemble, McDropout
 
 pytestmark = pytest.mark.usefixtures("one_thread")

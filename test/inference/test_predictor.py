@@ -38,7 +38,7 @@ from uncertainty_depth.model_folder.writing import (
 from uncertainty_depth.network.encoder import Encoder, image_tensor, resize_image
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import SampleRange
-from uncertainty_depth.uncertainty.moments import Estimate
+from uncertainty_depth.uncertainty.estimator import Estimate
 
 STAMP = 1_700_000_000_123_456_789
 

@@ -13,7 +13,7 @@ from uncertainty_depth.model_folder import writing
 from uncertainty_depth.model_folder.folder import read as read_model
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.backbone import backbone_from_mapping
-from uncertainty_depth.training.losses import gaussian_nll
+from uncertainty_depth.training.objective import gaussian_nll
 from uncertainty_depth.uncertainty.mc_dropout import McDropout, seeded
 
 STAGES = ((32, 8, 8), (64, 4, 4), (128, 2, 2))

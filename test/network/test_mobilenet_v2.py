@@ -18,7 +18,7 @@ from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.backbone import backbone_from_mapping, backbone_mapping
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.network.mobilenet_v2 import MobileNetV2, SameConv2d
-from uncertainty_depth.training.initial_weights import initial_network
+from uncertainty_depth.training.member_run import initial_network
 from uncertainty_depth.training.plan import make_plan
 
 DATA = os.environ.get("UNCERTAINTY_DEPTH_DATA", "")

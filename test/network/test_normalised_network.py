@@ -10,7 +10,7 @@ from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.inference.deployment import prepare
 from uncertainty_depth.network.architectures import make_network
-from uncertainty_depth.network.normalised_convolution import (
+from uncertainty_depth.network.normalised_network import (
     Confident,
     NormalisedConv2d,
     NormalisedPyramid,

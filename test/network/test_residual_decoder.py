@@ -11,8 +11,7 @@ from uncertainty_depth.model_folder import writing
 from uncertainty_depth.model_folder.folder import read as read_model
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.decoder import geometric
-from uncertainty_depth.network.residual_decoder import raw_start
-from uncertainty_depth.network.sparse_fill import fill
+from uncertainty_depth.network.sparse import fill, raw_start
 from uncertainty_depth.uncertainty.mc_dropout import McDropout, seeded
 
 RANGE = (0.5, 20.0)

@@ -10,7 +10,7 @@ from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.inference.deployment import prepare
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.backbone import backbone_from_mapping, make_backbone
-from uncertainty_depth.network.sparse_encoder import SparseEncoder
+from uncertainty_depth.network.sparse import SparseEncoder
 
 
 def make(**options):

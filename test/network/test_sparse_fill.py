@@ -4,7 +4,7 @@
 import pytest
 import torch
 
-from uncertainty_depth.network.sparse_fill import fill
+from uncertainty_depth.network.sparse import fill
 
 
 def sparse(height, width, fraction, seed=0):

@@ -26,8 +26,8 @@ from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.training import checkpoint
 from uncertainty_depth.training.frames import read_frames
+from uncertainty_depth.training.plan import constant_guess
 from uncertainty_depth.training.run import train
-from uncertainty_depth.training.start import constant_guess
 from uncertainty_depth.uncertainty import Ensemble
 
 TRAINED = ("depth_anything_metric", "depth_pro", "dpt", "glpn", "zoedepth")

@@ -4,8 +4,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from uncertainty_depth.training import augmentation
-from uncertainty_depth.training.augmentation import augment, change_light, zoom
+from uncertainty_depth.training import frames
+from uncertainty_depth.training.frames import augment, change_light, zoom
 
 
 def batch(count: int = 64) -> tuple[torch.Tensor, torch.Tensor]:
@@ -15,7 +15,7 @@ def batch(count: int = 64) -> tuple[torch.Tensor, torch.Tensor]:
 
 @pytest.fixture
 def unzoomed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(augmentation, "ZOOM", 1.0)
+    monkeypatch.setattr(frames, "ZOOM", 1.0)
 
 
 @pytest.mark.usefixtures("unzoomed")

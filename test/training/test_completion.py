@@ -22,12 +22,12 @@ from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import Frame
-from uncertainty_depth.training.run import train
-from uncertainty_depth.training.sparse_input import (
+from uncertainty_depth.training.frames import (
     EMPTY_FRACTION,
     warn_of_sparse_ground_truth,
     with_sparse_input,
 )
+from uncertainty_depth.training.run import train
 
 CPU = PredictorConfig(device="cpu")
 

@@ -16,8 +16,8 @@ from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import set_calibration
 from uncertainty_depth.records import Frame
-from uncertainty_depth.training.domain import KEYS, domain, median_depth
 from uncertainty_depth.training.frames import TrainingFrames, split
+from uncertainty_depth.training.record import DOMAIN_KEYS, domain, median_depth
 from uncertainty_depth.training.run import train
 
 
@@ -29,7 +29,7 @@ def camera(focal_length: float, width: int = 80, height: int = 60) -> Camera:
 def without_domain(folder: Path) -> dict:
     """Take out of `model.json` what earlier versions did not write, and return the rest."""
     content = json.loads((folder / "model.json").read_text())
-    for key in KEYS:
+    for key in DOMAIN_KEYS:
         del content["training"][key]
     (folder / "model.json").write_text(json.dumps(content))
     return content

@@ -9,7 +9,7 @@ from tqdm import tqdm
 from uncertainty_depth.config import TrainingConfig
 from uncertainty_depth.metrics.depth import depth_errors
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.training import losses
+from uncertainty_depth.training import objective
 from uncertainty_depth.training.epoch import train_epoch, validate
 from uncertainty_depth.training.frames import TrainingFrames, read_frames
 from uncertainty_depth.training.objective import Objective
@@ -25,7 +25,7 @@ def test_validation_errors_are_those_of_all_known_pixels_together(
 ) -> None:
     hourglass = Hourglass(network)
     indices = [1, 4, 5, 6, 9]
-    figures = validate(hourglass, Objective(losses.l1), frames, indices, batch_size=2)
+    figures = validate(hourglass, Objective(objective.l1), frames, indices, batch_size=2)
     with torch.no_grad():
         images, truth = frames.batch(indices)
         depth = hourglass.eval()(images).depth_m
@@ -42,7 +42,7 @@ def test_validation_leaves_the_network_and_its_statistics_alone(
 ) -> None:
     hourglass = Hourglass(network).train()
     before = {name: value.clone() for name, value in hourglass.state_dict().items()}
-    validate(hourglass, Objective(losses.l1), frames, range(4), 4)
+    validate(hourglass, Objective(objective.l1), frames, range(4), 4)
     assert all(torch.equal(value, before[name]) for name, value in hourglass.state_dict().items())
 
 
@@ -67,7 +67,7 @@ def test_every_frame_is_shown_once_in_another_order_each_epoch(
         train_epoch(
             hourglass,
             optimizer,
-            Objective(losses.l1),
+            Objective(objective.l1),
             frames,
             indices,
             TrainingConfig(batch_size=3),
@@ -102,7 +102,7 @@ def test_the_mean_loss_weighs_frames_alike(frames: TrainingFrames, network) -> N
         train_epoch(
             hourglass,
             still,
-            Objective(losses.l1),
+            Objective(objective.l1),
             frames,
             [0, 1, 2],
             training,

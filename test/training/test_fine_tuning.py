@@ -13,8 +13,8 @@ from uncertainty_depth.cli.main import main
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.source import trained_on
 from uncertainty_depth.model_folder.folder import ModelFolder, read
-from uncertainty_depth.training import model_run
-from uncertainty_depth.training.fine_tuning import defaults_of
+from uncertainty_depth.training import member_run
+from uncertainty_depth.training.plan import defaults_of
 from uncertainty_depth.training.run import train
 
 WORLD = "synthetic:worlds=1,frames=4,width=64,height=48,dense=true"
@@ -136,7 +136,7 @@ def test_an_interrupted_fine_tuning_resumes_to_the_same_bits(small, make, tmp_pa
     start = make(small, tmp_path / "start", "multi_inits", members=2)
     whole = fine_tune(small, start, tmp_path / "whole", epochs=2)
     interrupted = tmp_path / "interrupted"
-    describe = model_run.ModelRun.describe
+    describe = member_run.ModelRun.describe
     calls = []
 
     def interrupt(*arguments, **options):
@@ -146,7 +146,7 @@ def test_an_interrupted_fine_tuning_resumes_to_the_same_bits(small, make, tmp_pa
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(model_run.ModelRun, "describe", interrupt)
+        patch.setattr(member_run.ModelRun, "describe", interrupt)
         with pytest.raises(KeyboardInterrupt):
             fine_tune(small, start, interrupted, epochs=2)
     source, _, training = small

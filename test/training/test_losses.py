@@ -12,9 +12,9 @@ from scipy import stats
 
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.training import losses
+from uncertainty_depth.training import objective
 
-ALL = {**losses.LOSSES, **losses.LIKELIHOODS}
+ALL = {**objective.LOSSES, **objective.LIKELIHOODS}
 
 
 def maps(seed: int, known_share: float = 0.5) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -65,7 +65,7 @@ def test_a_pixel_without_ground_truth_gets_no_gradient(name: str) -> None:
     depth, scale, truth = (values.requires_grad_() for values in maps(0))
     ALL[name](depth, scale, truth.detach()).backward()
     unknown = truth.isnan()
-    for values in (depth, scale) if name in losses.LIKELIHOODS else (depth,):
+    for values in (depth, scale) if name in objective.LIKELIHOODS else (depth,):
         assert (values.grad[unknown] == 0).all()
         assert (values.grad[~unknown] != 0).all()
 
@@ -82,7 +82,7 @@ def test_no_supervision_costs_nothing_and_moves_nothing(name: str) -> None:
 def test_gradients_of_berhu_leave_the_threshold_alone() -> None:
     truth = torch.ones(1, 1, 1, 2)
     depth = torch.tensor([1.1, 3.0]).view_as(truth).requires_grad_()
-    losses.berhu(depth, None, truth).backward()
+    objective.berhu(depth, None, truth).backward()
     threshold = 0.2 * 2.0
     assert depth.grad.flatten().tolist() == pytest.approx([0.5, 0.5 * 2.0 / threshold], rel=1e-5)
 
@@ -90,7 +90,7 @@ def test_gradients_of_berhu_leave_the_threshold_alone() -> None:
 def test_berhu_of_a_perfect_prediction_is_zero_with_finite_gradients() -> None:
     truth = torch.ones(1, 1, 2, 2)
     depth = truth.clone().requires_grad_()
-    value = losses.berhu(depth, None, truth)
+    value = objective.berhu(depth, None, truth)
     value.backward()
     assert value.item() == 0
     assert depth.grad.isfinite().all()
@@ -101,7 +101,9 @@ def test_berhu_of_a_perfect_prediction_is_zero_with_finite_gradients() -> None:
     [("none", "log_l1"), ("laplace", "laplace_nll"), ("gaussian", "gaussian_nll")],
 )
 def test_the_head_chooses_the_loss(head: str, name: str) -> None:
-    assert losses.choose(NetworkConfig(head=head), TrainingConfig()) is getattr(losses, name)
+    assert objective.choose_loss(NetworkConfig(head=head), TrainingConfig()) is getattr(
+        objective, name
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,18 +111,18 @@ def test_the_head_chooses_the_loss(head: str, name: str) -> None:
 )
 def test_a_loss_that_does_not_fit_the_head_is_refused(head: str, loss: str) -> None:
     with pytest.raises(ConfigError, match=f"loss is '{loss}' but head is '{head}'"):
-        losses.choose(NetworkConfig(head=head), TrainingConfig(loss=loss))
+        objective.choose_loss(NetworkConfig(head=head), TrainingConfig(loss=loss))
 
 
 def test_distillation_weighs_relative_errors_of_mean_and_sigma() -> None:
     targets = torch.tensor([2.0, 0.5]).view(1, 2, 1, 1).expand(3, 2, 4, 4)
     depth = targets[:, :1] * 1.1
     scale = targets[:, 1:] / 1.3
-    assert losses.distillation(*targets.split(1, dim=1), targets).item() == 0.0
-    assert losses.distillation(depth, scale, targets).item() == pytest.approx(
+    assert objective.distillation(*targets.split(1, dim=1), targets).item() == 0.0
+    assert objective.distillation(depth, scale, targets).item() == pytest.approx(
         math.log(1.1) + math.log(1.3), rel=1e-5
     )
     certain = torch.tensor([2.0, 0.0]).view(1, 2, 1, 1)
-    assert losses.distillation(
+    assert objective.distillation(
         certain[:, :1], torch.full((1, 1, 1, 1), 2e-3), certain
     ).item() == pytest.approx(0.0, abs=1e-6)

@@ -17,8 +17,7 @@ from tqdm import tqdm
 from uncertainty_depth.config import TrainingConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder import folder as model_folder
-from uncertainty_depth.training.member_run import MemberRun
-from uncertainty_depth.training.model_run import ModelRun
+from uncertainty_depth.training.member_run import MemberRun, ModelRun
 from uncertainty_depth.training.run import train
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)

@@ -8,7 +8,7 @@ import pytest
 
 from uncertainty_depth.config import TRAINED_METHODS, NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, ModelError
-from uncertainty_depth.training import losses, schedule
+from uncertainty_depth.training import objective, schedule
 from uncertainty_depth.training.plan import (
     ONLY_FOR,
     make_plan,
@@ -90,8 +90,8 @@ def test_the_learned_error_is_that_of_a_network_with_any_head(network) -> None:
 def test_a_student_has_a_head_and_its_teacher_none(loss: str, network) -> None:
     teacher, student = plan(replace(network, head="gaussian"), "self_teaching", loss=loss)
     assert (teacher.network.head, student.network.head) == ("none", "gaussian")
-    assert teacher.objective.loss is (losses.berhu if loss == "berhu" else losses.log_l1)
-    assert student.objective.loss is losses.gaussian_nll
+    assert teacher.objective.loss is (objective.berhu if loss == "berhu" else objective.log_l1)
+    assert student.objective.loss is objective.gaussian_nll
 
 
 @pytest.mark.parametrize(("method", "distill"), [("bagging", "model"), ("distilled", "")])

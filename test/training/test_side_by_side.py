@@ -23,11 +23,10 @@ from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.model_folder import writing
 from uncertainty_depth.training import run, side_by_side
 from uncertainty_depth.training.frames import TrainingFrames, read_frames
-from uncertainty_depth.training.model_run import ModelRun
+from uncertainty_depth.training.member_run import ModelRun
 from uncertainty_depth.training.plan import make_plan, settle
 from uncertainty_depth.training.run import train
-from uncertainty_depth.training.side_by_side import Crew, processes_for
-from uncertainty_depth.training.worker import ParentsBar
+from uncertainty_depth.training.side_by_side import Crew, ParentsBar, processes_for
 
 HERE = Path(__file__).parent
 CHILD = """

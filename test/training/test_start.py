@@ -9,9 +9,9 @@ import torch
 
 from uncertainty_depth.network.decoder import geometric, raw_value
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.training import losses
+from uncertainty_depth.training import objective
 from uncertainty_depth.training.frames import read_frames
-from uncertainty_depth.training.start import constant_guess
+from uncertainty_depth.training.plan import constant_guess
 
 
 @pytest.mark.parametrize("value", [0.6, 1.0, 3.0, 8.0])
@@ -47,4 +47,4 @@ def test_a_likelihood_starts_where_it_can_be_trained(head: str, source, network)
     output = hourglass.train()(images)
     depth_m, _ = constant_guess(frames)
     assert output.depth_m.median().item() == pytest.approx(depth_m, rel=0.2)
-    assert losses.LIKELIHOODS[head](*output, truth).item() < 4
+    assert objective.LIKELIHOODS[head](*output, truth).item() < 4

@@ -17,14 +17,17 @@ from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.network.depth_network import NetworkOutput
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.training import losses
 from uncertainty_depth.training.epoch import train_epoch
 from uncertainty_depth.training.frames import read_frames
-from uncertainty_depth.training.objective import Objective
-from uncertainty_depth.training.plan import settle
+from uncertainty_depth.training.objective import (
+    ErrorOf,
+    Objective,
+    depth_of,
+    l1,
+    prediction_of,
+)
+from uncertainty_depth.training.plan import constant_error_guess, settle
 from uncertainty_depth.training.run import train
-from uncertainty_depth.training.start import constant_error_guess
-from uncertainty_depth.training.targets import ErrorOf, depth_of, prediction_of
 from uncertainty_depth.uncertainty.learned_error import LearnedError
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
@@ -40,7 +43,7 @@ def test_a_learned_error_has_no_gradient_into_the_first_network(small) -> None:
     first = Hourglass(network)
     second = Hourglass(network)
     images, depth_m = frames.batch(range(4))
-    objective = Objective(losses.l1, ErrorOf(first))
+    objective = Objective(l1, ErrorOf(first))
     targets = objective.targets(images, depth_m)
     known = ~depth_m.isnan()
     torch.testing.assert_close(
@@ -108,7 +111,7 @@ def test_an_error_network_learns_where_the_first_is_wrong(small, tmp_path: Path)
     )
     second.start_from_constant(*constant_error_guess(frames))
     optimizer = torch.optim.AdamW(second.parameters(), 3e-3)
-    objective = Objective(losses.l1, ErrorOf(Always()))
+    objective = Objective(l1, ErrorOf(Always()))
     longer = replace(training, augment=False, batch_size=4)
     values = [
         train_epoch(

@@ -24,7 +24,7 @@ from uncertainty_depth.errors import ConfigError, ModelError, SourceError
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.synthetic.source import synthesize
-from uncertainty_depth.training import curves, member_run, model_run
+from uncertainty_depth.training import checkpoint, member_run
 from uncertainty_depth.training.run import train
 
 CHILD = """
@@ -77,7 +77,7 @@ def test_a_model_folder_is_made(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(member_run, "write_plot", curves.write_plot)
+    monkeypatch.setattr(member_run, "write_plot", checkpoint.write_plot)
     folder = train(source, tmp_path / "new" / "model", network, training)
     assert source.reads == 1
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -297,7 +297,7 @@ def test_what_a_kill_left_beside_a_complete_model_is_removed(
     source, network, training = small
     whole = content(train(source, tmp_path / "whole", network, training))
     with monkeypatch.context() as patch:
-        patch.setattr(model_run, "clean", lambda *arguments: None)
+        patch.setattr(member_run, "clean", lambda *arguments: None)
         train(source, tmp_path / "model", network, training)
     assert content(tmp_path / "model").keys() - whole.keys() == {"checkpoint.safetensors", ".lock"}
     assert content(train(source, tmp_path / "model", network, training, resume=True)) == whole

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from uncertainty_depth.uncertainty.moments import Moments
+from uncertainty_depth.uncertainty.estimator import Moments
 
 SHAPES = st.tuples(st.integers(1, 12), st.just(1), st.integers(1, 4), st.integers(1, 4))
 DEPTHS = hnp.arrays(np.float32, SHAPES, elements=st.floats(0.125, 100.0, width=32))

@@ -13,14 +13,14 @@ from uncertainty_depth.options import from_arguments
 
 if TYPE_CHECKING:
     from uncertainty_depth.frames.source import Source
-    from uncertainty_depth.training.original_run import OriginalRun
+    from uncertainty_depth.training.record import OriginalRun
 
 logger = logging.getLogger(__name__)
 
 
 def train(arguments: argparse.Namespace) -> None:
     """Train or fine-tune (--from) a model on sources; --resume continues a training."""
-    from uncertainty_depth.training.original_run import read_begun
+    from uncertainty_depth.training.record import read_begun
 
     if arguments.ray and "processes" in arguments:
         raise ConfigError("processes is for one machine; expected either --processes or --ray")
@@ -73,7 +73,7 @@ def _default_options(arguments: argparse.Namespace, before: OriginalRun | None) 
     """Return defaults of the options: of the resumed run, the model to fine-tune, or the usual."""
     from uncertainty_depth.model_folder.folder import read
     from uncertainty_depth.pretrained.own_options import own_options_of
-    from uncertainty_depth.training.fine_tuning import defaults_of
+    from uncertainty_depth.training.plan import defaults_of
 
     recorded = before.options if before else {}
     user_options = {**recorded, **vars(arguments)}

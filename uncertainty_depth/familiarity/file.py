@@ -9,8 +9,8 @@ import torch
 
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.familiarity.gauge import Familiarity
+from uncertainty_depth.model_folder.files import read_tensors, write_tensors
 from uncertainty_depth.model_folder.folder import FAMILIARITY
-from uncertainty_depth.model_folder.tensors import read_tensors, write_tensors
 
 
 def write(folder: Path, familiarity: Familiarity) -> Path:

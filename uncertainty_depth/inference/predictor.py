@@ -12,39 +12,145 @@ from typing import Any
 
 import cv2
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from uncertainty_depth.calibration.data_monitor import DataMonitor
 from uncertainty_depth.calibration.half_widths import HalfWidths
-from uncertainty_depth.completion.sparse_input import (
-    SparseInput,
-    check_sparse_depth,
-    parse,
-)
+from uncertainty_depth.completion.sparse_input import SparseInput, check_sparse_depth, parse
 from uncertainty_depth.completion.spread import spread
-from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.engines.loading import load
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.config import UNTRAINED_METHODS, PredictorConfig
+from uncertainty_depth.engines.loading import Loaded, load
+from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.familiarity import file as familiarity
 from uncertainty_depth.familiarity.gauge import Gauge
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.focal_length import TrainingLens
+from uncertainty_depth.geometry.resampling import resample_depth
 from uncertainty_depth.images import ImageLike, as_rgb
-from uncertainty_depth.inference.network_input import network_input
 from uncertainty_depth.inference.settings import (
     ModelOptions,
     Settings,
     check_widening,
     choose_method,
 )
-from uncertainty_depth.inference.trial import run_trial, warn_of_missing_uncertainty
 from uncertainty_depth.model_folder.folder import ModelFolder, read
+from uncertainty_depth.network.encoder import image_tensor, resize_image
 from uncertainty_depth.options import changed, check, takes_options
 from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
 from uncertainty_depth.uncertainty import Estimator
-from uncertainty_depth.uncertainty.moments import Estimate, download
+from uncertainty_depth.uncertainty.estimator import Estimate, download
 
 logger = logging.getLogger(__name__)
+
+
+def network_input(
+    observations: Sequence[Observation],
+    factors: Sequence[np.float32],
+    model: ModelFolder,
+    device: torch.device,
+) -> Tensor:
+    """Return images as (B, 3, h, w), or with sparse depth as a fourth channel, 0 where unknown.
+
+    Args:
+        observations: at least one.
+        factors: by which the network's metres of each are multiplied for its camera.
+        model: whose network it is for.
+        device: of the network.
+
+    Raises:
+        MessageError: an image is of another shape or dtype, a sparse depth is of another size,
+            dtype or unit, or the model takes none.
+    """
+    size = model.network.input_size
+    images = [resize_image(observation.image, size) for observation in observations]
+    pixels = image_tensor(np.stack(images), device)
+    if all(observation.sparse_m is None for observation in observations):
+        return pixels
+    sparse = [
+        _sparse_tensor(observation, model, device) / float(factor)
+        for observation, factor in zip(observations, factors, strict=True)
+    ]
+    return torch.cat([pixels, torch.cat(sparse)], dim=1)
+
+
+def _sparse_tensor(observation: Observation, model: ModelFolder, device: torch.device) -> Tensor:
+    """Return sparse depth at the network's size, (1, 1, h, w), 0 where unknown."""
+    network = model.network
+    width, height = network.input_size
+    if observation.sparse_m is None:
+        return torch.zeros((1, 1, height, width), device=device)
+    if not network.sparse_input:
+        raise MessageError(
+            "sparse_depth_not_taken",
+            f"{model.name} takes the image alone, without sparse depth; expected a model "
+            "trained with --sparse-input",
+        )
+    shape = (observation.image.shape[0], observation.image.shape[1])
+    check_sparse_depth(observation.sparse_m, shape, network.depth_range)
+    resampled = resample_depth(observation.sparse_m, width, height)
+    return torch.from_numpy(np.nan_to_num(resampled)[None, None]).to(device)
+
+
+def run_trial(
+    loaded: Loaded, input_size: tuple[int, ...], config: PredictorConfig
+) -> NDArray[np.float32]:
+    """Return sigma of a black image, at the network's size.
+
+    An operation that the device lacks fails here, before the first frame, and the first frame
+    takes no longer than the next. It has all samples: too little memory shows here too.
+
+    Args:
+        loaded: the estimator and its engine.
+        input_size: width and height of the network's images.
+        config: options of the predictor.
+
+    Raises:
+        ConfigError: the device cannot compute in the precision.
+    """
+    if config.precision == "fp16" and loaded.device.type == "cpu":
+        logger.warning(
+            "fp16 on the CPU is slow where the processor has no such arithmetic; "
+            "expected bf16 or fp32 to be faster"
+        )
+    width, height = input_size
+    black = torch.zeros((1, 3, height, width), device=loaded.device)
+    try:
+        return loaded.estimator.estimate(black, 0, config).maps(config.component)[1]
+    except (RuntimeError, NotImplementedError) as error:
+        raise ConfigError(
+            f"precision is {loaded.precision!r}, which does not work on {loaded.device}: "
+            f"{str(error).splitlines()[0]}"
+        ) from error
+
+
+def warn_of_missing_uncertainty(
+    loaded: Loaded, method: str, config: PredictorConfig, sigma_m: NDArray[np.float32]
+) -> None:
+    """Log a warning where sigma is zero everywhere, or lacks what its method promises.
+
+    Args:
+        loaded: the estimator.
+        method: its name.
+        config: options of the predictor.
+        sigma_m: of the trial, (h, w) metres.
+    """
+    components = loaded.estimator.components(config)
+    members = len(loaded.estimator.networks)
+    is_ensemble = method not in UNTRAINED_METHODS
+    if not sigma_m.any():
+        logger.warning(
+            "%s predicts zero uncertainty everywhere; "
+            "use samples > 1 or a model with a variance head",
+            method,
+        )
+    elif is_ensemble and members == 1 and "epistemic" not in components:
+        logger.warning(
+            "%s has one member: sigma is its variance head's alone, without epistemic "
+            "uncertainty; expected a model with several members",
+            method,
+        )
 
 
 class Predictor:

@@ -14,6 +14,7 @@ from torch import Tensor
 from uncertainty_depth import strict_json
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.errors import ModelError
+from uncertainty_depth.model_folder.files import read_json, read_tensors, write_json, write_tensors
 from uncertainty_depth.model_folder.folder import (
     ENCODER,
     FAMILIARITY,
@@ -21,8 +22,6 @@ from uncertainty_depth.model_folder.folder import (
     read,
     with_prefix,
 )
-from uncertainty_depth.model_folder.model_json import read_json, write_json
-from uncertainty_depth.model_folder.tensors import read_tensors, write_tensors
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.options import to_mapping
 

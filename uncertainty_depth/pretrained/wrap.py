@@ -8,11 +8,10 @@ from pathlib import Path
 from uncertainty_depth.config import UNTRAINED_METHODS, NetworkConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.model_folder import writing
+from uncertainty_depth.model_folder.folder import PRETRAINED, default_method, training_record
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.backbone import make_backbone
 from uncertainty_depth.pretrained.families import metric_range
-
-MEMBER = "pretrained"
 
 
 def wrap(output: Path, config: NetworkConfig, method: str = "") -> Path:
@@ -38,19 +37,9 @@ def wrap(output: Path, config: NetworkConfig, method: str = "") -> Path:
         )
     network = make_network(config, model)
     writing.create(output, network, training_record())
-    writing.write_member(output, MEMBER, network)
-    writing.set_members(output, [MEMBER], method)
+    writing.write_member(output, PRETRAINED, network)
+    writing.set_members(output, [PRETRAINED], method)
     return output
-
-
-def default_method(config: NetworkConfig) -> str:
-    """Return the method that predicts by default without training."""
-    return "mc_dropout" if config.dropout else "deterministic"
-
-
-def training_record() -> dict[str, str]:
-    """Return what a report says that the model was trained on."""
-    return {"source": "none: wrapped as it is"}
 
 
 def _check_needs_no_training(config: NetworkConfig, method: str) -> None:

@@ -15,10 +15,13 @@ from uncertainty_depth.completion.sparse_input import parse
 from uncertainty_depth.config import TrainingConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.training.augmentation import augment
-from uncertainty_depth.training.frames import TrainingFrames
+from uncertainty_depth.training.frames import (
+    VALIDATION_SEED,
+    TrainingFrames,
+    augment,
+    with_sparse_input,
+)
 from uncertainty_depth.training.objective import Objective
-from uncertainty_depth.training.sparse_input import VALIDATION_SEED, with_sparse_input
 
 
 def train_epoch(

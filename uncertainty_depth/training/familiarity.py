@@ -19,7 +19,7 @@ from uncertainty_depth.inference.deployment import choose_device
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.training.frames import TrainingFrames
-from uncertainty_depth.uncertainty.moments import download
+from uncertainty_depth.uncertainty.estimator import download
 
 logger = logging.getLogger(__name__)
 

@@ -1,11 +1,15 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Train one network of a model."""
+"""Train one network of a model, and write what all its networks share."""
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,16 +17,175 @@ from torch import Tensor
 from tqdm import tqdm
 
 from uncertainty_depth.config import TrainingConfig
+from uncertainty_depth.config.choices import NORMALISED
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.inference.deployment import has_bfloat16
 from uncertainty_depth.model_folder import writing
+from uncertainty_depth.model_folder.files import read_tensors
+from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.network.architectures import make_network
+from uncertainty_depth.network.backbone import make_backbone
 from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.training import checkpoint, schedule
-from uncertainty_depth.training.curves import CURVES, write_plot, write_table
+from uncertainty_depth.network.encoder import TransformersModel
+from uncertainty_depth.pretrained.network import PretrainedDepth
+from uncertainty_depth.training import checkpoint, record, schedule
+from uncertainty_depth.training.checkpoint import CURVES, History, write_plot, write_table
 from uncertainty_depth.training.epoch import batches_per_epoch, train_epoch, validate
-from uncertainty_depth.training.initial_weights import initial_network
-from uncertainty_depth.training.model_run import ModelRun
+from uncertainty_depth.training.frames import FILES, TrainingFrames
+from uncertainty_depth.training.plan import Member, served
 
 logger = logging.getLogger(__name__)
+
+
+def initial_network(member: Member) -> DepthNetwork:
+    """Return the network with random, pretrained or fine-tuned initial weights, as planned.
+
+    Raises:
+        ModelError: the backbone or the model folder to start from cannot be used.
+        ConfigError: the backbone cannot be trained, or the encoder's weights are not its own.
+    """
+    if member.start:
+        folder, name = member.start
+        model = read(folder)
+        network = model.build(name)
+        network.load_state_dict(model.load(name).state_dict())
+    else:
+        torch.manual_seed(member.encoder_seed)
+        name = member.network.backbone
+        backbone = None if name == NORMALISED else make_backbone(name)
+        if member.training.encoder_weights:
+            load_encoder_weights(backbone, Path(member.training.encoder_weights))
+        if member.encoder_seed != member.training.seed:
+            torch.manual_seed(member.training.seed)
+        network = make_network(member.network, backbone)
+    if network.architecture == PretrainedDepth.architecture and network.config.sparse_input:
+        raise ConfigError(
+            f"backbone {member.network.backbone!r} takes sparse depth as its prompt, and can be "
+            "served but not trained here; expected `uncertainty-depth wrap`, or a ResNet with "
+            "--sparse-input"
+        )
+    if member.training.freeze_encoder:
+        network.freeze_encoder()
+    return network
+
+
+def load_encoder_weights(backbone: TransformersModel, path: Path) -> None:
+    """Load a backbone's weights from a safetensors file; further tensors are left out.
+
+    Those are the classifier and its last convolution, which an encoder does not have.
+
+    Raises:
+        ConfigError: there is no such file, or it does not hold every tensor of the backbone.
+        ModelError: the file is damaged.
+    """
+    if backbone is None or not path.is_file():
+        problem = "the network has no backbone" if backbone is None else "there is no such file"
+        raise ConfigError(
+            f"encoder_weights is {str(path)!r}, but {problem}; expected a safetensors file of the "
+            "weights of --backbone"
+        )
+    tensors = read_tensors(path)
+    expected = backbone.state_dict()
+    for name, value in expected.items():
+        found = tuple(tensors[name].shape) if name in tensors else "missing"
+        if found != tuple(value.shape):
+            raise ConfigError(
+                f"{path} is not of the backbone's kind: tensor {name} is {found}; expected "
+                f"{tuple(value.shape)}"
+            )
+    backbone.load_state_dict({name: tensors[name].to(expected[name].dtype) for name in expected})
+
+
+HALF_WRITTEN = (
+    ".*.partial",
+    *(f".*.{ending}.[0-9]*" for ending in ("json", "safetensors", "csv", "png")),
+)
+"""The names that files have while they are written; other hidden files are the user's."""
+
+
+@dataclass(frozen=True)
+class ModelRun:
+    """State shared by all ensemble members.
+
+    The progress of each is in its checkpoint; members may be trained in processes of their own.
+
+    Attributes:
+        folder: the model folder.
+        plan: the members in the order they are trained in.
+        frames: training and validation frames.
+        indices: the training frames.
+        held_out: the validation frames, the same for all members.
+        device: where to train.
+        record: what `model.json` says about the training, results aside.
+    """
+
+    folder: Path
+    plan: Sequence[Member]
+    frames: TrainingFrames
+    indices: Sequence[int]
+    held_out: Sequence[int]
+    device: torch.device
+    record: dict[str, Any]
+
+    def named(self, stem: str, number: int) -> str:
+        """Return a file's stem, with the member's name if the model has several members."""
+        return stem if len(self.plan) == 1 else f"{stem}_{self.plan[number].name}"
+
+    def checkpoint(self, number: int) -> Path:
+        """Return the path of a member's checkpoint."""
+        return self.folder / f"{self.named(checkpoint.NAME, number)}.safetensors"
+
+    def log(self, number: int) -> Path:
+        """Return the path of the log of a member's own process."""
+        return self.folder / f"{self.plan[number].name}.log"
+
+    def unfinished(self) -> list[int]:
+        """Return the numbers of the members that are not trained yet."""
+        return [
+            number
+            for number in range(len(self.plan))
+            if not checkpoint.read(self.checkpoint(number)).trained
+        ]
+
+    def histories(self) -> list[History]:
+        """Return the histories of all members from their checkpoints."""
+        return [
+            checkpoint.read(self.checkpoint(number)).history for number in range(len(self.plan))
+        ]
+
+    def describe(self, histories: Sequence[History], finished: bool = False) -> None:
+        """Update `model.json`; the model can be used once it has the first weights."""
+        content = self.record | record.results(self.plan, histories, finished)
+        writing.set_members(
+            self.folder, served(self.plan, histories), self.plan[0].training.method, content
+        )
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Lock `model.json` against other processes; the kernel unlocks it if this one dies."""
+        with (self.folder / ".lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def finish(self) -> None:
+        """Complete `model.json` and remove all temporary files."""
+        self.describe(self.histories(), finished=True)
+        clean(self.folder, self.plan)
+
+
+def clean(folder: Path, plan: Sequence[Member]) -> None:
+    """Remove checkpoints, logs, the lock, shared frames and partly written files."""
+    names = [
+        f"{checkpoint.NAME}*.safetensors",
+        *(f"{member.name}.log" for member in plan),
+        ".lock",
+        *FILES,
+        *HALF_WRITTEN,
+    ]
+    for name in names:
+        for path in list(folder.glob(name)):
+            path.unlink(missing_ok=True)
+
 
 EXAMPLES = 8
 

@@ -1,17 +1,144 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Objective of a network: a loss and its targets."""
+"""What a network learns: losses, the targets of students, and the objective of both.
+
+Every loss takes (B, 1, h, w) tensors in metres, NaN in the ground truth where nothing is known,
+and returns a scalar: the mean over the supervised pixels of the batch, 0 when there is none.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from uncertainty_depth.inference.deployment import has_bfloat16
-from uncertainty_depth.training.losses import Loss
+from uncertainty_depth.config import NetworkConfig, PredictorConfig, TrainingConfig
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.inference.deployment import has_bfloat16, prepare
+from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.network.depth_network import RELATIVE_SCALE, DepthNetwork
+from uncertainty_depth.uncertainty import ESTIMATORS
+from uncertainty_depth.uncertainty.estimator import Estimator
+
+Loss = Callable[[Tensor, Tensor | None, Tensor], Tensor]
+
+BERHU_FRACTION = 0.2  # Laina et al. 2016, below eq. 1
+
+
+def l1(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
+    """Return the mean of |d - g|, metres."""
+    valid, depth, truth = _supervised(ground_truth_m, depth_m)
+    return _mean((depth - truth).abs(), valid)
+
+
+def log_l1(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
+    """Return the mean of |ln d - ln g|: a relative error costs the same near and far."""
+    valid, depth, truth = _supervised(ground_truth_m, depth_m)
+    return _mean((depth.log() - truth.log()).abs(), valid)
+
+
+def berhu(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
+    """Return the reverse Huber loss (Laina et al. 2016, eq. 1).
+
+    It is |e| up to c and (e^2 + c^2) / 2c beyond, with c a fifth of the batch's largest error.
+    """
+    valid, depth, truth = _supervised(ground_truth_m, depth_m)
+    error = (depth - truth).abs()
+    threshold = (BERHU_FRACTION * error.detach().max()).clamp(min=torch.finfo(error.dtype).tiny)
+    return _mean(
+        torch.where(
+            error <= threshold, error, (error.square() + threshold.square()) / (2 * threshold)
+        ),
+        valid,
+    )
+
+
+def laplace_nll(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
+    """Return the mean of ln 2b + |d - g| / b: the Laplace negative log-likelihood."""
+    valid, depth, truth, scale = _supervised(ground_truth_m, depth_m, _required(scale_m))
+    return _mean((2 * scale).log() + (depth - truth).abs() / scale, valid)
+
+
+def gaussian_nll(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
+    """Return the mean Gaussian negative log-likelihood of mean d and standard deviation s."""
+    valid, depth, truth, scale = _supervised(ground_truth_m, depth_m, _required(scale_m))
+    return _mean(
+        0.5 * math.log(2 * math.pi) + scale.log() + 0.5 * ((depth - truth) / scale).square(),
+        valid,
+    )
+
+
+def distillation(depth_m: Tensor, scale_m: Tensor | None, targets_m: Tensor) -> Tensor:
+    """Return the mean of |ln d - ln m| + |ln s - ln t| for a teacher's mean m and sigma t.
+
+    m and t are the two channels of the targets.
+
+    The same relative error costs the same everywhere, in depth and in sigma; a sigma below the
+    smallest that a head can give counts as that.
+    """
+    mean = targets_m[:, :1]
+    sigma = targets_m[:, 1:]
+    depth_error = (depth_m.log() - mean.log()).abs()
+    return (
+        depth_error
+        + (_required(scale_m).log() - sigma.maximum(RELATIVE_SCALE[0] * mean).log()).abs()
+    ).mean()
+
+
+LOSSES: dict[str, Loss] = {"l1": l1, "berhu": berhu, "log_l1": log_l1}
+LIKELIHOODS: dict[str, Loss] = {"laplace": laplace_nll, "gaussian": gaussian_nll}
+
+
+def choose_loss(network: NetworkConfig, training: TrainingConfig) -> Loss:
+    """Return the loss of the options; by default the head's likelihood, or log-L1 without a head.
+
+    Raises:
+        ConfigError: for nll without a head, or a head that the loss leaves untrained.
+    """
+    name = training.loss or ("log_l1" if network.head == "none" else "nll")
+    if name == "nll" and network.head == "none":
+        raise ConfigError(
+            "loss is 'nll' but head is 'none'; expected head 'laplace' or 'gaussian', which "
+            "predicts the scale of the error"
+        )
+    if name != "nll" and network.head != "none":
+        raise ConfigError(
+            f"loss is {name!r} but head is {network.head!r}; expected head 'none', or loss 'nll', "
+            "which alone trains a head"
+        )
+    return LIKELIHOODS[network.head] if name == "nll" else LOSSES[name]
+
+
+def _supervised(ground_truth_m: Tensor, depth_m: Tensor, *maps: Tensor) -> list[Tensor]:
+    """Return where there is ground truth, and depth, ground truth and maps in float32.
+
+    Elsewhere these are 1, without a gradient. Selecting the pixels instead would make a GPU wait
+    for their number in every step.
+    """
+    valid = torch.isfinite(ground_truth_m)
+    return [
+        valid,
+        *(torch.where(valid, values, 1.0).float() for values in (depth_m, ground_truth_m, *maps)),
+    ]
+
+
+def _mean(values: Tensor, valid: Tensor) -> Tensor:
+    return (values * valid).sum() / valid.sum().clamp(min=1)
+
+
+def _required(scale_m: Tensor | None) -> Tensor:
+    if scale_m is None:
+        raise ConfigError(
+            "the network outputs no scale for the likelihood loss; expected a network with head "
+            "'laplace' or 'gaussian'"
+        )
+    return scale_m
+
 
 Targets = Callable[[Tensor, Tensor], Tensor]
 """Function of images (B, 3, h, w) and ground truth (B, 1, h, w) that returns the targets.
@@ -61,3 +188,67 @@ def autocast(device: torch.device) -> torch.autocast:
     bfloat16 needs no loss scaling; losses are computed in float32.
     """
     return torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16(device))
+
+
+MIN_ERROR_M = 1e-3
+
+
+class ErrorOf:
+    """Absolute error of a network where there is ground truth, at least a millimetre."""
+
+    def __init__(self, network: DepthNetwork) -> None:
+        self.network = network.eval()
+
+    @torch.no_grad()
+    def __call__(self, images: Tensor, depth_m: Tensor) -> Tensor:
+        """Return (B, 1, h, w), metres, NaN without ground truth."""
+        return (self.network(images).depth_m - depth_m).abs().clamp_min(MIN_ERROR_M)
+
+
+class DepthOf:
+    """Depth of the teacher, at every pixel."""
+
+    def __init__(self, network: DepthNetwork) -> None:
+        self.network = network.eval()
+
+    @torch.no_grad()
+    def __call__(self, images: Tensor, depth_m: Tensor) -> Tensor:
+        """Return (B, 1, h, w), metres."""
+        return self.network(images).depth_m
+
+
+class PredictionOf:
+    """Mean and total standard deviation of any method, at every pixel.
+
+    mc_dropout drops the same units in every image.
+    """
+
+    def __init__(self, estimator: Estimator, config: PredictorConfig) -> None:
+        self.estimator = estimator
+        self.config = config
+
+    def __call__(self, images: Tensor, depth_m: Tensor) -> Tensor:
+        """Return mean and sigma, (B, 2, h, w), metres."""
+        estimates = [self.estimator.estimate(image, 0, self.config) for image in images.split(1)]
+        return torch.stack([estimate.stacked() for estimate in estimates])
+
+
+def error_of(member: str, folder: Path, device: torch.device) -> ErrorOf:
+    """Return the targets of a member of the model folder."""
+    return ErrorOf(read(folder).load(member).to(device))
+
+
+def depth_of(member: str, folder: Path, device: torch.device) -> DepthOf:
+    """Return the targets of a member of the model folder."""
+    return DepthOf(read(folder).load(member).to(device))
+
+
+def prediction_of(teacher: Path | str, folder: Path, device: torch.device) -> PredictionOf:
+    """Return the targets of another model: its own method and all members, uncalibrated."""
+    model = read(teacher)
+    estimator = ESTIMATORS[model.method].load(
+        model, partial(prepare, device=device, precision="fp32")
+    )
+    return PredictionOf(
+        estimator, PredictorConfig(samples=max(len(model.members), PredictorConfig().samples))
+    )

@@ -22,8 +22,7 @@ from tqdm import tqdm
 
 from uncertainty_depth.fleet.ray_cluster import POLL_S, RETRIES, go_to, last_line
 from uncertainty_depth.training.frames import FILES, TrainingFrames
-from uncertainty_depth.training.member_run import MemberRun
-from uncertainty_depth.training.model_run import ModelRun
+from uncertainty_depth.training.member_run import MemberRun, ModelRun
 from uncertainty_depth.training.side_by_side import raise_failures
 
 logger = logging.getLogger(__name__)

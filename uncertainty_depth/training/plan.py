@@ -1,26 +1,232 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Plan the networks of a model: their architectures, and how they differ."""
+"""Plan the networks of a model: their architectures, first weights, and how they differ."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
 
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.model_folder.folder import read
-from uncertainty_depth.training import losses, schedule, targets
-from uncertainty_depth.training.fine_tuning import ENSEMBLES, with_starting_weights
-from uncertainty_depth.training.member import Member
-from uncertainty_depth.training.objective import Objective
-from uncertainty_depth.training.start import constant_error_guess
+from uncertainty_depth.model_folder.folder import ModelFolder, read
+from uncertainty_depth.options import current_names, to_mapping
+from uncertainty_depth.pretrained.network import PretrainedDepth
+from uncertainty_depth.pretrained.own_options import options_of_architecture
+from uncertainty_depth.training import schedule
+from uncertainty_depth.training.frames import TrainingFrames
+from uncertainty_depth.training.objective import (
+    MIN_ERROR_M,
+    Objective,
+    Targets,
+    choose_loss,
+    depth_of,
+    distillation,
+    error_of,
+    prediction_of,
+)
 from uncertainty_depth.uncertainty.learned_error import DEPTH, ERROR
 
 logger = logging.getLogger(__name__)
+
+FRAMES = 256
+
+
+def constant_guess(frames: TrainingFrames) -> tuple[float, float]:
+    """Return the median depth, metres, and its median relative error: where training starts.
+
+    A likelihood is steep if the predicted scale is far too small, and Adam remembers those first,
+    huge gradients for thousands of steps, in which it hardly moves. Of many frames a sample is
+    used.
+    """
+    depths = frames.depths_m[:: math.ceil(len(frames) / FRAMES)]
+    values = np.concatenate([depth[~np.isnan(depth)] for depth in depths]).astype(np.float32)
+    median = float(np.median(values))
+    return median, float(np.median(np.abs(values - median))) / median
+
+
+def constant_error_guess(frames: TrainingFrames) -> tuple[float, float]:
+    """Return the median error of the median depth, metres, and 1.
+
+    The start of a network that predicts errors, which has no error of its own.
+    """
+    depth_m, relative_error = constant_guess(frames)
+    return depth_m * relative_error, 1.0
+
+
+MakeTargets = Callable[[Path, torch.device], Targets]
+"""Function of model folder and device that returns targets, once their teacher is trained."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One network to train.
+
+    Attributes:
+        name: what its weights are called in the model folder, and its curves where there are
+            several members.
+        network: its architecture.
+        training: how it is trained; `seed` is its own: initial weights, order, augmentation,
+            dropout, bootstrap sample.
+        encoder_seed: initial weights of the encoder; members that share a frozen one have the
+            same.
+        objective: what it is trained for.
+        bootstrap: whether it is trained on a bootstrap sample of the frames instead of all.
+        guess: returns the constant prediction that training starts from.
+        targets: returns what it learns; None for the ground truth.
+        helps: whether it only serves to train another member.
+        start: model folder and member whose weights a fine-tuning starts from.
+    """
+
+    name: str
+    network: NetworkConfig
+    training: TrainingConfig
+    encoder_seed: int
+    objective: Objective
+    bootstrap: bool = False
+    guess: Callable[[TrainingFrames], tuple[float, float]] = constant_guess
+    targets: MakeTargets | None = None
+    helps: bool = False
+    start: tuple[Path, str] | None = None
+
+    def frames(self, indices: Sequence[int]) -> list[int]:
+        """Return the member's training frames, sorted.
+
+        These are all, or for bagging a bootstrap sample of the same size (Breiman 1996).
+        """
+        if not self.bootstrap:
+            return list(indices)
+        random = np.random.default_rng(self.training.seed)
+        return sorted(random.choice(indices, len(indices)).tolist())
+
+    def objective_in(self, folder: Path, device: torch.device, frames: int) -> Objective:
+        """Return the objective for `frames` frames; earlier members must be in the folder.
+
+        Pixels of a frame are not independent: for a learned dropout rate a frame counts as one
+        example, its loss the mean over its pixels.
+        """
+        objective = self.objective
+        if self.network.dropout_type != "bernoulli":
+            objective = replace(objective, examples=frames)
+        if self.targets is not None:
+            objective = replace(objective, targets=self.targets(folder, device))
+        return objective
+
+
+INHERITED = (
+    "loss",
+    "learning_rate",
+    "encoder_learning_rate",
+    "weight_decay",
+    "augment",
+    "freeze_encoder",
+)
+"""Training options that a fine-tuning takes from the folder's own training by default."""
+ENSEMBLES = ("multi_inits", "bagging", "multi_networks")
+
+
+def defaults_of(model: ModelFolder, user_options: Container[str] = ()) -> dict[str, Any]:
+    """Return the defaults of the options that fine-tune `model`, as plain values.
+
+    Args:
+        model: the folder to start from.
+        user_options: names of the options that the user sets.
+    """
+    recorded = current_names(model.training.get("options", {}), TrainingConfig)
+    defaults: dict[str, Any] = {}
+    if model.architecture == PretrainedDepth.architecture:
+        defaults |= options_of_architecture(model.backbone)
+    defaults |= {name: recorded[name] for name in INHERITED if name in recorded}
+    defaults |= to_mapping(model.network)
+    if "method" not in user_options:
+        defaults["method"] = model.method
+        if model.method == "distilled":
+            defaults["distill"] = recorded.get("distill", "")
+    if model.method == "multi_networks":
+        members = sorted(model.members)
+        defaults["backbones"] = [_network_of(model, name).backbone for name in members]
+    else:
+        defaults["members"] = len(model.members)
+    return defaults
+
+
+def with_starting_weights(plan: Sequence[Member], from_model: str) -> list[Member]:
+    """Return the plan with the folder and member that each network starts from.
+
+    Raises:
+        ConfigError: the options contradict the folder, or it holds too few members.
+        ModelError: the folder cannot be read.
+    """
+    model = read(from_model)
+    starts = _starting_members(plan, model)
+    for member in plan:
+        _refuse_other_network(member.network, model, starts[member.name])
+    if plan[0].training.freeze_encoder and len(plan) > 1 and not model.shared_encoder:
+        raise ConfigError(
+            f"freeze_encoder is True, but each member of {model.path} has an encoder of its own; "
+            "expected False"
+        )
+    return [replace(member, start=(model.path, starts[member.name])) for member in plan]
+
+
+def provenance(plan: Sequence[Member]) -> dict[str, Any]:
+    """Return the record of the model that a training started from; empty if none."""
+    starts = {member.name: member.start for member in plan if member.start}
+    if not starts:
+        return {}
+    folder, _ = next(iter(starts.values()))
+    earlier = read(folder).training
+    sources = [earlier.get("source", ""), *earlier.get("started_from", {}).get("sources", [])]
+    return {
+        "started_from": {
+            "model": str(folder),
+            "sources": [source for source in sources if source],
+            "members": {name: member for name, (_, member) in starts.items()},
+        }
+    }
+
+
+def _starting_members(plan: Sequence[Member], model: ModelFolder) -> dict[str, str]:
+    """Return the folder's member for each planned one: the same name, the best, or in order."""
+    names = [member.name for member in plan]
+    if set(names) <= set(model.members):
+        return {name: name for name in names}
+    if len(plan) == 1:
+        return {names[0]: model.members[-1]}
+    method = plan[0].training.method
+    if method in ENSEMBLES and len(plan) <= len(model.members):
+        return dict(zip(names, sorted(model.members), strict=False))
+    count = len(model.members)
+    raise ConfigError(
+        f"{method} trains {len(plan)} networks, but {model.path} holds "
+        f"{count} {'member' if count == 1 else 'members'} ({', '.join(model.members)}); "
+        "expected one to start each network from"
+    )
+
+
+def _network_of(model: ModelFolder, member: str) -> NetworkConfig:
+    own = model.architectures.get(member)
+    return own.network if own else model.network
+
+
+def _refuse_other_network(network: NetworkConfig, model: ModelFolder, member: str) -> None:
+    own = _network_of(model, member)
+    for field in fields(NetworkConfig):
+        value = getattr(network, field.name)
+        expected = getattr(own, field.name)
+        if value != expected:
+            raise ConfigError(
+                f"{field.name} is {value!r}, but the model in {model.path} has {expected!r}; "
+                "expected the same to fine-tune it"
+            )
+
 
 HEADS_NEEDED = {
     "log_likelihood": "laplace",
@@ -134,12 +340,15 @@ def _learned_error(network: NetworkConfig, training: TrainingConfig) -> list[Mem
     """
     depth = _member(DEPTH, network, training, training.seed)
     low, high = network.depth_range
-    errors = replace(network, head="none", depth_range=(targets.MIN_ERROR_M, high - low))
+    errors = replace(network, head="none", depth_range=(MIN_ERROR_M, high - low))
     error = _member(ERROR, errors, replace(training, loss="l1"), member_seed(training.seed, 1))
     return [
         depth,
         replace(
-            error, guess=constant_error_guess, targets=partial(targets.error_of, DEPTH), helps=True
+            error,
+            guess=constant_error_guess,
+            targets=partial(error_of, DEPTH),
+            helps=True,
         ),
     ]
 
@@ -158,7 +367,7 @@ def _self_teaching(network: NetworkConfig, training: TrainingConfig) -> list[Mem
     )
     return [
         replace(teacher, helps=True),
-        replace(student, targets=partial(targets.depth_of, "teacher")),
+        replace(student, targets=partial(depth_of, "teacher")),
     ]
 
 
@@ -183,8 +392,8 @@ def _distilled(network: NetworkConfig, training: TrainingConfig) -> list[Member]
     return [
         replace(
             student,
-            objective=Objective(losses.distillation),
-            targets=partial(targets.prediction_of, training.distill),
+            objective=Objective(distillation),
+            targets=partial(prediction_of, training.distill),
         )
     ]
 
@@ -204,7 +413,7 @@ def member_seed(seed: int, number: int) -> int:
 
 
 def _member(name: str, network: NetworkConfig, training: TrainingConfig, seed: int) -> Member:
-    objective = Objective(losses.choose(network, training))
+    objective = Objective(choose_loss(network, training))
     encoder_seed = training.seed if training.freeze_encoder else seed
     return Member(
         name,

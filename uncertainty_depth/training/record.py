@@ -1,22 +1,161 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Record in `model.json` how a model was trained."""
+"""What `model.json` says about a training: written at its start, read by --resume; no torch."""
 
 from __future__ import annotations
 
 import logging
 import platform
+import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth import strict_json
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
-from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.options import to_mapping
-from uncertainty_depth.training import domain, schedule
-from uncertainty_depth.training.frames import TrainingFrames
-from uncertainty_depth.training.member import Member
+from uncertainty_depth.errors import ConfigError, ModelError
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.geometry.focal_length import camera_ranges, relative_focal_length
+from uncertainty_depth.geometry.resampling import resample_depth
+from uncertainty_depth.model_location import MAX_BYTES
+from uncertainty_depth.options import current_names, to_mapping
+from uncertainty_depth.training import schedule
+
+if TYPE_CHECKING:
+    from uncertainty_depth.training.frames import TrainingFrames
+    from uncertainty_depth.training.plan import Member
 
 logger = logging.getLogger(__name__)
+
+GRID_ROWS = 16
+GRID_COLUMNS = 20
+DOMAIN_KEYS = ("camera", "median_depth_m")
+
+
+def domain(frames: TrainingFrames, indices: Sequence[int]) -> dict[str, Any]:
+    """Return the description of the training data for `model.json`, as plain values.
+
+    Args:
+        frames: training and validation frames.
+        indices: the training frames.
+
+    Returns:
+        `camera`: ranges of the cameras' geometry, None where no frame has a camera, with
+        `relative_focal_length`, None where none is calibrated;
+        `median_depth_m`: 16 rows of 20 columns, metres, None where no frame has ground truth.
+    """
+    depths_m = [frames.depth_m(index) for index in indices]
+    cameras = [frames.cameras[index] for index in indices]
+    camera: dict[str, Any] | None = camera_ranges(cameras)
+    if camera is not None:
+        camera = {**camera, "relative_focal_length": _relative_focal_lengths(cameras)}
+    return {
+        "camera": camera,
+        "median_depth_m": median_depth(depths_m),
+    }
+
+
+def _relative_focal_lengths(cameras: Sequence[Camera | None]) -> list[float] | None:
+    """Return [min, max] over the calibrated cameras; None without any."""
+    lengths = [relative_focal_length(camera) for camera in cameras]
+    calibrated = [length for length in lengths if length is not None]
+    if not calibrated:
+        return None
+    return [round(min(calibrated), 6), round(max(calibrated), 6)]
+
+
+def median_depth(depths_m: Sequence[NDArray[np.floating]]) -> list[list[float | None]]:
+    """Return the pixelwise median of (H, W) depth maps at 16 x 20, metres to the millimetre.
+
+    A predictor that ignores the image can do no better in absolute error than this median: it is
+    the baseline that shows whether a network looks at its input at all.
+    """
+    resampled = [resample_depth(depth, GRID_COLUMNS, GRID_ROWS) for depth in depths_m]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "All-NaN slice encountered")
+        median = np.nanmedian(np.stack(resampled), axis=0)
+    return [list(map(_millimetres, row)) for row in median]
+
+
+def _millimetres(depth_m: np.floating) -> float | None:
+    return None if np.isnan(depth_m) else round(float(depth_m), 3)
+
+
+FREE = {"processes"}
+"""Options that may differ between the original run and --resume."""
+
+
+@dataclass(frozen=True)
+class OriginalRun:
+    """Record of a training, finished or not.
+
+    Attributes:
+        options: of the network and of the training.
+        fingerprint: of the frames; empty where an earlier version has written none.
+        finished: whether all its networks are trained.
+        source: name of what it is trained on.
+        source_options: how the source was opened; empty in folders of earlier versions.
+        has_domain: whether it says what the training data were like; earlier versions did not.
+    """
+
+    options: dict[str, Any]
+    fingerprint: str
+    finished: bool
+    has_domain: bool
+    source: str = ""
+    source_options: dict[str, Any] = field(default_factory=dict)
+
+
+def read_begun(folder: Path) -> OriginalRun | None:
+    """Return the record of the training in `folder`; None before its first write.
+
+    Raises:
+        ModelError: `model.json` is damaged or names no options.
+    """
+    return read_original(folder) if (folder / "model.json").exists() else None
+
+
+def read_original(folder: Path) -> OriginalRun:
+    """Return the record of the training in `folder`.
+
+    Raises:
+        ModelError: `model.json` is damaged or names no options.
+    """
+    try:
+        content = strict_json.read_file(folder / "model.json", MAX_BYTES)
+        training = content["training"]
+        return OriginalRun(
+            current_names(
+                {**content["network"], **training["options"]}, NetworkConfig, TrainingConfig
+            ),
+            training.get("fingerprint", ""),
+            training.get("finished", False),
+            all(key in training for key in DOMAIN_KEYS),
+            training.get("source", ""),
+            training.get("source_options", {}),
+        )
+    except (OSError, strict_json.JsonError, KeyError, TypeError) as error:
+        raise ModelError(
+            f"{folder / 'model.json'} does not say how the model was trained; expected the folder "
+            "of a training"
+        ) from error
+
+
+def refuse_other_options(original: dict[str, Any], options: dict[str, Any], folder: Path) -> None:
+    """Raise `ConfigError` for the first option that differs from the original run."""
+    for name in sorted((original.keys() | options.keys()) - FREE):
+        original_value = original.get(name)
+        value = options.get(name)
+        if value != original_value:
+            raise ConfigError(
+                f"{name} is {value!r} but the training in {folder} was started with "
+                f"{original_value!r}; expected the same options to resume it"
+            )
+
 
 PACKAGES = ("uncertainty_depth", "torch", "transformers", "numpy", "opencv-python-headless")
 NOTABLE_FRACTION = 0.01
@@ -51,7 +190,7 @@ def start(
             "validation": len(held_out),
             "skipped": dict(frames.skipped),
         },
-        **domain.domain(frames, indices),
+        **domain(frames, indices),
         "fingerprint": frames.fingerprint(),
         "fraction_outside_depth_range": round(outside, 6),
         "options": {**to_mapping(network), **to_mapping(training)},

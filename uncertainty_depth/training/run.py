@@ -20,20 +20,20 @@ from uncertainty_depth.model_folder import writing
 from uncertainty_depth.model_folder.folder import BEFORE
 from uncertainty_depth.network.depth_network import check_network
 from uncertainty_depth.options import check, to_mapping
-from uncertainty_depth.training import checkpoint, original_run, record
-from uncertainty_depth.training.domain import domain
+from uncertainty_depth.training import checkpoint, record
 from uncertainty_depth.training.familiarity import try_to_add
-from uncertainty_depth.training.fine_tuning import provenance
-from uncertainty_depth.training.frames import read_frames, split
-from uncertainty_depth.training.initial_weights import initial_network
-from uncertainty_depth.training.member import Member
-from uncertainty_depth.training.member_run import MemberRun, create
-from uncertainty_depth.training.model_run import ModelRun, clean
+from uncertainty_depth.training.frames import read_frames, split, warn_of_sparse_ground_truth
+from uncertainty_depth.training.member_run import (
+    MemberRun,
+    ModelRun,
+    clean,
+    create,
+    initial_network,
+)
 from uncertainty_depth.training.on_ray import train_on_ray
-from uncertainty_depth.training.original_run import OriginalRun
-from uncertainty_depth.training.plan import make_plan, settle
+from uncertainty_depth.training.plan import Member, make_plan, provenance, settle
+from uncertainty_depth.training.record import OriginalRun, domain
 from uncertainty_depth.training.side_by_side import processes_for, train_side_by_side
-from uncertainty_depth.training.sparse_input import warn_of_sparse_ground_truth
 
 logger = logging.getLogger(__name__)
 
@@ -141,9 +141,9 @@ def _before(output: Path, options: dict[str, Any], resume: bool) -> OriginalRun 
         raise ModelError(
             f"{output} holds no model.json; expected the folder of a training to resume"
         )
-    before = original_run.read(output)
+    before = record.read_original(output)
     defaults = {**to_mapping(NetworkConfig()), **to_mapping(TrainingConfig()), **BEFORE}
-    original_run.refuse_other_options({**defaults, **before.options}, options, output)
+    record.refuse_other_options({**defaults, **before.options}, options, output)
     return before
 
 

@@ -5,8 +5,7 @@ from uncertainty_depth.uncertainty.deterministic import Deterministic, Distilled
 from uncertainty_depth.uncertainty.ensemble import Ensemble
 from uncertainty_depth.uncertainty.estimator import Estimator
 from uncertainty_depth.uncertainty.learned_error import LearnedError
-from uncertainty_depth.uncertainty.mc_dropout import McDropout
-from uncertainty_depth.uncertainty.perturbed_features import FeatureNoise, InferenceDropout
+from uncertainty_depth.uncertainty.mc_dropout import FeatureNoise, InferenceDropout, McDropout
 from uncertainty_depth.uncertainty.test_time_augmentation import TestTimeAugmentation
 
 ESTIMATORS: dict[str, type[Estimator]] = {

@@ -18,8 +18,13 @@ from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.records import SampleRange
-from uncertainty_depth.uncertainty.estimator import Estimator, Place, components_of
-from uncertainty_depth.uncertainty.moments import Estimate, FrameMoments
+from uncertainty_depth.uncertainty.estimator import (
+    Estimate,
+    Estimator,
+    FrameMoments,
+    Place,
+    components_of,
+)
 
 
 class Deterministic(Estimator):

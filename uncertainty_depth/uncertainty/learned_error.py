@@ -13,8 +13,7 @@ from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.records import SampleRange
-from uncertainty_depth.uncertainty.estimator import Estimator, Place
-from uncertainty_depth.uncertainty.moments import Estimate
+from uncertainty_depth.uncertainty.estimator import Estimate, Estimator, Place
 
 ERROR = "error"
 DEPTH = "depth"

@@ -1,10 +1,18 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Stochastic passes that keep their dropout on.
+"""Stochastic passes: dropout left on, or noise in a feature map of any network.
 
 - `mc_dropout` (Gal and Ghahramani 2016): Bernoulli dropout of a fixed rate.
 - `concrete_dropout` (Gal et al. 2017): Bernoulli dropout whose rate was learned, by the concrete
   relaxation.
 - `variational_dropout` (Kingma et al. 2015): units are multiplied by N(1, alpha), alpha learned.
+
+Of networks trained without noise: Mi et al., AAAI 2022, "Training-free uncertainty estimation for
+dense regression: sensitivity as a surrogate": how far the output moves when an intermediate
+feature map is perturbed ranks the errors of the output. Their infer-dropout is
+`inference_dropout`, their infer-noise `feature_noise`.
+
+The map is the one that the first dropout of the network would act on, inside the decoder: what
+comes before it is computed once for all samples. The dropouts of the network are off.
 """
 
 from __future__ import annotations
@@ -24,8 +32,13 @@ from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.learned_dropout import ConcreteDropout, VariationalDropout
 from uncertainty_depth.records import SampleRange
-from uncertainty_depth.uncertainty.estimator import Estimator, Place, components_of
-from uncertainty_depth.uncertainty.moments import Estimate, Moments
+from uncertainty_depth.uncertainty.estimator import (
+    Estimate,
+    Estimator,
+    Moments,
+    Place,
+    components_of,
+)
 from uncertainty_depth.uncertainty.noise import Streams, frame_streams
 
 
@@ -152,3 +165,48 @@ def frame_of(trunk: Any, index: int) -> Any:
         return trunk
     parts = [frame_of(part, index) for part in trunk]
     return type(trunk)(*parts) if hasattr(trunk, "_fields") else type(trunk)(parts)
+
+
+Perturbation = Callable[..., Tensor]
+
+
+@dataclass(frozen=True)
+class SeededNoise:
+    """Gaussian noise added to maps, relative to their own spread: networks differ in units."""
+
+    ratio: float
+
+    def __call__(self, x: Tensor, streams: Streams) -> Tensor:
+        """Return (M, C, h, w): (1, C, h, w) maps plus one sample of noise for each stream.
+
+        Its standard deviation is `ratio` times that of each channel over the pixels.
+        """
+        deviation = x.float().std((2, 3), correction=0, keepdim=True)
+        noise = streams.normal_noise(x.shape[1:]).permute(0, 3, 1, 2)
+        return x + (self.ratio * deviation * noise).to(x.dtype)
+
+
+class InferenceDropout(StochasticPasses):
+    """Passes in which units of the feature map are dropped at `inference_dropout_rate`."""
+
+    def dropouts(self, config: PredictorConfig) -> Sequence[Perturbation]:
+        """See `StochasticPasses`."""
+        return first_alone(self.networks[0], SeededDropout(config.inference_dropout_rate))
+
+
+class FeatureNoise(StochasticPasses):
+    """Passes with Gaussian noise in the feature map, by `feature_noise_ratio`."""
+
+    def dropouts(self, config: PredictorConfig) -> Sequence[Perturbation]:
+        """See `StochasticPasses`."""
+        return first_alone(self.networks[0], SeededNoise(config.feature_noise_ratio))
+
+
+def first_alone(network: DepthNetwork, perturbation: Perturbation) -> list[Perturbation]:
+    """Return a function per dropout of the network: the perturbation, and none at the others."""
+    others = len(network.decoder.dropouts) - 1
+    return [perturbation, *[_unchanged] * others]
+
+
+def _unchanged(x: Tensor, streams: Streams) -> Tensor:
+    return x

@@ -20,8 +20,13 @@ from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork, NetworkOutput
 from uncertainty_depth.network.encoder import resize_maps
 from uncertainty_depth.records import SampleRange
-from uncertainty_depth.uncertainty.estimator import Estimator, Place, components_of
-from uncertainty_depth.uncertainty.moments import Estimate, FrameMoments
+from uncertainty_depth.uncertainty.estimator import (
+    Estimate,
+    Estimator,
+    FrameMoments,
+    Place,
+    components_of,
+)
 
 COLORS = 3
 """Channels of an image; a fourth is sparse depth."""
