@@ -10,6 +10,9 @@ from uncertainty_depth.errors import ModelError
 
 MAX_BYTES = 2**22
 """Of a `model.json`; those of the package have some 10,000."""
+HUB_FILES = ("model.json", "*.safetensors")
+"""What of a model folder is published, and downloaded again; never a pickle."""
+HUB_TIMEOUT_S = 10.0
 
 
 def check_location(model: Path) -> None:
@@ -37,3 +40,53 @@ def is_hugging_face(model: Path) -> bool:
         return (model / "config.json").is_file() and not (model / "model.json").is_file()
     is_id = re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", str(model)) is not None
     return is_id and not model.parent.exists()
+
+
+def from_hub(model: Path) -> Path:
+    """Return the local copy of a model folder that was published on the Hub; else the path itself.
+
+    A network of transformers stays a hub id, which its own loader finds. So does what the Hub does
+    not answer for: the loader says why.
+
+    Args:
+        model: a folder, or ORG/NAME.
+
+    Raises:
+        ModelError: the Hub has the model folder and does not give it.
+    """
+    if model.is_dir() or not is_hugging_face(model):
+        return model
+    from huggingface_hub import HfApi, snapshot_download, try_to_load_from_cache
+
+    name = str(model)
+    cached = try_to_load_from_cache(name, "model.json")
+    if not isinstance(cached, str):
+        if isinstance(try_to_load_from_cache(name, "config.json"), str):
+            return model
+        try:
+            files = HfApi().model_info(name, timeout=HUB_TIMEOUT_S).siblings or []
+        except Exception:  # whatever the Hub's library raises: the loader asks again, and tells
+            return model
+        if "model.json" not in {file.rfilename for file in files}:
+            return model
+    try:
+        # What is in the cache is used as it is: a robot starts without a network.
+        return Path(
+            snapshot_download(
+                name, allow_patterns=list(HUB_FILES), local_files_only=isinstance(cached, str)
+            )
+        )
+    except Exception as error:
+        raise ModelError(
+            f"the hub has the model folder {name} and did not give it: "
+            f"{(str(error).splitlines() or [type(error).__name__])[0]}"
+        ) from error
+
+
+def name_of(model: Path) -> str:
+    """Return a model folder's name in reports: ORG/NAME for a copy in the Hub's cache."""
+    path = model.resolve()
+    repository = path.parents[1].name if len(path.parents) > 1 else ""
+    if path.parent.name == "snapshots" and repository.startswith("models--"):
+        return repository.removeprefix("models--").replace("--", "/")
+    return path.name

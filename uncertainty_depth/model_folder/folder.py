@@ -32,7 +32,7 @@ from uncertainty_depth.config import MAX_DEPTH_M, METHODS, NetworkConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.model_folder.files import check_tensors, read_json, read_tensors
 from uncertainty_depth.model_folder.limits import MAX_MEMBERS, check_backbone, not_larger_than
-from uncertainty_depth.model_location import is_hugging_face
+from uncertainty_depth.model_location import from_hub, is_hugging_face, name_of
 from uncertainty_depth.network.architectures import (
     ARCHITECTURES,
     make_network,
@@ -98,8 +98,8 @@ class ModelFolder:
 
     @property
     def name(self) -> str:
-        """The model's name in reports: that of its folder."""
-        return self.path.resolve().name
+        """The model's name in reports: that of its folder, or ORG/NAME of one from the Hub."""
+        return name_of(self.path)
 
     def build(self, member: str) -> DepthNetwork:
         """Return a member's network with random weights, from the folder alone.
@@ -194,7 +194,8 @@ def is_member_name(name: str) -> bool:
 def read(folder: Path | str, relative: bool = False) -> ModelFolder:
     """Read the model in `folder` (see `model_path`), without its weights.
 
-    A hub id or a folder of `save_pretrained` is read as if it had been wrapped.
+    A hub id is a published model folder, see `hub.push`, or a network of transformers; that, and a
+    folder of `save_pretrained`, is read as if it had been wrapped.
 
     Args:
         folder: of the model.
@@ -204,7 +205,7 @@ def read(folder: Path | str, relative: bool = False) -> ModelFolder:
         ModelError: the folder or a file is missing, `model.json` is broken, of a newer format or
             of an unknown architecture, or there are no members.
     """
-    path = model_path(folder)
+    path = from_hub(model_path(folder))
     if is_hugging_face(path):
         return pretrained_model(path, relative)
     content = read_json(path)
