@@ -336,8 +336,8 @@ def is_finished(folder: Path) -> bool:
 
 
 BLOCKS = {
-    "demo-model": Block("demo_model.md", demo_model, is_cheap=True),
-    "demo-scores": Block("demo_model.md", demo_scores),
+    "demo-model": Block("models.md", demo_model, is_cheap=True),
+    "demo-scores": Block("models.md", demo_scores),
     "calibration-maps": Block("calibration.md", maps, is_cheap=True),
     "demo-calibration": Block("calibration.md", demo_calibration),
     "nyu-scores": Block("../experiments/docs/nyu.md", nyu_scores, needs_folders=True),

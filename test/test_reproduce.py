@@ -51,9 +51,9 @@ def test_no_block_is_empty() -> None:
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A document with an old block, where the script looks for it."""
     text = "before\n<!-- made by: demo-model -->\nold\n<!-- end -->\nafter\n"
-    (tmp_path / "demo_model.md").write_text(text)
+    (tmp_path / "models.md").write_text(text)
     monkeypatch.setattr(reproduce, "DOCS", tmp_path)
-    return tmp_path / "demo_model.md"
+    return tmp_path / "models.md"
 
 
 def test_a_check_fails_and_writes_nothing(copied: Path, capsys: pytest.CaptureFixture) -> None:

@@ -3,7 +3,6 @@
 
 import itertools
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -235,9 +234,9 @@ def test_every_metric_has_a_reference():
     assert set(REFERENCES) == {metric.name for metric in METRICS}
 
 
-def test_the_table_in_the_docs_is_that_of_the_registry():
-    docs = Path(__file__).parents[2] / "docs" / "metrics.md"
-    assert markdown() in docs.read_text(encoding="utf-8")
+def test_the_table_names_every_metric_once():
+    rows = markdown().splitlines()[2:]
+    assert [row.split("`")[1] for row in rows] == [metric.name for metric in METRICS]
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)

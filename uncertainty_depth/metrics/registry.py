@@ -645,7 +645,7 @@ def flatten(metrics: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
 
 
 def markdown() -> str:
-    """Return the table of all metrics that docs/metrics.md has."""
+    """Return the table of all metrics for the reference page."""
     rows = [
         "| name | unit | better | over | what | source |",
         "| --- | --- | --- | --- | --- | --- |",

@@ -1,0 +1,44 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Fill the reference pages from the code when the site is built: options, parameters, metrics.
+
+mkdocs calls `on_page_markdown`; `make docs` needs neither torch nor ROS for it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any
+
+from uncertainty_depth import config
+from uncertainty_depth.metrics.registry import markdown as metrics_table
+
+MARKER = re.compile(r"^<!-- made from the code: (\w+) -->$", re.MULTILINE)
+LIMITS = (("minimum", "at least"), ("maximum", "at most"))
+
+
+def on_page_markdown(text: str, **_: Any) -> str:
+    """Return the page with each marker replaced by the table that it names."""
+    return MARKER.sub(lambda marker: table(marker[1]), text)
+
+
+def table(name: str) -> str:
+    """Return the table of the metrics, or of a config dataclass, in Markdown."""
+    return metrics_table() if name == "metrics" else options_table(getattr(config, name))
+
+
+def options_table(config_class: type) -> str:
+    """Return a row for each option of a config dataclass."""
+    rows = ["| name | default | what |", "| --- | --- | --- |"]
+    for field in dataclasses.fields(config_class):
+        if "help" not in field.metadata:
+            continue
+        what = field.metadata["help"].replace("|", "\\|").replace("<", "&lt;")
+        if field.metadata["choices"]:
+            what += f" ({', '.join(field.metadata['choices'])})"
+        for key, words in LIMITS:
+            if field.metadata[key] is not None:
+                what += f"; {words} {field.metadata[key]:g}"
+        default = f"`{field.default}`" if field.default not in ("", (), None) else ""
+        rows.append(f"| `{field.name}` | {default} | {what} |")
+    return "\n".join(rows)
