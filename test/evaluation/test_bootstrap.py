@@ -14,7 +14,7 @@ from uncertainty_depth.evaluation.bootstrap import (
 )
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.block import Block
-from uncertainty_depth.metrics.registry import BY_NAME
+from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE
 
 MAE = BY_NAME["depth.mae"]
 
@@ -93,3 +93,23 @@ def test_interval_text_has_the_requested_digits():
     assert Interval(0.3104, 0.28, 0.345).text() == "0.310 (0.280 to 0.345)"
     assert Interval(0.3104, 0.28, 0.345).text(1) == "0.3 (0.3 to 0.3)"
     assert Interval(3e7, 1e7, 4e7).text() == "3e+07 (1e+07 to 4e+07)"
+
+
+def test_intervals_stay_within_what_each_metric_can_be():
+    """Few blocks have wide symmetric intervals; a coverage above 100 % helps nobody."""
+    random = np.random.default_rng(0)
+    metrics = OnlineMetrics()
+    for deviation in (0.01, 0.02, 0.3, 0.02, 3.0, 0.01):
+        truth = random.uniform(1, 20, 400)
+        metrics.update(truth * np.exp(random.normal(0, deviation, 400)), 0.1 * truth, truth)
+    sample = Resampled(metrics)
+    assert sample.few
+    intervals = sample.intervals()
+    for name, interval in intervals.items():
+        lowest, highest = BY_VALUE[name].limits
+        assert lowest <= interval.value <= highest, name
+        if not math.isnan(interval.low):
+            assert lowest <= interval.low <= interval.value <= interval.high <= highest, name
+    assert intervals["uncertainty.coverage_95"].high == 1
+    assert intervals["depth.mae"].low == 0
+    assert intervals["uncertainty.spearman"].low >= -1

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.blocks import Sums
-from uncertainty_depth.metrics.registry import METRICS, Metric
+from uncertainty_depth.metrics.registry import ANY, METRICS, Metric
 
 Floats = NDArray[np.float64]
 ENOUGH_BLOCKS = 10
@@ -104,7 +104,12 @@ class Resampled:
                 (compute(self.total.of(candidate)), compute(self.replicates.of(candidate)))
             )
 
-    def interval(self, rows: Floats, scale: float | None = None) -> Interval:
+    def interval(
+        self,
+        rows: Floats,
+        scale: float | None = None,
+        limits: tuple[float, float] = ANY,
+    ) -> Interval:
         """Return the interval of a metric from its value in the sample and in the replicates.
 
         Percentiles of the replicates, widened around the value by the ratio of the quantiles of
@@ -114,6 +119,8 @@ class Resampled:
         Args:
             rows: (1 + REPLICATES,) values.
             scale: size of the metric, in its unit. Without it one block has no interval (NaN).
+            limits: that the interval ends at, of `Metric`: a symmetric interval of few blocks
+                would promise a coverage above 1.
         """
         value = float(rows[0])
         if not math.isfinite(value):
@@ -124,7 +131,10 @@ class Resampled:
             FEW_BLOCKS_SPREAD / math.sqrt(self.blocks) * (scale or 0.0) if self.few else 0.0
         )
         below, above = self._half_widths(value, rows[1:][np.isfinite(rows[1:])])
-        return Interval(value, value - max(below, min_width), value + max(above, min_width))
+        low = max(value - max(below, min_width), limits[0])
+        high = min(value + max(above, min_width), limits[1])
+        # A value may exceed its limits by rounding.
+        return Interval(value, min(low, value), max(high, value))
 
     def _half_widths(self, value: float, replicates: Floats) -> tuple[float, float]:
         if not replicates.size:
@@ -146,7 +156,7 @@ class Resampled:
             columns = rows.T if metric.groups else [rows]
             for name, column in zip(metric.names(), columns, strict=True):
                 if math.isfinite(column[0]):
-                    by_name[name] = self.interval(column)
+                    by_name[name] = self.interval(column, limits=metric.limits)
         return by_name
 
 

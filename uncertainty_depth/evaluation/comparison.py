@@ -177,7 +177,8 @@ def _rows(reports: Sequence[SavedReport], samples: Sequence[Resampled]) -> Itera
         for place, name in enumerate(metric.names()):
             columns = [rows[:, place] for rows in by_report]
             values = tuple(
-                sample.interval(column) for sample, column in zip(samples, columns, strict=True)
+                sample.interval(column, limits=metric.limits)
+                for sample, column in zip(samples, columns, strict=True)
             )
             differences = tuple(samples[0].interval(column - columns[0]) for column in columns[1:])
             yield Row(name, values, differences)

@@ -14,7 +14,7 @@ from uncertainty_depth.evaluation.judgement import GREEN, GREY, RED, Check
 from uncertainty_depth.evaluation.model_facts import limits_of, part_of
 from uncertainty_depth.evaluation.summary import unfamiliarity_text
 from uncertainty_depth.frames.source import PERHAPS
-from uncertainty_depth.metrics.registry import BY_NAME
+from uncertainty_depth.metrics.registry import BY_NAME, SHARE
 
 OUTSIDE_TOLERANCE = 0.01  # fraction of the ground truth that a depth range may leave out
 SAME_FACTOR = 1.02  # up to it focal length or aspect are those of the training: rounding
@@ -133,7 +133,7 @@ def _depth_range_check(sample: Resampled, depth_range: Sequence[float] | None) -
         return Check(name, GREY, "the depth range of the model is not known")
     low, high = depth_range
     rows = sample.rows(references.outside(low, high))
-    outside = sample.interval(rows, float(rows[0]))
+    outside = sample.interval(rows, float(rows[0]), SHARE)
     if outside.low > OUTSIDE_TOLERANCE:
         color = RED
     elif outside.high < OUTSIDE_TOLERANCE:
@@ -141,7 +141,7 @@ def _depth_range_check(sample: Resampled, depth_range: Sequence[float] | None) -
     else:
         color = GREY
     text = (
-        f"{outside.value:.1%} ({max(outside.low, 0):.1%} to {min(outside.high, 1):.1%}) of the "
+        f"{outside.value:.1%} ({outside.low:.1%} to {outside.high:.1%}) of the "
         f"ground truth lies outside the depth range of the model, {low:g} to {high:g} m"
     )
     return Check(name, color, text, outside.value, (outside.low, outside.high))

@@ -20,6 +20,9 @@ from uncertainty_depth.metrics.registry import (
     BASELINES,
     BY_NAME,
     COVERAGE_LEVELS,
+    NOT_NEGATIVE,
+    SHARE,
+    Metric,
     ratio_quantile,
     share_below,
 )
@@ -79,15 +82,19 @@ def depth_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
     constant_rmse = sample.rows(references.constant_rmse)
     against = "the best constant depth"
     checks = scored_checks(sample, RED)
-    checks.append(_beats("a1", sample, a1, constant_a1, against))
-    checks.append(_beats("rmse (m)", sample, rmse, constant_rmse, against))
+    checks.append(_beats("a1", sample, a1, constant_a1, against, SHARE))
+    checks.append(_beats("rmse (m)", sample, rmse, constant_rmse, against, NOT_NEGATIVE))
     median_m = median_depth_of(model)
     if median_m is not None:
         against = "the median depth of training"
         log_error, squared_error = references.median_map(median_m)
         rmse_log = sample.rows(references.finite_rmse_log)
-        checks.append(_beats("rmse_log", sample, rmse_log, sample.rows(log_error), against))
-        checks.append(_beats("rmse (m)", sample, rmse, sample.rows(squared_error), against))
+        for name, method, error in (
+            ("rmse_log", rmse_log, log_error),
+            ("rmse (m)", rmse, squared_error),
+        ):
+            reference = sample.rows(error)
+            checks.append(_beats(name, sample, method, reference, against, NOT_NEGATIVE))
     return checks
 
 
@@ -100,7 +107,7 @@ def order_checks(sample: Resampled) -> list[Check]:
         best, name = _better({name: sample.rows(metric, name) for name in BASELINES})
         if not (method[0] or best[0]):
             continue  # all pixels are accurate, or none is: nothing to rank
-        checks.append(_beats(metric.label, sample, method, best, name))
+        checks.append(_beats(metric.label, sample, method, best, name, metric.limits))
     return checks
 
 
@@ -115,13 +122,14 @@ def size_checks(sample: Resampled, law: str) -> list[Check]:
         tolerance = AUCE_TOLERANCE if name == "auce" else CRPS_TOLERANCE * float(fitted[0])
         scale = 0.1 if name == "auce" else 2 * CRPS_TOLERANCE * float(fitted[0])
         method = sample.rows(metric)
-        checks.append(_no_worse(metric.label, sample, method, fitted, against, tolerance, scale))
+        checks.append(_no_worse(metric, sample, method, fitted, against, tolerance, scale))
     return checks
 
 
 def scored_checks(sample: Resampled, worst: str) -> list[Check]:
     """Check that 99 % of the ground truth has a prediction; `worst` is the color below 90 %."""
-    interval = sample.interval(sample.rows(BY_NAME["scored_fraction"]))
+    metric = BY_NAME["scored_fraction"]
+    interval = sample.interval(sample.rows(metric), limits=metric.limits)
     if interval.value >= SCORED_ENOUGH:
         return []
     color = worst if interval.value < SCORED_AT_ALL else GREY
@@ -135,7 +143,14 @@ def _better(rows: Mapping[str, Floats]) -> tuple[Floats, str]:
     return np.fmin.reduce(list(rows.values())), BASELINE_NAMES[name]
 
 
-def _beats(name: str, sample: Resampled, method: Floats, reference: Floats, against: str) -> Check:
+def _beats(
+    name: str,
+    sample: Resampled,
+    method: Floats,
+    reference: Floats,
+    against: str,
+    limits: tuple[float, float],
+) -> Check:
     """Check that a metric is lower than its reference; red if a relevant gain is excluded."""
     size = abs(float(reference[0]))
     difference = sample.interval(method - reference, size)
@@ -150,13 +165,13 @@ def _beats(name: str, sample: Resampled, method: Floats, reference: Floats, agai
         color = GREY
         word = "cannot be told from"
     sign = -1 if reference[0] < 0 else 1
-    interval = sample.interval(sign * method)
+    interval = sample.interval(sign * method, limits=limits)
     text = f"{name} {interval.text()} {word} {against}, {sign * reference[0]:.3f}"
     return _check(f"{name} against {against}", color, text, interval, difference)
 
 
 def _no_worse(
-    name: str,
+    metric: Metric,
     sample: Resampled,
     method: Floats,
     fitted: Floats,
@@ -178,7 +193,8 @@ def _no_worse(
     else:
         color = GREY
         word = "may be worse than"
-    interval = sample.interval(method)
+    name = metric.label
+    interval = sample.interval(method, limits=metric.limits)
     text = f"{name} {interval.text()} {word} {against} fitted to these data, {fitted[0]:.3f}"
     return _check(f"{name} against {against}", color, text, interval, difference)
 
@@ -186,7 +202,8 @@ def _no_worse(
 def _coverage_check(sample: Resampled, law: str, percent: int) -> Check:
     suffix = "" if law == "gaussian" else f"_{law}"
     level = percent / 100
-    coverage = sample.interval(sample.rows(BY_NAME[f"uncertainty.coverage_{percent}{suffix}"]))
+    metric = BY_NAME[f"uncertainty.coverage_{percent}{suffix}"]
+    coverage = sample.interval(sample.rows(metric), limits=metric.limits)
     width = DISTRIBUTIONS[law].half_widths(level)
     with np.errstate(divide="ignore"):
         log_factor = np.log(sample.rows(partial(ratio_quantile, share=level)) / width)

@@ -48,6 +48,9 @@ COVERAGE_LEVELS = (68, 95)
 METRES = "m"
 LOWER = "lower"
 HIGHER = "higher"
+SHARE = (0.0, 1.0)
+NOT_NEGATIVE = (0.0, math.inf)
+ANY = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ class Metric:
         is_size: it compares the size of sigma with the errors, so sigma must be in metres.
         groups: names of the parts of a metric that is a list.
         has_baselines: the trivial baselines have it too, if it is of sigma and no list.
+        limits: the least and the greatest value that it can have; intervals end there.
     """
 
     name: str
@@ -79,6 +83,7 @@ class Metric:
     is_size: bool = False
     groups: tuple[str, ...] = ()
     has_baselines: bool = True
+    limits: tuple[float, float] = ANY
 
     @property
     def is_of_sigma(self) -> bool:
@@ -347,45 +352,64 @@ _STATISTICS = {"abs_rel": ("abs_rel", ""), "rmse": ("rmse", METRES), "a1": ("1 -
 
 
 def _depth_metrics() -> Iterator[Metric]:
-    yield Metric("depth.mae", METRES, LOWER, partial(_mean, "error"), "MAE", "mean error")
+    yield Metric(
+        "depth.mae",
+        METRES,
+        LOWER,
+        partial(_mean, "error"),
+        "MAE",
+        "mean error",
+        limits=NOT_NEGATIVE,
+    )
     yield Metric(
         "depth.bias", METRES, 0.0, partial(_mean, "signed_error"), "bias",
         "mean of prediction minus ground truth",
     )  # fmt: skip
     yield Metric(
         "depth.abs_rel", "", LOWER, partial(_mean, "abs_rel"), "abs_rel",
-        "mean error / ground truth", _EIGEN,
+        "mean error / ground truth", _EIGEN, limits=NOT_NEGATIVE,
     )  # fmt: skip
     yield Metric(
         "depth.sq_rel", METRES, LOWER, partial(_mean, "sq_rel"), "sq_rel",
-        "mean squared error / ground truth", _EIGEN,
+        "mean squared error / ground truth", _EIGEN, limits=NOT_NEGATIVE,
     )  # fmt: skip
     yield Metric(
         "depth.rmse", METRES, LOWER, lambda sums: np.sqrt(_mean("squared_error", sums)), "rmse",
-        "root of the mean squared error", _EIGEN,
+        "root of the mean squared error", _EIGEN, limits=NOT_NEGATIVE,
     )  # fmt: skip
     yield Metric(
         "depth.rmse_log", "", LOWER, _log_root_mean, "rmse_log",
         "the same of the natural logarithm; infinite if a depth is not positive", _EIGEN,
+        limits=NOT_NEGATIVE,
     )  # fmt: skip
     yield Metric(
         "depth.silog", "", LOWER, _silog, "silog",
-        "deviation of ln d - ln g, without KITTI's factor 100", _EIGEN,
+        "deviation of ln d - ln g, without KITTI's factor 100", _EIGEN, limits=NOT_NEGATIVE,
     )  # fmt: skip
     yield Metric(
-        "depth.imae", "1/km", LOWER, _inverse, "iMAE", "mean error of the inverse depth", _UHRIG
+        "depth.imae",
+        "1/km",
+        LOWER,
+        _inverse,
+        "iMAE",
+        "mean error of the inverse depth",
+        _UHRIG,
+        limits=NOT_NEGATIVE,
     )
     yield Metric(
         "depth.irmse", "1/km", LOWER, _inverse_root_mean, "iRMSE",
-        "root of the mean squared error of the inverse depth", _UHRIG,
+        "root of the mean squared error of the inverse depth", _UHRIG, limits=NOT_NEGATIVE,
     )  # fmt: skip
     yield Metric(
         "depth.within_10_percent", "", HIGHER, partial(_mean, "within_10_percent"),
         "within 10 %", "share of the pixels with an error of at most a tenth of the ground truth",
+        limits=SHARE,
     )  # fmt: skip
     for name, factor in _FACTORS.items():
         meaning = f"share of the pixels within a factor of {factor} of the ground truth"
-        yield Metric(f"depth.{name}", "", HIGHER, partial(_mean, name), name, meaning, _EIGEN)
+        yield Metric(
+            f"depth.{name}", "", HIGHER, partial(_mean, name), name, meaning, _EIGEN, limits=SHARE
+        )
 
 
 def _order_metrics() -> Iterator[Metric]:
@@ -406,12 +430,12 @@ def _order_metrics() -> Iterator[Metric]:
     yield Metric(
         "uncertainty.aurc", METRES, LOWER, partial(_per_image, "aurc"), "AURC",
         "order: mean error of the pixels kept, over all shares kept",
-        "Geifman and El-Yaniv 2017", over="images",
+        "Geifman and El-Yaniv 2017", over="images", limits=NOT_NEGATIVE,
     )  # fmt: skip
     yield Metric(
         "uncertainty.spearman", "", HIGHER, _spearman, "Spearman",
         "order: rank correlation of sigma and error, over the images that have one",
-        over="images",
+        over="images", limits=(-1.0, 1.0),
     )  # fmt: skip
     yield Metric(
         "uncertainty.n_merci", "", LOWER, _n_merci, "n-MeRCI",
@@ -420,7 +444,7 @@ def _order_metrics() -> Iterator[Metric]:
     )  # fmt: skip
     yield Metric(
         "uncertainty.merci", METRES, LOWER, _merci, "MeRCI",
-        "mean length of error bars that cover 95 %", "Moukari et al. 2019",
+        "mean length of error bars that cover 95 %", "Moukari et al. 2019", limits=NOT_NEGATIVE,
     )  # fmt: skip
 
 
@@ -431,20 +455,22 @@ def _size_metrics(law: str) -> Iterator[Metric]:
     def metric(
         name: str, unit: str, better: str | float, compute: Callable[[Sums], Floats],
         label: str, meaning: str, source: str = "", groups: tuple[str, ...] = (),
+        limits: tuple[float, float] = ANY,
     ) -> Metric:  # fmt: skip
         return Metric(
             f"uncertainty.{name.format(suffix)}", unit, better, compute,
             f"{label} ({law.title()})", meaning, source, is_size=True, groups=groups,
+            limits=limits,
         )  # fmt: skip
 
     yield metric(
         "auce{}", "", LOWER, partial(_auce, law), "AUCE",
-        "size: mean gap between coverage and level", "Gustafsson et al. 2020",
+        "size: mean gap between coverage and level", "Gustafsson et al. 2020", limits=SHARE,
     )  # fmt: skip
     for percent in COVERAGE_LEVELS:
         yield metric(
             f"coverage_{percent}{{}}", "", percent / 100, partial(_coverage, law, percent),
-            f"coverage {percent} %", f"size: errors in the {percent} % interval",
+            f"coverage {percent} %", f"size: errors in the {percent} % interval", limits=SHARE,
         )  # fmt: skip
     yield metric(
         "nll{}", "nats", LOWER, partial(_nll, law), "NLL",
@@ -452,20 +478,21 @@ def _size_metrics(law: str) -> Iterator[Metric]:
     )  # fmt: skip
     yield metric(
         "crps{}", METRES, LOWER, partial(_crps, law), "CRPS",
-        "size and order: the error of a certain claim", _GNEITING,
+        "size and order: the error of a certain claim", _GNEITING, limits=NOT_NEGATIVE,
     )  # fmt: skip
     yield metric(
         "interval_score_95{}", METRES, LOWER, partial(_interval_score, law), "interval score 95 %",
         "size and order: width of the interval and 40 times the error beyond it", _GNEITING,
+        limits=NOT_NEGATIVE,
     )  # fmt: skip
     yield metric(
         "mpiw_95{}", METRES, "", partial(_interval_width, law), "interval width 95 %",
-        "mean; read it with the coverage",
+        "mean; read it with the coverage", limits=NOT_NEGATIVE,
     )  # fmt: skip
     yield metric(
         "coverage_95{}_by_sigma", "", 0.95, partial(_coverage_by_sigma, law),
         "coverage 95 % by sigma", "of ten groups of as many pixels, by ascending sigma",
-        groups=groups,
+        groups=groups, limits=SHARE,
     )  # fmt: skip
 
 
@@ -477,29 +504,45 @@ def _distance_metrics() -> Iterator[Metric]:
     def metric(
         name: str, unit: str, better: str | float, compute: Callable[[Sums], Floats],
         label: str, meaning: str = "", is_size: bool = False,
+        limits: tuple[float, float] = ANY,
     ) -> Metric:  # fmt: skip
         return Metric(
             f"by_distance.{name}", unit, better, compute, label, meaning, is_size=is_size,
-            groups=groups,
+            groups=groups, limits=limits,
         )  # fmt: skip
 
     yield metric("pixels", "count", "", lambda sums: sums["distance.pixels"], "pixels")
     yield metric(
         "bias", METRES, 0.0, partial(_at_distance, "signed_error"), "bias", "mean of d - g"
     )
-    yield metric("mae", METRES, LOWER, partial(_at_distance, "error"), "MAE", "mean error")
     yield metric(
-        "sigma", METRES, "", partial(_at_distance, "sigma"), "sigma", "mean", is_size=True
+        "mae",
+        METRES,
+        LOWER,
+        partial(_at_distance, "error"),
+        "MAE",
+        "mean error",
+        limits=NOT_NEGATIVE,
+    )
+    yield metric(
+        "sigma",
+        METRES,
+        "",
+        partial(_at_distance, "sigma"),
+        "sigma",
+        "mean",
+        is_size=True,
+        limits=NOT_NEGATIVE,
     )
     for law, suffix in (("gaussian", ""), ("laplace", "_laplace")):
         yield metric(
             f"coverage_95{suffix}", "", 0.95, partial(_at_distance, f"covered{suffix}"),
-            f"coverage 95 % ({law.title()})", is_size=True,
+            f"coverage 95 % ({law.title()})", is_size=True, limits=SHARE,
         )  # fmt: skip
     yield metric("n_merci", "", LOWER, _n_merci_at_distance, "n-MeRCI", "over these pixels")
     yield metric(
         "repeatability", METRES, LOWER, _repeatability, "repeatability",
-        "deviation of a pixel over frames of a camera that stands still",
+        "deviation of a pixel over frames of a camera that stands still", limits=NOT_NEGATIVE,
     )  # fmt: skip
 
 
@@ -507,24 +550,26 @@ def _frame_metrics() -> Iterator[Metric]:
     def metric(
         name: str, unit: str, better: str | float, compute: Callable[[Sums], Floats],
         label: str, meaning: str = "",
+        limits: tuple[float, float] = ANY,
     ) -> Metric:  # fmt: skip
-        return Metric(name, unit, better, compute, label, meaning, over="frames")
+        return Metric(name, unit, better, compute, label, meaning, over="frames", limits=limits)
 
     yield metric(
         "scale.scale", "", 1.0, _scale, "scale",
         "geometric mean over the frames of the median of ground truth / depth",
+        limits=NOT_NEGATIVE,
     )  # fmt: skip
     yield metric(
         "scale.scale_deviation", "", LOWER, _scale_deviation, "scale deviation",
-        "deviation of the logarithm of the frames' scales",
+        "deviation of the logarithm of the frames' scales", limits=NOT_NEGATIVE,
     )  # fmt: skip
     yield metric(
         "scale.scale_jump", "", LOWER, partial(_mean, "scale_jump", over="scale_jumps"),
-        "scale jump", "mean change of that logarithm from frame to frame",
+        "scale jump", "mean change of that logarithm from frame to frame", limits=NOT_NEGATIVE,
     )  # fmt: skip
     yield metric(
         "scale.pixel_deviation", "", LOWER, _pixel_deviation, "pixel deviation",
-        "deviation of ln d - ln g within a frame: what no scale could mend",
+        "deviation of ln d - ln g within a frame: what no scale could mend", limits=NOT_NEGATIVE,
     )  # fmt: skip
     yield metric(
         "unfamiliarity.frames", "count", "", lambda sums: sums["familiarities"],
@@ -532,15 +577,21 @@ def _frame_metrics() -> Iterator[Metric]:
     )  # fmt: skip
     yield metric(
         "unfamiliarity.mean", "", LOWER, partial(_mean, "unfamiliarity", over="familiarities"),
-        "unfamiliarity", "how unlike the training's the images are",
+        "unfamiliarity", "how unlike the training's the images are", limits=NOT_NEGATIVE,
     )  # fmt: skip
     yield metric(
-        "unfamiliarity.max", "", LOWER, _highest_unfamiliarity, "highest unfamiliarity", ""
+        "unfamiliarity.max",
+        "",
+        LOWER,
+        _highest_unfamiliarity,
+        "highest unfamiliarity",
+        "",
+        limits=NOT_NEGATIVE,
     )
     yield metric(
         "unfamiliarity.fraction_above_1", "", LOWER,
         partial(_mean, "unfamiliar", over="familiarities"), "unfamiliar frames",
-        "share of the frames above 1, the limit of the training's own",
+        "share of the frames above 1, the limit of the training's own", limits=SHARE,
     )  # fmt: skip
 
 
@@ -548,7 +599,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("pixels", "count", "", lambda sums: sums["pixels"], "pixels scored"),
     Metric(
         "scored_fraction", "", HIGHER, partial(_mean, "pixels", over="known_pixels"),
-        "scored fraction", "pixels scored / pixels with ground truth",
+        "scored fraction", "pixels scored / pixels with ground truth", limits=SHARE,
     ),
     *_depth_metrics(),
     *_order_metrics(),
@@ -557,7 +608,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "uncertainty.ence", "", LOWER, _ence, "ENCE",
         "size: mean of |claimed - found deviation| / claimed over ten groups by sigma",
-        "Levi et al. 2022", is_size=True, has_baselines=False,
+        "Levi et al. 2022", is_size=True, has_baselines=False, limits=NOT_NEGATIVE,
     ),
     *_distance_metrics(),
     *_frame_metrics(),
