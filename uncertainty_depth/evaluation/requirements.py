@@ -167,7 +167,7 @@ def _resolved(name: str, text: str) -> str:
         if prefix + full in names:
             return prefix + full
     near = _near(name, [_short(metric) for metric in names])
-    hint = f"near are {', '.join(near)}" if near else "docs/reference/metrics.md lists them"
+    hint = f"near are {', '.join(near)}" if near else "the names are those in summary.json"
     raise ConfigError(f"unknown metric {name!r} in {text!r}; {hint}")
 
 
