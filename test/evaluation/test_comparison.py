@@ -129,6 +129,14 @@ def test_the_page_needs_no_other_file(compared, tmp_path):
     assert table["metrics"]["depth.mae"]["outcomes"] == ["worse", ""]
 
 
+def test_sparsification_curves_end_before_nothing_is_left(compared):
+    """The point (1, 0) belongs to the area; drawn, it is a vertical stroke."""
+    for axes in comparison_page.figures(compared)["sparsification"].axes:
+        assert len(axes.lines) == 2 * len(compared.names)
+        for line in axes.lines:
+            assert max(line.get_xdata()) < 100
+
+
 def test_frames_that_only_one_report_has_are_counted(folders, evaluate_moments, tmp_path):
     report.write(evaluate_moments(frames=40), tmp_path / "short", CONTEXT, images=False)
     reports = [*reports_of(folders, "good"), read_report(tmp_path / "short")]

@@ -74,12 +74,12 @@ def sparsification_figure(curves: dict[str, Any], statistic: str = "rmse") -> Fi
     if not curves["pixels"]:
         return figure
     curve = curves["sparsification"][statistic]
-    some_left = curve["fractions"] < 1  # the curves end at 0 there: a stroke that tells nothing
-    removed = 100 * curve["fractions"][some_left]
+    drawn = some_left(curve)
+    removed = 100 * curve["fractions"][drawn]
     axes.fill_between(
         removed,
-        curve["oracle"][some_left],
-        curve["method"][some_left],
+        curve["oracle"][drawn],
+        curve["method"][drawn],
         color=LINES["method"]["color"],
         alpha=0.12,
         linewidth=0,
@@ -87,7 +87,7 @@ def sparsification_figure(curves: dict[str, Any], statistic: str = "rmse") -> Fi
     for name in ("random", "proportional_to_depth", "method", "oracle"):
         ause = f", AUSE {curve['ause'][name]:.3g}" if name in curve["ause"] else ""
         label = LINES[name]["label"] + ause
-        axes.plot(removed, curve[name][some_left], **{**LINES[name], "label": label})
+        axes.plot(removed, curve[name][drawn], **{**LINES[name], "label": label})
     axes.set(
         xlabel="most uncertain pixels removed (%)",
         ylabel=ERROR_LABELS[statistic],
@@ -96,6 +96,15 @@ def sparsification_figure(curves: dict[str, Any], statistic: str = "rmse") -> Fi
     )
     figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return figure
+
+
+def some_left(curve: dict[str, Any]) -> NDArray[np.bool_]:
+    """Return which points of a sparsification curve to draw.
+
+    The last, where no pixel is left, is 0: a vertical stroke that tells nothing.
+    """
+    drawn: NDArray[np.bool_] = curve["fractions"] < 1
+    return drawn
 
 
 def n_merci_figure(curves: dict[str, Any]) -> Figure:
