@@ -124,7 +124,7 @@ def _check_geometry(source: Source, plot: Path) -> None:
 
 
 def play(arguments: argparse.Namespace) -> None:
-    """Publish a bag into ROS 2, where there is no `ros2 bag play`."""
+    """Publish a bag into ROS 2 if there is no `ros2 bag play`."""
     from uncertainty_depth.ros.player.player import play as play_bag
 
     def tell(played: Played) -> None:

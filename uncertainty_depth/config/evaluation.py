@@ -78,7 +78,7 @@ class CalibrationConfig:
     )
     distribution: str = option(
         "",
-        "distribution of the error; empty uses that of the model's variance head, or a Gaussian",
+        "distribution of the error; empty: the model's variance head, or a Gaussian",
         choices=("", "gaussian", "laplace"),
     )
     report_fraction: float = option(

@@ -69,7 +69,7 @@ class RawPredictorConfig:
     )
     feature_noise_ratio: float = option(
         0.5,
-        "standard deviation of feature_noise over that of each feature map",
+        "standard deviation of feature_noise, as a fraction of each feature map's",
         minimum=0.0,
         maximum=10.0,
     )
@@ -103,7 +103,7 @@ class PredictorConfig(RawPredictorConfig):
     )
     widen_unfamiliar: bool = option(
         False,
-        "multiply sigma by the frame's unfamiliarity where that is above 1; for a robot in places "
+        "multiply sigma by the frame's unfamiliarity if it is above 1; for a robot in places "
         "unlike the training's; it ends while use_online_calibration corrects sigma by LiDAR",
     )
     spread_sparse: str = option(
@@ -115,7 +115,7 @@ class PredictorConfig(RawPredictorConfig):
     rescale_depth: str = option(
         "canonical",
         "multiply depth and sigma by the camera's focal length over the training's: canonical, "
-        "where the model predicts the depth of a canonical camera; always; or never",
+        "if the model predicts the depth of a canonical camera; always; or never",
         choices=("canonical", "always", "never"),
     )
 

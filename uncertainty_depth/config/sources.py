@@ -72,7 +72,7 @@ class CameraConfig:
 
 @dataclass(frozen=True)
 class SourceConfig(LidarConfig, CameraConfig):
-    """What to read from a bag; topics need a name only where several would fit."""
+    """What to read from a bag; topics need a name only if several would fit."""
 
     image_topic: str = option(
         "",
@@ -122,7 +122,7 @@ class SynthesisConfig:
     rings: int = option(32, "number of LiDAR rings", minimum=1, maximum=1024)
     noise: float = option(
         1.0,
-        "sensor noise, as a multiple of that of a typical camera and LiDAR",
+        "sensor noise, as a multiple of a typical camera's and LiDAR's",
         minimum=0.0,
         maximum=100.0,
     )

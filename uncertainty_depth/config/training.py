@@ -54,7 +54,7 @@ class NetworkConfig:
     )
     dropout_places: str = option(
         "decoder",
-        "where dropout acts: decoder, or encoder_and_decoder, after the last three stages of a "
+        "place of dropout: decoder, or encoder_and_decoder, after the last three stages of a "
         "ResNet and after all four up-projections",
         choices=DROPOUT_PLACES,
     )
@@ -126,14 +126,14 @@ class TrainingConfig:
     )
     encoder_learning_rate: float = option(
         0.0,
-        "learning rate of the encoder, for one that starts from --encoder-weights; 0 is that of "
+        "learning rate of the encoder, for one that starts from --encoder-weights; 0: same as "
         "the decoder",
         minimum=0.0,
         maximum=10.0,
     )
     final_learning_rate: float = option(
         1.0,
-        "learning rate of the last epoch as a fraction of that of the first, approached along a "
+        "learning rate of the last epoch as a fraction of the first's, approached along a "
         "cosine; 1 keeps it constant",
         minimum=0.0,
         maximum=1.0,
@@ -169,7 +169,7 @@ class TrainingConfig:
     encoder_weights: str = option(
         "",
         "safetensors file of weights that the encoder starts from, under the encoder's own names; "
-        "empty: random ones, or those of the pretrained backbone",
+        "empty: random, or the pretrained backbone's",
     )
     patience: int = option(
         30,
