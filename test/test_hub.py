@@ -16,6 +16,7 @@ import pytest
 from huggingface_hub import constants
 
 from uncertainty_depth import Predictor
+from uncertainty_depth.cli.main import main
 from uncertainty_depth.errors import ModelError, SourceError
 from uncertainty_depth.hub import push
 
@@ -154,3 +155,10 @@ def test_what_cannot_be_published_is_one_sentence(hub, tmp_path):
     with pytest.raises(ModelError, match="does not exist"):
         push(tmp_path / "missing", NAME)
     assert not hub
+
+
+@pytest.mark.parametrize("command", [["familiarity", NAME], ["calibrate", NAME, "synthetic:"]])
+def test_no_command_writes_into_the_cache(command, hub, capsys):
+    push("demo", NAME)
+    assert main(command) == 1
+    assert f"`hf download {NAME} --local-dir MODEL`" in capsys.readouterr().err

@@ -11,6 +11,7 @@ from typing import Any
 
 from uncertainty_depth.config import SourceConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.model_location import is_hugging_face
 from uncertainty_depth.options import current_names, from_arguments, from_mapping
 from uncertainty_depth.shipped_model import model_path
 
@@ -46,6 +47,13 @@ def familiarity(arguments: argparse.Namespace) -> None:
 
 
 def _check_not_shipped(model: Path) -> None:
+    if is_hugging_face(
+        model
+    ):  # a published model folder lies in the Hub's cache, not to be changed
+        raise ConfigError(
+            f"{model} has no folder of its own to write to; expected `hf download {model} "
+            "--local-dir MODEL` first"
+        )
     shipped = model_path(model)
     if shipped != model:
         raise ConfigError(f"{model} is shipped with the package; expected a copy of {shipped}")
