@@ -484,6 +484,7 @@ def test_the_gate_and_the_interval_change_at_run_time(graph, start, make):
 def test_a_method_the_model_lacks_is_refused(graph, start):
     node = start()
     before = node._predictor
+    node.trigger_deactivate()
     result = graph.set_parameters(NODE, method="multi_epochs", samples=2)
     assert (result.successful, result.reason) == (False, "fake has no snapshots")
     assert node._predictor is before
@@ -495,12 +496,14 @@ def test_a_method_the_model_lacks_is_refused(graph, start):
 def test_whatever_a_change_raises_refuses_it_and_the_node_goes_on(graph, start, make):
     node = start(seed=666)
     before = node._predictor
+    node.trigger_deactivate()
     result = graph.set_parameters(NODE, method="deterministic", samples=2, queue_size=3)
     assert (result.successful, result.reason) == (
         False,
         "MemoryError: no room for a second network",
     )
     assert node._predictor is before
+    node.trigger_activate()
     assert (node.config.samples, node.cameras[0].queue.capacity) == (8, 1)
     depths = graph.inbox(Image, "depth/image_rect")
     graph.publisher(Image, "image").publish(make.image(1, red()))
@@ -517,6 +520,7 @@ def test_another_component_is_taken_without_loading_the_model_again(graph, start
 
 def test_the_models_own_method_by_name_does_not_load_the_model_again(graph, start):
     node = start()
+    node.trigger_deactivate()
     loads = FakePredictor.loads
     for method in ("mc_dropout", ""):
         assert graph.set_parameters(NODE, method=method).successful
@@ -526,24 +530,6 @@ def test_the_models_own_method_by_name_does_not_load_the_model_again(graph, star
         assert graph.set_parameters(NODE, method=method).successful
     assert FakePredictor.loads == loads + 2
     assert node._predictor.method == "mc_dropout"
-
-
-def test_an_input_that_cannot_be_subscribed_leaves_the_old_state(graph, start, make, monkeypatch):
-    node = start()
-    predictor = node._predictor
-    with monkeypatch.context() as patch:
-        patch.setattr(node, "create_subscription", failing_subscription)
-        graph.set_parameters(NODE, compressed_input=True, samples=2, queue_size=3)
-    assert node.config.compressed_input is False
-    assert node.get_parameter("compressed_input").value is False
-    assert (predictor.config.samples, node.cameras[0].queue.capacity) == (8, 1)
-    depths = graph.inbox(Image, "depth/image_rect")
-    graph.publisher(Image, "image").publish(make.image(1, red()))
-    depths.wait()
-
-
-def failing_subscription(*_, **__):
-    raise RuntimeError("out of file descriptors")
 
 
 def test_samples_that_the_component_cannot_do_with_are_refused(graph, tiny_model):
@@ -570,22 +556,45 @@ def test_a_component_the_model_lacks_is_refused(graph, start):
     assert node._predictor.config.component == "epistemic"
 
 
-def test_the_input_may_change_at_run_time(graph, start, make):
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("compressed_input", True),
+        ("reliable_input", False),
+        ("queue_size", 4),
+        ("method", "deterministic"),
+        ("lidar_to_camera", [0.0] * 6 + [1.0]),
+        ("fixed_frame", "odom"),
+    ],
+)
+def test_what_activation_reads_is_set_before_it(graph, start, name, value):
+    node = start()
+    before = node.config
+    refused = graph.set_parameters(NODE, **{"samples": 2, name: value})
+    assert (refused.successful, refused.reason) == (
+        False,
+        f"{name} is fixed while the node is active; first type "
+        "ros2 lifecycle set /depth_node deactivate",
+    )
+    assert node.config == before
+    node.trigger_deactivate()
+    assert graph.set_parameters(NODE, **{"samples": 2, name: value}).successful
+    assert graph.set_parameters(NODE, samples=3).successful
+
+
+def test_another_input_is_subscribed_at_the_next_activation(graph, start, make):
     node = start()
     depths = graph.inbox(Image, "depth/image_rect")
     images = graph.publisher(Image, "image")
     images.publish(make.image(1, red()))
     depths.wait(1)
-    assert graph.set_parameters(
-        NODE, compressed_input=True, reliable_input=True, queue_size=4
-    ).successful
+    node.trigger_deactivate()
+    assert graph.set_parameters(NODE, compressed_input=True, queue_size=4).successful
+    node.trigger_activate()
     graph.until(lambda: images.get_subscription_count() == 0, "end of the old subscription")
-    assert graph.set_parameters(NODE, compressed_input=False).successful
-    graph.until(lambda: images.get_subscription_count() == 1, "the new subscription")
-    info = graph.node.get_subscriptions_info_by_topic("/image")[0]
-    assert info.qos_profile.reliability == ReliabilityPolicy.RELIABLE
-    images.publish(make.image(2, red()))
-    assert stamp_ns(depths.wait(2)[1].header) == 2
+    graph.until(
+        lambda: graph.node.count_subscribers("/image/compressed") == 1, "the new subscription"
+    )
     assert node.cameras[0].queue.capacity == 4
 
 

@@ -258,7 +258,9 @@ def test_parameters_hold_for_all_cameras_and_a_deactivated_node_drops_for_all(
 ):
     node = start()
     front, rear = cameras("front", "rear")
+    node.trigger_deactivate()
     assert graph.set_parameters("/depth_node", queue_size=3, reliable_input=False).successful
+    node.trigger_activate()
     assert [camera.queue.capacity for camera in node.cameras] == [3, 3]
     result = graph.set_parameters("/depth_node", cameras=["front"])
     assert not result.successful

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,8 @@ from std_msgs.msg import Header
 from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.ros.diagnostics import Health
-from uncertainty_depth.ros.extrinsics import create_extrinsics
 from uncertainty_depth.ros.guarded import GuardedNode
 from uncertainty_depth.ros.lidar_input import LidarInput
-from uncertainty_depth.ros.managed_node import no_change
 from uncertainty_depth.ros.qos import sensor_qos
 from uncertainty_depth.ros.watched_input import WatchedInput
 
@@ -27,27 +24,11 @@ MIN_DDS_DEPTH = 10
 """Messages the middleware keeps at least: the queue, which counts what it drops, gets bursts."""
 IMAGE_TOPICS = {False: (Image, "image"), True: (CompressedImage, "image/compressed")}
 """Type and name of the image topic by the parameter `compressed_input`."""
-INPUT_PARAMETERS = ("queue_size", "reliable_input", "compressed_input")
 
 
 def image_qos(config: DepthNodeConfig) -> QoSProfile:
     """Return the quality of service of the camera image subscription."""
     return sensor_qos(max(MIN_DDS_DEPTH, config.queue_size), config.reliable_input)
-
-
-@dataclass(frozen=True, eq=False)
-class InputChange:
-    """New parameters of a camera's inputs.
-
-    Attributes:
-        apply: takes them; whatever fails leaves the inputs to `undo`.
-        undo: goes back to the former inputs.
-        finish: ends the former inputs.
-    """
-
-    apply: Callable[[], None]
-    undo: Callable[[], None]
-    finish: Callable[[], None]
 
 
 class CameraInputs:
@@ -109,7 +90,10 @@ class CameraInputs:
             once=True,
             purpose="rectified images, points and the camera infos of the maps",
         )
-        self._images = self._image_input(config)
+        message_type, topic = IMAGE_TOPICS[config.compressed_input]
+        self._images = WatchedInput(
+            self._node, self._health, message_type, topic, self._on_image, image_qos(config)
+        )
 
     def unsubscribe(self) -> None:
         """End all subscriptions."""
@@ -139,55 +123,3 @@ class CameraInputs:
             "image_publishers": self._node.count_publishers(images.name),
             "image_stamp_age_s": f"{images.last_age_s:.3f}",
         }
-
-    def prepare(self, old: DepthNodeConfig, new: DepthNodeConfig) -> InputChange:
-        """Check new parameters, and return the change that applies them.
-
-        Raises:
-            ConfigError: `lidar_to_camera` or `fixed_frame` cannot be used.
-        """
-        has_new_input = any(getattr(old, name) != getattr(new, name) for name in INPUT_PARAMETERS)
-        images = self._images
-        replace_extrinsics = self._new_extrinsics(old, new)
-
-        def apply() -> None:
-            if has_new_input and images is not None:
-                self._images = self._image_input(new)
-
-        def undo() -> None:
-            if self._images is not None and self._images is not images:
-                self._images.close()
-            self._images = images
-
-        def finish() -> None:
-            if images is not None and images is not self._images:
-                images.close()
-            replace_extrinsics()
-
-        return InputChange(apply, undo, finish)
-
-    def _new_extrinsics(self, old: DepthNodeConfig, new: DepthNodeConfig) -> Callable[[], None]:
-        """Return the function that applies another pose of the LiDAR; None without a change."""
-        lidar = self._lidar
-        places = [(config.lidar_to_camera, config.fixed_frame) for config in (old, new)]
-        if lidar is None or places[0] == places[1]:
-            return no_change
-        extrinsics = create_extrinsics(self._node, new, False)
-
-        def replace() -> None:
-            former = lidar.extrinsics
-            lidar.extrinsics = extrinsics
-            former.close()
-
-        return replace
-
-    def _image_input(self, config: DepthNodeConfig) -> WatchedInput:
-        message_type, topic = IMAGE_TOPICS[config.compressed_input]
-        return WatchedInput(
-            self._node,
-            self._health,
-            message_type,
-            topic,
-            self._on_image,
-            image_qos(config),
-        )

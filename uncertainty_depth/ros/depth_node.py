@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import wait
-from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +84,17 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             where it is empty.
     """
 
+    fixed_while_active = frozenset(
+        {
+            "compressed_input",
+            "fixed_frame",
+            "lidar_to_camera",
+            "method",
+            "queue_size",
+            "reliable_input",
+        }
+    )
+
     def __init__(self, **options: Any) -> None:
         """Create the publishers; with `autostart` load the model, then subscribe.
 
@@ -132,7 +142,6 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         to_rgb()  # before the first image: it tries cv_bridge in a child process
         for camera in self.cameras:
             camera.outputs.publish_model(description_of(predictor, self.config))
-            camera.queue.capacity = self.config.queue_size
         self._worker = Worker(lambda _: self._predict_waiting(), lambda *_: None)
         self.get_logger().info(
             f"{predictor.method} on {predictor.device}, model {self.config.model}"
@@ -145,6 +154,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         if predictor is not None and predictor.sparse_input is not None:
             lidar_range = predictor.depth_range
         for camera in self.cameras:
+            camera.queue.capacity = self.config.queue_size
             camera.inputs.subscribe(self.config, lidar_range)
 
     def _deactivate(self) -> None:
@@ -233,21 +243,11 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         predictor = current if is_same_method else load_or_free(new)
         predictor.check(new)
         check_budget(predictor.method, new.frame_budget_ms)
-        changes = [camera.inputs.prepare(old, new) for camera in self.cameras]
 
         def apply() -> None:
-            with ExitStack() as undo:
-                undo.callback(setattr, predictor, "config", predictor.config)
-                predictor.config = new
-                for change in changes:
-                    undo.callback(change.undo)
-                    change.apply()
-                for camera in self.cameras:
-                    camera.outputs.publish_model(description_of(predictor, new))
-                undo.pop_all()  # nothing failed
-            for camera, change in zip(self.cameras, changes, strict=True):
-                change.finish()
-                camera.queue.capacity = new.queue_size
+            predictor.config = new
+            for camera in self.cameras:
+                camera.outputs.publish_model(description_of(predictor, new))
             self._predictor = predictor
 
         return apply

@@ -13,6 +13,7 @@ from rclpy.node import Node
 from std_srvs.srv import SetBool
 
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.options import to_mapping
 from uncertainty_depth.ros.guarded import GuardedNode, reason_of
 from uncertainty_depth.ros.parameters import NodeParameters, fixed_names
 from uncertainty_depth.ros.teardown import destroyed_on_failure
@@ -56,6 +57,9 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
         state: label of the lifecycle's primary state.
         failure: what the last transition raised; None once one has succeeded.
     """
+
+    fixed_while_active: frozenset[str] = frozenset()
+    """Parameters that activation reads once, e.g. for its subscriptions: set before it."""
 
     def __init__(self, name: str, config_type: type[ConfigT], **options: Any) -> None:
         """Declare the parameters and offer `~/enable`; the subclass calls `autostart` at its end.
@@ -213,11 +217,13 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
     def _prepare_change(self, old: ConfigT, new: ConfigT) -> Callable[[], None]:
         if self.state not in (INACTIVE, ACTIVE):
             return no_change
-        changed = [name for name in fixed_names(new) if getattr(old, name) != getattr(new, name)]
-        if changed:
+        changed = {name for name in to_mapping(new) if getattr(old, name) != getattr(new, name)}
+        fixed = sorted(changed.intersection(fixed_names(new)))
+        fixed_now = sorted(changed & self.fixed_while_active) if self.state == ACTIVE else []
+        if fixed or fixed_now:
             node = self.get_fully_qualified_name()
             raise ConfigError(
-                f"{changed[0]} is fixed while the node is {self.state}; first type "
-                f"ros2 lifecycle set {node} deactivate, then cleanup"
+                f"{(fixed or fixed_now)[0]} is fixed while the node is {self.state}; first type "
+                f"ros2 lifecycle set {node} deactivate" + (", then cleanup" if fixed else "")
             )
         return self._prepare(old, new)

@@ -58,6 +58,8 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
     network is loaded, and torch is not imported.
     """
 
+    fixed_while_active = frozenset({"confidence_type", "queue_size", "reliable_input"})
+
     def __init__(self, **options: Any) -> None:
         """Create the publishers; with `autostart` read the map, then subscribe.
 
