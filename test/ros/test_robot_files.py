@@ -102,10 +102,25 @@ def test_rviz_shows_what_matters(displays):
         "color_scales/image",
         "points",
         "points/clearing",
+        "lidar/points",
         "evaluator_node/sparsification/image",
     }
     points = displays["points"]
     assert (points["Color Transformer"], points["Channel Name"]) == ("Intensity", "uncertainty")
+
+
+def test_rviz_opens_with_a_window_layout_that_places_every_image(displays):
+    window = yaml.safe_load((ROOT / "config" / "uncertainty_depth.rviz").read_text())
+    state = bytes.fromhex(window["Window Geometry"]["QMainWindow State"])
+    images = [item for item in displays.values() if item["Class"].endswith("/Image")]
+    for display in images:
+        name = display["Name"].encode("utf-16-be")
+        # QDockAreaLayoutInfo::saveState: marker, length and name of the dock, then its flags.
+        dock = b"\xfb" + len(name).to_bytes(4, "big") + name
+        assert state.count(dock) == 1, display["Name"]
+        is_visible = bool(state[state.index(dock) + len(dock)] & 1)
+        assert is_visible == display["Enabled"], display["Name"]
+    assert b"\xfa" not in state  # Qt's marker of tabs: a hidden tab switches its display off
 
 
 def test_rviz_has_every_output_on_fixed_ranges_that_its_names_tell(displays):
