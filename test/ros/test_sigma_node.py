@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
+from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 
@@ -132,6 +133,30 @@ def test_pairs_that_do_not_fit_are_counted(graph, make, map_path):
     counts = node.health.counts()
     assert counts["dropped.uncertainty_wrong_size"] == 1
     assert counts["processed"] == 1
+
+
+def test_the_counters_in_the_diagnostics_add_up(graph, make, map_path):
+    node = graph.start(SigmaNode, sigma_map=map_path, queue_size=1)
+    health = graph.inbox(DiagnosticArray, "/diagnostics")
+    camera = Camera(graph, make)
+    graph.until(lambda: node._camera.info or camera.publish(100 * MS), "camera info")
+    for number in range(2, 8):
+        camera.publish(number * 100 * MS)
+    camera.publish(900 * MS, confidence=np.zeros((12, 16), np.uint8))  # wrong size
+    camera.publish(1000 * MS, delay=1)  # two images of other stamps: both wait for their pair
+
+    def facts_of(message):
+        return {item.key: item.value for item in message.status[0].values}
+
+    def has_settled(message):
+        facts = facts_of(message)
+        return int(facts.get("received", 0)) >= 8 and facts.get("waiting") == "2"
+
+    facts = facts_of(health.wait_for(has_settled))
+    counts = {key: int(value) for key, value in facts.items() if value.isdecimal()}
+    dropped = sum(count for name, count in counts.items() if name.startswith("dropped."))
+    assert dropped >= 1
+    assert counts["received"] == counts["processed"] + dropped + counts["waiting"]
 
 
 @pytest.mark.parametrize("failing", ["publish_times", "publish"])
