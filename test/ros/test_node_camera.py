@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
+from rcl_interfaces.msg import Log
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
@@ -232,3 +233,23 @@ def test_live_equals_offline_in_every_digit_for_a_distorted_camera(
     assert isinstance(scored, Scored)
     assert offline.evaluated == 1
     assert repr(live.evaluation.summary()) == repr(offline.summary())  # NaN is not NaN
+
+
+@pytest.mark.parametrize(
+    ("model", "d", "warns"),
+    [("equidistant", 4 * [0.0], True), ("equidistant", [0.1, 0.0, 0.0, 0.0], False),
+     ("plumb_bob", 5 * [0.0], False)],
+)  # fmt: skip
+def test_a_fisheye_without_distortion_is_warned_of(graph, start, make, model, d, warns):
+    log = graph.inbox(Log, "/rosout", 50)
+    node = start()
+    info = graph.publisher(CameraInfo, "camera_info")
+    message = make.camera_info(1, 64, 48)
+    message.distortion_model = model
+    message.d = d
+    info.publish(message)
+    graph.until(lambda: node.cameras[0].camera.info is not None, "camera info")
+    node.get_logger().warning("the last line")
+    log.wait_for(lambda line: line.msg == "the last line")
+    warned = [line.msg for line in log.messages if "equidistant with D = 0" in line.msg]
+    assert len(warned) == warns

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.geometry.distortion import COEFFICIENT_COUNTS, Distortion
+from uncertainty_depth.geometry.distortion import COEFFICIENT_COUNTS, EQUIDISTANT, Distortion
 from uncertainty_depth.geometry.rectification import Calibration
 from uncertainty_depth.messages.guard import total
 
@@ -155,6 +155,15 @@ def _check_finite(calibration: Calibration) -> None:
                 f"a camera info gives intrinsics {camera.intrinsics.tolist()} at "
                 f"{camera.frame_to_camera[:3, 3].tolist()}; expected finite numbers",
             )
+
+
+def is_fisheye_without_distortion(message: Any) -> bool:
+    """Return whether a valid camera info names a fisheye and gives it no distortion.
+
+    D = 0 means that nothing is to be rectified, but no fisheye lens is a pinhole: its driver
+    probably left D out.
+    """
+    return message.distortion_model == EQUIDISTANT and not _field(message, "d").any()
 
 
 def _rotation(message: Any) -> NDArray[np.float64]:

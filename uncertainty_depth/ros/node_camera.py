@@ -17,6 +17,7 @@ from uncertainty_depth.geometry.rectification import Calibration, Rectifier
 from uncertainty_depth.messages.camera_info import (
     calibration_from_info,
     description_key,
+    is_fisheye_without_distortion,
     is_uncalibrated,
 )
 
@@ -51,6 +52,12 @@ class NodeCamera:
             if key != self._key or self._problem is not None:
                 self._calibration = (
                     None if is_uncalibrated(message) else calibration_from_info(message)
+                )
+            if key != self._key and is_fisheye_without_distortion(message):
+                self._node.get_logger().warning(
+                    f"{self._topic} has distortion model equidistant with D = 0: its images are "
+                    "taken for those of a pinhole; expected the four coefficients of the lens, or "
+                    "plumb_bob if the images are rectified"
                 )
             self._problem = None
             self._key = key
