@@ -198,6 +198,19 @@ def test_another_map_is_taken_while_running_and_a_wrong_one_is_refused(graph, ma
     graph.until(lambda: node._interpreter.config.confidence_type == "confidence_0_1", "new map")
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("queue_size", 4), ("reliable_input", False), ("confidence_type", "confidence_0_1")],
+)
+def test_what_activation_reads_is_set_before_it(graph, map_path, name, value):
+    node = graph.start(SigmaNode, sigma_map=map_path)
+    before = node.config
+    refused = graph.set_parameters("/sigma_node", **{name: value})
+    assert not refused.successful
+    assert f"{name} is fixed while the node is active" in refused.reason
+    assert node.config == before
+
+
 def test_the_node_works_where_torch_is_not_installed(graph, make, map_path, start_python):
     process = start_python("-c", BLOCKED, "--ros-args", "-p", f"sigma_map:={map_path}")
     camera = Camera(graph, make)
