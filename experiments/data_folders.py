@@ -56,3 +56,4 @@ class DataSet:
 NYU = DataSet("NYU Depth v2", "nyuv2", "rgb/, depth/, train.txt and test.txt")
 KITTI = DataSet("KITTI", "kitti_raw", "2011_*/2011_*_sync/")
 CAMVID = DataSet("CamVid", "camvid", "train/, trainannot/, test/ and testannot/")
+RGBD = DataSet("RGB-D drives", "rgbd", "hololens/ and kitchen/, each with poses.txt")

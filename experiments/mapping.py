@@ -8,7 +8,6 @@ packages of the field use; a sigma shuffled over the pixels attacks our own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
@@ -17,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments import mapping_report
-from experiments.mapping_grids import Area, DistanceGrid, HeightMap, Measurement
+from experiments import data_folders, mapping_drives, mapping_report
+from experiments.mapping_grids import Area, DistanceGrid, HeightMap, Measurement, weights
 from experiments.robot_worlds import (
     View,
     drive,
@@ -29,11 +28,8 @@ from experiments.robot_worlds import (
 from experiments.runner import resume
 from experiments.tables import markdown
 from uncertainty_depth import atomic, strict_json
+from uncertainty_depth.shipped_model import MODELS
 from uncertainty_depth.synthetic import furnishing
-
-Floats = NDArray[np.float64]
-ERROR_FLOOR_M = 0.02
-"""Added to the true error that the oracle weighs by: no pixel decides a cell alone."""
 
 
 @dataclass(frozen=True)
@@ -53,26 +49,6 @@ class Settings:
     cell_m: float = 0.1
     height_m: float = 1.5
     kept_fraction: float = 0.5
-
-
-def weights(view: View, fraction: float, rng: np.random.Generator) -> Mapping[str, Floats]:
-    """Return the weight of each pixel, (P,), of each way to fuse."""
-    shuffled_m = rng.permutation(view.sigma_m)
-    error_m = np.abs(view.depth_m - view.truth_m)
-    return {
-        "unweighted": np.ones_like(view.depth_m),
-        "1 / z^2": view.depth_m**-2,
-        "1 / sigma^2": view.sigma_m**-2,
-        "1 / sigma^2, sigma shuffled": shuffled_m**-2,
-        "gated by sigma": _keep_smallest(view.sigma_m, fraction),
-        "gated by range": _keep_smallest(view.depth_m, fraction),
-        "oracle: 1 / error^2": (error_m + ERROR_FLOOR_M) ** -2,
-    }
-
-
-def _keep_smallest(values: Floats, fraction: float) -> Floats:
-    """Return 1 for this fraction of the smallest values, 0 for the others."""
-    return (values <= np.quantile(values, fraction)).astype(np.float64)
 
 
 def score_world(
@@ -111,8 +87,11 @@ def score(seed: int, settings: Settings) -> list[dict[str, Any]]:
     return worlds
 
 
-def run(output: Path, seeds: int, quick: bool) -> None:
-    """Map `seeds` sets of worlds and write table.md, summary.json and mapping.png."""
+def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None:
+    """Map `seeds` sets of worlds and write table.md, summary.json and mapping.png.
+
+    The real drives in `rgbd/` of the data sets are mapped too, if there are any.
+    """
     settings = Settings(worlds=2, frames=6) if quick else Settings()
     results = resume(
         output / "results",
@@ -127,6 +106,10 @@ def run(output: Path, seeds: int, quick: bool) -> None:
     for grid, by_way in metrics.items():
         title = mapping_report.TITLES[grid]
         parts.append(f"{title}\n\n{markdown(*mapping_report.table(by_way))}")
+    real = _real(output, settings, quick, data)
+    for name, by_way in real.items():
+        title = f"{name}, {mapping_report.TITLES['distance'].lower()}"
+        parts.append(f"{title}\n\n{markdown(*mapping_report.table(by_way))}")
     atomic.write_text(output / "table.md", "\n".join(parts))
     summary = {
         "settings": asdict(settings),
@@ -134,6 +117,33 @@ def run(output: Path, seeds: int, quick: bool) -> None:
         "quick": quick,
         "worlds": len(worlds),
         "metrics": mapping_report.plain(metrics),
+        "real": mapping_report.plain(real),
     }
     strict_json.write(output / "summary.json", summary)
     mapping_report.plot(worlds, output / "mapping.png")
+
+
+def _real(output: Path, settings: Settings, quick: bool, data: Path | None) -> dict[str, Any]:
+    """Return drive, way and metric to its value and replicates."""
+    folder = data_folders.RGBD.existing(data)
+    names = [name for name in mapping_drives.DRIVES if folder and (folder / name).is_dir()]
+    if not folder or not names:
+        return {}
+    drives = mapping_drives.Drives(2, 3) if quick else mapping_drives.Drives()
+    results = resume(
+        output / "results_real",
+        names,
+        {
+            **asdict(settings),
+            **asdict(drives),
+            "model": model_digest(MODELS / mapping_drives.MODEL),
+        },
+        lambda name: mapping_drives.score(
+            folder / name, drives, settings.cell_m, settings.kept_fraction
+        ),
+        "mapping: real drives",
+    )
+    return {
+        name: mapping_report.metrics(parts)["distance"]
+        for name, parts in zip(names, results, strict=True)
+    }

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from experiments.robot_worlds import View
 
 Floats = NDArray[np.float64]
+ERROR_FLOOR_M = 0.02
+"""Added to the true error that the oracle weighs by: no pixel decides a cell alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +31,26 @@ class Measurement:
     weight: Floats
 
 
+def weights(view: View, fraction: float, rng: np.random.Generator) -> Mapping[str, Floats]:
+    """Return the weight of each pixel, (P,), of each way to fuse."""
+    shuffled_m = rng.permutation(view.sigma_m)
+    error_m = np.abs(view.depth_m - view.truth_m)
+    return {
+        "unweighted": np.ones_like(view.depth_m),
+        "1 / z^2": view.depth_m**-2,
+        "1 / sigma^2": view.sigma_m**-2,
+        "1 / sigma^2, sigma shuffled": shuffled_m**-2,
+        "gated by sigma": _keep_smallest(view.sigma_m, fraction),
+        "gated by range": _keep_smallest(view.depth_m, fraction),
+        "oracle: 1 / error^2": (error_m + ERROR_FLOOR_M) ** -2,
+    }
+
+
+def _keep_smallest(values: Floats, fraction: float) -> Floats:
+    """Return 1 for this fraction of the smallest known values, 0 for the others."""
+    return (values <= np.nanquantile(values, fraction)).astype(np.float64)
+
+
 @dataclass(frozen=True)
 class Area:
     """The part of the world that is mapped.
@@ -37,19 +60,29 @@ class Area:
         shape: cells along x and y.
         cell_m: size of a cell.
         height_m: points higher than this are not mapped.
+        floor_m: height of the lowest voxels.
     """
 
     low: tuple[float, float]
     shape: tuple[int, int]
     cell_m: float
     height_m: float
+    floor_m: float = 0.0
 
     @classmethod
-    def of(cls, extent: NDArray[np.floating], cell_m: float, height_m: float) -> Area:
-        """Return the area of a scene's extent, (2, 3) min and max corner, metres."""
+    def of(
+        cls, extent: NDArray[np.floating], cell_m: float, height_m: float | None = None
+    ) -> Area:
+        """Return the area of a scene's extent, (2, 3) min and max corner, metres.
+
+        Without `height_m` the extent's own heights are mapped, from its lowest one on.
+        """
         size = (extent[1, :2] - extent[0, :2]) / cell_m
         shape = (int(np.ceil(size[0])), int(np.ceil(size[1])))
-        return cls((float(extent[0, 0]), float(extent[0, 1])), shape, cell_m, height_m)
+        low = (float(extent[0, 0]), float(extent[0, 1]))
+        if height_m is None:
+            return cls(low, shape, cell_m, float(extent[1, 2]), float(extent[0, 2]))
+        return cls(low, shape, cell_m, height_m)
 
 
 class HeightMap:
@@ -108,9 +141,9 @@ class DistanceGrid:
     TRUNCATION_M = 0.3
 
     def __init__(self, area: Area) -> None:
-        layers = int(np.ceil(area.height_m / area.cell_m))
+        layers = int(np.ceil((area.height_m - area.floor_m) / area.cell_m))
         grid = np.indices((*area.shape, layers)).reshape(3, -1).T
-        corner = np.array([*area.low, 0.0])
+        corner = np.array([*area.low, area.floor_m])
         self._centres = (grid + 0.5) * area.cell_m + corner
         self._sum = np.zeros(len(self._centres))
         self._weight = np.zeros(len(self._centres))

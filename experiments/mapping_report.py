@@ -77,7 +77,7 @@ def metrics(worlds: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, dict[str
     draws = random.multinomial(number, np.full(number, 1 / number), size=REPLICATES)
     weight = np.vstack([np.ones((1, number)), draws]).astype(np.float64)
     result: dict[str, dict[str, dict[str, Floats]]] = {}
-    for grid in TITLES:
+    for grid in worlds[0]:
         totals = {way: _totals(worlds, grid, way, weight) for way in worlds[0][grid]}
         place = int(np.argmin(np.abs(THRESHOLDS[grid] - OBSTACLE[grid])))
         allowed = totals[REFERENCE]["missed"][:, place]

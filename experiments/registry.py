@@ -133,6 +133,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         5,
         2,
         NOT_TIMED,
+        reads_data=True,
     ),
     "online-calibration": Experiment(
         "coverage with and without online calibration on bags whose second half is at night",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 import pytest
 
-from experiments import mapping, mapping_report
-from experiments.mapping_grids import Area, DistanceGrid, HeightMap, Measurement
+from experiments import mapping_drives, mapping_report
+from experiments.mapping_grids import Area, DistanceGrid, HeightMap, Measurement, weights
 from experiments.robot_worlds import View
 from uncertainty_depth.synthetic import sensors
 
@@ -113,8 +114,33 @@ def test_gates_keep_equal_fractions_and_the_oracle_knows_the_error():
     truth_m = rng.uniform(1, 5, len(RAYS))
     depth_m = truth_m + rng.normal(0, 0.3, len(RAYS))
     view = View(CAMERA, RAYS, np.eye(4), truth_m, depth_m, rng.uniform(0.1, 1, len(RAYS)))
-    ways = mapping.weights(view, 0.5, rng)
+    ways = weights(view, 0.5, rng)
     assert ways["gated by sigma"].mean() == pytest.approx(0.5, abs=0.01)
     assert ways["gated by range"].mean() == pytest.approx(0.5, abs=0.01)
     best = np.argmax(ways["oracle: 1 / error^2"])
     assert best == np.argmin(np.abs(depth_m - truth_m))
+
+
+def test_a_real_drive_is_mapped_with_each_scale(tmp_path):
+    """A slanted wall seen six times, whose images tell nothing: its scale is worth much."""
+    folder = tmp_path / "hololens"
+    for part in ("rgb", "depth"):
+        (folder / part).mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    pose = " ".join(map(str, np.eye(4).ravel()))
+    for number in range(6):
+        image = rng.integers(0, 255, (60, 80, 3)).astype(np.uint8)
+        cv2.imwrite(str(folder / "rgb" / f"{number:06d}.jpg"), image)
+        depth_mm = np.linspace(2500, 3500, 80).astype(np.uint16)[None].repeat(60, axis=0)
+        depth_mm[:, :20] = 0  # a hole
+        cv2.imwrite(str(folder / "depth" / f"{number:06d}.png"), depth_mm)
+    np.savetxt(folder / "K.txt", [[70, 0, 40], [0, 70, 30], [0, 0, 1]])
+    (folder / "poses.txt").write_text("".join(f"{number} {pose}\n" for number in range(6)))
+    parts = mapping_drives.score(folder, mapping_drives.Drives(2, 3), 0.1, 0.5)
+    assert len(parts) == 2
+    with np.errstate(invalid="ignore"):  # no voxel is seen by all ways
+        by_way = mapping_report.metrics(parts)["distance"]
+    accurate = {way: values["complete"][0] for way, values in by_way.items()}
+    assert accurate["true scale, 1 / z^2"] > accurate["1 / z^2"]
+    assert accurate["online scale, 1 / z^2"] > accurate["1 / z^2"]
+    assert accurate["true scale, 1 / sigma^2"] > accurate["1 / sigma^2"]
