@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 
+from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
 from uncertainty_depth.evaluation.evaluation import Evaluation
@@ -46,6 +49,14 @@ def test_one_in_a_hundred_held_out_frames_is_above_one() -> None:
     assert (familiarity.scores(gaussian(1000, 2)) > 1).mean() == pytest.approx(0.01, abs=0.001)
     assert (familiarity.scores(gaussian(4000, 3)) > 1).mean() == pytest.approx(0.01, abs=0.008)
     assert (familiarity.scores(gaussian(100, 4, shift=300.0)) > 1).all()
+
+
+def test_a_few_odd_frames_held_out_do_not_make_all_frames_familiar() -> None:
+    odd = np.concatenate([gaussian(95, 2), gaussian(5, 5, shift=300.0)])
+    clean = fit(gaussian(2000, 1), gaussian(95, 2))
+    spoilt = fit(gaussian(2000, 1), odd)
+    assert spoilt.threshold < 2 * clean.threshold
+    assert (spoilt.scores(gaussian(100, 4, shift=300.0)) > 1).all()
 
 
 def test_the_distance_is_mahalanobis_of_the_shrunk_covariance() -> None:
@@ -197,3 +208,19 @@ def test_the_verdict_is_red_if_a_quarter_of_the_frames_is_unfamiliar() -> None:
     unlike = verdict((*like, *(3.0,) * 50))
     assert unlike.color == RED
     assert "above 1 in 34% of 150 frames" in unlike.text
+
+
+def test_the_command_reads_several_sources_again(folder: Path, tmp_path: Path) -> None:
+    """Those that it is given, or those that the training recorded."""
+    model = tmp_path / "model"
+    shutil.copytree(folder, model)
+    sources = [f"synthetic:worlds=12,frames=1,seed={seed},width=80,height=64" for seed in (1, 2)]
+    before = (model / "familiarity.safetensors").read_bytes()
+    assert main(["familiarity", str(model), *sources]) == 0
+    given = (model / "familiarity.safetensors").read_bytes()
+    assert given != before
+    record = json.loads((model / "model.json").read_text())
+    record["training"] |= {"source": " + ".join(sources)}
+    (model / "model.json").write_text(json.dumps(record))
+    assert main(["familiarity", str(model)]) == 0
+    assert (model / "familiarity.safetensors").read_bytes() == given

@@ -18,14 +18,15 @@ from uncertainty_depth.shipped_model import model_path
 
 def familiarity(arguments: argparse.Namespace) -> None:
     """Compute the familiarity of a model from its training frames; new models have it already."""
-    from uncertainty_depth.frames.source import open_source
+    from uncertainty_depth.frames.joined_source import open_sources
+    from uncertainty_depth.frames.source import NAME_SEPARATOR
     from uncertainty_depth.model_folder.folder import read
     from uncertainty_depth.training.familiarity import add_familiarity
     from uncertainty_depth.training.frames import read_frames, split
 
     _check_not_shipped(arguments.model)
     model = read(arguments.model)
-    notation = arguments.source or model.training.get("source")
+    notation = NAME_SEPARATOR.join(arguments.source) or model.training.get("source")
     if not notation:
         raise ConfigError(
             f"{arguments.model} does not say what it was trained on; expected SOURCE too"
@@ -33,7 +34,7 @@ def familiarity(arguments: argparse.Namespace) -> None:
     training = _training_options(model.training.get("options", {}))
     options = from_arguments(SourceConfig, arguments, model.training.get("source_options"))
     frames = read_frames(
-        open_source(notation, options),
+        open_sources(notation.split(NAME_SEPARATOR), options),
         model.network.input_size,
         training.max_frames,
         model.network.canonical_focal_length,

@@ -56,17 +56,15 @@ def _open_source(
     notations: list[str], options: SourceConfig, before: OriginalRun | None
 ) -> Source:
     """Return the sources as one; with --resume and no source those of the original run."""
-    from uncertainty_depth.frames.checked_source import CheckedSource
-    from uncertainty_depth.frames.joined_source import JoinedSource
-    from uncertainty_depth.frames.source import NAME_SEPARATOR, open_source
+    from uncertainty_depth.frames.joined_source import open_sources
+    from uncertainty_depth.frames.source import NAME_SEPARATOR
 
     notations = notations or (before.source.split(NAME_SEPARATOR) if before else [])
     if not notations:
         raise ConfigError(
             "SOURCE is missing; only --resume takes it from the training that it continues"
         )
-    sources = [CheckedSource(open_source(notation, options)) for notation in notations]
-    return sources[0] if len(sources) == 1 else JoinedSource(sources)
+    return open_sources(notations, options)
 
 
 def _default_options(arguments: argparse.Namespace, before: OriginalRun | None) -> dict[str, Any]:

@@ -10,7 +10,12 @@ from uncertainty_depth.errors import SourceError
 from uncertainty_depth.familiarity.gauge import Familiarity
 
 QUANTILE = 0.99
-"""Fraction of held-out frames of the training whose score is below 1."""
+"""Fraction of held-out frames of the training whose score is below 1, if none is an outlier."""
+DEVIATIONS = 3.0
+"""Robust deviations above the median, of log distances, beyond which no frame counts as familiar.
+
+A few odd frames among those held out would lift the quantile beyond every other camera and place.
+"""
 SHRINKAGE = 0.1
 """Weight of the unit covariance: with few frames most directions are not known."""
 MIN_FRAMES = 20
@@ -41,10 +46,21 @@ def fit(training: NDArray[np.floating], held_out: NDArray[np.floating]) -> Famil
     shrunk = (1 - SHRINKAGE) * covariance + SHRINKAGE * np.eye(len(mean))
     whitening = np.linalg.cholesky(np.linalg.inv(shrunk)).T * scale
     distances = Familiarity(mean, whitening, threshold=1.0).scores(held_out)
-    threshold = float(np.quantile(distances, QUANTILE))
+    threshold = _threshold(distances)
     if threshold == 0:
         raise SourceError(
             "the features of all frames are equal, as of a network that does not look at the "
             "image; expected an encoder of the image"
         )
     return Familiarity(mean.astype(np.float32), whitening.astype(np.float32), threshold)
+
+
+def _threshold(distances: NDArray[np.float64]) -> float:
+    """Return the smaller of the quantile and the median plus so many robust deviations."""
+    quantile = float(np.quantile(distances, QUANTILE))
+    if quantile == 0:
+        return 0.0
+    logs = np.log(np.maximum(distances, 1e-9 * quantile))
+    median = np.median(logs)
+    deviation = 1.4826 * np.median(np.abs(logs - median))  # sigma of a normal distribution
+    return min(quantile, float(np.exp(median + DEVIATIONS * deviation)))

@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from uncertainty_depth.frames.source import NAME_SEPARATOR, Source
+from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.frames.checked_source import CheckedSource
+from uncertainty_depth.frames.source import NAME_SEPARATOR, Source, open_source
 from uncertainty_depth.records import Frame, Skipped
 
 
@@ -35,3 +37,9 @@ class JoinedSource:
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         return chain.from_iterable(self.sources)
+
+
+def open_sources(notations: Sequence[str], options: SourceConfig) -> Source:
+    """Return the sources as one, the geometry of each checked."""
+    sources = [CheckedSource(open_source(notation, options)) for notation in notations]
+    return sources[0] if len(sources) == 1 else JoinedSource(sources)

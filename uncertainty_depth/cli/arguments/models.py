@@ -203,7 +203,7 @@ SIGNATURES: dict[str, Signature] = {
             argument("model", type=Path, metavar="MODEL", help="model folder"),
             argument(
                 "source",
-                nargs="?",
+                nargs="*",
                 help=f"frames like the training: {SOURCE}; none takes the recorded source",
             ),
         ),
