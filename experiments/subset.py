@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from itertools import islice
 
+from uncertainty_depth.frames.joined_source import evenly_spread
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.records import Frame, Skipped
-from uncertainty_depth.training.frames import evenly_spread
 
 
 class Subset:

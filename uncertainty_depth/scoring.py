@@ -15,6 +15,7 @@ from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.checked_source import CheckedSource
+from uncertainty_depth.frames.joined_source import EvenlySpread
 from uncertainty_depth.frames.predicted import Predict, Predicted, predict_frame
 from uncertainty_depth.frames.source import (
     RECORDED,
@@ -46,6 +47,7 @@ class ScoringJob:
         source: its notation.
         model: folder or name of a model; empty for predictions that the source has recorded.
         corrupt: how the images are corrupted, e.g. `fog:3`.
+        max_frames: how many frames are scored at most, evenly spread; 0 for all.
         sources: how the source is read.
         evaluation: what is scored.
         predictor: how the model predicts.
@@ -58,6 +60,7 @@ class ScoringJob:
     source: str
     model: str = ""
     corrupt: tuple[str, ...] = ()
+    max_frames: int = 0
     sources: SourceConfig = field(default_factory=SourceConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     predictor: PredictorConfig = field(default_factory=PredictorConfig)
@@ -73,7 +76,11 @@ class ScoringJob:
 
     def options(self) -> dict[str, Any]:
         """Return all values but the source by name, for JSON."""
-        values: dict[str, Any] = {"model": self.model, "corrupt": list(self.corrupt)}
+        values: dict[str, Any] = {
+            "model": self.model,
+            "corrupt": list(self.corrupt),
+            "max_frames": self.max_frames,
+        }
         for item in fields(self):
             part = getattr(self, item.name)
             values |= to_mapping(part) if is_dataclass(part) else {}
@@ -168,7 +175,7 @@ def _open_predicted(job: ScoringJob) -> Opened:
     from uncertainty_depth.corruption.source import corrupted
     from uncertainty_depth.evaluation.model_facts import part_of
 
-    checked = CheckedSource(open_source(job.source, job.sources))
+    checked = CheckedSource(EvenlySpread(open_source(job.source, job.sources), job.max_frames))
     images = corrupted(checked, [parse(text) for text in job.corrupt])
     check_location(model_path(job.model))
 
@@ -225,7 +232,8 @@ def _open_recorded(job: ScoringJob) -> Opened:
 
     interpreter = Interpreter(job.meaning, job.evaluation)
     meaning = interpreter.config
-    checked = CheckedSource(open_source(job.source, job.sources, job.topics, meaning))
+    recorded = open_source(job.source, job.sources, job.topics, meaning)
+    checked = CheckedSource(EvenlySpread(recorded, job.max_frames))
     interpreter.fit_to(checked.name, checked.source)
     frames = Predicted(checked, _published(interpreter.predict, job))
     topics = [name for name in (job.topics.depth_topic, job.topics.confidence_topic) if name]

@@ -241,7 +241,7 @@ def test_a_sample_is_bounded_seeded_and_spread_over_the_source():
         )
         for seed in (0, 0, 1)
     )
-    assert [part.shape for part in one.frames] == [(3, 200)] * 10
+    assert [part.shape for part in one.frames] == [(3, 200)] * 11
     for mine, same, differing in zip(one.frames, again.frames, other.frames, strict=True):
         np.testing.assert_array_equal(mine, same)
         assert (mine != differing).any()

@@ -1,6 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Several sources are read as one, and each is found again in the record of a training."""
 
+import json
+from pathlib import Path
+
+from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.frames.joined_source import JoinedSource
 from uncertainty_depth.frames.source import NAME_SEPARATOR, open_source, trained_on
@@ -35,3 +39,16 @@ def test_each_source_of_a_training_is_recognised():
     for name in NAMES:
         assert len(trained_on("model", record, [name])) == 1
     assert not trained_on("model", record, ["synthetic:worlds=1,frames=2,seed=5"])
+
+
+def test_at_most_so_many_frames_are_scored_evenly_spread(tmp_path: Path, without_plots: None):
+    report = tmp_path / "report"
+    source = "synthetic:worlds=1,frames=5,seed=3,width=80,height=64"
+    command = ["evaluate", source, "--model", "demo", "--samples", "1", "--output", str(report)]
+    assert main([*command, "--max-frames", "2"]) == 0
+    summary = json.loads((report / "summary.json").read_text())
+    assert summary["frames"]["evaluated"] == 2
+    assert "2 of 5 frames are used, evenly spread" in summary["notes"]
+    names = [row.split(",")[0] for row in (report / "frames.csv").read_text().splitlines()[1:]]
+    frames = list(open_source(source, SourceConfig()))
+    assert names == [frames[0].name, frames[2].name]

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.frames.joined_source import evenly_spread
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.network.encoder import resize_image
 from uncertainty_depth.records import Frame, Skipped
-from uncertainty_depth.training.frames import evenly_spread, read_frames, split
+from uncertainty_depth.training.frames import read_frames, split
 
 
 def frame(depth: float, height: int = 48, width: int = 64) -> Frame:

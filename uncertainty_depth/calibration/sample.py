@@ -15,6 +15,7 @@ from uncertainty_depth.calibration.fit import Pixels
 from uncertainty_depth.calibration.fitted_data import QUANTILE_LEVELS, FittedData
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.frames.joined_source import EvenlySpread
 from uncertainty_depth.frames.predicted import Predict
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.geometry.camera import Camera
@@ -117,7 +118,7 @@ def collect(
     pixels: list[NDArray[np.float32]] = []
     cameras: list[Camera | None] = []
     skipped: list[str] = []
-    for frame in _evenly_spread(source, config.max_frames, progress):
+    for frame in _read(EvenlySpread(source, config.max_frames), progress):
         if isinstance(frame, Skipped):
             skipped.append(frame.message)
             continue
@@ -141,15 +142,12 @@ def collect(
     return sample
 
 
-def _evenly_spread(source: Source, max_frames: int, progress: bool) -> Iterator[Frame | Skipped]:
-    """Yield at most `max_frames` frames, evenly spread; all for 0; and all that are skipped."""
-    total = len(source)
-    step = max(-(-total // max_frames), 1) if max_frames else 1
-    bar = tqdm(source, total=total, unit="frame", desc=source.name, disable=not progress)
+def _read(source: Source, progress: bool) -> Iterator[Frame | Skipped]:
+    """Yield the records with a bar, until it is interrupted."""
+    bar = tqdm(source, total=len(source), unit="frame", desc=source.name, disable=not progress)
     with deferred_interrupt() as interrupt:
-        for index, record in enumerate(bar):
-            if index % step == 0 or isinstance(record, Skipped):
-                yield record
+        for record in bar:
+            yield record
             if interrupt.requested:
                 break
 

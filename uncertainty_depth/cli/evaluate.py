@@ -53,6 +53,7 @@ def job_of(arguments: argparse.Namespace, source: str) -> ScoringJob:
         source,
         str(arguments.model or ""),
         tuple(getattr(arguments, "corrupt", ())),
+        getattr(arguments, "max_frames", 0),
         from_arguments(SourceConfig, arguments),
         from_arguments(EvaluationConfig, arguments),
         from_arguments(PredictorConfig, arguments),

@@ -20,6 +20,7 @@ from tqdm import tqdm
 
 from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.frames.joined_source import evenly_spread
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.focal_length import depth_factor
@@ -145,15 +146,6 @@ def read_frames(
             frames.add(record, width, height)
     _report(source, frames)
     return frames
-
-
-def evenly_spread(count: int, max_count: int) -> set[int] | None:
-    """Return the indices of at most `max_count` of `count` frames, evenly spaced; None for all."""
-    return (
-        None
-        if max_count == 0 or max_count >= count
-        else {index * count // max_count for index in range(max_count)}
-    )
 
 
 def _report(source: Source, frames: TrainingFrames) -> None:

@@ -87,6 +87,13 @@ SIGNATURES: dict[str, Signature] = {
                 help="also write the requirements, or without any the verdict, as a JUnit file",
             ),
             argument(
+                "--max-frames",
+                type=at_least_one,
+                default=0,
+                metavar="N",
+                help="score at most N frames of each source, evenly spread; default: all",
+            ),
+            argument(
                 "--corrupt",
                 action="append",
                 default=[],
