@@ -49,7 +49,7 @@ setup(
     maintainer="The uncertainty_depth developers",
     maintainer_email="maintainers@uncertainty-depth.invalid",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
-    package_data={NAME: ["py.typed", "models/*/*", "evaluation/*.html.j2"]},
+    package_data={NAME: ["py.typed", "models/*/*", "report/*.html.j2"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),

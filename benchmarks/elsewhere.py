@@ -32,7 +32,6 @@ from uncertainty_depth.config import (
     SourceConfig,
     TrainingConfig,
 )
-from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.frames.predicted import predict_frame, predicted
 from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.inference.predictor import Predictor
@@ -41,6 +40,7 @@ from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import set_calibration
 from uncertainty_depth.records import Frame, Skipped
+from uncertainty_depth.report.evaluate import evaluate
 from uncertainty_depth.shipped_model import NAMES, model_path
 from uncertainty_depth.training.run import train
 

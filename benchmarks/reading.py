@@ -15,9 +15,9 @@ import numpy as np
 
 from benchmarks.rounds import Spread, load, markdown
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.report.evaluation import Evaluation
 
 ROUNDS = 5
 

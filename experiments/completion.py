@@ -45,11 +45,11 @@ from uncertainty_depth import strict_json
 from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.completion.source import CompletionSource
 from uncertainty_depth.completion.sparse_input import SparseInput
-from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.frames.predicted import predict_frame, predicted
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.report.evaluate import evaluate
 
 FORMAT = 1
 """Of the stored scores."""

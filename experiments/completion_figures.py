@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from experiments.completion_models import ENSEMBLE, MC_DROPOUT
 from experiments.figures import COLORS, panels
-from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS
 from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS
 from uncertainty_depth.metrics.sparsification_variants import GUSTAFSSON
 from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS
 
 Scores = Mapping[str, Any]
 METHOD_STYLES = {ENSEMBLE: ("ensemble", COLORS[0]), MC_DROPOUT: ("MC-dropout", COLORS[1])}

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from experiments import figures
 from experiments.nyu_methods import ROWS
 from experiments.nyu_scores import CONFIG, Scores
-from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS
 from uncertainty_depth.metrics import n_merci, valid_pixels
 from uncertainty_depth.metrics.merci import order_number, smallest_errors
 from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS
 
 READINGS = {"plain": "n-MeRCI", "withdrawn": "n-MeRCI withdrawn"}
 STATISTICS = {"abs_rel": "mean relative error", "rmse": "RMSE (m)", "a1": "1 - a1"}

@@ -19,8 +19,6 @@ from tqdm import trange
 from experiments.nyu_methods import ROWS, load, model_name, prediction, seeds_of
 from experiments.runner import resume
 from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.evaluation.evaluate import evaluate
-from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.inference.predictor import Predictor
@@ -28,6 +26,8 @@ from uncertainty_depth.metrics import by_depth, valid_pixels
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.records import Frame
+from uncertainty_depth.report.evaluate import evaluate
+from uncertainty_depth.report.evaluation import Evaluation
 
 CONFIG = EvaluationConfig()
 INTERVAL_M = 0.1  # of true depth, as in the paper

@@ -53,7 +53,7 @@ def curves_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def plots_without_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the figures of reports, and do not draw them; LiDAR on an image is none of them."""
-    from uncertainty_depth.evaluation import drawing
+    from uncertainty_depth.report import drawing
 
     monkeypatch.setattr(drawing, "encoded", lambda *_: b"")
 
@@ -61,7 +61,7 @@ def plots_without_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def without_plots(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write reports without their plots, which take longer than what most tests are about."""
-    from uncertainty_depth.evaluation import report
-    from uncertainty_depth.evaluation.page import Images
+    from uncertainty_depth.report import report
+    from uncertainty_depth.report.page import Images
 
     monkeypatch.setattr(report, "draw", lambda *_: Images({}))

@@ -13,12 +13,12 @@ import pytest
 
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import NetworkConfig, SourceConfig
-from uncertainty_depth.evaluation.merging import merge, read_report
 from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.metrics.registry import METRICS, flatten
 from uncertainty_depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.report.merging import merge, read_report
 
 # The fixtures draw theirs: they are set up before the plots are left out.
 pytestmark = pytest.mark.usefixtures("without_plots")

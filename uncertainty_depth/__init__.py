@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from uncertainty_depth.extras import missing_in
 
 if TYPE_CHECKING:
-    from uncertainty_depth.evaluation.evaluate import evaluate
-    from uncertainty_depth.evaluation.evaluation import Evaluation
     from uncertainty_depth.frames.predicted import predicted
     from uncertainty_depth.geometry.camera import Camera
     from uncertainty_depth.inference.predictor import Predictor
     from uncertainty_depth.metrics import OnlineMetrics
     from uncertainty_depth.records import DepthPrediction, Frame
+    from uncertainty_depth.report.evaluate import evaluate
+    from uncertainty_depth.report.evaluation import Evaluation
 
 __version__ = "0.1.0"
 __all__ = [
@@ -39,11 +39,11 @@ __all__ = [
 MODULES = {
     "Camera": "uncertainty_depth.geometry.camera",
     "DepthPrediction": "uncertainty_depth.records",
-    "Evaluation": "uncertainty_depth.evaluation.evaluation",
+    "Evaluation": "uncertainty_depth.report.evaluation",
     "Frame": "uncertainty_depth.records",
     "OnlineMetrics": "uncertainty_depth.metrics",
     "Predictor": "uncertainty_depth.inference.predictor",
-    "evaluate": "uncertainty_depth.evaluation.evaluate",
+    "evaluate": "uncertainty_depth.report.evaluate",
     "predicted": "uncertainty_depth.frames.predicted",
 }
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from uncertainty_depth.evaluation.evaluation import Evaluation
+    from uncertainty_depth.report.evaluation import Evaluation
 
 logger = logging.getLogger(__name__)
 

@@ -31,8 +31,8 @@ from uncertainty_depth.predictions.config import PredictionConfig, PredictionTop
 from uncertainty_depth.shipped_model import model_path
 
 if TYPE_CHECKING:
-    from uncertainty_depth.evaluation.evaluation import Evaluation
-    from uncertainty_depth.evaluation.report import Context
+    from uncertainty_depth.report.evaluation import Evaluation
+    from uncertainty_depth.report.report import Context
 
 Facts = Mapping[str, Any]
 FOLLOWED = f"followed from the ground truth, {DELAY_FRAMES} frames late"
@@ -173,7 +173,7 @@ def _open_predicted(job: ScoringJob) -> Opened:
     from uncertainty_depth.completion.source import for_model
     from uncertainty_depth.corruption.corruption import parse
     from uncertainty_depth.corruption.source import corrupted
-    from uncertainty_depth.evaluation.model_facts import part_of
+    from uncertainty_depth.report.model_facts import part_of
 
     checked = CheckedSource(EvenlySpread(open_source(job.source, job.sources), job.max_frames))
     images = corrupted(checked, [parse(text) for text in job.corrupt])
@@ -268,9 +268,9 @@ def score(
         ModelError: the model cannot be read.
         ConfigError: an option does not fit.
     """
-    from uncertainty_depth.evaluation.evaluate import Sink, evaluate
-    from uncertainty_depth.evaluation.report import Context
     from uncertainty_depth.notes import end_notes, warn
+    from uncertainty_depth.report.evaluate import Sink, evaluate
+    from uncertainty_depth.report.report import Context
     from uncertainty_depth.writers.prediction_bag import prediction_sink
 
     opened = open_frames(job)
@@ -312,8 +312,8 @@ def score_and_write(job: ScoringJob, folder: Path, command: str) -> None:
     Raises:
         KeyboardInterrupt: it was interrupted; nothing is written.
     """
-    from uncertainty_depth.evaluation import report
     from uncertainty_depth.interrupt import deferred_interrupt
+    from uncertainty_depth.report import report
 
     if job.model:
         import torch

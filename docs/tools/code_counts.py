@@ -175,11 +175,11 @@ def print_frame_path() -> None:
 
     from uncertainty_depth.cli.main import main as command
     from uncertainty_depth.config import SourceConfig
-    from uncertainty_depth.evaluation.evaluate import evaluate
-    from uncertainty_depth.evaluation.report import Context, summarize
     from uncertainty_depth.frames.predicted import predicted
     from uncertainty_depth.frames.source import open_source
     from uncertainty_depth.records import DepthPrediction
+    from uncertainty_depth.report.evaluate import evaluate
+    from uncertainty_depth.report.report import Context, summarize
 
     class Constant:
         """Predicts 3 m and a sigma of 1 m everywhere."""

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from uncertainty_depth.config import PredictorConfig, SynthesisConfig
-from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, colorize
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, colorize
 from uncertainty_depth.synthetic.source import SyntheticSource
 
 MODEL = Path(__file__).parents[2] / "uncertainty_depth" / "models" / "demo"

@@ -19,12 +19,12 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
-from uncertainty_depth.evaluation.evaluation import Evaluation
-from uncertainty_depth.evaluation.images import SIGMA_COLORS, thicken
-from uncertainty_depth.evaluation.model_facts import law_of
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.gating.products import SigmaProducts
 from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.images import SIGMA_COLORS, thicken
+from uncertainty_depth.report.model_facts import law_of
 from uncertainty_depth.viewing.config import ViewConfig
 from uncertainty_depth.viewing.recorder import NOMINAL, SCORES
 from uncertainty_depth.viewing.sources import predicted_frames

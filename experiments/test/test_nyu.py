@@ -28,13 +28,13 @@ from experiments.nyu_methods import (
 )
 from experiments.nyu_recipes import Question, Recipe, questions
 from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import OnlineMetrics, by_depth
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.report.evaluate import evaluate
 from uncertainty_depth.training import member_run
 from uncertainty_depth.training import run as training_run
 from uncertainty_depth.training.plan import make_plan

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from uncertainty_depth.cli.demo import MODEL
-from uncertainty_depth.evaluation import saved_state
+from uncertainty_depth.report import saved_state
 
 pytestmark = pytest.mark.usefixtures("without_plots")
 
@@ -23,7 +23,7 @@ def evaluate(report, *options):
 
 PREDICT = ("uncertainty_depth.inference.predictor", "Predictor.predict")
 FOLD = ("uncertainty_depth.metrics.online", "frame_block")
-RENDER = ("uncertainty_depth.evaluation.report", "render")
+RENDER = ("uncertainty_depth.report.report", "render")
 
 
 @pytest.mark.parametrize(

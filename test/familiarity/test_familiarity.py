@@ -16,9 +16,6 @@ import torch
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
-from uncertainty_depth.evaluation.evaluation import Evaluation
-from uncertainty_depth.evaluation.judgement import GREEN, RED, Check
-from uncertainty_depth.evaluation.verdict import judge
 from uncertainty_depth.familiarity import file
 from uncertainty_depth.familiarity.fit import fit
 from uncertainty_depth.familiarity.gauge import WARNING_FRAMES, Familiarity, pooled
@@ -26,6 +23,9 @@ from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder.writing import create, export_half, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.judgement import GREEN, RED, Check
+from uncertainty_depth.report.verdict import judge
 from uncertainty_depth.training.familiarity import add_familiarity
 from uncertainty_depth.training.frames import TrainingFrames
 

@@ -16,11 +16,11 @@ import pytest
 
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.evaluation import report
-from uncertainty_depth.evaluation.page import Images
 from uncertainty_depth.fleet import local
 from uncertainty_depth.fleet.folder import FleetSource, open_fleet
 from uncertainty_depth.interrupt import Interrupt
+from uncertainty_depth.report import report
+from uncertainty_depth.report.page import Images
 
 FRAMES = 4
 
@@ -184,8 +184,8 @@ def test_a_killed_worker_is_tried_again_and_its_end_recorded(tmp_path, monkeypat
 WAITING = """
 import sys, time
 from pathlib import Path
-from uncertainty_depth.evaluation import report
-from uncertainty_depth.evaluation.page import Images
+from uncertainty_depth.report import report
+from uncertainty_depth.report.page import Images
 from uncertainty_depth.fleet import local
 from uncertainty_depth.fleet.folder import FleetSource
 from uncertainty_depth.interrupt import deferred_interrupt

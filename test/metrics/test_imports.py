@@ -9,8 +9,8 @@ import sys
 sys.modules["torch"] = sys.modules["transformers"] = None
 import importlib, pkgutil
 import uncertainty_depth.metrics
-import uncertainty_depth.evaluation
-for package in (uncertainty_depth.metrics, uncertainty_depth.evaluation):
+import uncertainty_depth.report
+for package in (uncertainty_depth.metrics, uncertainty_depth.report):
     for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
         importlib.import_module(module.name)
 """

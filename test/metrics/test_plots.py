@@ -8,8 +8,8 @@ import sys
 import matplotlib.image
 import pytest
 
-from uncertainty_depth.evaluation.plots import figures, sparsification_figure
 from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.report.plots import figures, sparsification_figure
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_nothing_seen_draws_nothing():
 
 def test_drawing_needs_no_pyplot():
     code = (
-        "import sys, uncertainty_depth.evaluation.plots; "
+        "import sys, uncertainty_depth.report.plots; "
         "sys.exit('matplotlib.pyplot' in sys.modules or 'torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

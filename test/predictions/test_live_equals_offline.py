@@ -10,7 +10,6 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig, SourceConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.frames.source import open_source
@@ -18,6 +17,7 @@ from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.predictions.saved_map import SavedMap
+from uncertainty_depth.report.evaluate import evaluate
 from uncertainty_depth.ros.evaluator_options import check_options
 from uncertainty_depth.ros.extrinsics import FixedExtrinsics
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation

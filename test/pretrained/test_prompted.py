@@ -16,12 +16,12 @@ from uncertainty_depth.completion.source import for_model
 from uncertainty_depth.config import NetworkConfig, PredictorConfig, TrainingConfig
 from uncertainty_depth.engines.graphs import trace
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.network.sparse import fill
 from uncertainty_depth.pretrained.own_options import own_options
 from uncertainty_depth.pretrained.wrap import wrap
+from uncertainty_depth.report.evaluate import evaluate
 from uncertainty_depth.training.run import train
 
 FAMILY = "prompt_depth_anything"

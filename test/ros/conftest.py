@@ -229,7 +229,7 @@ class Graph:
 def quick_reports(without_plots, monkeypatch):
     """Write the reports of nodes in this process: another one takes seconds to start."""
     if find_spec("rclpy") is not None:
-        from uncertainty_depth.evaluation import report
+        from uncertainty_depth.report import report
         from uncertainty_depth.ros import evaluator_reports
         from uncertainty_depth.ros.report_writer import ReportWriter
 

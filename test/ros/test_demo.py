@@ -13,8 +13,8 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from uncertainty_depth.cli import demo
 from uncertainty_depth.config import SynthesisConfig
-from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.metrics.registry import flatten
+from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.ros.demo.live_run import drained
 
 FRAMES = 3

@@ -21,14 +21,14 @@ from std_srvs.srv import Trigger
 
 from uncertainty_depth.config import EvaluationConfig, LidarConfig
 from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.evaluation import report
-from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.messages.camera_info import camera_from_info
 from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.report import report
+from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.ros import live_verdict
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.report_writer import ReportWriter

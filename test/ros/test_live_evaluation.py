@@ -14,9 +14,6 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from uncertainty_depth.calibration.correction import IDENTITY as CORRECTION
 from uncertainty_depth.calibration.correction_in_force import InForce
 from uncertainty_depth.config import EvaluatorNodeConfig
-from uncertainty_depth.evaluation import saved_state
-from uncertainty_depth.evaluation.evaluation import Evaluation
-from uncertainty_depth.evaluation.verdict import judge
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.messages.camera_info import calibration_from_info, camera_from_info
@@ -24,6 +21,9 @@ from uncertainty_depth.messages.online_calibration import PredictionInfo, info_v
 from uncertainty_depth.messages.stamps import frame_name
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.records import Frame, SampleRange
+from uncertainty_depth.report import saved_state
+from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.verdict import judge
 from uncertainty_depth.ros.extrinsics import FixedExtrinsics
 from uncertainty_depth.ros.live_evaluation import MAX_WITHOUT_INFO, LiveEvaluation
 from uncertainty_depth.ros.map_camera import MapCamera

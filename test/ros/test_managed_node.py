@@ -19,7 +19,7 @@ from rcl_interfaces.msg import Log
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_srvs.srv import SetBool, Trigger
 
-from uncertainty_depth.evaluation import report
+from uncertainty_depth.report import report
 from uncertainty_depth.ros.depth_node import DepthNode
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 

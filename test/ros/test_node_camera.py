@@ -15,7 +15,6 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
 from uncertainty_depth.config import EvaluatorNodeConfig, SourceConfig
-from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.geometry.rectification import Rectifier
@@ -23,6 +22,7 @@ from uncertainty_depth.messages.camera_info import calibration_from_info, camera
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.report.evaluate import evaluate
 from uncertainty_depth.ros import depth_node, node_camera
 from uncertainty_depth.ros.depth_node import DepthNode
 from uncertainty_depth.ros.extrinsics import FixedExtrinsics

@@ -18,9 +18,9 @@ from std_msgs.msg import Float64
 from uncertainty_depth import strict_npz
 from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.evaluation import saved_state
-from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.metrics.registry import flatten
+from uncertainty_depth.report import saved_state
+from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.evaluator_options import check_output
 from uncertainty_depth.ros.run_state import RunState, state_folder
@@ -124,7 +124,7 @@ def test_a_killed_process_goes_on_with_its_scores(start_node, graph, make, tmp_p
 
 SLOW_PLOTS = """
 import sys, threading
-from uncertainty_depth.evaluation import report
+from uncertainty_depth.report import report
 from uncertainty_depth.ros import main
 
 def draw(*_):

@@ -13,7 +13,6 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
 from uncertainty_depth.config import EvaluationConfig, PlayerConfig, SourceConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.geometry.camera import Camera
@@ -21,6 +20,7 @@ from uncertainty_depth.geometry.transforms import parameters_from, transform_fro
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.predictions.interpreter import Interpreter
+from uncertainty_depth.report.evaluate import evaluate
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.player.player import play
 from uncertainty_depth.writers.bag_writer import BagWriter

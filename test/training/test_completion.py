@@ -18,10 +18,10 @@ from uncertainty_depth.completion.source import for_model
 from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ConfigError, MessageError
-from uncertainty_depth.evaluation.evaluate import evaluate
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import Frame
+from uncertainty_depth.report.evaluate import evaluate
 from uncertainty_depth.training.frames import (
     EMPTY_FRACTION,
     warn_of_sparse_ground_truth,

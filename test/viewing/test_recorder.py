@@ -19,10 +19,10 @@ pytest.importorskip("rerun", reason="rerun-sdk is not installed")
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.viewing.config import ViewConfig
 from uncertainty_depth.viewing.recorder import Recorder
 from uncertainty_depth.viewing.sources import report_frames, scored_frames, scores_of

@@ -98,9 +98,9 @@ def _print_transform(lidar_to_camera: NDArray[np.float64]) -> None:
 
 def _check_geometry(source: Source, plot: Path) -> None:
     """Plot the depth on the image, and print the geometry check of the first frames."""
-    from uncertainty_depth.evaluation.overlay import write_overlay
     from uncertainty_depth.frames.checked_source import CheckedSource
     from uncertainty_depth.records import Frame
+    from uncertainty_depth.report.overlay import write_overlay
 
     checked = CheckedSource(source)
     frame = None

@@ -87,7 +87,7 @@ def _calibrate_model(arguments: argparse.Namespace) -> None:
 
 def _check_model(arguments: argparse.Namespace) -> None:
     """Check the arguments and the model folder before any frame is read."""
-    from uncertainty_depth.evaluation.report import check_folder
+    from uncertainty_depth.report.report import check_folder
 
     if not arguments.source:
         raise ConfigError(

@@ -13,9 +13,9 @@ from uncertainty_depth.options import from_arguments
 
 def compare(arguments: argparse.Namespace) -> None:
     """Compare reports frame by frame: one table, curves over each other, one HTML page."""
-    from uncertainty_depth.evaluation import comparison_page, report
-    from uncertainty_depth.evaluation.comparison import compare as compare_reports
-    from uncertainty_depth.evaluation.merging import read_report
+    from uncertainty_depth.report import comparison_page, report
+    from uncertainty_depth.report.comparison import compare as compare_reports
+    from uncertainty_depth.report.merging import read_report
 
     report.check_folder(arguments.output)
     comparison = compare_reports([read_report(folder) for folder in arguments.reports])
@@ -27,8 +27,8 @@ def compare(arguments: argparse.Namespace) -> None:
 def merge(arguments: argparse.Namespace) -> None:
     """Fold reports of one model into one report over all their frames, exactly."""
     from uncertainty_depth.cli.scored_report import write_and_print
-    from uncertainty_depth.evaluation import merging, report
-    from uncertainty_depth.evaluation.requirements import requirements_of
+    from uncertainty_depth.report import merging, report
+    from uncertainty_depth.report.requirements import requirements_of
 
     requirements = requirements_of(from_arguments(RequirementConfig, arguments))
     report.check_folder(arguments.output)

@@ -13,15 +13,15 @@ from uncertainty_depth.config import (
     SourceConfig,
     SynthesisConfig,
 )
-from uncertainty_depth.evaluation import report
-from uncertainty_depth.evaluation.evaluate import evaluate
-from uncertainty_depth.evaluation.saved_summary import read_summary
-from uncertainty_depth.evaluation.verdict import sentences
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import trained_on
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics.registry import flatten
+from uncertainty_depth.report import report
+from uncertainty_depth.report.evaluate import evaluate
+from uncertainty_depth.report.saved_summary import read_summary
+from uncertainty_depth.report.verdict import sentences
 from uncertainty_depth.ros.requirements import require_ros
 from uncertainty_depth.synthetic.source import synthesize
 

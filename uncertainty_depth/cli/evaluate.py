@@ -22,15 +22,15 @@ from uncertainty_depth.options import from_arguments
 from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 
 if TYPE_CHECKING:
-    from uncertainty_depth.evaluation.evaluation import Evaluation
+    from uncertainty_depth.report.evaluation import Evaluation
     from uncertainty_depth.scoring import ScoringJob
 
 
 def evaluate(arguments: argparse.Namespace) -> None:
     """Score a model, or recorded predictions, on every frame of sources, and write a report."""
     from uncertainty_depth.cli.fleet import evaluate_fleet
-    from uncertainty_depth.evaluation import report
-    from uncertainty_depth.evaluation.requirements import requirements_of
+    from uncertainty_depth.report import report
+    from uncertainty_depth.report.requirements import requirements_of
 
     report.check_folder(arguments.output)
     requirements = requirements_of(from_arguments(RequirementConfig, arguments))
@@ -66,7 +66,7 @@ def job_of(arguments: argparse.Namespace, source: str) -> ScoringJob:
 
 def _evaluate_one(job: ScoringJob, arguments: argparse.Namespace, requirements: tuple) -> None:
     from uncertainty_depth.cli.scored_report import write_and_print
-    from uncertainty_depth.evaluation import summary
+    from uncertainty_depth.report import summary
     from uncertainty_depth.scoring import score
 
     with deferred_interrupt():  # also while the report is written

@@ -90,7 +90,7 @@ def _report(
 ) -> None:
     """Write the table of the sources, and the report over those that were scored."""
     from uncertainty_depth.cli.scored_report import write_and_print
-    from uncertainty_depth.evaluation.merging import merge, read_report
+    from uncertainty_depth.report.merging import merge, read_report
 
     output: Path = arguments.output
     rows = _write_table(sources, output)

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from uncertainty_depth.errors import RequirementError
-from uncertainty_depth.evaluation import junit
+from uncertainty_depth.report import junit
 
 
 def check_requirements(summary: Mapping[str, Any], junit_path: Path | None) -> None:
     """Print PASS or FAIL of each requirement, and write the JUnit file if there is a path.
 
     Args:
-        summary: as `evaluation.report.summarize` makes it.
+        summary: as `report.report.summarize` makes it.
         junit_path: file to write; None for none.
 
     Raises:

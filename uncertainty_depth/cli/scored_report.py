@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from uncertainty_depth.evaluation import report, summary, verdict
-from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.report import report, summary, verdict
+from uncertainty_depth.report.evaluation import Evaluation
 
 
 def write_and_print(

@@ -17,8 +17,8 @@ from uncertainty_depth.options import from_arguments
 from uncertainty_depth.viewing.config import ViewConfig
 
 if TYPE_CHECKING:
-    from uncertainty_depth.evaluation.evaluation import Evaluation
     from uncertainty_depth.records import Frame
+    from uncertainty_depth.report.evaluation import Evaluation
     from uncertainty_depth.viewing.recorder import Recorder
 
 
@@ -49,7 +49,7 @@ def _live(arguments: argparse.Namespace, recorder: Recorder) -> int:
 
 def _recorded(arguments: argparse.Namespace, recorder: Recorder) -> int:
     """Show every frame; the first Ctrl-C stops after the current frame."""
-    from uncertainty_depth.evaluation.evaluation import Evaluation
+    from uncertainty_depth.report.evaluation import Evaluation
 
     evaluation = Evaluation(from_arguments(EvaluationConfig, arguments))
     count = 0
@@ -67,7 +67,7 @@ def _scored(
     arguments: argparse.Namespace, evaluation: Evaluation
 ) -> Iterator[tuple[Frame, dict[str, float]]]:
     """Return the frames with their scores, of a report or of a source."""
-    from uncertainty_depth.evaluation.model_facts import law_of
+    from uncertainty_depth.report.model_facts import law_of
     from uncertainty_depth.scoring import open_frames
     from uncertainty_depth.viewing import sources
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from uncertainty_depth import atomic
-from uncertainty_depth.evaluation.model_facts import law_of
-from uncertainty_depth.evaluation.saved_summary import read_summary
 from uncertainty_depth.fleet.folder import DONE, FleetSource
+from uncertainty_depth.report.model_facts import law_of
+from uncertainty_depth.report.saved_summary import read_summary
 
 MAX_ROWS = 20
 METRICS = ("abs_rel", "rmse", "ause_rmse", "auce", "coverage_95", "crps")

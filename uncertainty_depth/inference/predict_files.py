@@ -17,13 +17,13 @@ from tqdm import tqdm
 from uncertainty_depth import atomic
 from uncertainty_depth.config import ColorConfig
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, panel_aspect
 from uncertainty_depth.figure_bytes import encoded
 from uncertainty_depth.frames.predicted import DepthPredictor
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.images import read_rgb
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.records import DepthPrediction, Skipped
+from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, panel_aspect
 
 DPI = 110
 RESULTS = ("depth.tiff", "sigma.tiff", "plot.png")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.evaluation import report
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.predictions.config import FRAME, SOURCE
 from uncertainty_depth.predictions.interpreter import Interpreter
+from uncertainty_depth.report import report
 from uncertainty_depth.ros.run_state import has_state, state_folder
 
 

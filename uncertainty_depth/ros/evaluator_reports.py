@@ -14,9 +14,9 @@ from rclpy.node import Node
 
 from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.evaluation import report
-from uncertainty_depth.evaluation.evaluation import Evaluation
-from uncertainty_depth.evaluation.requirements import Requirement
+from uncertainty_depth.report import report
+from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.requirements import Requirement
 from uncertainty_depth.ros.diagnostics import Health
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation
 from uncertainty_depth.ros.report_writer import ReportWriter

@@ -15,10 +15,10 @@ from std_msgs.msg import String
 
 from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.evaluation.requirements import Requirement, requirements_of
 from uncertainty_depth.messages.online_calibration import PREDICTION, read_info, status_values
 from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.records import Skipped
+from uncertainty_depth.report.requirements import Requirement, requirements_of
 from uncertainty_depth.ros.diagnostics import Health
 from uncertainty_depth.ros.evaluator_inputs import Step
 from uncertainty_depth.ros.evaluator_options import check_options, check_output, differ

@@ -11,8 +11,6 @@ from typing import Any
 
 from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig
-from uncertainty_depth.evaluation.evaluation import Evaluation
-from uncertainty_depth.evaluation.frame_table import FrameTable
 from uncertainty_depth.frames.pairing import ExactPairs, NearestClouds, Outcome, Unmatched
 from uncertainty_depth.geometry.check import GeometryCheck
 from uncertainty_depth.messages.online_calibration import PredictionInfo
@@ -21,6 +19,8 @@ from uncertainty_depth.predictions.config import PredictionConfig
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.predictions.maps import UNMATCHED_REASONS
 from uncertainty_depth.records import Skipped
+from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.frame_table import FrameTable
 from uncertainty_depth.ros.extrinsics import Extrinsics
 from uncertainty_depth.ros.ground_truth_topics import ground_truth_topics
 from uncertainty_depth.ros.map_ground_truth import MapGroundTruth

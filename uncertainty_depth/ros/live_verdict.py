@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from uncertainty_depth.evaluation.bootstrap import Resampled
-from uncertainty_depth.evaluation.evaluation import Evaluation
-from uncertainty_depth.evaluation.report import metrics_with_intervals
-from uncertainty_depth.evaluation.requirements import FAIL, Outcome, Requirement, outcome
-from uncertainty_depth.evaluation.verdict import facts, judge
+from uncertainty_depth.report.bootstrap import Resampled
+from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.report import metrics_with_intervals
+from uncertainty_depth.report.requirements import FAIL, Outcome, Requirement, outcome
+from uncertainty_depth.report.verdict import facts, judge
 
 PERIOD_S = 5.0  # judging takes 0.1 s, whatever the number of frames
 

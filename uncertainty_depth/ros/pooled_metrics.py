@@ -10,8 +10,8 @@ from copy import deepcopy
 
 from rclpy.node import Node
 
-from uncertainty_depth.evaluation.evaluation import Evaluation
 from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.ros.score_outputs import ScoreOutputs
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
-from uncertainty_depth.evaluation import report
-from uncertainty_depth.evaluation.evaluation import Evaluation
+from uncertainty_depth.report import report
+from uncertainty_depth.report.evaluation import Evaluation
 
 STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 Write = Callable[[Evaluation, Path, report.Context], Path]

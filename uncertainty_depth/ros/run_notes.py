@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from uncertainty_depth.evaluation.saved_state import SavedState
+from uncertainty_depth.report.saved_state import SavedState
 from uncertainty_depth.ros.diagnostics import Health
 from uncertainty_depth.ros.live_evaluation import LiveEvaluation
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from uncertainty_depth.config import EvaluatorNodeConfig
-from uncertainty_depth.evaluation import saved_state
-from uncertainty_depth.evaluation.evaluation import Evaluation
-from uncertainty_depth.evaluation.frame_table import FrameTable
-from uncertainty_depth.evaluation.saved_state import STATE_FILE, SavedState
 from uncertainty_depth.predictions.config import PredictionConfig
+from uncertainty_depth.report import saved_state
+from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.frame_table import FrameTable
+from uncertainty_depth.report.saved_state import STATE_FILE, SavedState
 
 PAIRING_OPTIONS = (
     "max_time_difference",

@@ -17,10 +17,10 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import Float64, Header
 
 from uncertainty_depth.config import EvaluatorNodeConfig
-from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, colorize, thicken
-from uncertainty_depth.evaluation.plots import sparsification_figure
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.registry import flatten
+from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, colorize, thicken
+from uncertainty_depth.report.plots import sparsification_figure
 from uncertainty_depth.ros.messages import image_message
 from uncertainty_depth.ros.pair_scorer import Scored
 from uncertainty_depth.ros.qos import OUTPUT_QOS

@@ -16,12 +16,12 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 from std_msgs.msg import Header
 
 from uncertainty_depth.config import OutputConfig
-from uncertainty_depth.evaluation.color_scales import color_scales
-from uncertainty_depth.evaluation.images import DEPTH_COLORS, SIGMA_COLORS, colorize
 from uncertainty_depth.gating.products import SigmaProducts
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.compressed_depth import FORMAT, encode_compressed_depth
 from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.report.color_scales import color_scales
+from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, colorize
 from uncertainty_depth.ros.messages import camera_info_message, image_message, points_message
 from uncertainty_depth.ros.qos import OUTPUT_QOS
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.evaluation.images import thicken
 from uncertainty_depth.gating.products import SigmaProducts
 from uncertainty_depth.records import Frame
+from uncertainty_depth.report.images import thicken
 from uncertainty_depth.viewing import layout
 from uncertainty_depth.viewing.config import ViewConfig
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.evaluation.evaluation import Evaluation
-from uncertainty_depth.evaluation.frame_table import KEYS
-from uncertainty_depth.evaluation.model_facts import law_of
-from uncertainty_depth.evaluation.saved_summary import read_summary
 from uncertainty_depth.records import Frame, Skipped
+from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.frame_table import KEYS
+from uncertainty_depth.report.model_facts import law_of
+from uncertainty_depth.report.saved_summary import read_summary
 from uncertainty_depth.viewing.recorder import NOMINAL, SCORES
 
 FRAMES = "frames.csv"

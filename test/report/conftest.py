@@ -1,0 +1,79 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A simulated drive: depth with Laplace errors of known sigma."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.report.evaluation import Evaluation
+
+SHAPE = (24, 32)
+CAMERA = Camera(32, 24, np.array([[22.0, 0, 15.5], [0, 22.0, 11.5], [0, 0, 1]]))
+MODEL = {
+    "method": "mc_dropout",
+    "head": "laplace",
+    "depth_range": [0.4, 16.0],
+    "training": {
+        "source": "synthetic:worlds=4",
+        "camera": {"focal_length_per_width": [0.68, 0.7], "aspect": [1.3333, 1.3334]},
+        "median_depth_m": [[3.0] * 20] * 16,
+    },
+}
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One frame: ground truth, prediction, and a random generator for attacks."""
+
+    truth: np.ndarray
+    depth: np.ndarray
+    sigma: np.ndarray
+    random: np.random.Generator
+
+
+def moments(frames, seed=0):
+    """Yield frames with Laplace errors of the predicted sigma; the scene changes slowly."""
+    random = np.random.default_rng(seed)
+    scene = 0.0
+    for _ in range(frames):
+        scene = 0.5 * scene + random.normal(0, 0.15)
+        truth = np.exp(random.normal(1.2 + scene, 0.5, SHAPE)).clip(0.5, 15)
+        sigma = 0.08 * truth * np.exp(random.normal(0, 0.8, SHAPE))
+        depth = truth + random.laplace(0, sigma / np.sqrt(2))
+        yield Moment(truth, np.maximum(depth, 0.05), sigma, random)
+
+
+def evaluation_of(attack=lambda moment: (moment.depth, moment.sigma), frames=64, seed=0):
+    """Return the evaluation of frames whose depth and sigma are those of `attack`."""
+    evaluation = Evaluation()
+    for index, moment in enumerate(moments(frames, seed)):
+        depth, sigma = (np.asarray(each, np.float32) for each in attack(moment))
+        evaluation.add(
+            Frame(
+                index * 100_000_000,
+                f"{index}",
+                CAMERA,
+                np.full((*SHAPE, 3), 99, np.uint8),
+                ground_truth_m=moment.truth.astype(np.float32),
+                prediction=DepthPrediction(depth, sigma),
+            )
+        )
+    return evaluation
+
+
+@pytest.fixture(scope="session")
+def evaluate_moments():
+    return evaluation_of
+
+
+@pytest.fixture(scope="session")
+def moments_of():
+    return moments
+
+
+@pytest.fixture(scope="session")
+def model():
+    return MODEL

@@ -1,0 +1,115 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Tests of the coverage of bootstrap intervals."""
+
+import math
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.metrics.block import Block
+from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE
+from uncertainty_depth.report.bootstrap import (
+    ENOUGH_BLOCKS,
+    Interval,
+    Resampled,
+    longest_block,
+)
+
+MAE = BY_NAME["depth.mae"]
+
+
+def metrics_of(values):
+    """One pixel a frame, whose error is the value."""
+    metrics = OnlineMetrics()
+    for value in values:
+        block = Block()
+        block["frames"] = block["pixels"] = 1
+        block["error"] = value
+        metrics.blocks.add(block)
+    return metrics
+
+
+def series(random, correlation, frames):
+    noise = random.standard_normal(frames)
+    values = np.empty(frames)
+    values[0] = noise[0]
+    for place in range(1, frames):
+        innovation = math.sqrt(1 - correlation**2) * noise[place]
+        values[place] = correlation * values[place - 1] + innovation
+    return values
+
+
+def fraction_held(correlation, frames, runs=150):
+    random = np.random.default_rng(0)
+    held = 0
+    for _ in range(runs):
+        sample = Resampled(metrics_of(5 + series(random, correlation, frames)))
+        interval = sample.interval(sample.rows(MAE))
+        held += math.isnan(interval.low) or interval.low <= 5 <= interval.high
+    return held / runs
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize("frames", [200, 600])
+def test_intervals_hold_the_truth_in_nine_of_ten_runs(correlation, frames):
+    """At 10 Hz a room or a light lasts a second: the correlation of neighbours is .9.
+
+    A run that is one block has no interval, which is no wrong one.
+    """
+    assert 0.9 <= fraction_held(correlation, frames) <= 0.99
+
+
+def test_the_series_that_wanders_most_slowly_sets_the_length():
+    random = np.random.default_rng(1)
+    lengths = [longest_block([series(random, value, 120)]) for value in (0.0, 0.6, 0.95)]
+    assert lengths == sorted(lengths)
+    assert lengths[0] == 5
+    assert lengths[2] > 15
+    steady, slow = series(random, 0.0, 120), series(random, 0.95, 120)
+    assert longest_block([steady, slow]) == longest_block([slow]) > longest_block([steady])
+    assert longest_block([np.full(8, 3.0)]) == 2
+    assert longest_block([np.array([1.0])]) == 1
+
+
+def test_few_blocks_give_wide_intervals():
+    sample = Resampled(metrics_of(np.full(12, 2.0)))
+    assert sample.blocks < ENOUGH_BLOCKS
+    assert sample.few
+    interval = sample.interval(sample.rows(MAE), 2.0)
+    spread = 0.5 * 2.0 / math.sqrt(sample.blocks)
+    assert (interval.low, interval.high) == pytest.approx((2 - spread, 2 + spread))
+
+
+def test_one_block_without_scale_has_no_interval():
+    sample = Resampled(metrics_of([3.0]))
+    interval = sample.interval(sample.rows(MAE))
+    assert interval.value == 3.0
+    assert math.isnan(interval.low)
+    assert interval.text() == "3.000"
+
+
+def test_interval_text_has_the_requested_digits():
+    assert Interval(0.3104, 0.28, 0.345).text() == "0.310 (0.280 to 0.345)"
+    assert Interval(0.3104, 0.28, 0.345).text(1) == "0.3 (0.3 to 0.3)"
+    assert Interval(3e7, 1e7, 4e7).text() == "3e+07 (1e+07 to 4e+07)"
+
+
+def test_intervals_stay_within_what_each_metric_can_be():
+    """Few blocks have wide symmetric intervals; a coverage above 100 % helps nobody."""
+    random = np.random.default_rng(0)
+    metrics = OnlineMetrics()
+    for deviation in (0.01, 0.02, 0.3, 0.02, 3.0, 0.01):
+        truth = random.uniform(1, 20, 400)
+        metrics.update(truth * np.exp(random.normal(0, deviation, 400)), 0.1 * truth, truth)
+    sample = Resampled(metrics)
+    assert sample.few
+    intervals = sample.intervals()
+    for name, interval in intervals.items():
+        lowest, highest = BY_VALUE[name].limits
+        assert lowest <= interval.value <= highest, name
+        if not math.isnan(interval.low):
+            assert lowest <= interval.low <= interval.value <= interval.high <= highest, name
+    assert intervals["uncertainty.coverage_95"].high == 1
+    assert intervals["depth.mae"].low == 0
+    assert intervals["uncertainty.spearman"].low >= -1

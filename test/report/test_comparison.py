@@ -1,0 +1,267 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Reports are compared frame by frame, and merged exactly."""
+
+import csv
+import json
+import math
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.cli.main import main
+from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.metrics.registry import BY_VALUE, METRICS, flatten
+from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.report import comparison_page, report, saved_state
+from uncertainty_depth.report.bootstrap import Resampled
+from uncertainty_depth.report.comparison import compare
+from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.merging import merge, read_report
+from uncertainty_depth.report.page import Images
+from uncertainty_depth.report.requirements import outcome, parse
+
+FRAMES = 48
+CONTEXT = report.Context("drive", {"method": "mc_dropout", "head": "laplace"})
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory, evaluate_moments):
+    """Reports of the same frames: good, with twice the error, and with sigma shuffled."""
+    root = tmp_path_factory.mktemp("reports")
+    attacks = {
+        "good": lambda it: (it.depth, it.sigma),
+        "double": lambda it: (np.maximum(2 * it.depth - it.truth, 0.05), 2 * it.sigma),
+        "shuffled": lambda it: (it.depth, np.random.default_rng(1).permuted(it.sigma)),
+    }
+    for name, attack in attacks.items():
+        report.write(evaluate_moments(attack, FRAMES), root / name, CONTEXT, images=False)
+    return root
+
+
+def reports_of(root, *names):
+    return [read_report(root / name) for name in names]
+
+
+@pytest.fixture(scope="module")
+def compared(folders):
+    return compare(reports_of(folders, "good", "double", "shuffled"))
+
+
+def row_of(comparison, name):
+    return next(row for row in comparison.rows if row.name == name)
+
+
+def test_every_metric_is_that_of_the_reports_and_of_their_verdicts_bit_for_bit(compared):
+    """The frames are equal: summary, interval, verdict, requirement and comparison agree."""
+    names = {row.name for row in compared.rows}
+    for metric in METRICS:
+        assert metric.unit == "count" or names.issuperset(metric.names())
+    for place, saved in enumerate(compared.reports):
+        values = flatten(saved.summary)
+        again = flatten(saved.evaluation.summary())
+        sample = Resampled(saved.evaluation.metrics)
+        for row in compared.rows:
+            found = row.values[place].value
+            stored = values[row.name]
+            expected = math.nan if stored is None else float(stored)
+            judged = sample.rows(BY_VALUE[row.name])[0].reshape(-1)
+            judged = judged[BY_VALUE[row.name].names().index(row.name)]
+            np.testing.assert_equal([found, again[row.name], judged], [expected] * 3, row.name)
+        checks = {check["name"]: check for line in saved.summary["verdict"]["lines"]
+                  for check in line["checks"]}  # fmt: skip
+        assert checks["a1 against the best constant depth"]["value"] == values["depth.a1"]
+        coverage = checks["coverage at 95% (laplace)"]["value"]
+        assert coverage == values["uncertainty.coverage_95_laplace"]
+        required = outcome(parse("auce_laplace<=1"), saved.summary)
+        assert required.value == values["uncertainty.auce_laplace"]
+
+
+def test_the_columns_on_the_terminal_do_not_run_together(compared):
+    lines = comparison_page.headline(compared)
+    start = next(index for index, line in enumerate(lines) if "good" in line and "double" in line)
+    table = [re.split(r"  +", line.strip()) for line in lines[start:]]
+    assert table[0] == ["good", "double", "shuffled"]
+    for cells in table[1:]:
+        assert len(cells) in (4, 5), cells
+        assert re.fullmatch(r"-?[0-9.]+", cells[1]), cells
+        for cell in cells[2:4]:
+            number = r"[+-]?[0-9.]+"
+            assert re.fullmatch(rf"{number} {number} \({number} to {number}\)", cell), cell
+
+
+def test_differences_are_paired_and_called_better_or_worse(compared):
+    mae = row_of(compared, "depth.mae")
+    assert mae.outcome(0) == "worse"
+    assert mae.differences[0].value == pytest.approx(mae.values[0].value, rel=0.05)
+    assert row_of(compared, "depth.a1").outcome(0) == "worse"
+    assert mae.differences[1].value == mae.differences[1].low == mae.differences[1].high == 0
+    assert mae.outcome(1) == ""
+    assert row_of(compared, "uncertainty.ause.rmse").outcome(1) == "worse"
+    assert row_of(compared, "uncertainty.aurg.rmse").outcome(1) == "worse"
+    assert row_of(compared, "uncertainty.mpiw_95").outcome(1) == ""
+
+
+def test_pairing_makes_the_interval_of_a_difference_narrow(compared):
+    """The scene moves both reports alike; resampled apart they would differ by that."""
+    for name in ("depth.mae", "uncertainty.crps_laplace"):
+        row = row_of(compared, name)
+        apart = sum((value.high - value.low) ** 2 for value in row.values[:2]) ** 0.5
+        assert row.differences[0].high - row.differences[0].low < 0.8 * apart
+
+
+def test_worst_frames_are_listed_for_each_report(compared):
+    for index, frames in enumerate(compared.worst):
+        order = np.argsort(-compared.series[index])[:5]
+        assert [frame.frame for frame in frames] == [str(place) for place in order]
+        assert frames[0].values == tuple(compared.series[:, order[0]])
+
+
+def test_the_page_needs_no_other_file(compared, tmp_path):
+    page = comparison_page.write(compared, tmp_path, "compare a b").read_text()
+    assert not re.findall(r"(?:src|href)=\"(?!data:)", page)
+    assert page.count("data:image/png;base64,") == 4
+    assert "compare a b" in page
+    table = json.loads((tmp_path / "compare.json").read_text())
+    assert table["common_frames"] == FRAMES
+    assert table["metrics"]["depth.mae"]["outcomes"] == ["worse", ""]
+
+
+def test_sparsification_curves_end_before_nothing_is_left(compared):
+    """The point (1, 0) belongs to the area; drawn, it is a vertical stroke."""
+    for axes in comparison_page.figures(compared)["sparsification"].axes:
+        assert len(axes.lines) == 2 * len(compared.names)
+        for line in axes.lines:
+            assert max(line.get_xdata()) < 100
+
+
+def test_frames_that_only_one_report_has_are_counted(folders, evaluate_moments, tmp_path):
+    report.write(evaluate_moments(frames=40), tmp_path / "short", CONTEXT, images=False)
+    reports = [*reports_of(folders, "good"), read_report(tmp_path / "short")]
+    comparison = compare(reports)
+    assert comparison.series.shape == (2, 40)
+    assert "8 of 48 frames of good are not in every report" in comparison.notes
+    assert all(np.isnan(row.differences[0].value) or not row.differences[0].value
+               for row in comparison.rows)  # fmt: skip
+
+
+def test_reports_that_cannot_be_compared_are_refused(folders, tmp_path, capsys):
+    with pytest.raises(ConfigError, match="expected two or more"):
+        compare(reports_of(folders, "good"))
+    with pytest.raises(SourceError, match="holds no report"):
+        read_report(tmp_path)
+    other = Evaluation(EvaluationConfig(max_depth=10.0))
+    report.write(other, tmp_path / "near", CONTEXT, images=False)
+    arguments = ["compare", str(folders / "good"), str(tmp_path / "near")]
+    assert main([*arguments, "--output", str(tmp_path / "page")]) == 1
+    sentence = capsys.readouterr().err
+    assert re.search("near was scored with max_depth 10.0, .*good with 80.0", sentence)
+    assert "--max-depth" in sentence
+    report.write(Evaluation(), tmp_path / "empty", CONTEXT, images=False)
+    with pytest.raises(SourceError, match="no frame with the same stamp"):
+        compare([*reports_of(folders, "good"), read_report(tmp_path / "empty")])
+
+
+def test_a_report_of_an_older_version_is_refused(folders, tmp_path):
+    shutil.copytree(folders / "good", tmp_path / "old")
+    (tmp_path / "old" / saved_state.STATE_FILE).unlink()
+    with pytest.raises(SourceError, match=r"state\.npz"):
+        read_report(tmp_path / "old")
+
+
+def test_merged_reports_are_the_evaluation_of_all_frames(folders, evaluate_moments, tmp_path):
+    report.write(evaluate_moments(frames=30, seed=1), tmp_path / "b", CONTEXT, images=False)
+    reports = [*reports_of(folders, "good"), read_report(tmp_path / "b")]
+    evaluation, context = merge(reports)
+    assert evaluation.evaluated == FRAMES + 30
+    single = [saved.summary for saved in reports]
+    summary = report.summarize(evaluation, context)
+    assert summary["pixels"] == sum(each["pixels"] for each in single)
+    weights = [each["pixels"] for each in single]
+    crps = [each["uncertainty"]["crps_laplace"] for each in single]
+    expected = np.average(crps, weights=weights)
+    assert summary["uncertainty"]["crps_laplace"] == pytest.approx(expected, rel=1e-12)
+    assert len(evaluation.metrics.blocks) == FRAMES + 30
+    rows = list(csv.DictReader(evaluation.table.text()))
+    assert [row["source"] for row in rows[:1]] == ["drive"]
+    assert len(rows) == FRAMES + 30
+    again, _ = merge([read_report(saved.folder) for saved in reports])
+    np.testing.assert_equal(again.metrics.compute(), evaluation.metrics.compute())
+
+
+def test_merged_unfamiliarity_is_that_of_all_frames(tmp_path):
+    scores = np.random.default_rng(3).uniform(0.5, 1.2, 8)
+    truth = np.random.default_rng(0).uniform(1, 5, (8, 8)).astype(np.float32)
+    reports = []
+    for name, part in {"a": scores[:3], "b": scores[3:], "recorded": [None]}.items():
+        evaluation = Evaluation()
+        for stamp, score in enumerate(part):
+            depth = (1.1 + 0.01 * len(reports) + 0.001 * stamp) * truth
+            made = DepthPrediction(depth, 0.1 * truth, unfamiliarity=score)
+            evaluation.add(Frame(stamp, str(stamp), ground_truth_m=truth, prediction=made))
+        report.write(evaluation, tmp_path / name, CONTEXT, images=False)
+        reports.append(read_report(tmp_path / name))
+    evaluation, context = merge(reports)
+    report.write(evaluation, tmp_path / "merged", context, images=False)
+    again = read_report(tmp_path / "merged")
+    expected = {
+        "frames": len(scores),
+        "mean": pytest.approx(scores.mean()),
+        "max": scores.max(),
+        "fraction_above_1": pytest.approx((scores > 1).mean()),
+    }
+    assert again.summary["unfamiliarity"] == expected
+    (domain,) = [line for line in again.summary["verdict"]["lines"] if line["name"] == "domain"]
+    assert f"of {len(scores)} frames" in domain["checks"][0]["text"]
+    assert merge([again])[0].summary()["unfamiliarity"] == expected
+
+
+def test_merge_writes_a_report_that_can_be_merged_again(
+    folders, evaluate_moments, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(report, "draw", lambda *_: Images({}))
+    for name, seed in (("b", 1), ("c", 2)):
+        report.write(evaluate_moments(frames=5, seed=seed), tmp_path / name, CONTEXT, images=False)
+    good = str(folders / "good")
+    output = tmp_path / "merged"
+    requirement = ["--require", f"frames.evaluated>={FRAMES + 5}"]
+    assert main(["merge", good, str(tmp_path / "b"), "--output", str(output), *requirement]) == 0
+    evaluation, _ = merge([read_report(output), read_report(tmp_path / "c")])
+    assert evaluation.evaluated == FRAMES + 10
+
+
+def test_a_copied_recording_is_counted_once(folders, tmp_path, caplog):
+    shutil.copytree(folders / "good", tmp_path / "copy")
+    evaluation, context = merge([*reports_of(folders, "good"), read_report(tmp_path / "copy")])
+    (good,) = reports_of(folders, "good")
+    assert evaluation.evaluated == FRAMES
+    np.testing.assert_equal(evaluation.metrics.compute(), good.evaluation.metrics.compute())
+    assert (
+        context.notes[0] == "all frames of drive are in earlier sources: a copy, not counted again"
+    )
+    assert context.notes[0] in caplog.text
+
+
+def test_a_clip_that_overlaps_is_told(folders, evaluate_moments, tmp_path):
+    """The first frames of a drive are the same whatever their number."""
+    report.write(evaluate_moments(frames=FRAMES + 6), tmp_path / "more", CONTEXT, images=False)
+    evaluation, context = merge([*reports_of(folders, "good"), read_report(tmp_path / "more")])
+    assert evaluation.evaluated == 2 * FRAMES + 6
+    assert f"{FRAMES} of {FRAMES + 6} frames of drive are in earlier sources" in context.notes[0]
+    assert evaluation.repeated.count == FRAMES
+
+
+def test_equal_stamps_of_other_recordings_are_no_copies(folders, evaluate_moments, tmp_path):
+    report.write(evaluate_moments(frames=FRAMES, seed=5), tmp_path / "b", CONTEXT, images=False)
+    evaluation, context = merge([*reports_of(folders, "good"), read_report(tmp_path / "b")])
+    assert evaluation.evaluated == 2 * FRAMES
+    assert context.notes == ()
+
+
+def test_reports_of_other_models_do_not_merge(folders, evaluate_moments, tmp_path):
+    context = report.Context("drive", {"method": "deterministic"})
+    report.write(evaluate_moments(frames=2), tmp_path / "other", context, images=False)
+    with pytest.raises(ConfigError, match="is of another model than"):
+        merge([*reports_of(folders, "good"), read_report(tmp_path / "other")])

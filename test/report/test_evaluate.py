@@ -1,0 +1,209 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The offline loop: every record counts once, memory is bounded, examples are spread out."""
+
+import csv
+import gc
+import signal
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.frames.predicted import predicted
+from uncertainty_depth.metrics.blocks import MAX_BLOCKS
+from uncertainty_depth.metrics.registry import flatten
+from uncertainty_depth.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.report.evaluate import evaluate
+from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.examples import Examples
+
+
+def frame(index, shape=(24, 32), known=True):
+    random = np.random.default_rng(index)
+    truth = np.where(random.random(shape) < 0.3, random.uniform(1, 9, shape), np.nan).astype(
+        np.float32
+    )
+    image = random.integers(0, 256, (*shape, 3), np.uint8)
+    return Frame(
+        index * 100,
+        f"{index}",
+        image=image,
+        ground_truth_m=truth if known else np.full(shape, np.nan, np.float32),
+    )
+
+
+class ListSource:
+    name = "list"
+    notes = ()
+
+    def __init__(self, records):
+        self.records = records
+
+    def __len__(self):
+        return len(self.records)
+
+    def __iter__(self):
+        return iter(self.records)
+
+
+class NoisyPredictor:
+    """Predicts from the image alone, and records the stamps."""
+
+    def __init__(self):
+        self.stamps = []
+
+    def predict(self, image, stamp_ns, camera=None):
+        self.stamps.append(stamp_ns)
+        depth = 1 + image[..., 0].astype(np.float32) / 32
+        return DepthPrediction(depth, 0.1 + image[..., 1].astype(np.float32) / 256)
+
+
+def test_every_record_is_scored_or_counted_once():
+    records = [
+        frame(0),
+        Skipped(1, "bad_image", "..."),
+        frame(2),
+        frame(3, known=False),
+        Skipped(4, "bad_image", "..."),
+    ]
+    predictor = NoisyPredictor()
+    seen = []
+    evaluation = evaluate(
+        predicted(ListSource(records), predictor),
+        EvaluationConfig(),
+        [lambda f: seen.append(f.name)],
+        progress=False,
+    )
+    assert evaluation.frames() == {
+        "read": 5,
+        "evaluated": 2,
+        "skipped": {"bad_image": 2, "no_valid_pixel": 1},
+    }
+    assert predictor.stamps == [0, 200, 300]
+    assert seen == ["0", "2", "3"]
+
+
+def test_table_has_the_exact_metrics_of_each_frame():
+    evaluation = evaluate(
+        predicted(ListSource([frame(i) for i in range(3)]), NoisyPredictor()),
+        EvaluationConfig(),
+        progress=False,
+    )
+    rows = list(csv.DictReader(evaluation.table.text()))
+    assert [row["frame"] for row in rows] == ["0", "1", "2"]
+    one = frame(1)
+    prediction = NoisyPredictor().predict(frame(1).image, 0)
+    expected = np.nanmean(np.abs(prediction.depth_m - one.ground_truth_m) / one.ground_truth_m)
+    assert float(rows[1]["depth.abs_rel"]) == pytest.approx(expected, rel=1e-6)
+    assert len(list(csv.DictReader(evaluation.table.text()))) == 3, (
+        "reading the table does not consume it"
+    )
+
+
+def test_summary_pools_all_pixels():
+    evaluation = evaluate(
+        predicted(ListSource([frame(i) for i in range(4)]), NoisyPredictor()),
+        EvaluationConfig(),
+        progress=False,
+    )
+    pairs = [
+        (NoisyPredictor().predict(frame(i).image, 0).depth_m, frame(i).ground_truth_m)
+        for i in range(4)
+    ]
+    errors = np.concatenate([np.abs(d - g)[np.isfinite(g)] for d, g in pairs]).astype(np.float64)
+    summary = evaluation.summary()
+    assert summary["pixels"] == errors.size
+    assert summary["depth"]["mae"] == pytest.approx(errors.mean(), rel=1e-6)
+    assert summary["depth"]["rmse"] == pytest.approx(np.sqrt((errors**2).mean()), rel=1e-6)
+
+
+def memory_after(frames, at):
+    """Return the memory in use after the frames `at` of one run, bytes."""
+
+    class Streamed(ListSource):
+        def __iter__(self):
+            return (frame(i) for i in range(frames))
+
+    held = {}
+
+    def measure(record):
+        if int(record.name) in at:
+            gc.collect()
+            held[int(record.name)] = tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    evaluate(
+        predicted(Streamed([None] * frames), NoisyPredictor()),
+        EvaluationConfig(example_frames=2),
+        [measure],
+        progress=False,
+    )
+    tracemalloc.stop()
+    return [held[index] for index in at]
+
+
+def test_memory_does_not_grow_with_the_number_of_frames():
+    """Both moments hold as many units of frames as there ever are: see `units.MAX_BLOCKS`."""
+    early, late = memory_after(2 * MAX_BLOCKS, (MAX_BLOCKS - 1, 2 * MAX_BLOCKS - 1))
+    assert late < early + 200_000, (
+        "the arrays of these 128 frames take 1.4 MB: not even a sixth may stay"
+    )
+
+
+@given(
+    st.lists(st.floats(0.01, 1.0), max_size=300).map(np.array),
+    st.integers(0, 6),
+)
+def test_examples_are_the_worst_and_typical_frames(errors, wanted):
+    examples = Examples(wanted)
+    for index, error in enumerate(errors):
+        examples.offer(error, lambda index=index: index)
+    worst = examples.worst()
+    typical = examples.typical()
+    assert len(examples._spread) <= 2 * wanted
+    assert len(worst) <= wanted // 2
+    assert len(worst) + len(typical) == min(wanted, len(errors))
+    assert not set(worst) & set(typical)
+    assert typical == sorted(typical)
+    assert list(errors[worst]) == sorted(errors[worst], reverse=True)
+    if worst:
+        assert errors[worst[0]] == errors.max()
+
+
+def test_worst_frames_are_apart_in_time():
+    examples = Examples(4)
+    for index in range(200):
+        near = 60 <= index < 66
+        error = 0.9 + index / 1000 if near else 0.5 if index == 150 else 0.1
+        examples.offer(error, lambda index=index: index)
+    assert examples.worst() == [65, 150]
+
+
+def test_interrupted_run_returns_the_frames_so_far():
+    class Interrupted(NoisyPredictor):
+        def predict(self, image, stamp_ns, camera=None):
+            if stamp_ns == 100:
+                signal.raise_signal(signal.SIGINT)
+            return super().predict(image, stamp_ns, camera)
+
+    records = [frame(index) for index in range(5)]
+    evaluation = evaluate(predicted(ListSource(records), Interrupted()), progress=False)
+    assert evaluation.interrupted
+    assert evaluation.summary()["frames"]["evaluated"] == 2
+    assert not evaluate(
+        predicted(ListSource([frame(0)]), NoisyPredictor()), progress=False
+    ).interrupted
+
+
+def test_flatten_joins_names_with_dots():
+    assert flatten({"a": {"b": 1, "c": {"d": 2}}, "e": 3}) == {"a.b": 1, "a.c.d": 2, "e": 3}
+
+
+def test_evaluation_without_frames_has_nan_metrics():
+    summary = Evaluation().summary()
+    assert summary["frames"] == {"read": 0, "evaluated": 0, "skipped": {}}
+    assert summary["pixels"] == 0
+    assert np.isnan(summary["depth"]["mae"])

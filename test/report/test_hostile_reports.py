@@ -1,0 +1,199 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A stranger's report is read, or refused in one sentence, whatever it claims to hold."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.cli.main import main
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.report import report
+from uncertainty_depth.report.merging import read_report
+
+CONTEXT = report.Context("drive", {"method": "mc_dropout", "head": "laplace"})
+MAX_PEAK = 100e6
+"""Bytes that reading a report of eight frames may take, whatever it claims."""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, evaluate_moments):
+    folder = tmp_path_factory.mktemp("reports") / "whole"
+    report.write(evaluate_moments(frames=8), folder, CONTEXT, images=False)
+    return folder
+
+
+def summary_with(**changes):
+    """Damage: other values in summary.json; None removes one."""
+
+    def damage(content):
+        summary = {**json.loads(content), **changes}
+        return json.dumps({k: v for k, v in summary.items() if v is not None}).encode()
+
+    return damage
+
+
+def state_with(**members):
+    """Damage: other members in state.npz, of these bytes."""
+
+    def damage(content):
+        made = io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(made, "w", 8) as new:
+            for name in {*old.namelist(), *members}:
+                data = members[name] if name in members else old.read(name)
+                new.writestr(name, data if isinstance(data, bytes) else data(old.read(name)))
+        return made.getvalue()
+
+    return damage
+
+
+def header_with(**changes):
+    """Damage: other values in the state's header."""
+
+    def damage(data):
+        header = {**json.loads(np.load(io.BytesIO(data)).tobytes()), **changes}
+        return npy(np.frombuffer(json.dumps(header).encode(), np.uint8))
+
+    return state_with(**{"header.npy": damage})
+
+
+def npy(array):
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=True)
+    return file.getvalue()
+
+
+def npy_claiming(dtype, shape, data=b""):
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        file, {"descr": dtype, "fortran_order": False, "shape": shape}
+    )
+    return file.getvalue() + data
+
+
+def cut(share):
+    return lambda content: content[: int(len(content) * share)]
+
+
+STATE = "state.npz"
+FAULTS = [
+    # file, damage, part of the sentence
+    ("summary.json", None, "holds no report"),
+    ("summary.json", cut(0.5), "holds no report"),
+    ("summary.json", lambda _: b"[" * 3000, "is JSON of more than 32 levels"),
+    ("summary.json", lambda _: b'{"a":' * 3000, "is JSON of more than 32 levels"),
+    ("summary.json", lambda _: b" " * (2**24 + 1), "expected at most 16777216"),
+    ("summary.json", lambda _: b"[]", "has []; expected a dict"),
+    ("summary.json", lambda _: b'{"a": NaN}', "JSON has NaN"),
+    ("summary.json", summary_with(verdict=None), "has verdict = None; expected a dict"),
+    ("summary.json", summary_with(verdict="green"), "has verdict = 'green'; expected a dict"),
+    ("summary.json", summary_with(verdict={"color": 5}), "verdict.color = 5; expected a str"),
+    (
+        "summary.json",
+        summary_with(verdict={"color": 'x"><script>', "text": ""}),
+        "expected a color",
+    ),
+    ("summary.json", summary_with(source=["x"] * 10**5), "has source = ['x', "),
+    ("summary.json", summary_with(notes=[1]), "has notes = 1; expected a str"),
+    ("summary.json", summary_with(model=None), "has model = None; expected a dict"),
+    ("summary.json", summary_with(frames={"evaluated": "8"}), "frames.evaluated = '8'; expected"),
+    (STATE, None, "not a complete state"),
+    *((STATE, cut(share), "not a complete state") for share in (0.0, 0.1, 0.5, 0.9, 0.999)),
+    (STATE, header_with(format=10**6), "format"),
+    (STATE, header_with(evaluated="many"), "not a complete state"),
+    (STATE, header_with(evaluated=10**400), "not a complete state"),
+    (STATE, header_with(table={"file": "frames.csv", "size": -1, "sums_size": 1}), "-1 bytes"),
+    (STATE, header_with(table=5), "not a complete state"),
+    (STATE, header_with(skipped=[1]), "not a complete state"),
+    (STATE, header_with(cameras={"aspect": "wide"}), "not a complete state"),
+    (STATE, header_with(details=5), "has details = 5; expected a dict"),
+    (STATE, header_with(details={"options": {}, "trained_on": 1}), "details.trained_on = 1"),
+    (STATE, state_with(**{"header.npy": npy(np.frombuffer(b"[" * 9999, np.uint8))}), "32 levels"),
+    (
+        STATE,
+        state_with(**{"header.npy": npy_claiming("|u1", (2**40,))}),
+        "expected uint8 of shape",
+    ),
+    (STATE, state_with(**{"header.npy": npy(np.array([object()]))}), "expected uint8 of shape"),
+    (STATE, state_with(**{"frame_keys.npy": npy_claiming("<u8", (2**40,))}), "expected uint64"),
+    (STATE, state_with(**{"frame_keys.npy": npy(np.zeros(3))}), "expected uint64 of shape"),
+    (STATE, state_with(**{"frame_keys.npy": b"\x93NUMPY\x01\x00\xff\xff{"}), "not a complete"),
+    (STATE, state_with(**{"frame_keys.npy": bytes(10**8)}), "not a complete state"),
+]
+TABLE = "frames.csv"
+SUMS = "frames.sums"
+FRAME_FAULTS = [
+    (TABLE, None, "is not the table of frames"),
+    (TABLE, cut(0.5), "is not the table of frames"),
+    (TABLE, cut(0.0), " frame"),  # as if there was none
+    (TABLE, lambda content: content[:-3] + b"xx\n", "is not the table of frames"),
+    (TABLE, lambda content: content.replace(b",768", b",\xff"), "is not the table of frames"),
+    (TABLE, lambda content: content.replace(b"stamp_ns", b"stamp"), "is not the table of frames"),
+    (TABLE, lambda content: b"9" * len(content), " frame"),
+    (STATE, header_with(table={"file": "/etc/passwd", "size": 99, "sums_size": 1}), "passwd is"),
+    (SUMS, None, "does not hold the sums of the frames"),
+    (SUMS, cut(0.5), "does not hold the sums of the frames"),
+    (SUMS, lambda content: content[:4] + bytes(len(content) - 4), "does not hold the sums"),
+    (SUMS, lambda content: b"\xff" * len(content), "does not hold the sums of the frames"),
+]
+
+
+@pytest.mark.parametrize(("file", "damage", "sentence"), FAULTS)
+def test_a_damaged_report_is_refused_in_one_sentence(whole, tmp_path, file, damage, sentence):
+    folder = tmp_path / "report"
+    shutil.copytree(whole, folder)
+    content = (folder / file).read_bytes()
+    (folder / file).unlink()
+    if damage is not None:
+        (folder / file).write_bytes(damage(content))
+    tracemalloc.start()
+    try:
+        with pytest.raises(SourceError) as caught:
+            read_report(folder)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 800
+    assert peak < MAX_PEAK
+
+
+@pytest.mark.parametrize(("file", "damage", "sentence"), FRAME_FAULTS)
+def test_damaged_frames_end_compare_and_merge_in_one_sentence(
+    whole, tmp_path, capsys, file, damage, sentence
+):
+    folder = tmp_path / "report"
+    shutil.copytree(whole, folder)
+    content = (folder / file).read_bytes()
+    (folder / file).unlink()
+    if damage is not None:
+        (folder / file).write_bytes(damage(content))
+    for command in ("compare", "merge"):
+        reports = [str(whole), str(folder)] if command == "compare" else [str(folder)]
+        assert main([command, *reports, "--output", str(tmp_path / command)]) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith("uncertainty-depth: ")
+        assert sentence in line
+
+
+def test_what_the_layout_does_not_name_is_not_read(whole, tmp_path):
+    """300 MB of zeros are 300 kB in the file."""
+    folder = tmp_path / "report"
+    shutil.copytree(whole, folder)
+    bomb = npy_claiming("|u1", (3 * 10**8,), bytes(3 * 10**8))
+    damaged = state_with(**{"surplus.npy": bomb})((folder / STATE).read_bytes())
+    (folder / STATE).write_bytes(damaged)
+    del bomb
+    tracemalloc.start()
+    try:
+        assert read_report(folder).evaluation.evaluated == 8
+        assert tracemalloc.get_traced_memory()[1] < MAX_PEAK
+    finally:
+        tracemalloc.stop()

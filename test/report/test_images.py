@@ -1,0 +1,36 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Maps as images: known pixels keep their value, and the size of a plot is bounded."""
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.report.examples import Example
+from uncertainty_depth.report.frame_plots import frame_plot
+from uncertainty_depth.report.images import thicken
+
+MAX_PIXELS = 4e6
+
+
+def test_dense_map_is_not_thickened():
+    error = np.random.default_rng(0).uniform(0, 1, (30, 40)).astype(np.float32)
+    error[3, 4] = np.nan
+    np.testing.assert_array_equal(thicken(error), error)
+
+
+def test_sparse_points_keep_their_value_and_the_nearest_fills_neighbours():
+    sparse = np.full((9, 9), np.nan, np.float32)
+    sparse[4, 3] = 5
+    sparse[4, 5] = 2
+    shown = thicken(sparse)
+    assert (shown[4, 3], shown[4, 5], shown[4, 4]) == (5, 2, 2)
+    assert np.isfinite(shown).sum() == 5 * 3
+
+
+@pytest.mark.parametrize("shape", [(2000, 1), (1, 2000), (1, 1), (5000, 2)])
+def test_size_of_a_frame_plot_is_bounded(shape):
+    depth = np.full(shape, 2, np.float32)
+    example = Example("a", None, depth, DepthPrediction(depth, depth), {})
+    figure = frame_plot(example)
+    width, height = figure.get_size_inches() * 80
+    assert width * height < MAX_PIXELS

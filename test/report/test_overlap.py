@@ -1,0 +1,143 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Reading ahead and scoring behind: the order, the exceptions and the results of a plain loop."""
+
+import threading
+from functools import partial
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.frames.overlap import AHEAD, BEHIND, Behind, read_ahead
+from uncertainty_depth.frames.predicted import Predicted, predict_frame, predicted
+from uncertainty_depth.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.report.evaluate import evaluate
+
+WAIT_S = 30
+
+
+class Source:
+    """Twelve frames, of which some are skipped and one cannot be scored."""
+
+    name = "twelve"
+    notes = ()
+
+    def __len__(self):
+        return 12
+
+    def __iter__(self):
+        for number in range(12):
+            random = np.random.default_rng(number)
+            if number % 5 == 3:
+                yield Skipped(number, f"reason_{number}", "why")
+                continue
+            truth = random.uniform(1, 9, (30, 40)).astype(np.float32)
+            image = random.integers(0, 256, (30, 40, 3), np.uint8)
+            truth = truth if number != 6 else truth * np.nan
+            yield Frame(number, f"{number}", image=image, ground_truth_m=truth)
+
+
+class Predictor:
+    def predict(self, image, stamp_ns, camera=None):
+        depth = 1 + image[..., 0].astype(np.float32) / 32
+        return DepthPrediction(depth, 0.1 + image[..., 1].astype(np.float32) / 256)
+
+
+def test_results_are_those_of_a_loop_in_every_bit():
+    handed = {}
+    results = {}
+    for overlapped in (False, True):
+        names = handed.setdefault(overlapped, [])
+        frames = Predicted(Source(), partial(predict_frame, Predictor()), overlapped)
+        sinks = [lambda frame, names=names: names.append(frame.name)]
+        results[overlapped] = evaluate(frames, sinks=sinks, progress=False, overlapped=overlapped)
+    alone, both = results.values()
+    assert handed[True] == handed[False]
+    assert both.frames() == alone.frames()
+    assert list(both.first_skips) == list(alone.first_skips)
+    assert list(both.table.text()) == list(alone.table.text())
+    tables = both.metrics.arrays()
+    for name, table in alone.metrics.arrays().items():
+        np.testing.assert_array_equal(tables[name], table, err_msg=name)
+
+
+def test_the_three_parts_run_at_the_same_time():
+    everywhere = threading.Barrier(3)
+
+    class Met(Predictor):
+        def predict(self, image, stamp_ns, camera=None):
+            if stamp_ns == 1:
+                everywhere.wait(WAIT_S)
+            return super().predict(image, stamp_ns, camera)
+
+    class Waiting(Source):
+        def __iter__(self):
+            for record in super().__iter__():
+                if record.stamp_ns == 2:
+                    everywhere.wait(WAIT_S)
+                yield record
+
+    def meet(frame):
+        if frame.stamp_ns == 0:
+            everywhere.wait(WAIT_S)
+
+    assert (
+        evaluate(predicted(Waiting(), Met()), sinks=[meet], progress=False).frames()["read"] == 12
+    )
+
+
+@pytest.mark.parametrize("part", ["reading", "predicting", "scoring"])
+def test_an_exception_in_any_stage_propagates(part):
+    class Reading(Source):
+        def __iter__(self):
+            for record in super().__iter__():
+                fail(part == "reading" and record.stamp_ns == 4)
+                yield record
+
+    class Predicting(Predictor):
+        def predict(self, image, stamp_ns, camera=None):
+            fail(part == "predicting" and stamp_ns == 4)
+            return super().predict(image, stamp_ns, camera)
+
+    def fail(now):
+        if now:
+            raise OSError(part)
+
+    sinks = [lambda frame: fail(part == "scoring" and frame.stamp_ns == 4)]
+    with pytest.raises(OSError, match=part):
+        evaluate(predicted(Reading(), Predicting()), sinks=sinks, progress=False)
+    assert not {thread.name.split("_")[0] for thread in threading.enumerate()} & {part}
+
+
+def test_no_more_is_read_than_is_in_flight():
+    read = []
+    closed = []
+
+    def items():
+        try:
+            for number in range(100):
+                read.append(number)
+                yield number
+        finally:
+            closed.append(threading.current_thread().name)
+
+    ahead = read_ahead(items())
+    assert next(ahead) == 0
+    assert next(ahead) == 1
+    ahead.close()
+    assert 2 <= len(read) <= 2 + AHEAD
+    assert closed
+    assert closed[0].startswith("reading"), "where a database connection was opened"
+
+
+def test_steps_wait_for_their_turn():
+    done = []
+    go = threading.Event()
+    with Behind() as steps:
+        for number in range(BEHIND):
+            steps.add(lambda number=number: (go.wait(WAIT_S), done.append(number)))
+        adding = threading.Thread(target=steps.add, args=[lambda: done.append("last")])
+        adding.start()
+        assert done == []
+        go.set()
+        adding.join(WAIT_S)
+    assert done == [*range(BEHIND), "last"]

@@ -1,0 +1,119 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The scale of the depth over the frames, and a sigma without a unit."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.report import report, saved_state
+from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.frame_table import FrameTable
+from uncertainty_depth.report.requirements import parse
+from uncertainty_depth.report.summary import table
+from uncertainty_depth.report.verdict import judge
+
+SCALES = (1.0, 1.1, 0.9, 1.0, 1.3)
+REASON = "the confidence has no unit"
+
+
+def fill(evaluation, scales=SCALES, aligned=False):
+    random = np.random.default_rng(0)
+    for index, scale in enumerate(scales):
+        truth = random.uniform(1, 8, (24, 32)).astype(np.float32)
+        noise = random.normal(0, 0.05, truth.shape)
+        depth = ((truth + noise) / (1 if aligned else scale)).astype(np.float32)
+        factor = scale if aligned else 1.0
+        sigma = np.abs(noise).astype(np.float32)
+        prediction = DepthPrediction(depth, sigma, aligned_by=factor)
+        evaluation.add(Frame(index, str(index), ground_truth_m=truth, prediction=prediction))
+    return evaluation
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+def test_drift_and_jump_are_those_of_the_logarithms(aligned):
+    found = fill(Evaluation(), aligned=aligned).summary()["scale"]
+    logs = np.log(SCALES)
+    assert found["scale"] == pytest.approx(math.exp(logs.mean()), rel=0.01)
+    assert found["scale_deviation"] == pytest.approx(logs.std(), rel=0.05)
+    assert found["scale_jump"] == pytest.approx(np.abs(np.diff(logs)).mean(), rel=0.05)
+
+
+def test_every_frame_has_its_scale_in_the_table():
+    evaluation = fill(Evaluation())
+    assert evaluation.table.rows().column("scale") == pytest.approx(SCALES, rel=0.02)
+
+
+def test_nothing_seen_has_no_scale_and_a_frame_without_one_is_left_out():
+    assert all(math.isnan(value) for value in Evaluation().summary()["scale"].values())
+    evaluation = fill(Evaluation(), SCALES[:2])
+    before = evaluation.summary()["scale"]
+    truth = np.ones((4, 5), np.float32)
+    flat = DepthPrediction(0 * truth, truth)
+    evaluation.add(Frame(9, "flat", ground_truth_m=truth, prediction=flat))
+    assert evaluation.summary()["scale"] == before
+    evaluation.merge(fill(Evaluation(), SCALES[2:]), "later", with_frames=False)
+    merged = evaluation.summary()["scale"]
+    logs = np.log(SCALES)
+    jumps = np.abs(np.diff(logs))[[0, 2, 3]]  # not the one between the parts
+    assert merged["scale_deviation"] == pytest.approx(logs.std(), rel=0.05)
+    assert merged["scale_jump"] == pytest.approx(jumps.mean(), rel=0.05)
+
+
+@pytest.mark.usefixtures("plots_without_pixels")
+def test_a_sigma_without_a_unit_has_no_size_anywhere(tmp_path):
+    evaluation = fill(Evaluation(without_size=REASON))
+    context = report.Context("bag", {"model": "camera"})
+    report.write(evaluation, tmp_path / "report", context)
+    content = json.loads((tmp_path / "report" / "summary.json").read_text())
+    sigma = content["uncertainty"]
+    assert content["without_size"] == REASON
+    sized = {name for name, value in sigma.items() if value is None}
+    assert {"auce", "auce_laplace", "coverage_95", "nll", "crps", "mpiw_95"} <= sized
+    assert not sized & {"n_merci", "aurc", "spearman", "merci"}
+    assert content["baselines"]["constant"]["auce"] is not None
+    lines = {line["name"]: line for line in content["verdict"]["lines"]}
+    assert (lines["size"]["color"], lines["size"]["text"]) == ("grey", REASON)
+    assert lines["order"]["text"] != REASON
+    text = table(report.summarize(evaluation, context), {})
+    assert "no unit" in text
+    assert REASON in text
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert "no unit" in page
+    assert REASON in page
+    names = {path.stem for path in (tmp_path / "report").glob("*.png")}
+    assert "scale" in names
+    assert "reliability" not in names
+    assert math.isnan(evaluation.table.rows().column("uncertainty.auce")[0])
+
+
+def test_a_requirement_on_the_size_of_a_sigma_without_a_unit_fails_with_the_reason():
+    evaluation = fill(Evaluation(without_size=REASON))
+    required = (parse("auce<=0.05"), parse("scale_deviation<=0.2"))
+    context = report.Context("bag", {}, requirements=required)
+    missed, met = report.summarize(evaluation, context)["requirements"]
+    assert not missed["passed"]
+    assert REASON in missed["text"]
+    assert met["passed"]
+
+
+def test_a_sigma_with_a_unit_is_judged_as_before():
+    verdict = judge(fill(Evaluation()), {}, None)
+    assert "intervals cover" in next(line for line in verdict.lines if line.name == "size").text
+
+
+def test_scale_and_unit_survive_a_restart(tmp_path):
+    whole = fill(Evaluation(without_size=REASON))
+    saved = fill(Evaluation(None, FrameTable(tmp_path / "frames.csv"), REASON), SCALES[:3])
+    saved_state.save(saved, tmp_path, {})
+    resumed = saved_state.load(tmp_path, saved.config).evaluation
+    assert resumed.without_size == REASON
+    rest = fill(Evaluation(None, None, REASON), SCALES[3:])
+    assert resumed.summary()["scale"] == saved.summary()["scale"]
+    resumed.merge(rest, "rest", with_frames=False)
+    expected = whole.summary()["scale"]["scale_deviation"]
+    assert resumed.summary()["scale"]["scale_deviation"] == pytest.approx(expected, rel=0.02)

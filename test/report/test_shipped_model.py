@@ -1,0 +1,113 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The shipped model is green in worlds like its training and red on a street."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import uncertainty_depth
+from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.frames.predicted import predicted
+from uncertainty_depth.frames.source import open_source, trained_on
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.records import Frame
+from uncertainty_depth.report.evaluate import evaluate
+from uncertainty_depth.report.verdict import judge
+
+MODEL = Path(uncertainty_depth.__file__).parent / "models" / "demo"
+DRIVE = Path("kitti_raw") / "2011_09_26" / "2011_09_26_drive_0000_sync"
+
+
+@pytest.fixture(scope="module")
+def predictor():
+    return Predictor(MODEL)
+
+
+class Street:
+    """A synthetic road between house fronts, seen from a car, with the sparse depth of a LiDAR."""
+
+    name = "street"
+    notes = ()
+
+    def __init__(self, frames, width=640, height=360, focal_per_width=0.79):
+        self.frames = frames
+        focal = focal_per_width * width
+        middle = [[focal, 0, (width - 1) / 2], [0, focal, (height - 1) / 2], [0, 0, 1]]
+        self.camera = Camera(width, height, np.array(middle))
+
+    def __len__(self):
+        return self.frames
+
+    def __iter__(self):
+        for index in range(self.frames):
+            yield self.frame(index)
+
+    def frame(self, index):
+        random = np.random.default_rng(index)
+        (focal, _, column), (_, _, row), _ = self.camera.intrinsics
+        v, u = np.mgrid[: self.camera.height, : self.camera.width]
+        with np.errstate(divide="ignore"):
+            road = np.where(v > row, 1.6 * focal / (v - row), np.inf)
+            fronts = random.uniform(6, 12) * focal / np.abs(u - column)
+        depth = np.minimum(np.minimum(road, fronts), random.uniform(60, 90))
+        shade = np.where(depth == road, 0.35, np.where(depth == fronts, 0.6, 0.9))
+        shade = shade * random.uniform(0.8, 1.2, depth.shape)
+        image = np.repeat((255 * shade.clip(0, 1))[..., None], 3, axis=2).astype(np.uint8)
+        seen = random.random(depth.shape) < 0.05
+        truth = np.where(seen, depth, np.nan).astype(np.float32)
+        return Frame(index * 10**9, f"{index}", self.camera, image, ground_truth_m=truth)
+
+
+def verdict_on(source, predictor):
+    evaluation = evaluate(
+        predicted(source, predictor), EvaluationConfig(example_frames=0), progress=False
+    )
+    seen = trained_on(predictor.model.name, predictor.model.training, [source.name])
+    return judge(evaluation, predictor.describe(), seen)
+
+
+def colors(verdict):
+    return {line.name: line.color for line in verdict.lines}
+
+
+@pytest.mark.parametrize("frames", [1, 12])
+def test_street_is_red_in_depth_size_and_domain(frames, predictor):
+    verdict = verdict_on(Street(frames), predictor)
+    found = colors(verdict)
+    assert verdict.color == "red"
+    assert found["depth"] == found["size"] == found["domain"] == "red"
+
+
+def test_street_with_the_camera_of_the_training_is_red(predictor):
+    found = colors(verdict_on(Street(12, 320, 240, 0.69), predictor))
+    assert found["depth"] == found["size"] == found["domain"] == "red"
+
+
+@pytest.mark.skipif(
+    "UNCERTAINTY_DEPTH_DATA" not in os.environ,
+    reason="UNCERTAINTY_DEPTH_DATA does not name the folder with kitti_raw",
+)
+def test_a_kitti_drive_is_red_in_depth_size_and_domain(predictor):
+    drive = Path(os.environ["UNCERTAINTY_DEPTH_DATA"]) / DRIVE
+    found = colors(verdict_on(open_source(f"kitti:{drive}", SourceConfig()), predictor))
+    assert found["depth"] == found["size"] == found["domain"] == "red"
+
+
+def test_worlds_like_the_training_are_not_red_for_any_seed(predictor):
+    source = open_source("synthetic:worlds=24,frames=1,seed=20000,rate=0.5", SourceConfig())
+    seen = []
+    for seed in range(2):
+        predictor.config = replace(PredictorConfig(), samples=3, seed=seed)
+        seen.append(colors(verdict_on(source, predictor)))
+    predictor.config = PredictorConfig()
+    assert all("red" not in found.values() for found in seen), seen
+    assert {found["domain"] for found in seen} == {"green"}
+
+
+def test_worlds_of_the_training_are_red_in_domain(predictor):
+    source = open_source("synthetic:worlds=1,frames=1,seed=1", SourceConfig())
+    assert colors(verdict_on(source, predictor))["domain"] == "red"

@@ -1,0 +1,301 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The verdict on a table of attacks: no worthless depth or sigma gets a green line."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.verdict import judge, sentences
+
+
+def colors(verdict):
+    return {line.name: line.color for line in verdict.lines}
+
+
+def noise(moment, spread=0.25):
+    return np.exp(moment.random.normal(0, spread, moment.truth.shape))
+
+
+def shuffled(moment):
+    return moment.random.permutation(moment.sigma.ravel()).reshape(moment.sigma.shape)
+
+
+def without_hard_pixels(moment):
+    error = np.abs(moment.depth - moment.truth)
+    hard = error > np.quantile(error, 0.95)
+    return np.where(hard, np.nan, moment.depth), moment.sigma
+
+
+def without_most(moment):
+    hard = moment.random.random(moment.truth.shape) < 0.3
+    return np.where(hard, np.nan, moment.depth), moment.sigma
+
+
+ATTACKS = {
+    # name: (depth and sigma, colours of depth, order, size)
+    "the right sigma": (lambda it: (it.depth, it.sigma), "green green green"),
+    "sigma a little large": (lambda it: (it.depth, 1.15 * it.sigma), "green green green"),
+    "sigma x 10": (lambda it: (it.depth, 10 * it.sigma), "green green red"),
+    "sigma / 10": (lambda it: (it.depth, it.sigma / 10), "green green red"),
+    "sigma x 2": (lambda it: (it.depth, 2 * it.sigma), "green green red"),
+    "sigma 0": (lambda it: (it.depth, 0 * it.sigma), "green red red"),
+    "constant sigma": (lambda it: (it.depth, np.full_like(it.sigma, 0.5)), "green red red"),
+    "sigma of the depth": (lambda it: (it.depth, 0.11 * it.depth), "green red green"),
+    "noise on the depth": (lambda it: (it.depth, 0.2 * it.depth * noise(it)), "green red red"),
+    "noise alone": (lambda it: (it.depth, 0.4 * noise(it, 1.0)), "green red red"),
+    "shuffled sigma": (lambda it: (it.depth, shuffled(it)), "green red red"),
+    "upside down": (lambda it: (it.depth, 0.1 / it.sigma), "green red red"),
+    "noise on sigma": (lambda it: (it.depth, it.sigma * noise(it)), "green green green"),
+    "NaN on hard pixels": (without_hard_pixels, "grey grey grey"),
+    "NaN on a third": (without_most, "red grey grey"),
+    "a constant depth": (lambda it: (0 * it.depth + 3.0, it.sigma), "red red red"),
+    "half the depth": (lambda it: (0.5 * it.depth, it.sigma), "red red red"),
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_each_attack_has_its_expected_colors(name, evaluate_moments, model):
+    attack, expected = ATTACKS[name]
+    verdict = judge(evaluate_moments(attack, frames=128), model, [])
+    found = colors(verdict)
+    assert " ".join(found[line] for line in ("depth", "order", "size")) == expected, "\n".join(
+        sentences(verdict.as_dict())
+    )
+    assert found["domain"] == "green"
+    worst = "red" if "red" in expected else "grey" if "grey" in expected else "green"
+    assert verdict.color == worst
+
+
+@pytest.mark.parametrize("frames", [1, 2, 5, 9])
+def test_few_frames_are_never_green_and_clear_failures_are_red(frames, evaluate_moments, model):
+    good = judge(evaluate_moments(frames=frames), model, [])
+    assert good.color == "grey"
+    assert "nan" not in " ".join(sentences(good.as_dict()))
+    assert "below 10" in good.notes[0]
+    bad = judge(evaluate_moments(lambda it: (0.15 * it.depth, it.sigma / 5), frames), model, [])
+    assert colors(bad)["depth"] == colors(bad)["size"] == bad.color == "red"
+
+
+@pytest.mark.parametrize(
+    ("change", "trained_on", "expected", "words"),
+    [
+        ({}, [], "green", ""),
+        ({"depth_range": [0.4, 4.0]}, [], "red", "outside the depth range of the model"),
+        ({"depth_range": None}, [], "grey", "depth range of the model is not known"),
+        ({"training": {}}, [], "grey", "of the training is not known"),
+        ({}, None, "green", ""),
+        ({}, ["model was trained on frames of x: its errors are smaller"], "red", "frames of x"),
+        ({}, ["model was trained on y: if they are one, its"], "grey", "if they are one"),
+    ],
+)
+def test_domain_depends_on_model_and_source(
+    change, trained_on, expected, words, evaluate_moments, model
+):
+    verdict = judge(evaluate_moments(frames=48), model | change, trained_on)
+    line = verdict.lines[-1]
+    assert (line.name, line.color) == ("domain", expected)
+    assert words in line.text
+    assert ("unknown whether" in " ".join(verdict.notes)) == (trained_on is None)
+
+
+@pytest.mark.parametrize(
+    ("fx_per_width", "height", "expected"),
+    [
+        (0.69, 24, "green"),
+        (0.74, 24, "grey"),
+        (0.58, 24, "red"),
+        (1.2, 24, "red"),
+        (0.69, 18, "red"),
+    ],
+)
+def test_camera_unlike_the_training_changes_the_domain(fx_per_width, height, expected, model):
+    evaluation = Evaluation()
+    camera = Camera(32, height, np.diag([32 * fx_per_width, 32 * fx_per_width, 1.0]))
+    random = np.random.default_rng(0)
+    for index in range(27):
+        truth = random.uniform(1, 9, (height, 32)).astype(np.float32)
+        prediction = DepthPrediction(truth + 0.1, truth / 10)
+        evaluation.add(
+            Frame(index, str(index), camera, ground_truth_m=truth, prediction=prediction)
+        )
+        if expected == "green" and index == 0:
+            assert judge(evaluation, model, []).lines[-1].color == "grey", "one frame"
+    assert judge(evaluation, model, []).lines[-1].color == expected
+
+
+FITTED_TO = {"depth_range_m": [0.5, 20.0], "sources": ["rooms"], "camera": None}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, []),
+        ({"depth_range_m": [0.5, 2.0]}, ["of the ground truth lies outside 0.5 to 2 m"]),
+        ({"camera": {"focal_length_per_width": [0.68, 0.7], "aspect": [1.33, 1.34]}}, []),
+        (
+            {"camera": {"focal_length_per_width": [1.5, 1.5], "aspect": [1.33, 1.34]}},
+            ["focal length / image width is 0.69, and 1.50 in the data"],
+        ),
+        ({"depth_range_m": "a few", "camera": 3, "sources": 7}, []),
+    ],
+)
+def test_data_unlike_those_of_the_calibration_are_noted(evaluate_moments, model, change, words):
+    calibrated = {**model, "calibration": "scale", "fitted_to": {**FITTED_TO, **change}}
+    notes = judge(evaluate_moments(frames=12), calibrated, []).notes
+    told = [note for note in notes if "(scale) was fitted to, rooms" in note]
+    assert len(told) == len(words)
+    assert all(word in note for word, note in zip(words, told, strict=True))
+    assert not any(
+        "was fitted to" in note for note in judge(evaluate_moments(frames=12), model, []).notes
+    )
+
+
+def test_sigma_that_was_calibrated_on_these_frames_has_no_green_size(evaluate_moments, model):
+    sentence = "sigma was calibrated on frames of drive"
+    verdict = judge(evaluate_moments(frames=96), model, [], None, [sentence])
+    assert colors(verdict) == {
+        "depth": "green",
+        "order": "green",
+        "size": "grey",
+        "domain": "green",
+    }
+    assert sentence in sentences(verdict.as_dict())[3]
+
+
+def test_domain_is_grey_without_a_camera(model):
+    evaluation = Evaluation()
+    truth = np.full((24, 32), 3, np.float32)
+    prediction = DepthPrediction(truth + 0.1, truth / 10)
+    evaluation.add(Frame(0, "0", ground_truth_m=truth, prediction=prediction))
+    line = judge(evaluation, model, []).lines[-1]
+    assert line.color == "grey"
+    assert "focal length / image width of these data is not known" in line.text
+
+
+def test_depth_must_beat_the_median_depth_of_the_training(moments_of, model):
+    """A depth equal to the median map is no better than it, though better than a constant."""
+    truths = np.stack([moment.truth for moment in moments_of(64)])
+    slope = np.linspace(0.3, 3.0, 24)[:, None]
+    rows = np.arange(16) * 24 // 16 + 1
+    median_m = np.repeat(np.median(truths) * slope[rows], 20, axis=1)
+    evaluation = Evaluation()
+    for index, truth in enumerate(truths * slope):
+        truth = truth.astype(np.float32)
+        nearest = median_m[np.arange(24) * 16 // 24][:, np.arange(32) * 20 // 32]
+        depth = nearest.astype(np.float32)
+        prediction = DepthPrediction(depth, depth / 10)
+        evaluation.add(Frame(index, f"{index}", ground_truth_m=truth, prediction=prediction))
+    known = model["training"] | {"median_depth_m": median_m.tolist()}
+    lines = judge(evaluation, model | {"training": known}, []).lines
+    assert lines[0].color == "red"
+    assert "the median depth of training" in lines[0].text
+    unknown = {key: value for key, value in known.items() if key != "median_depth_m"}
+    assert judge(evaluation, model | {"training": unknown}, []).lines[0].color == "green"
+
+
+def test_noise_of_few_samples_never_turns_green_to_red(evaluate_moments, model):
+    """The noise of a sigma from few samples changes with the seed, its quality does not."""
+    for strength in (0.0, 0.4):
+        seen = []
+        for seed in range(5):
+            random = np.random.default_rng(100 + seed)
+
+            def sampled(moment, random=random, strength=strength):
+                weak = moment.sigma**strength * np.median(moment.sigma) ** (1 - strength)
+                return moment.depth, weak * np.sqrt(random.chisquare(3, weak.shape) / 3)
+
+            seen.append(colors(judge(evaluate_moments(sampled, frames=40), model, [])))
+        for line in ("depth", "order", "size"):
+            assert not {"green", "red"} <= {found[line] for found in seen}, (strength, line)
+
+
+def test_gaussian_head_is_judged_by_gaussian_metrics(evaluate_moments, model):
+    def gaussian(moment):
+        return moment.truth + moment.random.normal(0, moment.sigma), moment.sigma
+
+    evaluation = evaluate_moments(gaussian, frames=96)
+    assert colors(judge(evaluation, model | {"head": "gaussian"}, []))["size"] == "green"
+    checks = judge(evaluation, model | {"head": "gaussian"}, []).lines[2].checks
+    assert {check.name.split("(")[-1].split(")")[0].lower() for check in checks} == {"gaussian"}
+
+
+def test_same_frames_give_the_same_verdict(evaluate_moments, model):
+    first, second = (judge(evaluate_moments(frames=20), model, []) for _ in range(2))
+    assert first == second
+
+
+def test_verdict_of_nothing_scored_says_why():
+    evaluation = Evaluation()
+    evaluation.skip(Skipped(None, "no_lidar", "..."))
+    verdict = judge(evaluation, {}, [])
+    assert verdict.color == "grey"
+    assert verdict.text == "no frame could be scored: 1 no_lidar"
+    assert judge(Evaluation(), {}, []).text == "no frame could be scored: none was read"
+
+
+def test_frames_without_prediction_lower_the_scored_fraction(evaluate_moments, model):
+    evaluation = evaluate_moments(frames=40)
+    truth = np.full((24, 32), 3, np.float32)
+    nothing = np.full_like(truth, np.nan)
+    for index in range(10):
+        prediction = DepthPrediction(nothing, nothing)
+        evaluation.add(Frame(index, f"x{index}", ground_truth_m=truth, prediction=prediction))
+    assert evaluation.skipped == {"no_valid_pixel": 10}
+    line = judge(evaluation, model, []).lines[0]
+    assert line.color == "red"
+    assert "only 80.0% of the ground truth has a prediction" in line.text
+
+
+def test_verdict_is_json_with_one_sentence_per_line(evaluate_moments, model):
+    verdict = judge(evaluate_moments(frames=20), model, None).as_dict()
+    again = json.loads(json.dumps(verdict))
+    assert [line["name"] for line in again["lines"]] == ["depth", "order", "size", "domain"]
+    told = sentences(again)
+    assert told[0].startswith(f"verdict: {again['color']}, ")
+    assert len(told) == 5 + len(again["notes"])
+    assert replace(judge(Evaluation(), {}, None)).as_dict()["lines"] == ()
+
+
+def test_a_right_sigma_covers_in_spite_of_one_mismatch_in_a_hundred_pixels(
+    evaluate_moments, model
+):
+    """As every stereo camera has them; the likelihood alone would condemn it."""
+
+    def mismatched(moment):
+        wrong = moment.random.random(moment.depth.shape) < 0.01
+        return np.where(wrong, 3 * moment.depth + 2, moment.depth), moment.sigma
+
+    verdict = judge(evaluate_moments(mismatched, frames=128), model, [])
+    size = verdict.lines[2]
+    assert size.color == "green"
+    assert re.search(r"[01]\.[0-9]% of the errors lie beyond 6 sigma", size.text)
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (0.25, "can be trusted here: good"),
+        (1.0, "can be trusted here: useful"),
+        (3.0, "not yet useful"),
+    ],
+)
+def test_green_says_how_good_the_depth_is(factor, words, evaluate_moments, model):
+    def scaled(moment):
+        depth = moment.truth + factor * (moment.depth - moment.truth)
+        depth[0, 0] = 0.0  # one pixel without a depth does not make it red
+        return np.maximum(depth, 0.0), factor * moment.sigma
+
+    verdict = judge(evaluate_moments(scaled, frames=128), model, [])
+    assert verdict.color == "green"
+    assert words in verdict.text
+    assert ("can be trusted" in verdict.text) == ("not yet" not in words)
+    assert re.search(
+        r"mean error [0-9.]+ m at 1 m, [0-9.]+ m at 3 m, [0-9.]+ m at 10 m", verdict.text
+    )
+    assert re.search(r"[0-9]+% of the pixels are known to 10 %", verdict.text)

@@ -1,0 +1,244 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The evaluation that the evaluator node and the offline command add frames to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.images import ImageLike, as_rgb
+from uncertainty_depth.metrics import OnlineMetrics, checks, registry
+from uncertainty_depth.metrics.pixels import ScoredPixels
+from uncertainty_depth.options import changed, takes_options
+from uncertainty_depth.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.report.cameras import CameraRange
+from uncertainty_depth.report.examples import Example, Examples
+from uncertainty_depth.report.frame_table import FrameTable
+from uncertainty_depth.report.positions import Positions
+from uncertainty_depth.report.repeated_frames import RepeatedFrames
+from uncertainty_depth.report.stillness import Stillness
+
+if TYPE_CHECKING:
+    from uncertainty_depth.report.verdict import Verdict
+
+
+class Evaluation:
+    """Metrics of all frames so far, and the number of frames skipped, by reason.
+
+    Args:
+        config: which pixels are scored, and how; None for the defaults.
+        table: takes the rows of frames; None for a temporary file.
+        without_size: why the size of sigma is not judged; empty if it is in metres.
+        **options: of `EvaluationConfig`, in place of the config's, e.g. `max_depth=10`.
+
+    Examples:
+        >>> evaluation = Evaluation(max_depth=10)
+        >>> truth = np.linspace(1, 8, 48 * 64).reshape(48, 64)
+        >>> row = evaluation.add_arrays(depth=truth + 0.1, sigma=truth / 20, ground_truth=truth)
+        >>> round(row["depth.mae"], 3)
+        0.1
+        >>> evaluation.verdict().color
+        'red'
+        >>> evaluation.page(name="my network").startswith("<!doctype html>")
+        True
+
+    Attributes:
+        without_size: why the size of sigma is not judged; empty where sigma is in metres.
+        first_skips: for each reason the sentence of its first frame, in this process.
+    """
+
+    @takes_options(EvaluationConfig)
+    def __init__(
+        self,
+        config: EvaluationConfig | None = None,
+        table: FrameTable | None = None,
+        without_size: str = "",
+        **options: Any,
+    ) -> None:
+        self.config = changed(config or EvaluationConfig(), options)
+        self.without_size = without_size
+        self.metrics = OnlineMetrics(self.config)
+        self.skipped: Counter[str] = Counter()
+        self.first_skips: dict[str, str] = {}
+        self.evaluated = 0
+        self.interrupted = False
+        self.positions = Positions()
+        self.cameras = CameraRange()
+        self.repeated = RepeatedFrames()
+        self.stillness = Stillness()
+        self.table = FrameTable() if table is None else table
+        self.examples = Examples(self.config.example_frames)
+
+    def add(self, frame: Frame) -> dict[str, float] | None:
+        """Score one frame.
+
+        Args:
+            frame: with a prediction and ground truth; its image is for the report only.
+
+        Returns:
+            The metrics of this frame by dotted name; None if no pixel could be scored, and the
+            frame is counted as skipped.
+
+        Raises:
+            MessageError: the frame has no prediction or no ground truth.
+        """
+        prediction = frame.need_prediction()
+        ground_truth_m = frame.need_ground_truth()
+        pixels = ScoredPixels(
+            prediction.depth_m,
+            prediction.sigma_m,
+            ground_truth_m,
+            self.config.min_depth,
+            self.config.max_depth,
+        )
+        block = self.metrics.add(
+            pixels, prediction.aligned_by, prediction.unfamiliarity, self.stillness.add(frame)
+        )
+        if not len(pixels):
+            text = (
+                f"{frame.name}: no pixel has a prediction and a ground truth within the depth "
+                "range"
+            )
+            self.skip(Skipped(frame.stamp_ns, "no_valid_pixel", text))
+            return None
+        self.evaluated += 1
+        self.positions.add(pixels)
+        self.cameras.add(frame.camera, prediction.depth_m.shape)
+        row = registry.frame_values(self.metrics.sums_of(block), bool(self.without_size))
+        self.repeated.add(row)
+        self.table.add({"frame": frame.name, "stamp_ns": frame.stamp_ns} | row, block)
+        self.examples.offer(
+            row["depth.abs_rel"],
+            lambda: Example(
+                frame.name, frame.image, ground_truth_m, prediction, row, frame.is_registered
+            ),
+        )
+        return row
+
+    def add_arrays(
+        self,
+        depth: ArrayLike,
+        sigma: ArrayLike,
+        ground_truth: ArrayLike,
+        image: ImageLike | None = None,
+        name: str = "",
+    ) -> dict[str, float] | None:
+        """Score one frame of arrays or tensors.
+
+        Args:
+            depth: (H, W) metres, NaN where there is no prediction.
+            sigma: (H, W) standard deviation, metres.
+            ground_truth: (H, W) metres, NaN or 0 where unknown.
+            image: for the report: (H, W, 3) uint8 RGB, a PIL image, or an image file.
+            name: of the frame in the report; empty numbers it.
+
+        Returns:
+            As `add`.
+
+        Raises:
+            ValueError: an argument is not an array of numbers, or the shapes differ.
+        """
+        maps = {"depth": depth, "sigma": sigma, "ground_truth": ground_truth}
+        depth_m, sigma_m, truth_m = (
+            checks.numbers_of(word, values).astype(np.float32) for word, values in maps.items()
+        )
+        checks.warn_of_millimetres(depth_m, truth_m)
+        number = self.evaluated + self.skipped.total()
+        frame = Frame(
+            stamp_ns=number,
+            name=name or f"{number:06d}",
+            image=None if image is None else as_rgb(image),
+            ground_truth_m=truth_m,
+            prediction=DepthPrediction(depth_m, sigma_m),
+        )
+        return self.add(frame)
+
+    def verdict(self, law: str = "gaussian") -> Verdict:
+        """Return the verdict on all frames so far; as text it is what a terminal shows.
+
+        Args:
+            law: of the error, "gaussian" or "laplace", by which intervals are made of sigma.
+        """
+        from uncertainty_depth.report.verdict import judge
+
+        return judge(self, {"head": law}, trained_on=None)
+
+    def page(self, name: str = "predictions", law: str = "gaussian") -> str:
+        """Return the report as one self-contained HTML page.
+
+        Args:
+            name: of what was scored, in the title.
+            law: see `verdict`.
+        """
+        from uncertainty_depth.report import report
+
+        return report.page(self, report.Context(name, {"head": law}))
+
+    def write(self, folder: Path | str, name: str = "predictions", law: str = "gaussian") -> Path:
+        """Write the report, as the command `evaluate` does, and return the path of its page.
+
+        Args:
+            folder: created if missing; a report in it is replaced.
+            name: see `page`.
+            law: see `verdict`.
+
+        Raises:
+            SourceError: it cannot be written.
+        """
+        from uncertainty_depth.report import report
+
+        return report.write(self, Path(folder), report.Context(name, {"head": law}))
+
+    def merge(self, other: Evaluation, source: str, with_frames: bool = True) -> None:
+        """Add the frames of another evaluation after those of this one.
+
+        Args:
+            other: scored with the same options; not changed. Its example frames are not added.
+            source: name of its source, in the table of frames.
+            with_frames: copy its rows of frames too.
+
+        Raises:
+            ValueError: it was scored with other options.
+        """
+        self.metrics.merge(other.metrics)
+        self.positions.merge(other.positions)
+        self.cameras.merge(other.cameras)
+        self.repeated.merge(other.repeated)
+        self.stillness = Stillness(self.stillness.frames + other.stillness.frames)
+        self.skipped += other.skipped
+        self.evaluated += other.evaluated
+        self.first_skips = {**other.first_skips, **self.first_skips}
+        self.interrupted = self.interrupted or other.interrupted
+        if with_frames:
+            for row, block in other.table.rows().with_sums():
+                self.table.add({"source": source, **row}, block)
+
+    def set_example_frames(self, number: int) -> None:
+        """Set the one option that changes no score, from now on."""
+        self.config = replace(self.config, example_frames=number)
+        self.metrics.config = self.config
+        self.examples.resize(number)
+
+    def skip(self, record: Skipped) -> None:
+        """Count a frame that could not be scored."""
+        self.skipped[record.reason] += 1
+        self.first_skips.setdefault(record.reason, record.message)
+
+    def frames(self) -> dict[str, Any]:
+        """Return `{read, evaluated, skipped: {reason: count}}`; read = evaluated + skipped."""
+        return {
+            "read": self.evaluated + self.skipped.total(),
+            "evaluated": self.evaluated,
+            "skipped": dict(self.skipped),
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """Return the metrics over all frames, as in `summary.json`."""
+        values = registry.flat_values(self.metrics.total(), bool(self.without_size))
+        return {"frames": self.frames(), **registry.nested(values)}

@@ -1,0 +1,244 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Checks for the lines depth, order and size of the verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.metrics.distributions import DISTRIBUTIONS
+from uncertainty_depth.metrics.registry import (
+    BASELINES,
+    BY_NAME,
+    COVERAGE_LEVELS,
+    NOT_NEGATIVE,
+    SHARE,
+    Metric,
+    ratio_quantile,
+    share_below,
+)
+from uncertainty_depth.metrics.sparsification_variants import POGGI
+from uncertainty_depth.report import references
+from uncertainty_depth.report.bootstrap import FEW_BLOCKS_SPREAD, Interval, Resampled
+from uncertainty_depth.report.model_facts import median_depth_of
+
+Floats = NDArray[np.float64]
+GREEN = "green"
+RED = "red"
+GREY = "grey"
+NEGLIGIBLE = 0.01
+"""A gain below this fraction of the baseline's metric does not count as better.
+
+If the whole interval is below half of it, the metric is certainly no better.
+"""
+SIZE_TOLERANCE = 4 / 3
+"""A sigma within this factor of the true deviation has the right size."""
+AUCE_TOLERANCE = 0.05
+CRPS_TOLERANCE = 0.05
+"""As a fraction of the baseline's."""
+FAR_BEYOND = 6
+"""Sigmas; a Gaussian has two errors in a thousand million beyond them."""
+FEW_FAR_BEYOND = 0.001
+SCORED_ENOUGH = 0.99
+SCORED_AT_ALL = 0.9
+BASELINE_NAMES = {
+    "constant": "a constant sigma",
+    "proportional_to_depth": "sigma proportional to depth",
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """The outcome of judging one metric.
+
+    Attributes:
+        name: of the metric, and of its reference.
+        color: green, red or grey.
+        text: the outcome with its numbers.
+        value: of the metric; None if it has none.
+        interval: 95 % interval of the metric.
+        difference: 95 % interval of metric minus reference; None without a reference.
+    """
+
+    name: str
+    color: str
+    text: str
+    value: float | None = None
+    interval: tuple[float, float] | None = None
+    difference: tuple[float, float] | None = None
+
+
+def depth_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
+    """Check whether the depth is better than one that ignores the image."""
+    a1 = -sample.rows(BY_NAME["depth.a1"])
+    rmse = sample.rows(BY_NAME["depth.rmse"])
+    constant_a1 = -sample.rows(references.constant_a1)
+    constant_rmse = sample.rows(references.constant_rmse)
+    against = "the best constant depth"
+    checks = scored_checks(sample, RED)
+    checks.append(_beats("a1", sample, a1, constant_a1, against, SHARE))
+    checks.append(_beats("rmse (m)", sample, rmse, constant_rmse, against, NOT_NEGATIVE))
+    median_m = median_depth_of(model)
+    if median_m is not None:
+        against = "the median depth of training"
+        log_error, squared_error = references.median_map(median_m)
+        rmse_log = sample.rows(references.finite_rmse_log)
+        for name, method, error in (
+            ("rmse_log", rmse_log, log_error),
+            ("rmse (m)", rmse, squared_error),
+        ):
+            reference = sample.rows(error)
+            checks.append(_beats(name, sample, method, reference, against, NOT_NEGATIVE))
+    return checks
+
+
+def order_checks(sample: Resampled) -> list[Check]:
+    """Check whether sigma ranks the errors better than the better trivial baseline."""
+    checks = scored_checks(sample, GREY)
+    for statistic in POGGI.errors:
+        metric = BY_NAME[f"uncertainty.ause.{statistic}"]
+        method = sample.rows(metric)
+        best, name = _better({name: sample.rows(metric, name) for name in BASELINES})
+        if not (method[0] or best[0]):
+            continue  # all pixels are accurate, or none is: nothing to rank
+        checks.append(_beats(metric.label, sample, method, best, name, metric.limits))
+    return checks
+
+
+def size_checks(sample: Resampled, law: str) -> list[Check]:
+    """Check whether the intervals of sigma cover as many errors as they claim."""
+    suffix = "" if law == "gaussian" else f"_{law}"
+    checks = scored_checks(sample, GREY)
+    checks += [_coverage_check(sample, law, percent) for percent in COVERAGE_LEVELS]
+    for name in ("crps", "auce"):  # bounded: a few mismatched pixels decide a likelihood
+        metric = BY_NAME[f"uncertainty.{name}{suffix}"]
+        fitted, against = _better({name: sample.rows(metric, name) for name in BASELINES})
+        tolerance = AUCE_TOLERANCE if name == "auce" else CRPS_TOLERANCE * float(fitted[0])
+        scale = 0.1 if name == "auce" else 2 * CRPS_TOLERANCE * float(fitted[0])
+        method = sample.rows(metric)
+        checks.append(_no_worse(metric, sample, method, fitted, against, tolerance, scale))
+    return checks
+
+
+def scored_checks(sample: Resampled, worst: str) -> list[Check]:
+    """Check that 99 % of the ground truth has a prediction; `worst` is the color below 90 %."""
+    metric = BY_NAME["scored_fraction"]
+    interval = sample.interval(sample.rows(metric), limits=metric.limits)
+    if interval.value >= SCORED_ENOUGH:
+        return []
+    color = worst if interval.value < SCORED_AT_ALL else GREY
+    text = f"only {interval.value:.1%} of the ground truth has a prediction"
+    return [_check("scored fraction", color, text, interval)]
+
+
+def _better(rows: Mapping[str, Floats]) -> tuple[Floats, str]:
+    """Return the minimum over the baselines in each replicate, and the name of the sample's."""
+    name = min(rows, key=lambda baseline: np.nan_to_num(rows[baseline][0], nan=np.inf))
+    return np.fmin.reduce(list(rows.values())), BASELINE_NAMES[name]
+
+
+def _beats(
+    name: str,
+    sample: Resampled,
+    method: Floats,
+    reference: Floats,
+    against: str,
+    limits: tuple[float, float],
+) -> Check:
+    """Check that a metric is lower than its reference; red if a relevant gain is excluded."""
+    size = abs(float(reference[0]))
+    difference = sample.interval(method - reference, size)
+    margin = NEGLIGIBLE * size
+    if difference.high < 0 and difference.low < -margin:
+        color = GREEN
+        word = "beats"
+    elif difference.low > -margin / 2:
+        color = RED
+        word = "is worse than" if difference.low > 0 else "is no better than"
+    else:
+        color = GREY
+        word = "cannot be told from"
+    sign = -1 if reference[0] < 0 else 1
+    interval = sample.interval(sign * method, limits=limits)
+    text = f"{name} {interval.text()} {word} {against}, {sign * reference[0]:.3f}"
+    return _check(f"{name} against {against}", color, text, interval, difference)
+
+
+def _no_worse(
+    metric: Metric,
+    sample: Resampled,
+    method: Floats,
+    fitted: Floats,
+    against: str,
+    tolerance: float,
+    scale: float,
+) -> Check:
+    """Check that a metric is at most `tolerance` above a baseline fitted to these data.
+
+    The baseline has seen the ground truth, so sigma need not beat it.
+    """
+    difference = sample.interval(method - fitted, scale)
+    if difference.high < tolerance:
+        color = GREEN
+        word = "is as good as" if difference.high >= 0 else "beats"
+    elif difference.low > tolerance:
+        color = RED
+        word = "is worse than"
+    else:
+        color = GREY
+        word = "may be worse than"
+    name = metric.label
+    interval = sample.interval(method, limits=metric.limits)
+    text = f"{name} {interval.text()} {word} {against} fitted to these data, {fitted[0]:.3f}"
+    return _check(f"{name} against {against}", color, text, interval, difference)
+
+
+def _coverage_check(sample: Resampled, law: str, percent: int) -> Check:
+    suffix = "" if law == "gaussian" else f"_{law}"
+    level = percent / 100
+    metric = BY_NAME[f"uncertainty.coverage_{percent}{suffix}"]
+    coverage = sample.interval(sample.rows(metric), limits=metric.limits)
+    width = DISTRIBUTIONS[law].half_widths(level)
+    with np.errstate(divide="ignore"):
+        log_factor = np.log(sample.rows(partial(ratio_quantile, share=level)) / width)
+    spread = math.log(1 + FEW_BLOCKS_SPREAD) / FEW_BLOCKS_SPREAD
+    factor = sample.interval(log_factor, spread)
+    limit = math.log(SIZE_TOLERANCE)
+    if -limit < factor.low and factor.high < limit:
+        color = GREEN
+    elif factor.low > limit or factor.high < -limit:
+        color = RED
+    else:
+        color = GREY
+    text = f"{level:.0%} intervals cover {coverage.value:.1%} of the errors"
+    if not math.isnan(coverage.low):
+        text += f" ({coverage.low:.1%} to {coverage.high:.1%})"
+    text += f", sigma is {_factor_text(factor)}"
+    beyond = 1 - float(share_below(FAR_BEYOND, sample.total)[0])
+    if level == max(COVERAGE_LEVELS) / 100 and color == GREEN and beyond > FEW_FAR_BEYOND:
+        text += f"; {beyond:.1%} of the errors lie beyond {FAR_BEYOND} sigma"
+    return _check(f"coverage at {level:.0%} ({law})", color, text, coverage)
+
+
+def _factor_text(log_factor: Interval) -> str:
+    if not math.isfinite(log_factor.value):
+        return "far too small"
+    word = "small" if log_factor.value > 0 else "large"
+    low, high = sorted(math.exp(abs(limit)) for limit in (log_factor.low, log_factor.high))
+    if log_factor.low < 0 < log_factor.high:
+        return f"right to a factor of {high:.2f}"
+    factor = math.exp(abs(log_factor.value))
+    return f"too {word} by a factor of {factor:.2f} ({low:.2f} to {high:.2f})"
+
+
+def _check(
+    name: str, color: str, text: str, interval: Interval, difference: Interval | None = None
+) -> Check:
+    between = (difference.low, difference.high) if difference else None
+    return Check(name, color, text, interval.value, (interval.low, interval.high), between)

@@ -1,0 +1,190 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Read reports back, and fold the evaluations behind them into one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.report import saved_state
+from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.report import Context
+from uncertainty_depth.report.saved_summary import check_layout, read_summary
+
+logger = logging.getLogger(__name__)
+NOT_COMPARED = ("example_frames",)
+"""Options of an evaluation that change no score."""
+
+
+@dataclass(frozen=True)
+class SavedReport:
+    """A report that was read back.
+
+    Attributes:
+        folder: of the report.
+        summary: its `summary.json`.
+        evaluation: with every sum; its table of frames is read only.
+        details: what else is needed to write it again.
+    """
+
+    folder: Path
+    summary: Mapping[str, Any]
+    evaluation: Evaluation
+    details: Mapping[str, Any]
+
+
+def read_report(folder: Path) -> SavedReport:
+    """Return the report in a folder.
+
+    Raises:
+        SourceError: the report is missing, damaged or of another format.
+    """
+    summary = read_summary(folder)
+    saved = saved_state.read(folder)
+    path = folder / saved_state.STATE_FILE
+    check_layout(path, "details", saved.details, {"options": dict})
+    for name in ("trained_on", "calibrated_on"):
+        if (names := saved.details.get(name)) is not None:
+            check_layout(path, f"details.{name}", names, [str])
+    return SavedReport(folder, summary, saved.evaluation, saved.details)
+
+
+def check_same_config(first: SavedReport, report: SavedReport) -> None:
+    """Raise `ConfigError` if a report was scored with other options than the first."""
+    for name in (item.name for item in fields(EvaluationConfig)):
+        first_value = getattr(first.evaluation.config, name)
+        value = getattr(report.evaluation.config, name)
+        if first_value != value and name not in NOT_COMPARED:
+            option = f"--{name.replace('_', '-')}"
+            raise ConfigError(
+                f"{report.folder} was scored with {name} {value}, {first.folder} with "
+                f"{first_value}; expected the same: evaluate one of them again with {option}"
+            )
+
+
+def merge(
+    reports: Iterable[SavedReport], max_frames: int | None = None
+) -> tuple[Evaluation, Context]:
+    """Return the evaluation of all frames of all reports, and where they come from.
+
+    Sums are added in the order of the reports: the same reports in the same order give the same
+    bits. One report is held at a time. A copied or converted recording is counted once.
+
+    Args:
+        reports: at least one.
+        max_frames: rows of frames that are copied at most; None copies all.
+
+    Raises:
+        ConfigError: they were scored with other options, or are of other models.
+    """
+    merged = None
+    parts: list[_Part] = []
+    notes: list[str] = []
+    for report in reports:
+        if merged is None:
+            first = report
+            merged = Evaluation(report.evaluation.config, None, report.evaluation.without_size)
+        check_same_config(first, report)
+        if _model_of(report) != _model_of(first):
+            raise ConfigError(
+                f"{report.folder} is of another model than {first.folder}; expected reports of "
+                "one model: `compare` compares models"
+            )
+        source = str(report.summary["source"])
+        if repeats := merged.repeated.common(report.evaluation.repeated):
+            notes.append(_repeats_note(merged, report, repeats))
+            logger.warning(notes[-1])
+        if merged.repeated.includes(report.evaluation.repeated):
+            continue
+        copied = max_frames is None or merged.evaluated < max_frames
+        merged.merge(report.evaluation, source, with_frames=copied)
+        parts.append(_Part.of(report))
+    if merged is None:
+        raise ConfigError("no report to merge; expected at least one")
+    notes += _by_source({part.source: part.notes for part in parts})
+    if max_frames is not None and merged.evaluated > max_frames:
+        notes.append(
+            "frames.csv ends before the last sources; their own reports hold their frames"
+        )
+    return merged, _context(first, parts, notes)
+
+
+def _repeats_note(merged: Evaluation, report: SavedReport, repeats: int) -> str:
+    source = report.summary["source"]
+    if merged.repeated.includes(report.evaluation.repeated):
+        return f"all frames of {source} are in earlier sources: a copy, not counted again"
+    return (
+        f"{repeats} of {report.evaluation.evaluated} frames of {source} are in earlier sources "
+        "too: they count twice"
+    )
+
+
+def _model_of(report: SavedReport) -> dict[str, Any]:
+    """Return the description of a model; recorded predictions are called by their folder."""
+    model = dict(report.summary["model"])
+    if model.get("method") == "recorded":
+        model.pop("model")
+    return model
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One source in the report over all sources."""
+
+    source: str
+    notes: tuple[str, ...]
+    trained_on: tuple[str, ...] | None
+    calibrated_on: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, report: SavedReport) -> _Part:
+        summary = report.summary
+        trained_on = report.details.get("trained_on")
+        return cls(
+            str(summary["source"]),
+            tuple(summary["notes"]),
+            None if trained_on is None else tuple(trained_on),
+            tuple(report.details.get("calibrated_on", ())),
+            tuple(summary["geometry"].get("warnings", [])),
+        )
+
+
+def _context(first: SavedReport, parts: Sequence[_Part], notes: Sequence[str]) -> Context:
+    is_one = len(parts) == 1
+    number = f"{len(parts)} sources: {parts[0].source} ... {parts[-1].source}"
+    names = chain.from_iterable(part.trained_on or () for part in parts)
+    warned = [part for part in parts if part.warnings]
+    warnings: list[str] = []
+    for part in warned:
+        warnings += [f"{part.source}: {text}" for text in part.warnings]
+    geometry = {
+        "description": f"{len(warned)} of {len(parts)} sources have warnings",
+        "warnings": warnings,
+    }
+    return Context(
+        parts[0].source if is_one else number,
+        first.summary["model"],
+        tuple(notes),
+        first.details["options"],
+        None if any(part.trained_on is None for part in parts) else tuple(names),
+        geometry,
+        calibrated_on=tuple(chain.from_iterable(part.calibrated_on for part in parts)),
+    )
+
+
+def _by_source(sentences: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the sentences of all sources, prefixed by their source unless all share them."""
+    first, *others = sentences.values()
+    in_all = set(first).intersection(*others)
+    shared = [sentence for sentence in first if sentence in in_all]
+    own: list[str] = []
+    for source, texts in sentences.items():
+        own += [f"{source}: {text}" for text in texts if text not in in_all]
+    return [*shared, *own]

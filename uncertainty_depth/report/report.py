@@ -1,0 +1,206 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Write an evaluation as files.
+
+`report.html` (self-contained), `summary.json`, `frames.csv`, `frames.sums` and
+`state.npz` (the sums of each frame and of all, to compare and merge reports), and every plot.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from uncertainty_depth import __version__, atomic
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.options import to_mapping
+from uncertainty_depth.report import saved_state
+from uncertainty_depth.report.bootstrap import Resampled
+from uncertainty_depth.report.drawing import draw
+from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.model_facts import law_of
+from uncertainty_depth.report.page import Images, render
+from uncertainty_depth.report.requirements import Requirement, outcome
+from uncertainty_depth.report.verdict import judge
+
+OWNED = (
+    "summary.json",
+    "frames.csv",
+    "frames.sums",
+    "metrics.npz",
+    "state.npz",
+    "report.html",
+    "*.png",
+    "*.jpg",
+)
+"""The files of a report, in any version."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where the metrics of a report come from.
+
+    Attributes:
+        source: name of the source.
+        model: description of the predictor.
+        notes: sentences about losses and limits.
+        options: how the source was read, in addition to the config of the evaluation.
+        trained_on: a sentence for each scored source that the model was trained on; None if the
+            source is unknown, as in a live run.
+        calibrated_on: a sentence for each scored source that sigma was calibrated on.
+        geometry: see `GeometryCheck.summary`; empty if not checked.
+        command: the command line that made the report.
+        requirements: limits that the metrics must keep.
+        sources: of an evaluation of several, the row of each, see `fleet.table`.
+    """
+
+    source: str
+    model: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    trained_on: tuple[str, ...] | None = None
+    geometry: Mapping[str, Any] = field(default_factory=dict)
+    command: str = ""
+    requirements: tuple[Requirement, ...] = ()
+    sources: tuple[Mapping[str, Any], ...] = ()
+    calibrated_on: tuple[str, ...] = ()
+
+
+def check_folder(folder: Path) -> None:
+    """Raise `SourceError` if no report can be written to `folder`; to be called early."""
+    try:
+        atomic.check_folder(folder)
+    except NotADirectoryError as error:
+        raise SourceError(
+            f"cannot write a report to {folder}: {error.filename} is a file; expected a folder or "
+            "a new path"
+        ) from error
+    except OSError as error:
+        raise SourceError(f"cannot write a report to {folder}: {error.strerror}") from error
+
+
+def refuse_existing(folder: Path) -> None:
+    """Raise `SourceError` if `folder` already holds a report: it may have taken hours."""
+    if (folder / "summary.json").exists():
+        raise SourceError(
+            f"{folder} holds a report already; expected another folder, or the option overwrite"
+        )
+
+
+def write(evaluation: Evaluation, folder: Path, context: Context, images: bool = True) -> Path:
+    """Write the report and return the path of `report.html`.
+
+    It replaces an earlier report atomically; other files in the folder stay.
+
+    Args:
+        evaluation: of the frames.
+        folder: created if missing.
+        context: where the metrics come from.
+        images: draw plots and frames; without them a report is written within a second.
+
+    Raises:
+        SourceError: it cannot be written; an earlier report is then unchanged.
+    """
+    check_folder(folder)
+    try:
+        with atomic.replacing_folder(folder, OWNED) as staging:
+            _write_files(evaluation, staging, context, images)
+    except OSError as error:
+        raise SourceError(
+            f"the report cannot be written to {folder}: {error.strerror or error}"
+        ) from error
+    return folder / "report.html"
+
+
+def page(evaluation: Evaluation, context: Context) -> str:
+    """Return `report.html` without writing anything; see `write`."""
+    drawings = draw(evaluation, law_of(context.model))
+    return render(summarize(evaluation, context), context.command, drawings)
+
+
+def _write_files(evaluation: Evaluation, folder: Path, context: Context, images: bool) -> None:
+    summary = summarize(evaluation, context)
+    text = json.dumps(_json_safe(summary), indent=2)
+    (folder / "summary.json").write_text(text, encoding="utf-8")
+    evaluation.table.write(folder / "frames.csv")
+    details = {
+        "options": dict(context.options),
+        "trained_on": context.trained_on,
+        "calibrated_on": context.calibrated_on,
+    }
+    saved_state.save(evaluation, folder, details, "frames.csv")
+    drawings = draw(evaluation, law_of(context.model)) if images else Images({})
+    for name, data in drawings.plots.items():
+        (folder / f"{name}.png").write_bytes(data)
+    if drawings.overlay:
+        (folder / "overlay.jpg").write_bytes(drawings.overlay)
+    for group, frames in (("worst", drawings.worst), ("typical", drawings.typical)):
+        for index, frame in enumerate(frames):
+            (folder / f"{group}_{index}.jpg").write_bytes(frame.data)
+    html = render(summary, context.command, drawings)
+    (folder / "report.html").write_bytes(html.encode("utf-8", "replace"))
+
+
+def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
+    """Return the content of `summary.json`: the metrics, and how to reproduce them."""
+    sample = Resampled(evaluation.metrics) if evaluation.evaluated else None
+    verdict = judge(evaluation, context.model, context.trained_on, sample, context.calibrated_on)
+    metrics = metrics_with_intervals(evaluation, sample)
+    results = [outcome(requirement, metrics) for requirement in context.requirements]
+    return {
+        "verdict": verdict.as_dict(),
+        "requirements": [result.as_dict() for result in results],
+        **metrics,
+        "geometry": dict(context.geometry),
+        "notes": list(context.notes),
+        "source": context.source,
+        "sources": [dict(row) for row in context.sources],
+        "camera": evaluation.cameras.as_dict(),
+        "config": {**context.options, **to_mapping(evaluation.config)},
+        "model": dict(context.model),
+        "versions": _versions(),
+    }
+
+
+def metrics_with_intervals(evaluation: Evaluation, sample: Resampled | None) -> dict[str, Any]:
+    """Return the metrics over all frames and their 95 % intervals, which requirements limit.
+
+    Args:
+        evaluation: of the frames.
+        sample: of its metrics; None if no frame was scored.
+    """
+    metrics = evaluation.summary()
+    by_name = sample.intervals(bool(evaluation.without_size)) if sample else {}
+    metrics["intervals"] = {name: [limits.low, limits.high] for name, limits in by_name.items()}
+    metrics["without_size"] = evaluation.without_size
+    return metrics
+
+
+def _versions() -> dict[str, str | None]:
+    """Return the versions of packages; None for one that is not installed by pip."""
+    versions: dict[str, str | None] = {
+        "uncertainty_depth": __version__,
+        "python": platform.python_version(),
+    }
+    for name in ("numpy", "torch", "rosbags"):
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            versions[name] = None
+    return versions
+
+
+def _json_safe(value: Any) -> Any:
+    """Return the value with NaN as None and infinities as strings, which JSON lacks."""
+    if isinstance(value, Mapping):
+        return {key: _json_safe(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json_safe(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    return value

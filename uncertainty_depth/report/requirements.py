@@ -1,0 +1,207 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Limits of metrics, such as `ause.rmse<=0.2`, and whether an evaluation meets them."""
+
+from __future__ import annotations
+
+import math
+import re
+import reprlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from functools import cache
+from operator import ge, gt, le, lt
+from pathlib import Path
+from typing import Any
+
+from uncertainty_depth import strict_yaml
+from uncertainty_depth.config import RequirementConfig
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.metrics.registry import (
+    BASELINES,
+    BY_VALUE,
+    METRICS,
+    baseline_name,
+    flatten,
+)
+from uncertainty_depth.report.bootstrap import Interval
+
+COMPARISONS: dict[str, Callable[[float, float], bool]] = {"<=": le, ">=": ge, "<": lt, ">": gt}
+PATTERN = re.compile(r"\s*(?P<metric>[\w.]+)\s*(?P<comparison><=|>=|<|>)\s*(?P<limit>\S+)\s*")
+PREFIXES = ("uncertainty.", "depth.", "scale.")
+"""May be left out of the name of a metric."""
+OTHER_NAMES = {"picp": "coverage_95", "mpiw": "mpiw_95", "interval_score": "interval_score_95"}
+"""Usual names of metrics that are called by their level here."""
+FRAME_COUNTS = ("read", "evaluated", "skipped")
+MAX_NEAR_NAMES = 4
+MAX_FILE_BYTES = 2**16
+MAX_LENGTH = 200
+"""Characters of a requirement."""
+PASS = "PASS  "
+FAIL = "FAIL  "
+UNDEFINED = {
+    "n_merci": "the errors that count are all equal",
+    "spearman": "sigma or the error is the same everywhere",
+    "silog": "a predicted depth is not positive",
+}
+"""Why a metric of scored frames is not a number, by the part of its name."""
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A limit of one metric.
+
+    Attributes:
+        metric: its dotted name in the summary.
+        comparison: one of `COMPARISONS`.
+        limit: in the unit of the metric.
+        text: as the user wrote it.
+    """
+
+    metric: str
+    comparison: str
+    limit: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Whether an evaluation meets a requirement.
+
+    Attributes:
+        requirement: as the user wrote it.
+        passed: whether the value keeps the limit; never where it is not a number.
+        value: of the metric.
+        interval: its 95 % interval, NaN where it has none.
+        text: the sentence for the user, "PASS ..." or "FAIL ...".
+    """
+
+    requirement: str
+    passed: bool
+    value: float
+    interval: tuple[float, float]
+    text: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as in `summary.json`."""
+        return asdict(self)
+
+
+def requirements_of(config: RequirementConfig) -> tuple[Requirement, ...]:
+    """Return the requirements of the options: those of the file first.
+
+    Raises:
+        ConfigError: one cannot be read, or names no metric.
+    """
+    texts = [*_texts_of(Path(config.require_file))] if config.require_file else []
+    return tuple(parse(text) for text in [*texts, *config.require])
+
+
+def parse(text: str) -> Requirement:
+    """Return the requirement of a text such as `auce<=0.05`.
+
+    Raises:
+        ConfigError: a requirement cannot be parsed, or names an unknown metric.
+    """
+    match = PATTERN.fullmatch(text) if len(text) <= MAX_LENGTH else None
+    limit = _number(match["limit"]) if match else math.nan
+    if match is None or math.isnan(limit):
+        raise ConfigError(
+            f"the requirement is {reprlib.repr(text)}; expected a metric, one of "
+            f"{', '.join(COMPARISONS)}, and a number, such as 'ause.rmse<=0.2'"
+        )
+    return Requirement(_resolved(match["metric"], text), match["comparison"], limit, text)
+
+
+@cache
+def metric_names() -> tuple[str, ...]:
+    """Return the dotted names of everything that can be required."""
+    of_baselines = [
+        baseline_name(baseline, metric)
+        for baseline in BASELINES
+        for metric in METRICS
+        if metric.is_of_sigma
+    ]
+    return (*(f"frames.{name}" for name in FRAME_COUNTS), *BY_VALUE, *of_baselines)
+
+
+def outcome(requirement: Requirement, summary: Mapping[str, Any]) -> Outcome:
+    """Return whether a summary, as `report.summarize` makes it, meets a requirement."""
+    frames = summary["frames"]
+    counts = {**frames, "skipped": sum(frames["skipped"].values())}
+    value = float(flatten({**summary, "frames": counts})[requirement.metric])
+    low, high = summary["intervals"].get(requirement.metric, (math.nan, math.nan))
+    limit = f"{requirement.comparison} {requirement.limit:g}"
+    name = _short(requirement.metric)
+    if math.isnan(value):
+        reason = _reason(requirement.metric, summary)
+        text = f"{FAIL}{name} is not a number, required {limit}: {reason}"
+        return Outcome(requirement.text, False, value, (low, high), text)
+    passed = COMPARISONS[requirement.comparison](value, requirement.limit)
+    value_text = _value_text(value, low, high)
+    text = f"{PASS if passed else FAIL}{name} {value_text}, required {limit}"
+    if low < requirement.limit < high:
+        text += " (the limit lies in the interval: more frames could change this)"
+    return Outcome(requirement.text, passed, value, (low, high), text)
+
+
+def _value_text(value: float, low: float, high: float) -> str:
+    return f"{value:g}" if value.is_integer() else Interval(value, low, high).text(4)
+
+
+def _reason(metric: str, summary: Mapping[str, Any]) -> str:
+    frames = summary["frames"]
+    if not frames["evaluated"]:
+        skipped = ", ".join(f"{count} {reason}" for reason, count in frames["skipped"].items())
+        return f"no frame was scored ({skipped or 'none was read'})"
+    if summary["without_size"] and metric in BY_VALUE and BY_VALUE[metric].is_size:
+        return str(summary["without_size"])
+    reasons = [reason for name, reason in UNDEFINED.items() if name in metric]
+    return reasons[0] if reasons else "it is not defined on these frames"
+
+
+def _resolved(name: str, text: str) -> str:
+    names = metric_names()
+    full = OTHER_NAMES.get(name, name)
+    for prefix in ("", *PREFIXES):
+        if prefix + full in names:
+            return prefix + full
+    near = _near(name, [_short(metric) for metric in names])
+    hint = f"near are {', '.join(near)}" if near else "the names are those in summary.json"
+    raise ConfigError(f"unknown metric {name!r} in {text!r}; {hint}")
+
+
+def _near(name: str, names: Sequence[str]) -> list[str]:
+    parts = [metric for metric in names if metric.startswith(name) or metric.endswith(f".{name}")]
+    close = get_close_matches(name, names, MAX_NEAR_NAMES, 0.5)
+    return list(dict.fromkeys([*parts, *close]))[:MAX_NEAR_NAMES]
+
+
+def _short(metric: str) -> str:
+    """Return the name without the prefix that may be left out."""
+    for prefix in PREFIXES:
+        if metric.startswith(prefix):
+            return metric.removeprefix(prefix)
+    return metric
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _texts_of(path: Path) -> list[str]:
+    try:
+        content = strict_yaml.read_file(path, MAX_FILE_BYTES)
+    except OSError as error:
+        raise ConfigError(f"require_file {path} cannot be read: {error.strerror}") from error
+    except strict_yaml.YamlError as error:
+        raise ConfigError(f"require_file {path} cannot be read: {error}") from error
+    if not isinstance(content, list) or not all(isinstance(text, str) for text in content):
+        raise ConfigError(
+            f"require_file {path} holds {reprlib.repr(content)}; expected a list of requirements, "
+            "one a line: - ause.rmse<=0.2"
+        )
+    return content

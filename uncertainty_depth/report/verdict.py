@@ -1,0 +1,242 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The verdict on an evaluation: four lines, each green, red, or grey for "cannot tell".
+
+depth   is the depth better than a depth that ignores the image?
+order   does sigma rank the errors better than a constant, or than depth itself?
+size    do the intervals of sigma cover as many errors as they claim?
+domain  are these data like those the model was trained on?
+
+Any red line makes the verdict red. A metric counts as better or worse only where the 95 % interval
+of its difference, by a block bootstrap over frames, excludes zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from uncertainty_depth.metrics.registry import BASELINES, BY_NAME
+from uncertainty_depth.report import domain, judgement
+from uncertainty_depth.report.bootstrap import ENOUGH_BLOCKS, Resampled
+from uncertainty_depth.report.judgement import GREEN, GREY, RED, Check
+from uncertainty_depth.report.model_facts import law_of
+
+if TYPE_CHECKING:
+    from uncertainty_depth.report.evaluation import Evaluation
+
+MIN_BLOCKS_FOR_GREEN = 5
+"""With fewer blocks of frames no line is green, whatever its intervals."""
+MANY_STILL = 0.5
+"""With a greater fraction of frames that show what the frame before shows it is said."""
+MAX_REPEATED = 0.01
+"""With a greater fraction of frames that repeat earlier ones no line is green: its intervals are
+too narrow."""
+MAX_CHECKS_IN_LINE = 2
+HEADLINES = {RED: "do not trust", GREEN: "can be trusted here", GREY: "cannot tell"}
+USEFUL = {"depth.a1": 0.8, "depth.within_10_percent": 0.5}
+GOOD = {"depth.a1": 0.95, "depth.within_10_percent": 0.8}
+"""What the depth must reach at least to be called useful, and good: most of the image is known
+to a tenth of its distance, which is what a planner's margins are made of."""
+USEFUL_ORDER = 0.85
+"""Useful is a sigma whose AUSE is below this fraction of the better baseline's."""
+DISTANCES = {"1 m": "1_1.5m", "3 m": "3_4m", "10 m": "8_12m"}
+"""Where the headline gives the error, by the interval of `by_distance`."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One of the four questions.
+
+    Attributes:
+        name: "depth", "order", "size" or "domain".
+        color: the worst color of its checks: red, then grey, then green.
+        text: the checks that decide the color.
+        checks: all of them.
+    """
+
+    name: str
+    color: str
+    text: str
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict on an evaluation.
+
+    Attributes:
+        color: red if any line is, green if all are, else grey.
+        text: the headline.
+        lines: depth, order, size, domain; empty if no frame was scored.
+        blocks: number of blocks of frames that the intervals are based on.
+        notes: limits of the verdict.
+    """
+
+    color: str
+    text: str
+    lines: tuple[Line, ...] = ()
+    blocks: int = 0
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as in `summary.json`."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        """Return headline, lines and notes, as on a terminal."""
+        return "\n".join(sentences(self.as_dict()))
+
+
+def judge(
+    evaluation: Evaluation,
+    model: Mapping[str, Any],
+    trained_on: Sequence[str] | None,
+    sample: Resampled | None = None,
+    calibrated_on: Sequence[str] = (),
+) -> Verdict:
+    """Return the verdict on all frames scored so far.
+
+    Args:
+        evaluation: of the frames.
+        model: description of the predictor; empty if unknown.
+        trained_on: a sentence for each scored source that the model was trained on; None if the
+            source is unknown, as in a live run.
+        sample: of its metrics, if the caller has them.
+        calibrated_on: a sentence for each scored source that sigma was calibrated on.
+    """
+    if not evaluation.evaluated:
+        return Verdict(GREY, nothing_scored(evaluation))
+    sample = sample or Resampled(evaluation.metrics)
+    checks = {
+        "depth": judgement.depth_checks(sample, model),
+        "order": judgement.order_checks(sample),
+        "size": judgement.size_checks(sample, law_of(model)),
+        "domain": domain.checks(sample, evaluation.cameras, model, trained_on),
+    }
+    doubt = _doubt(evaluation, sample)
+    few = "too few frames for a green line" if sample.blocks < MIN_BLOCKS_FOR_GREEN else ""
+    size_doubt = "; ".join(calibrated_on) or doubt
+    doubts = {"depth": doubt, "order": doubt, "size": size_doubt, "domain": few}
+    lines = tuple(
+        Line(name, GREY, evaluation.without_size, ())
+        if name == "size" and evaluation.without_size
+        else _line(name, line_checks, doubts.get(name, ""))
+        for name, line_checks in checks.items()
+    )
+    color = _worst([line.color for line in lines])
+    notes = tuple(_notes(evaluation, sample, model, trained_on))
+    headline = _headline(color, lines) if color != GREEN else _level(sample)
+    text = "; ".join(part for part in (headline, _numbers(sample)) if part)
+    return Verdict(color, text, lines, sample.blocks, notes)
+
+
+def sentences(verdict: Mapping[str, Any]) -> list[str]:
+    """Return headline, lines and notes of a verdict (as a dict) for a terminal."""
+    headline = f"verdict: {verdict['color']}, {verdict['text']}"
+    lines = [f"  {line['color']:5}  {line['name']}: {line['text']}" for line in verdict["lines"]]
+    return [headline, *lines, *(f"  note: {note}" for note in verdict["notes"])]
+
+
+def facts(verdict: Verdict) -> dict[str, str]:
+    """Return the verdict as short key-value pairs, for diagnostics."""
+    lines = {f"verdict.{line.name}": f"{line.color}: {line.text}" for line in verdict.lines}
+    return {"verdict": f"{verdict.color}: {verdict.text}", **lines}
+
+
+def nothing_scored(evaluation: Evaluation) -> str:
+    """Return the reason why no frame was scored."""
+    reasons = ", ".join(f"{count} {reason}" for reason, count in evaluation.skipped.items())
+    return f"no frame could be scored: {reasons or 'none was read'}"
+
+
+def _doubt(evaluation: Evaluation, sample: Resampled) -> str:
+    """Return why no line that depends on intervals can be green; empty if one can."""
+    if sample.blocks < MIN_BLOCKS_FOR_GREEN:
+        return "too few frames for a green line"
+    if evaluation.repeated.count > MAX_REPEATED * evaluation.evaluated:
+        return "too many repeated frames for a green line"
+    return ""
+
+
+def _line(name: str, checks: Sequence[Check], doubt: str) -> Line:
+    color = _worst([check.color for check in checks])
+    decisive = [check.text for check in checks if check.color == color]
+    text = "; ".join(decisive[:MAX_CHECKS_IN_LINE]) or "no data to judge it by"
+    if len(decisive) > MAX_CHECKS_IN_LINE:
+        text += f"; and {len(decisive) - MAX_CHECKS_IN_LINE} more"
+    if color == GREEN and doubt:
+        color = GREY
+        text = f"{doubt}; so far: {text}"
+    return Line(name, color, text, tuple(checks))
+
+
+def _worst(colors: Sequence[str]) -> str:
+    if RED in colors:
+        return RED
+    return GREEN if colors and GREY not in colors else GREY
+
+
+def _headline(color: str, lines: Sequence[Line]) -> str:
+    names = [line.name for line in lines if line.color == color]
+    return f"{HEADLINES[color]}: {', '.join(names)}"
+
+
+def _level(sample: Resampled) -> str:
+    """Return the headline of a green verdict: beating a trivial baseline is not yet trust."""
+    values = {name: float(BY_NAME[name].values(sample.total)[0]) for name in USEFUL}
+    metric = BY_NAME["uncertainty.ause.rmse"]
+    best = min(metric.values(sample.total.of(name))[0] for name in BASELINES)
+    orders = metric.values(sample.total)[0] <= USEFUL_ORDER * best
+    if not orders or any(values[name] < limit for name, limit in USEFUL.items()):
+        return "better than trivial, but not yet useful"
+    if any(values[name] < limit for name, limit in GOOD.items()):
+        return f"{HEADLINES[GREEN]}: useful"
+    return f"{HEADLINES[GREEN]}: good"
+
+
+def _numbers(sample: Resampled) -> str:
+    """Return what a robot's user can judge: the error near and far, and how much is known."""
+    metric = BY_NAME["by_distance.mae"]
+    errors = dict(zip(metric.groups, metric.values(sample.total)[0].tolist(), strict=True))
+    known = float(BY_NAME["depth.within_10_percent"].values(sample.total)[0])
+    parts = [
+        f"{errors[group]:.2f} m at {distance}"
+        for distance, group in DISTANCES.items()
+        if math.isfinite(errors[group])
+    ]
+    near = f"mean error {', '.join(parts)}; " if parts else ""
+    return f"{near}{known:.0%} of the pixels are known to 10 %"
+
+
+def _notes(
+    evaluation: Evaluation,
+    sample: Resampled,
+    model: Mapping[str, Any],
+    trained_on: Sequence[str] | None,
+) -> list[str]:
+    blocks = sample.blocks
+    notes = []
+    if blocks < ENOUGH_BLOCKS:
+        notes.append(
+            f"{evaluation.evaluated} frames make only {blocks} blocks of frames unlike their "
+            f"neighbours; below {ENOUGH_BLOCKS} the intervals are rough"
+        )
+    still = evaluation.stillness.frames
+    if still > MANY_STILL * evaluation.evaluated:
+        notes.append(
+            f"the camera hardly moved: {still} of {evaluation.evaluated} frames show what the "
+            "frame before shows and count as one with it; drive it around to learn more"
+        )
+    if evaluation.repeated.count:
+        notes.append(
+            f"{evaluation.repeated.count} of {evaluation.evaluated} frames have the scores of an "
+            "earlier frame (a bag that loops, a copy, a simulation that stands still): intervals "
+            "are too narrow; play a bag once, or move the robot"
+        )
+    if "head" not in model:
+        notes.append("the model has no description: sigma is judged as that of a Gaussian")
+    if trained_on is None:
+        notes.append("unknown whether the model was trained on these frames")
+    return notes + domain.calibration_notes(sample, evaluation.cameras, model)
