@@ -11,9 +11,9 @@ import argparse
 import numpy as np
 
 from uncertainty_depth.config import PredictorConfig, SourceConfig
+from uncertainty_depth.config.prediction import GatingConfig
 from uncertainty_depth.frames.source import open_source
-from uncertainty_depth.gating.config import GatingConfig
-from uncertainty_depth.gating.maps import confident_pixels, lower_bound, upper_bound
+from uncertainty_depth.gating import confident_pixels, lower_bound, upper_bound
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import Frame
 

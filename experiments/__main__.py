@@ -12,7 +12,7 @@ from pathlib import Path
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from experiments.registry import EXPERIMENTS
-from uncertainty_depth.cli.arguments.signature import at_least_one
+from uncertainty_depth.cli.arguments import at_least_one
 from uncertainty_depth.errors import UncertaintyDepthError
 
 

@@ -42,9 +42,9 @@ from experiments.completion_sets import (
 )
 from experiments.runner import resume
 from uncertainty_depth import strict_json
-from uncertainty_depth.completion.config import HeldOutConfig
-from uncertainty_depth.completion.source import CompletionSource
+from uncertainty_depth.completion.held_out import CompletionSource
 from uncertainty_depth.completion.sparse_input import SparseInput
+from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.frames.predicted import predict_frame, predicted
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.model_folder.folder import read

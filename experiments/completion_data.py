@@ -19,10 +19,10 @@ from experiments.completion_models import (
 from experiments.completion_sets import MAX_DEPTH_M, MIN_DEPTH_M
 from experiments.data_folders import KITTI, NYU
 from experiments.subset import first_frames, spread_frames
-from uncertainty_depth.completion.config import BY_RING, HeldOutConfig
-from uncertainty_depth.completion.source import CompletionSource
+from uncertainty_depth.completion.held_out import CompletionSource
 from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.config.prediction import BY_RING, HeldOutConfig
 from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.metrics import depth_errors
 from uncertainty_depth.metrics.depth import scorable

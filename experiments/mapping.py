@@ -28,7 +28,7 @@ from experiments.robot_worlds import (
 from experiments.runner import resume
 from experiments.tables import markdown
 from uncertainty_depth import atomic, strict_json
-from uncertainty_depth.shipped_model import MODELS
+from uncertainty_depth.model_location import MODELS
 from uncertainty_depth.synthetic import furnishing
 
 

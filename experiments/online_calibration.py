@@ -37,9 +37,9 @@ from uncertainty_depth.config import (
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import valid_pixels
+from uncertainty_depth.model_location import model_path
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.records import Frame
-from uncertainty_depth.shipped_model import model_path
 from uncertainty_depth.synthetic import source as synthetic
 from uncertainty_depth.synthetic.sensors import make_camera
 from uncertainty_depth.writers.bag_writer import BagWriter

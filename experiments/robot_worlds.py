@@ -19,7 +19,7 @@ from uncertainty_depth.config import LidarConfig, PredictorConfig, SynthesisConf
 from uncertainty_depth.frames.ground_truth import ground_truth_from_cloud
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.shipped_model import SHIPPED_MODEL
+from uncertainty_depth.model_location import SHIPPED_MODEL
 from uncertainty_depth.synthetic import sensors
 from uncertainty_depth.synthetic.source import World
 

@@ -32,7 +32,7 @@ from experiments.samples_scores import score
 from experiments.samples_ways import many, one_pass, ways_of
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder.folder import read
-from uncertainty_depth.shipped_model import SHIPPED_MODEL
+from uncertainty_depth.model_location import SHIPPED_MODEL
 
 NYU_MODEL = "multi_epochs-0"
 STUDENT = "distilled"

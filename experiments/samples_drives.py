@@ -28,8 +28,8 @@ from experiments.samples_ways import (
     sampled,
     ways_of,
 )
+from uncertainty_depth.model_location import SHIPPED_MODEL
 from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.shipped_model import SHIPPED_MODEL
 
 RATES_HZ = {"2 cm a frame": 30.0, "7 cm a frame": 10.0, "22 cm a frame": 3.0}
 """Frame rates of a robot that drives at 0.65 m/s."""

@@ -23,9 +23,8 @@ from experiments import shift_report
 from experiments.runner import resume
 from experiments.shift_methods import Method, methods
 from uncertainty_depth.config import PredictorConfig, SourceConfig
-from uncertainty_depth.corruption.corruption import Corruption
-from uncertainty_depth.corruption.names import CORRUPTIONS, SEVERITIES
-from uncertainty_depth.corruption.source import corrupted
+from uncertainty_depth.config.choices import CORRUPTIONS, SEVERITIES
+from uncertainty_depth.frames.corruption import Corruption, corrupted
 from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import coverage, sparsification, valid_pixels

@@ -12,7 +12,7 @@ from experiments import data_folders
 from experiments.nyu_methods import PRETRAINED
 from uncertainty_depth.model_folder import writing
 from uncertainty_depth.model_folder.folder import FAMILIARITY, read
-from uncertainty_depth.shipped_model import SHIPPED_MODEL
+from uncertainty_depth.model_location import SHIPPED_MODEL
 
 ROOMS = "rooms"
 NYU = "NYU"

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from itertools import islice
 
-from uncertainty_depth.frames.joined_source import evenly_spread
-from uncertainty_depth.frames.source import Source
+from uncertainty_depth.frames.source import Source, evenly_spread
 from uncertainty_depth.records import Frame, Skipped
 
 

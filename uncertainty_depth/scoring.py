@@ -11,24 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uncertainty_depth.calibration.depth_scale import DELAY_FRAMES, AsPublished, DepthScaleConfig
-from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig, PredictionTopics
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.frames.checked_source import CheckedSource
-from uncertainty_depth.frames.joined_source import EvenlySpread
 from uncertainty_depth.frames.predicted import Predict, Predicted, predict_frame
 from uncertainty_depth.frames.source import (
     RECORDED,
+    CheckedSource,
+    EvenlySpread,
     calibrated_on,
     has_recorded,
     open_source,
     trained_on,
 )
 from uncertainty_depth.geometry.check import GeometryCheck
-from uncertainty_depth.model_location import check_location, is_hugging_face
+from uncertainty_depth.model_location import check_location, is_hugging_face, model_path
 from uncertainty_depth.options import to_mapping
-from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
-from uncertainty_depth.shipped_model import model_path
 
 if TYPE_CHECKING:
     from uncertainty_depth.report.evaluation import Evaluation
@@ -170,9 +168,8 @@ def open_frames(job: ScoringJob) -> Opened:
 
 
 def _open_predicted(job: ScoringJob) -> Opened:
-    from uncertainty_depth.completion.source import for_model
-    from uncertainty_depth.corruption.corruption import parse
-    from uncertainty_depth.corruption.source import corrupted
+    from uncertainty_depth.completion.held_out import for_model
+    from uncertainty_depth.frames.corruption import corrupted, parse
     from uncertainty_depth.report.model_facts import part_of
 
     checked = CheckedSource(EvenlySpread(open_source(job.source, job.sources), job.max_frames))
@@ -181,8 +178,11 @@ def _open_predicted(job: ScoringJob) -> Opened:
 
     # Imported after the paths are checked: torch takes seconds to import.
     from uncertainty_depth.inference.predictor import Predictor
-    from uncertainty_depth.predictions.interpreter import Interpreter
-    from uncertainty_depth.predictions.relative import RelativePredictor, meaning_of_relative
+    from uncertainty_depth.predictions.interpreter import (
+        Interpreter,
+        RelativePredictor,
+        meaning_of_relative,
+    )
 
     predictor = Predictor(Path(job.model), job.predictor, relative=True)
     source = for_model(images, predictor, job.held_out)

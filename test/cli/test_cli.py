@@ -256,10 +256,10 @@ def test_resume_alone_reads_the_source_with_the_options_of_the_start(monkeypatch
     opened = []
     monkeypatch.setattr("uncertainty_depth.training.run.train", lambda *given, **options: None)
     monkeypatch.setattr(
-        "uncertainty_depth.frames.joined_source.open_source",
+        "uncertainty_depth.frames.source.open_source",
         lambda notation, options: opened.append((notation, options)) or [],
     )
-    monkeypatch.setattr("uncertainty_depth.frames.joined_source.CheckedSource", lambda it: it)
+    monkeypatch.setattr("uncertainty_depth.frames.source.CheckedSource", lambda it: it)
     assert main(["train", "--output", str(tmp_path), "--resume"]) == 0
     assert main(["train", "--output", str(tmp_path), "--resume", "--image-topic", "/right"]) == 0
     (_, first), (_, second) = opened

@@ -4,17 +4,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.completion.held_out import (
+    CompletionSource,
     check_scorable,
+    for_model,
     held_out,
     pixel_hashes,
     random_pixels,
     ring_hashes,
 )
-from uncertainty_depth.completion.source import CompletionSource, for_model
 from uncertainty_depth.completion.sparse_input import SparseInput, check_sparse_depth, parse
 from uncertainty_depth.config import LidarConfig
+from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.records import Frame, Scan, Skipped

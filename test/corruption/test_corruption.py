@@ -7,10 +7,16 @@ import cv2
 import numpy as np
 import pytest
 
-from uncertainty_depth.corruption.corruption import SEEDED, Corruption, notation, parse
-from uncertainty_depth.corruption.names import CORRUPTIONS, SEVERITIES
-from uncertainty_depth.corruption.source import CorruptedSource, corrupted
+from uncertainty_depth.config.choices import CORRUPTIONS, SEVERITIES
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.frames.corruption import (
+    SEEDED,
+    CorruptedSource,
+    Corruption,
+    corrupted,
+    notation,
+    parse,
+)
 from uncertainty_depth.records import Frame, Skipped
 
 STAMP = 1_700_000_000_123_456_789

@@ -17,7 +17,7 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.frames.bag import BagSource
-from uncertainty_depth.frames.overlap import read_ahead
+from uncertainty_depth.frames.predicted import read_ahead
 from uncertainty_depth.frames.recording import Topic
 from uncertainty_depth.frames.topics import TopicChooser
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud

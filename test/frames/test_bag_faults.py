@@ -22,8 +22,7 @@ from rosbags.typesys import Stores, get_typestore
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.bag import BagSource
-from uncertainty_depth.frames.mcap_file import read_summary
-from uncertainty_depth.frames.recording import Recording
+from uncertainty_depth.frames.recording import Recording, read_summary
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.writers import bag_writer

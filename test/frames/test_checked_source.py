@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.frames.checked_source import CheckedSource
 from uncertainty_depth.frames.kitti import KittiSource
 from uncertainty_depth.frames.nyu import NyuSource
+from uncertainty_depth.frames.source import CheckedSource
 from uncertainty_depth.geometry.transforms import transform_from
 
 FRAMES = 8

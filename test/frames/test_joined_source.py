@@ -6,8 +6,7 @@ from pathlib import Path
 
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.frames.joined_source import JoinedSource
-from uncertainty_depth.frames.source import NAME_SEPARATOR, open_source, trained_on
+from uncertainty_depth.frames.source import NAME_SEPARATOR, JoinedSource, open_source, trained_on
 
 NAMES = ["synthetic:worlds=1,frames=2,seed=3", "synthetic:worlds=1,frames=3,seed=4"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from uncertainty_depth.gating.config import GatingConfig
-from uncertainty_depth.gating.maps import confident_pixels, lower_bound, upper_bound
+from uncertainty_depth.config.prediction import GatingConfig
+from uncertainty_depth.gating import confident_pixels, lower_bound, upper_bound
 
 
 def maps(pairs):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from uncertainty_depth.gating.config import GatingConfig
-from uncertainty_depth.gating.products import SigmaProducts
+from uncertainty_depth.config.prediction import GatingConfig
+from uncertainty_depth.gating import SigmaProducts
 from uncertainty_depth.geometry.camera import Camera
 
 WIDTH = 8
@@ -145,8 +145,8 @@ def test_there_are_no_clouds_without_a_calibrated_camera(maps, camera):
 
 def test_outputs_need_neither_torch_nor_ros():
     command = (
-        "import sys; import uncertainty_depth.gating.products, "
-        "uncertainty_depth.messages.compressed_depth; "
+        "import sys; import uncertainty_depth.gating, "
+        "uncertainty_depth.messages.compressed; "
         "sys.exit(' '.join({'torch', 'rclpy', 'matplotlib'} & set(sys.modules)) or None)"
     )
     ended = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from uncertainty_depth.messages.compressed_depth import (
+from uncertainty_depth.messages.compressed import (
     FORMAT,
     MAX_VALUE,
     encode_compressed_depth,

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from uncertainty_depth.config.prediction import CONFIDENCE_TYPES
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.predictions.confidence import TYPES, without_size
-from uncertainty_depth.predictions.config import CONFIDENCE_TYPES
 
 DEPTH = np.full((1, 5), 4.0, np.float32)
 EXAMPLES = {

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from uncertainty_depth.predictions.config import PredictionConfig
+from uncertainty_depth.config.prediction import PredictionConfig
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.records import Frame, RecordedMaps
 

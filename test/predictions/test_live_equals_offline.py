@@ -9,12 +9,12 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig, SourceConfig
+from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopics
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.metrics.registry import flatten
-from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.predictions.saved_map import SavedMap
 from uncertainty_depth.report.evaluate import evaluate

@@ -11,11 +11,10 @@ import pytest
 
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import EvaluationConfig, SourceConfig
+from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopics
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.frames.checked_source import CheckedSource
 from uncertainty_depth.frames.predicted import Predicted
-from uncertainty_depth.frames.source import open_source
-from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
+from uncertainty_depth.frames.source import CheckedSource, open_source
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.report.evaluate import evaluate
 

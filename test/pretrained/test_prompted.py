@@ -11,9 +11,9 @@ import torch
 from torch.nn import functional
 
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.completion.config import HeldOutConfig
-from uncertainty_depth.completion.source import for_model
+from uncertainty_depth.completion.held_out import for_model
 from uncertainty_depth.config import NetworkConfig, PredictorConfig, TrainingConfig
+from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.engines.graphs import trace
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.predicted import predicted

@@ -7,8 +7,15 @@ from functools import partial
 import numpy as np
 import pytest
 
-from uncertainty_depth.frames.overlap import AHEAD, BEHIND, Behind, read_ahead
-from uncertainty_depth.frames.predicted import Predicted, predict_frame, predicted
+from uncertainty_depth.frames.predicted import (
+    AHEAD,
+    BEHIND,
+    Behind,
+    Predicted,
+    predict_frame,
+    predicted,
+    read_ahead,
+)
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.report.evaluate import evaluate
 

@@ -16,10 +16,10 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
-from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.completion.held_out import held_out
 from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.config import EvaluatorNodeConfig
+from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros import depth_node

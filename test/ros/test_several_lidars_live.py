@@ -12,13 +12,13 @@ from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
 from uncertainty_depth.config import EvaluationConfig, PlayerConfig, SourceConfig
+from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopics
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.metrics.registry import flatten
-from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.report.evaluate import evaluate
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode

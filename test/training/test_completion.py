@@ -13,10 +13,10 @@ import pytest
 import torch
 
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.completion.config import HeldOutConfig
-from uncertainty_depth.completion.source import for_model
+from uncertainty_depth.completion.held_out import for_model
 from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.inference.predictor import Predictor

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.frames.joined_source import evenly_spread
+from uncertainty_depth.frames.source import evenly_spread
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.network.encoder import resize_image
 from uncertainty_depth.records import Frame, Skipped

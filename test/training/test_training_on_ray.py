@@ -16,7 +16,7 @@ import pytest
 
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.errors import TrainingError
-from uncertainty_depth.fleet.ray_cluster import cluster_at
+from uncertainty_depth.fleet.on_ray import cluster_at
 from uncertainty_depth.training import run
 from uncertainty_depth.training.run import train
 

@@ -15,9 +15,8 @@ from uncertainty_depth.calibration.fit import Pixels
 from uncertainty_depth.calibration.fitted_data import QUANTILE_LEVELS, FittedData
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.errors import MessageError, SourceError
-from uncertainty_depth.frames.joined_source import EvenlySpread
 from uncertainty_depth.frames.predicted import Predict
-from uncertainty_depth.frames.source import Source
+from uncertainty_depth.frames.source import EvenlySpread, Source
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.focal_length import camera_ranges
 from uncertainty_depth.interrupt import deferred_interrupt

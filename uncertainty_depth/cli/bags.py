@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import PlayerConfig, SourceConfig, SynthesisConfig
-from uncertainty_depth.model_location import is_hugging_face
+from uncertainty_depth.model_location import is_hugging_face, model_path
 from uncertainty_depth.options import from_arguments
-from uncertainty_depth.shipped_model import model_path
 
 if TYPE_CHECKING:
     from uncertainty_depth.frames.bag import BagSource
@@ -98,7 +97,7 @@ def _print_transform(lidar_to_camera: NDArray[np.float64]) -> None:
 
 def _check_geometry(source: Source, plot: Path) -> None:
     """Plot the depth on the image, and print the geometry check of the first frames."""
-    from uncertainty_depth.frames.checked_source import CheckedSource
+    from uncertainty_depth.frames.source import CheckedSource
     from uncertainty_depth.records import Frame
     from uncertainty_depth.report.overlay import write_overlay
 

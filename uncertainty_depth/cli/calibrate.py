@@ -15,20 +15,18 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from uncertainty_depth import __version__
-from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import (
     CalibrationConfig,
     EvaluationConfig,
     PredictorConfig,
     SourceConfig,
 )
+from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig, PredictionTopics
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.interrupt import deferred_interrupt
-from uncertainty_depth.model_location import check_location, is_hugging_face
+from uncertainty_depth.model_location import check_location, is_hugging_face, model_path
 from uncertainty_depth.notes import warn
 from uncertainty_depth.options import from_arguments, to_mapping
-from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
-from uncertainty_depth.shipped_model import model_path
 
 if TYPE_CHECKING:
     from uncertainty_depth.calibration.report import Provenance
@@ -112,9 +110,8 @@ def _check_model(arguments: argparse.Namespace) -> None:
 
 def _opened(arguments: argparse.Namespace) -> tuple[Predictor, Sequence[Source]]:
     """Return the uncalibrated predictor, and the sources with its sparse input split off."""
-    from uncertainty_depth.completion.source import for_model
-    from uncertainty_depth.frames.checked_source import CheckedSource
-    from uncertainty_depth.frames.source import open_source
+    from uncertainty_depth.completion.held_out import for_model
+    from uncertainty_depth.frames.source import CheckedSource, open_source
 
     options = from_arguments(SourceConfig, arguments)
     checked = [CheckedSource(open_source(notation, options)) for notation in arguments.source]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from uncertainty_depth.cli.requirements import check_requirements
+from uncertainty_depth.cli.evaluate import check_requirements, write_and_print
 from uncertainty_depth.config import RequirementConfig
 from uncertainty_depth.options import from_arguments
 
@@ -26,7 +26,6 @@ def compare(arguments: argparse.Namespace) -> None:
 
 def merge(arguments: argparse.Namespace) -> None:
     """Fold reports of one model into one report over all their frames, exactly."""
-    from uncertainty_depth.cli.scored_report import write_and_print
     from uncertainty_depth.report import merging, report
     from uncertainty_depth.report.requirements import requirements_of
 

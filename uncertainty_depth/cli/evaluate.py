@@ -1,48 +1,65 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The `evaluate` command: score a model, or predictions that were recorded, and report on it."""
+"""The `evaluate` command: score a model, or predictions that were recorded, and report on it.
+
+One source is scored in this process. Several are scored in workers of their own and merged.
+"""
 
 from __future__ import annotations
 
 import argparse
+import logging
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
 
 from uncertainty_depth.calibration.depth_scale import DepthScaleConfig
-from uncertainty_depth.cli.requirements import check_requirements
-from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import (
     EvaluationConfig,
     PredictorConfig,
     RequirementConfig,
     SourceConfig,
 )
-from uncertainty_depth.errors import SourceError
-from uncertainty_depth.interrupt import deferred_interrupt
+from uncertainty_depth.config.prediction import (
+    HeldOutConfig,
+    PredictionConfig,
+    PredictionTopics,
+)
+from uncertainty_depth.errors import ConfigError, RequirementError, SourceError
+from uncertainty_depth.interrupt import Interrupt, deferred_interrupt
 from uncertainty_depth.options import from_arguments
-from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 
 if TYPE_CHECKING:
+    from uncertainty_depth.fleet.folder import FleetSource
     from uncertainty_depth.report.evaluation import Evaluation
+    from uncertainty_depth.report.report import Context
+    from uncertainty_depth.report.requirements import Requirement
     from uncertainty_depth.scoring import ScoringJob
+
+logger = logging.getLogger(__name__)
+MAX_MERGED_FRAMES = 200_000
+MAX_NAMED_FAILURES = 3
 
 
 def evaluate(arguments: argparse.Namespace) -> None:
     """Score a model, or recorded predictions, on every frame of sources, and write a report."""
-    from uncertainty_depth.cli.fleet import evaluate_fleet
     from uncertainty_depth.report import report
     from uncertainty_depth.report.requirements import requirements_of
 
     report.check_folder(arguments.output)
     requirements = requirements_of(from_arguments(RequirementConfig, arguments))
     jobs = [job_of(arguments, source) for source in arguments.source]
+    for job in jobs:
+        job.check(arguments.write_bag)
     if len(jobs) > 1 or arguments.ray:
-        evaluate_fleet(jobs, arguments, requirements)
-        return
-    (job,) = jobs
-    job.check(arguments.write_bag)
-    if not arguments.overwrite:
-        report.refuse_existing(arguments.output)
-    _evaluate_one(job, arguments, requirements)
+        _evaluate_each(jobs, arguments, requirements)
+    else:
+        if not arguments.overwrite:
+            report.refuse_existing(arguments.output)
+        _evaluate_one(jobs[0], arguments, requirements)
 
 
 def job_of(arguments: argparse.Namespace, source: str) -> ScoringJob:
@@ -64,8 +81,9 @@ def job_of(arguments: argparse.Namespace, source: str) -> ScoringJob:
     )
 
 
-def _evaluate_one(job: ScoringJob, arguments: argparse.Namespace, requirements: tuple) -> None:
-    from uncertainty_depth.cli.scored_report import write_and_print
+def _evaluate_one(
+    job: ScoringJob, arguments: argparse.Namespace, requirements: tuple[Requirement, ...]
+) -> None:
     from uncertainty_depth.report import summary
     from uncertainty_depth.scoring import score
 
@@ -88,3 +106,145 @@ def _nothing_scored(source: str, evaluation: Evaluation) -> str:
         return f"{sentence}: it has none"
     reason, _ = evaluation.skipped.most_common(1)[0]
     return f"{sentence}: {evaluation.first_skips[reason]}"
+
+
+def write_and_print(evaluation: Evaluation, folder: Path, context: Context) -> dict[str, Any]:
+    """Write a report, print its scores and verdict, and return its summary.
+
+    Raises:
+        SourceError: the report cannot be written.
+    """
+    from uncertainty_depth.report import report, summary, verdict
+
+    page = report.write(evaluation, folder, context)
+    scores = report.summarize(evaluation, context)
+    print(summary.table(scores, context.model))
+    print("\n".join(["", *verdict.sentences(scores["verdict"])]))
+    print(f"report: {page}")
+    return scores
+
+
+def check_requirements(summary: Mapping[str, Any], junit_path: Path | None) -> None:
+    """Print PASS or FAIL of each requirement, and write the JUnit file if there is a path.
+
+    Raises:
+        RequirementError: a requirement is not met; the command then exits with 3.
+    """
+    outcomes = summary["requirements"]
+    for outcome in outcomes:
+        print(outcome["text"])
+    if junit_path:
+        from uncertainty_depth.report import junit
+
+        junit.write(junit_path, summary)
+    failed = [outcome["requirement"] for outcome in outcomes if not outcome["passed"]]
+    if failed:
+        raise RequirementError(
+            f"{len(failed)} of {len(outcomes)} requirements not met: {', '.join(failed)}"
+        )
+
+
+def _evaluate_each(
+    jobs: Sequence[ScoringJob],
+    arguments: argparse.Namespace,
+    requirements: tuple[Requirement, ...],
+) -> None:
+    """Score every source in its own worker, and write one report over all of them.
+
+    What is done is kept: the same command continues with the rest.
+
+    Raises:
+        KeyboardInterrupt: it was interrupted; no report over all sources is written.
+        SourceError: a source could not be scored; the report holds the others.
+        RequirementError: a requirement is not met.
+    """
+    from uncertainty_depth.fleet.folder import open_fleet
+
+    if arguments.write_bag:
+        raise ConfigError("write_bag takes one source; expected one, or no --write-bag")
+    sources = open_fleet(
+        arguments.output, [job.source for job in jobs], jobs[0].options(), arguments.overwrite
+    )
+    waiting = [
+        (source, job) for source, job in zip(sources, jobs, strict=True) if not source.is_done
+    ]
+    if len(waiting) < len(jobs):
+        logger.info("%d of %d sources are scored already", len(jobs) - len(waiting), len(jobs))
+    with deferred_interrupt() as interrupt:
+        _score_each(waiting, arguments, interrupt)
+    if interrupt.requested:
+        logger.warning(
+            "%d of %d sources are scored; run the same command again to continue",
+            sum(source.is_done for source in sources),
+            len(sources),
+        )
+        raise KeyboardInterrupt
+    _report_on_all(sources, arguments, requirements)
+
+
+def _score_each(
+    waiting: Sequence[tuple[FleetSource, ScoringJob]],
+    arguments: argparse.Namespace,
+    interrupt: Interrupt,
+) -> None:
+    from uncertainty_depth.fleet import local, on_ray
+    from uncertainty_depth.fleet.folder import DONE
+    from uncertainty_depth.scoring import score_and_write
+
+    with tqdm(total=len(waiting), unit="source", disable=not waiting) as bar:
+
+        def tell(source: FleetSource) -> None:
+            bar.update()
+            outcome = source.outcome()
+            if outcome["state"] != DONE:
+                logger.warning("%s: %s", source.notation, outcome["sentence"])
+
+        work = {source: (score_and_write, job, arguments.command_line) for source, job in waiting}
+        if arguments.ray and work:
+            gpus = any(job.model and job.predictor.device != "cpu" for _, job in waiting)
+            on_ray.run(work, arguments.ray, gpus, interrupt, tell)
+        else:
+            local.run(work, arguments.jobs or os.cpu_count() or 1, interrupt, tell)
+
+
+def _report_on_all(
+    sources: Sequence[FleetSource],
+    arguments: argparse.Namespace,
+    requirements: tuple[Requirement, ...],
+) -> None:
+    """Write the table of the sources, and the report over those that were scored."""
+    from uncertainty_depth.fleet.folder import DONE, rows_of, table_lines, write_table
+    from uncertainty_depth.report.merging import merge, read_report
+
+    output: Path = arguments.output
+    rows = rows_of(sources, output)
+    write_table(rows, output / "sources.csv")
+    print("\n".join(table_lines(rows)))
+    scored = [source for source in sources if source.outcome()["state"] == DONE]
+    failed = [
+        f"{source.notation}: {source.outcome()['sentence']}"
+        for source in sources
+        if source not in scored
+    ]
+    if not scored:
+        raise SourceError(
+            f"none of {len(sources)} sources could be scored: see {output}/sources.csv"
+        )
+    evaluation, context = merge(
+        (read_report(source.folder) for source in scored), MAX_MERGED_FRAMES
+    )
+    context = replace(
+        context,
+        notes=(*(f"not scored: {sentence}" for sentence in failed), *context.notes),
+        command=arguments.command_line,
+        requirements=requirements,
+        sources=tuple(rows),
+    )
+    print(f"\n{len(scored)} sources scored, {len(failed)} failed")
+    scores = write_and_print(evaluation, output, context)
+    check_requirements(scores, arguments.junit)
+    if failed:
+        sentences = "; ".join(failed[:MAX_NAMED_FAILURES])
+        raise SourceError(
+            f"{len(failed)} of {len(sources)} sources could not be scored: {sentences}"
+        )

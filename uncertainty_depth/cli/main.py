@@ -17,10 +17,9 @@ from uncertainty_depth.cli.bags import convert_kitti, demo, info, play, synthesi
 from uncertainty_depth.cli.calibrate import calibrate
 from uncertainty_depth.cli.compare import compare, merge
 from uncertainty_depth.cli.evaluate import evaluate
-from uncertainty_depth.cli.familiarity import familiarity
 from uncertainty_depth.cli.predict import export, predict
 from uncertainty_depth.cli.terminal import PrintableFormatter, printable, printable_stdout
-from uncertainty_depth.cli.train import train, wrap
+from uncertainty_depth.cli.train import familiarity, train, wrap
 from uncertainty_depth.cli.view import view
 from uncertainty_depth.errors import UncertaintyDepthError
 from uncertainty_depth.extras import missing_in

@@ -8,10 +8,9 @@ import logging
 
 from uncertainty_depth.config import ColorConfig, PredictorConfig
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.model_location import check_location
+from uncertainty_depth.model_location import check_location, model_path
 from uncertainty_depth.options import from_arguments
 from uncertainty_depth.records import Skipped
-from uncertainty_depth.shipped_model import model_path
 
 logger = logging.getLogger(__name__)
 

@@ -1,15 +1,19 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The commands `train` and `wrap`, which write a model folder."""
+"""The commands `train`, `wrap` and `familiarity`, which write to a model folder."""
 
 from __future__ import annotations
 
 import argparse
 import logging
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.config import NetworkConfig, SourceConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.options import from_arguments
+from uncertainty_depth.model_location import is_hugging_face, model_path
+from uncertainty_depth.options import current_names, from_arguments, from_mapping
 
 if TYPE_CHECKING:
     from uncertainty_depth.frames.source import Source
@@ -30,7 +34,7 @@ def train(arguments: argparse.Namespace) -> None:
     source = _open_source(arguments.source, source_options, before)
 
     # Imported here, after the paths are checked: torch takes seconds to import.
-    from uncertainty_depth.fleet.ray_cluster import cluster_at
+    from uncertainty_depth.fleet.on_ray import cluster_at
     from uncertainty_depth.training.plan import without_effect
     from uncertainty_depth.training.run import train as train_model
 
@@ -56,8 +60,7 @@ def _open_source(
     notations: list[str], options: SourceConfig, before: OriginalRun | None
 ) -> Source:
     """Return the sources as one; with --resume and no source those of the original run."""
-    from uncertainty_depth.frames.joined_source import open_sources
-    from uncertainty_depth.frames.source import NAME_SEPARATOR
+    from uncertainty_depth.frames.source import NAME_SEPARATOR, open_sources
 
     notations = notations or (before.source.split(NAME_SEPARATOR) if before else [])
     if not notations:
@@ -96,3 +99,53 @@ def wrap(arguments: argparse.Namespace) -> None:
     config = from_arguments(NetworkConfig, arguments, defaults)
     model = wrap_model(arguments.output, config, arguments.method)
     print(f"model written to {model}")
+
+
+def familiarity(arguments: argparse.Namespace) -> None:
+    """Compute the familiarity of a model from its training frames; new models have it already."""
+    from uncertainty_depth.frames.source import NAME_SEPARATOR, open_sources
+    from uncertainty_depth.model_folder.folder import read
+    from uncertainty_depth.training.familiarity import add_familiarity
+    from uncertainty_depth.training.frames import read_frames, split
+
+    _check_not_shipped(arguments.model)
+    model = read(arguments.model)
+    notation = NAME_SEPARATOR.join(arguments.source) or model.training.get("source")
+    if not notation:
+        raise ConfigError(
+            f"{arguments.model} does not say what it was trained on; expected SOURCE too"
+        )
+    training = _training_options(model.training.get("options", {}))
+    options = from_arguments(SourceConfig, arguments, model.training.get("source_options"))
+    frames = read_frames(
+        open_sources(notation.split(NAME_SEPARATOR), options),
+        model.network.input_size,
+        training.max_frames,
+        model.network.canonical_focal_length,
+    )
+    indices, held_out = split(len(frames), training.validation_fraction, training.seed)
+    score = add_familiarity(arguments.model, frames, indices, held_out, training.device)
+    print(
+        f"familiarity of {arguments.model} fitted to {len(indices)} frames of {notation}; 99 % of "
+        f"the {len(held_out)} held-out frames are within a distance of {score.threshold:.1f}"
+    )
+
+
+def _check_not_shipped(model: Path) -> None:
+    if is_hugging_face(
+        model
+    ):  # a published model folder lies in the Hub's cache, not to be changed
+        raise ConfigError(
+            f"{model} has no folder of its own to write to; expected `hf download {model} "
+            "--local-dir MODEL` first"
+        )
+    shipped = model_path(model)
+    if shipped != model:
+        raise ConfigError(f"{model} is shipped with the package; expected a copy of {shipped}")
+
+
+def _training_options(recorded: Mapping[str, Any]) -> TrainingConfig:
+    """Return the options of a training by its record, which holds those of the network too."""
+    current = current_names(recorded, TrainingConfig)
+    names = [field.name for field in fields(TrainingConfig)]
+    return from_mapping(TrainingConfig, {name: current[name] for name in names if name in current})

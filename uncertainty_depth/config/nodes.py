@@ -9,13 +9,17 @@ from uncertainty_depth.calibration.online_config import (
     OnlineCorrectionConfig,
     OnlineEstimateConfig,
 )
-from uncertainty_depth.completion.config import SparseInputConfig
 from uncertainty_depth.config.choices import MAX_DEPTH_M, MAX_DURATION_S
 from uncertainty_depth.config.evaluation import EvaluationConfig, RequirementConfig
-from uncertainty_depth.config.prediction import OutputConfig, PredictorConfig
+from uncertainty_depth.config.prediction import (
+    MeaningConfig,
+    OutputConfig,
+    PredictionConfig,
+    PredictorConfig,
+    SparseInputConfig,
+)
 from uncertainty_depth.config.sources import CameraConfig, LidarConfig, ProjectionConfig
 from uncertainty_depth.options import option
-from uncertainty_depth.predictions.config import MeaningConfig, PredictionConfig
 
 MAX_LIDARS = 4
 

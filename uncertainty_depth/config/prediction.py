@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Options of the prediction, and of what is made of it."""
+"""Options of predictions: a model's, recorded ones, and what is made of them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,162 @@ from uncertainty_depth.config.choices import (
     PRECISIONS,
     SAMPLINGS,
 )
-from uncertainty_depth.gating.config import GatingConfig
 from uncertainty_depth.options import option
+
+MAX_SIGMA_M = 10_000.0
+MAX_SIGMAS = 100.0
+
+
+@dataclass(frozen=True)
+class GatingConfig:
+    """Which depth is trusted, and how far a bound lies from it."""
+
+    max_sigma: float = option(
+        0.5,
+        "depth with a greater sigma is left out of depth/confident and points/confident, metres; "
+        "0 disables",
+        minimum=0.0,
+        maximum=MAX_SIGMA_M,
+    )
+    max_relative_sigma: float = option(
+        0.15,
+        "depth with a greater sigma than this fraction of it is left out of depth/confident and "
+        "points/confident; 0 disables",
+        minimum=0.0,
+        maximum=1000.0,
+    )
+    clearing_sigmas: float = option(
+        2.0,
+        "points/clearing lies this many sigmas before the depth: space is free up to there",
+        minimum=0.0,
+        maximum=MAX_SIGMAS,
+    )
+    coverage: float = option(
+        0.95,
+        "fraction of the true depths that depth/lower and depth/upper enclose",
+        minimum=0.01,
+        maximum=0.99,
+    )
+    point_stride: int = option(
+        1,
+        "stride in rows and columns from one point of the clouds to the next",
+        minimum=1,
+        maximum=64,
+    )
+
+
+CONFIDENCE_TYPES = (
+    "sigma",
+    "variance",
+    "relative_error",
+    "log_error",
+    "confidence_0_1",
+    "confidence_0_100",
+    "exp_plus_one",
+    "rank_up",
+    "rank_down",
+    "none",
+)
+DEPTH_TYPES = ("depth", "inverse_depth")
+ALIGNMENTS = ("none", "median", "scale", "scale_shift")
+FRAME = "frame"
+SOURCE = "source"
+
+
+@dataclass(frozen=True)
+class MeaningConfig:
+    """What the depth and the confidence of a prediction mean."""
+
+    confidence_type: str = option(
+        "",
+        "what the confidence image holds: sigma (m), variance (m^2), relative_error, log_error, "
+        "confidence_0_1, confidence_0_100 (most certain), exp_plus_one, rank_up (larger = less "
+        "certain), rank_down (larger = more certain), none; empty is sigma, or the sigma map's",
+        choices=("", *CONFIDENCE_TYPES),
+        other_flags=("--confidence-kind",),
+    )
+    depth_type: str = option(
+        "depth",
+        "what the depth image holds: depth, or inverse_depth (disparity, most relative networks)",
+        choices=DEPTH_TYPES,
+    )
+    sigma_map: str = option(
+        "", "map from confidence to sigma in metres: a file written by calibrate"
+    )
+
+
+@dataclass(frozen=True)
+class PredictionConfig(MeaningConfig):
+    """How a recorded prediction is read, and brought to the scale of the ground truth."""
+
+    align: str = option(
+        "none",
+        "fit the prediction to the ground truth before it is scored: its median, its scale, or "
+        "scale_shift; inverse depth is fitted as such",
+        choices=ALIGNMENTS,
+    )
+    align_per: str = option(
+        FRAME,
+        "fit the alignment to each frame, or once to the whole source",
+        choices=(FRAME, SOURCE),
+    )
+
+
+@dataclass(frozen=True)
+class PredictionTopics:
+    """Recorded predictions to score instead of a model's."""
+
+    depth_topic: str = option(
+        "", "depth image topic to score; with it no model is needed, nor used"
+    )
+    confidence_topic: str = option(
+        "", "image topic with the confidence of the depth; empty scores the depth alone"
+    )
+
+
+BY_PIXEL = "pixel"
+BY_RING = "ring"
+RING_BAND_DEG = 0.5
+"""Height of a band of elevation: it holds one ring or two of a LiDAR with 64 or 128."""
+BY_HELP = (
+    "what is held out: pixels, by a hash of pixel and stamp, or whole LiDAR rings (bands of "
+    f"elevation of {RING_BAND_DEG} degrees)"
+)
+
+
+@dataclass(frozen=True)
+class HeldOutConfig:
+    """The known depth that a model with sparse input is scored on instead of given."""
+
+    held_out_fraction: float = option(
+        0.5,
+        "model with sparse input: fraction of the known depth that is held out for scoring",
+        minimum=0.0,
+        maximum=1.0,
+    )
+    held_out_by: str = option(BY_PIXEL, BY_HELP, choices=(BY_PIXEL, BY_RING))
+
+
+@dataclass(frozen=True)
+class SparseInputConfig:
+    """How the depth node gives the LiDAR to a model with sparse input."""
+
+    max_cloud_age: float = option(
+        0.15,
+        "model with sparse input: maximum time between an image and the newest LiDAR cloud, "
+        "seconds; beyond it depth is from the image alone",
+        minimum=0.0,
+        maximum=60.0,
+    )
+    held_out_fraction: float = option(
+        0.0,
+        "model with sparse input: fraction of the LiDAR's depth that it is not given, so that the "
+        "evaluator node can score on it",
+        minimum=0.0,
+        maximum=1.0,
+        read_only=True,
+    )
+    held_out_by: str = option(BY_PIXEL, BY_HELP, choices=(BY_PIXEL, BY_RING), read_only=True)
 
 
 @dataclass(frozen=True)

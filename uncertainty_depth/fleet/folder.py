@@ -7,7 +7,9 @@ folder NAME of its report, NAME.json on how it ended, and NAME.log with what its
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import math
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -15,8 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uncertainty_depth import strict_json
+from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.report.model_facts import law_of
+from uncertainty_depth.report.saved_summary import read_summary
 
 FLEET_FILE = "fleet.json"
 SOURCES = "sources"
@@ -143,3 +147,93 @@ def files_of(source: str) -> list[int] | None:
     stats = [file.stat() for file in files]
     sizes = sum(stat.st_size for stat in stats)
     return [len(stats), sizes, max((stat.st_mtime_ns for stat in stats), default=0)]
+
+
+MAX_ROWS = 20
+METRICS = ("abs_rel", "rmse", "ause_rmse", "auce", "coverage_95", "crps")
+COLUMNS = ("source", "failure", "verdict", "frames", "skipped", *METRICS, "report")
+Row = dict[str, Any]
+
+
+def rows_of(sources: Sequence[FleetSource], folder: Path) -> list[Row]:
+    """Return one row per source: failed ones first, then those without a frame, then by CRPS.
+
+    Without CRPS, for a sigma without a unit, by abs_rel.
+
+    Args:
+        sources: all that ended.
+        folder: of the evaluation, which the paths of the reports are relative to.
+    """
+    rows = [_row(source, folder) for source in sources]
+    return sorted(rows, key=_badness, reverse=True)
+
+
+def write_table(rows: Sequence[Row], path: Path) -> None:
+    """Write the rows as CSV, in one step."""
+    with (
+        atomic.replacing(path) as temporary,
+        temporary.open("w", newline="", encoding="utf-8") as file,
+    ):
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def table_lines(rows: Sequence[Row]) -> list[str]:
+    """Return the worst rows as text for a terminal."""
+    width = max(len("source"), *(len(row["source"][-48:]) for row in rows))
+    titles = "".join(f"{name:>13}" for name in ("frames", "skipped", *METRICS))
+    texts = [f"{'source':{width}}{titles}  verdict"]
+    for row in rows[:MAX_ROWS]:
+        name = f"{row['source'][-48:]:{width}}"
+        if row["failure"]:
+            texts.append(f"{name}  FAILED: {row['failure']}")
+            continue
+        numbers = f"{row['frames']:13}{row['skipped']:13}"
+        numbers += "".join(f"{_text(row[metric]):>13}" for metric in METRICS)
+        texts.append(f"{name}{numbers}  {row['verdict']}")
+    if len(rows) > MAX_ROWS:
+        texts.append(f"... and {len(rows) - MAX_ROWS} better ones in sources.csv")
+    return texts
+
+
+def _row(source: FleetSource, folder: Path) -> Row:
+    outcome = source.outcome()
+    if outcome["state"] != DONE:
+        failure = {"source": source.notation, "failure": outcome["sentence"]}
+        return {**dict.fromkeys(COLUMNS), **failure}
+    summary = read_summary(source.folder)
+    sigma = summary["uncertainty"]
+    suffix = "_laplace" if law_of(summary["model"]) == "laplace" else ""
+    return {
+        "source": source.notation,
+        "failure": "",
+        "verdict": summary["verdict"]["color"],
+        "frames": summary["frames"]["evaluated"],
+        "skipped": sum(summary["frames"]["skipped"].values()),
+        "abs_rel": _number(summary["depth"]["abs_rel"]),
+        "rmse": _number(summary["depth"]["rmse"]),
+        "ause_rmse": _number(sigma["ause"]["rmse"]),
+        "auce": _number(sigma[f"auce{suffix}"]),
+        "coverage_95": _number(sigma[f"coverage_95{suffix}"]),
+        "crps": _number(sigma[f"crps{suffix}"]),
+        "report": str((source.folder / "report.html").relative_to(folder)),
+    }
+
+
+def _badness(row: Mapping[str, Any]) -> tuple[float, ...]:
+    if row["failure"]:
+        return (2.0, 0.0)
+    if not row["frames"]:
+        return (1.0, 0.0)
+    score = row["crps"] if row["crps"] is not None else row["abs_rel"]
+    return (0.0, math.inf if score is None else score)
+
+
+def _number(value: Any) -> float | None:
+    """Return a number of `summary.json`, where NaN is null and infinities are text."""
+    return None if value is None else float(value)
+
+
+def _text(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopics
 from uncertainty_depth.errors import MessageError, SourceError
-from uncertainty_depth.frames.bag_frames import BagFrames, ImageFrames, Layout
+from uncertainty_depth.frames.bag_frames import BagFrames, ImageFrames, Layout, RecordedFrames
 from uncertainty_depth.frames.extrinsics import ExtrinsicsFinder
 from uncertainty_depth.frames.ground_truth import (
     DepthImageGroundTruth,
     GroundTruth,
     LidarGroundTruth,
 )
-from uncertainty_depth.frames.recorded_bag import RecordedFrames
 from uncertainty_depth.frames.recording import OpenRecording, Recording
 from uncertainty_depth.frames.topics import NO_PREDICTIONS, TopicChooser, Topics
 from uncertainty_depth.frames.transforms import TransformTree
@@ -27,7 +27,6 @@ from uncertainty_depth.messages.camera_info import calibration_from_info
 from uncertainty_depth.messages.clouds import is_predicted
 from uncertainty_depth.messages.depth_images import decode_values, encoding_of
 from uncertainty_depth.messages.images import decode_image
-from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.records import Frame, Skipped
 
 

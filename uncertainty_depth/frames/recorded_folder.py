@@ -11,12 +11,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.config.prediction import PredictionConfig
 from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.frames.bag_frames import ReportImage, fitted
 from uncertainty_depth.frames.notation import folder_and_options, per_metre
-from uncertainty_depth.frames.recorded_bag import ReportImage, fitted
-from uncertainty_depth.messages.depth_images import as_ground_truth
-from uncertainty_depth.predictions.config import PredictionConfig
-from uncertainty_depth.predictions.maps import UNMATCHED_REASONS, check_sizes
+from uncertainty_depth.messages.depth_images import UNMATCHED_REASONS, as_ground_truth, check_sizes
 from uncertainty_depth.records import Frame, RecordedMaps, Skipped
 
 Floats = NDArray[np.float32]

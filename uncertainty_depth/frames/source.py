@@ -1,16 +1,18 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Open a source of frames by its notation: a bag, a folder of a data set, or rendered worlds."""
+"""Sources of frames: the protocol, opening one by its notation, and sources made of others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
 from uncertainty_depth.config import SourceConfig, SynthesisConfig
+from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopics
 from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.geometry.check import GeometryCheck
 from uncertainty_depth.options import element_type, from_mapping
-from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.records import Frame, Skipped
 
 PERHAPS = "if they are one"
@@ -270,3 +272,98 @@ def _parsed(key: str, value: str) -> object:
 
 
 _OPENERS = {"nyu": _nyu, "kitti": _kitti, "rgbd": _rgbd, "synthetic": _synthetic}
+
+
+class CheckedSource:
+    """A `Source` that passes each frame to a `GeometryCheck` before yielding it."""
+
+    def __init__(self, source: Source) -> None:
+        self.name = source.name
+        self.check = GeometryCheck()
+        self.source = source
+
+    @property
+    def notes(self) -> list[str]:
+        """The notes of the source, and the warnings of the check."""
+        return [*self.source.notes, *self.check.warnings()]
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        for record in self.source:
+            frame = record.frame if isinstance(record, Skipped) else record
+            if frame is not None:
+                truth_m = frame.need_ground_truth()
+                image = frame.image if frame.is_registered else None
+                self.check.update(image, truth_m, frame.camera, frame.scan)
+            yield record
+
+
+class JoinedSource:
+    """The frames of several sources, in their order.
+
+    Attributes:
+        name: the names of the sources, joined by `NAME_SEPARATOR`.
+        sources: each of them.
+    """
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.sources = sources
+        self.name = NAME_SEPARATOR.join(source.name for source in sources)
+
+    @property
+    def notes(self) -> list[str]:
+        """The notes of every source, after its name."""
+        notes: list[str] = []
+        for source in self.sources:
+            notes += [f"{source.name}: {note}" for note in source.notes]
+        return notes
+
+    def __len__(self) -> int:
+        return sum(len(source) for source in self.sources)
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        return chain.from_iterable(self.sources)
+
+
+class EvenlySpread:
+    """At most so many frames of a source, evenly spread over it; the others stay unscored.
+
+    Records that are skipped are all passed on: a report says what the source lacks.
+    """
+
+    def __init__(self, source: Source, max_frames: int) -> None:
+        self.name = source.name
+        self.source = source
+        self.selected = evenly_spread(len(source), max_frames)
+
+    @property
+    def notes(self) -> list[str]:
+        """The notes of the source, and how many of its frames are used."""
+        if self.selected is None:
+            return list(self.source.notes)
+        used = f"{len(self.selected)} of {len(self.source)} frames are used, evenly spread"
+        return [*self.source.notes, used]
+
+    def __len__(self) -> int:
+        return len(self.source) if self.selected is None else len(self.selected)
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        for index, record in enumerate(self.source):
+            is_used = self.selected is None or index in self.selected
+            if is_used or isinstance(record, Skipped):
+                yield record
+
+
+def evenly_spread(count: int, max_count: int) -> set[int] | None:
+    """Return the indices of at most `max_count` of `count` frames, evenly spread; None for all."""
+    if max_count == 0 or max_count >= count:
+        return None
+    return {index * count // max_count for index in range(max_count)}
+
+
+def open_sources(notations: Sequence[str], options: SourceConfig) -> Source:
+    """Return the sources as one, the geometry of each checked."""
+    sources = [CheckedSource(open_source(notation, options)) for notation in notations]
+    return sources[0] if len(sources) == 1 else JoinedSource(sources)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.config.prediction import PredictionTopics
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.recording import Topic
 from uncertainty_depth.geometry.transforms import POSE_NUMBERS
 from uncertainty_depth.messages.depth_images import is_depth_encoding
-from uncertainty_depth.predictions.config import PredictionTopics
 
 IMAGE = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 CAMERA_INFO = ("sensor_msgs/msg/CameraInfo",)

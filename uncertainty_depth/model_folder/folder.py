@@ -32,7 +32,7 @@ from uncertainty_depth.config import MAX_DEPTH_M, METHODS, NetworkConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.model_folder.files import check_tensors, read_json, read_tensors
 from uncertainty_depth.model_folder.limits import MAX_MEMBERS, check_backbone, not_larger_than
-from uncertainty_depth.model_location import from_hub, is_hugging_face, name_of
+from uncertainty_depth.model_location import from_hub, is_hugging_face, model_path, name_of
 from uncertainty_depth.network.architectures import (
     ARCHITECTURES,
     make_network,
@@ -50,7 +50,6 @@ from uncertainty_depth.pretrained.families import (
 from uncertainty_depth.pretrained.network import PretrainedDepth
 from uncertainty_depth.pretrained.output_scaling import Unaligned
 from uncertainty_depth.pretrained.own_options import own_options
-from uncertainty_depth.shipped_model import model_path
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,7 @@ from tqdm import tqdm
 
 from uncertainty_depth.blas import single_threaded_blas
 from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.frames.overlap import AtOnce, Behind
-from uncertainty_depth.frames.predicted import each
+from uncertainty_depth.frames.predicted import AtOnce, Behind, each
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.options import takes_options

@@ -16,7 +16,7 @@ from rclpy.executors import Executor, SingleThreadedExecutor
 from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.messages.images import to_rgb
-from uncertainty_depth.model_location import check_location
+from uncertainty_depth.model_location import check_location, model_path
 from uncertainty_depth.process_resources import MIB
 from uncertainty_depth.ros.batches import Batches, check_budget
 from uncertainty_depth.ros.camera_frame import CameraFrame, deactivated
@@ -26,7 +26,6 @@ from uncertainty_depth.ros.managed_node import ManagedNode
 from uncertainty_depth.ros.teardown import destroyed_on_failure, take_down
 from uncertainty_depth.ros.within_memory import free_memory
 from uncertainty_depth.ros.worker import Worker
-from uncertainty_depth.shipped_model import model_path
 
 if TYPE_CHECKING:
     from uncertainty_depth.inference.predictor import Predictor

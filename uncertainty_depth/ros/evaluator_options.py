@@ -6,9 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from uncertainty_depth.config import EvaluatorNodeConfig
+from uncertainty_depth.config.prediction import FRAME, SOURCE
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.metrics import OnlineMetrics
-from uncertainty_depth.predictions.config import FRAME, SOURCE
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.report import report
 from uncertainty_depth.ros.run_state import has_state, state_folder

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 
-from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.completion.held_out import held_out
 from uncertainty_depth.completion.sparse_input import check_sparse_depth
 from uncertainty_depth.config import DepthNodeConfig
+from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.messages.clouds import lidar_points

@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from typing import Any
 
-from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import EvaluationConfig, EvaluatorNodeConfig
+from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig
 from uncertainty_depth.frames.pairing import ExactPairs, NearestClouds, Outcome, Unmatched
 from uncertainty_depth.geometry.check import GeometryCheck
+from uncertainty_depth.messages.depth_images import UNMATCHED_REASONS
 from uncertainty_depth.messages.online_calibration import PredictionInfo
 from uncertainty_depth.messages.stamps import frame_name, stamp_ns
-from uncertainty_depth.predictions.config import PredictionConfig
 from uncertainty_depth.predictions.interpreter import Interpreter
-from uncertainty_depth.predictions.maps import UNMATCHED_REASONS
 from uncertainty_depth.records import Skipped
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.frame_table import FrameTable

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.completion.held_out import held_out
 from uncertainty_depth.config import EvaluatorNodeConfig
+from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.frames.ground_truth import merged_scan
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from uncertainty_depth import strict_json
-from uncertainty_depth.completion.config import HeldOutConfig
+from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.options import from_mapping
 from uncertainty_depth.strict_json import JsonError

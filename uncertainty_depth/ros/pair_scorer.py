@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.frames.pairing import Outcome
+from uncertainty_depth.messages.depth_images import decode_maps
 from uncertainty_depth.messages.online_calibration import PredictionInfo
 from uncertainty_depth.messages.stamps import frame_name
 from uncertainty_depth.predictions.interpreter import Interpreter
-from uncertainty_depth.predictions.maps import decode_maps
 from uncertainty_depth.records import DepthPrediction, Frame, RecordedMaps, Skipped
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.ros.map_ground_truth import MapGroundTruth

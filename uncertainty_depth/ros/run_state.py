@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from uncertainty_depth.config import EvaluatorNodeConfig
-from uncertainty_depth.predictions.config import PredictionConfig
+from uncertainty_depth.config.prediction import PredictionConfig
 from uncertainty_depth.report import saved_state
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.frame_table import FrameTable

@@ -14,13 +14,13 @@ from sensor_msgs.msg import CameraInfo, Image
 
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
 from uncertainty_depth.config import SigmaNodeConfig
+from uncertainty_depth.config.prediction import PredictionConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.pairing import ExactPairs
+from uncertainty_depth.messages.depth_images import UNMATCHED_REASONS, decode_maps
 from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.predictions.confidence import NONE
-from uncertainty_depth.predictions.config import PredictionConfig
 from uncertainty_depth.predictions.interpreter import Interpreter
-from uncertainty_depth.predictions.maps import UNMATCHED_REASONS, decode_maps
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros.camera_frame import deactivated
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher

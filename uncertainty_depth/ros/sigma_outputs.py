@@ -16,9 +16,9 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 from std_msgs.msg import Header
 
 from uncertainty_depth.config import OutputConfig
-from uncertainty_depth.gating.products import SigmaProducts
+from uncertainty_depth.gating import SigmaProducts
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.messages.compressed_depth import FORMAT, encode_compressed_depth
+from uncertainty_depth.messages.compressed import FORMAT, encode_compressed_depth
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.color_scales import color_scales
 from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, colorize

@@ -20,8 +20,7 @@ from tqdm import tqdm
 
 from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.frames.joined_source import evenly_spread
-from uncertainty_depth.frames.source import Source
+from uncertainty_depth.frames.source import Source, evenly_spread
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.focal_length import depth_factor
 from uncertainty_depth.geometry.resampling import resample_depth

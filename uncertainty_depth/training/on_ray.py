@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import torch
 from tqdm import tqdm
 
-from uncertainty_depth.fleet.ray_cluster import POLL_S, RETRIES, go_to, last_line
+from uncertainty_depth.fleet.on_ray import POLL_S, RETRIES, go_to, last_line
 from uncertainty_depth.training.frames import FILES, TrainingFrames
 from uncertainty_depth.training.member_run import MemberRun, ModelRun
 from uncertainty_depth.training.side_by_side import raise_failures

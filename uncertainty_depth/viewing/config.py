@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from uncertainty_depth.config import ColorConfig
-from uncertainty_depth.gating.config import GatingConfig
+from uncertainty_depth.config.prediction import GatingConfig
 
 
 @dataclass(frozen=True)

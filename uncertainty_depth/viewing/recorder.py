@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.gating.products import SigmaProducts
+from uncertainty_depth.gating import SigmaProducts
 from uncertainty_depth.records import Frame
 from uncertainty_depth.report.images import thicken
 from uncertainty_depth.viewing import layout

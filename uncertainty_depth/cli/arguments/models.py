@@ -13,7 +13,6 @@ from uncertainty_depth.cli.arguments.signature import (
     argument,
     positive_float,
 )
-from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import (
     TRAINED_METHODS,
     UNTRAINED_METHODS,
@@ -25,7 +24,7 @@ from uncertainty_depth.config import (
     SourceConfig,
     TrainingConfig,
 )
-from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
+from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig, PredictionTopics
 
 SIGNATURES: dict[str, Signature] = {
     "train": Signature(

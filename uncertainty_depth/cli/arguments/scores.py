@@ -13,15 +13,14 @@ from uncertainty_depth.cli.arguments.signature import (
     argument,
     at_least_one,
 )
-from uncertainty_depth.completion.config import HeldOutConfig
 from uncertainty_depth.config import (
     EvaluationConfig,
     PredictorConfig,
     RequirementConfig,
     SourceConfig,
 )
-from uncertainty_depth.corruption.names import CORRUPTIONS
-from uncertainty_depth.predictions.config import PredictionConfig, PredictionTopics
+from uncertainty_depth.config.choices import CORRUPTIONS
+from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig, PredictionTopics
 from uncertainty_depth.viewing.config import ViewConfig
 
 SIGNATURES: dict[str, Signature] = {

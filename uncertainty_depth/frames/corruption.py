@@ -11,16 +11,18 @@ they are here, in OpenCV and NumPy.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.corruption.names import CORRUPTIONS, SEVERITIES
+from uncertainty_depth.config.choices import CORRUPTIONS, SEVERITIES
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.frames.source import Source
+from uncertainty_depth.records import Frame, Skipped
 
 Floats = NDArray[np.float32]
 GAMMA = 2.2
@@ -284,3 +286,42 @@ def parse(text: str) -> Corruption:
 def notation(corruptions: Sequence[Corruption]) -> str:
     """Return the corruptions in their order, e.g. "night:2 + noise:3"."""
     return " + ".join(map(str, corruptions))
+
+
+def corrupted(source: Source, corruptions: Sequence[Corruption]) -> Source:
+    """Return the source with its images corrupted in this order; itself for no corruption."""
+    return CorruptedSource(source, corruptions) if corruptions else source
+
+
+class CorruptedSource:
+    """Frames of another source, their images corrupted one after another.
+
+    Ground truth, camera and stamps stay; fog follows the ground truth.
+
+    Attributes:
+        name: of the other source: the same frames, and the same training.
+    """
+
+    def __init__(self, source: Source, corruptions: Sequence[Corruption]) -> None:
+        self.name = source.name
+        self._source = source
+        self._corruptions = corruptions
+
+    @property
+    def notes(self) -> list[str]:
+        """See `Source`; the first says how the images are corrupted."""
+        how = f"the images are corrupted by {notation(self._corruptions)}"
+        return [how, *self._source.notes]
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        for record in self._source:
+            yield record if isinstance(record, Skipped) else self._corrupted(record)
+
+    def _corrupted(self, frame: Frame) -> Frame:
+        image = frame.need_image()
+        for corruption in self._corruptions:
+            image = corruption(image, frame.stamp_ns, frame.need_ground_truth())
+        return replace(frame, image=image)

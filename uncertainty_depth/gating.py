@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Maps and clouds derived from depth and sigma of one frame, each computed at most once."""
+"""What a robot acts on: depth maps and clouds that are gated or bounded by sigma."""
 
 from __future__ import annotations
 
@@ -8,10 +8,48 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.gating.config import GatingConfig
-from uncertainty_depth.gating.maps import confident_pixels, lower_bound, upper_bound
+from uncertainty_depth.config.prediction import GatingConfig
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.point_cloud import organised_points, positions, selected
+
+
+def confident_pixels(
+    depth_m: NDArray[np.float32], sigma_m: NDArray[np.float32], config: GatingConfig
+) -> NDArray[np.bool_]:
+    """Return where sigma is finite and within both limits, (H, W).
+
+    Args:
+        depth_m: (H, W) metres, NaN where unknown.
+        sigma_m: (H, W) metres, NaN where unknown.
+        config: the limits.
+    """
+    limit = np.float32(config.max_sigma or np.inf)
+    if config.max_relative_sigma:
+        limits = np.minimum(depth_m * np.float32(config.max_relative_sigma), limit)
+    else:
+        limits = np.where(np.isnan(depth_m), np.float32(np.nan), limit)
+    return sigma_m <= limits  # false where either is NaN
+
+
+def lower_bound(
+    depth_m: NDArray[np.float32], sigma_m: NDArray[np.float32], sigmas: float
+) -> NDArray[np.float32]:
+    """Return `depth - sigmas sigma`, at least 0, (H, W) metres: the camera sees nothing behind it.
+
+    Args:
+        depth_m: (H, W) metres, NaN where unknown.
+        sigma_m: (H, W) metres.
+        sigmas: how many.
+    """
+    return np.maximum(depth_m - np.float32(sigmas) * sigma_m, np.float32(0))  # NaN stays
+
+
+def upper_bound(
+    depth_m: NDArray[np.float32], sigma_m: NDArray[np.float32], sigmas: float
+) -> NDArray[np.float32]:
+    """Return `depth + sigmas sigma`, (H, W) metres; arguments as for `lower_bound`."""
+    return depth_m + np.float32(sigmas) * sigma_m
+
 
 CLEARING_FIELD = "clearing_sigmas"
 """Of clearing points: how many sigmas lie between them and the depth. No LiDAR has it."""
